@@ -5,7 +5,7 @@
  */
 // #region call
 import { Limits, OpenAiCompatible } from "@holdfast/providers"
-import * as Server from "@holdfast/providers/simulated/server"
+import * as Server from "@holdfast/simulated/server"
 import * as Undici from "@holdfast/providers/undici"
 import { Ids } from "@holdfast/wire"
 import { Effect, Redacted, Stream } from "effect"

@@ -1,21 +1,24 @@
 /**
- * Who may import whom, and what the core may never touch.
+ * Checks the packages' imports, and that the core stays pure.
  *
- * B1. Dependencies point one way: wire <- kernel <- policy, providers <- session-orchestrator.
- * B2. The core (wire, kernel, policy) imports nothing of the platform and uses no timer, no clock but the injected one and no
- *     chance of its own; it runs no effect itself and waits for no promise (D10).
- * B3. What a package keeps to itself is reached by no path from outside.
+ * Boundaries.B1. Dependencies point one way: wire <- kernel <- policy <- journal, providers <- simulated <- session-orchestrator.
+ * Boundaries.B2. The core (wire, kernel, policy) imports nothing of the platform. It uses no timer, no clock but the injected one and
+ *     no randomness of its own; it runs no effect itself and waits for no promise (D10).
+ * Boundaries.B3. A package's internal files are not imported from outside by a path.
  *
- * Sources are read as text with comments and strings out of the way. That is less than a compiler knows, and enough: what
- * is looked for are names that nothing else in these packages has.
+ * Sources are read as text without comments and strings. A compiler would know more, but this is enough: the names searched for have
+ * no other meaning in these packages.
  */
 
-/** What each package's `src` may import besides `effect`. `node:` stands for the platform. */
+/** The imports allowed in each package's `src`, besides `effect`. `node:` stands for the platform. */
 export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   wire: [],
   kernel: ["@holdfast/wire"],
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
+  journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
+  simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",
@@ -29,26 +32,28 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   ]
 }
 
-/** Packages in which B2 holds, and the parts of `effect` that they may use; sockets, files and databases are others. */
+/** The packages of Boundaries.B2, and the parts of `effect` that they may use: none with sockets, files or databases. */
 const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["wire", ["effect", "effect/encoding", "effect/http-api"]],
   ["kernel", ["effect"]],
   ["policy", ["effect"]]
 ])
 
-/** Single files of a package that may do more, with the reason. */
+/** Single files of a package with further permissions, and the reason. */
 const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
-  // A provider on a socket: loaded only by programs that import this file.
-  "packages/providers/src/simulated/": ["node:"],
+  // A provider on a socket: loaded only by programs that import this folder.
+  "packages/simulated/src/server/": ["node:"],
   // HTTP on Node: likewise.
   "packages/providers/src/Undici.ts": ["undici"],
-  "packages/providers/src/Proxy.ts": ["undici"]
+  "packages/providers/src/Proxy.ts": ["undici"],
+  // A store on a file: likewise.
+  "packages/holdfast/src/stores/Sqlite.ts": ["node:"]
 }
 
 const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
   ["a timer", /\b(?:setTimeout|setInterval|setImmediate|queueMicrotask)\b/],
   ["a clock of its own", /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bperformance\s*\.|\bprocess\s*\.\s*hrtime\b/],
-  ["chance of its own", /\bMath\s*\.\s*random\b|\bcrypto\s*\./],
+  ["randomness of its own", /\bMath\s*\.\s*random\b|\bcrypto\s*\./],
   ["the platform", /\bprocess\s*\.|\bglobalThis\b|\bfetch\s*\(|\bconsole\s*\./],
   ["an effect that it runs itself", /\bEffect\s*\.\s*run(?:Promise|Sync|Fork|Callback)/],
   ["a promise", /\bnew\s+Promise\b|\basync\b|\bawait\s|\bEffect\s*\.\s*(?:promise|tryPromise|callback)\b/]
@@ -60,7 +65,7 @@ export interface Source {
   readonly text: string
 }
 
-/** What is wrong, one sentence each. */
+/** The violations in a file, one sentence each. */
 export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
   const name = /^(?:packages|apps)\/([^/]+)\/src\//.exec(path)?.[1]
   if (name === undefined) return []
@@ -87,7 +92,7 @@ const exceptionsFor = (path: string): ReadonlyArray<string> =>
     .filter(([prefix]) => path.startsWith(prefix))
     .flatMap(([, specifiers]) => specifiers)
 
-/** B3. */
+/** Boundaries.B3. */
 const isOwn = (path: string, specifier: string): boolean => {
   const [kind = "", name = ""] = path.split("/")
   return new URL(specifier, `file:///${path}`).pathname.startsWith(`/${kind}/${name}/`)
@@ -109,6 +114,6 @@ const importsOf = (text: string): ReadonlyArray<string> =>
     (match) => match[1] ?? match[2] ?? match[3] ?? ""
   )
 
-/** Strings go too: a message may contain "process.". */
+/** Strings are removed, too: a message may contain "process.". */
 const withoutComments = (text: string): string =>
   text.replace(/\/\*[\s\S]*?\*\/|(?<![:"'`\w])\/\/.*$|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/gm, " ")

@@ -3,7 +3,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { HostProcess } from "../src/mutation/HostProcess.ts"
 import * as Places from "../src/mutation/Places.ts"
 
-const path = "packages/kernel/src/Directive.ts"
+const path = "packages/kernel/src/turn/Directive.ts"
 const tests = [{ project: "unit", path: "packages/kernel/test/Directive.test.ts" }]
 const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 

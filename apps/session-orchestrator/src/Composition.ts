@@ -1,10 +1,12 @@
 /**
- * What the service is made of: the one place where its layers meet.
+ * Composes the service from its layers. No other file combines them.
  *
- * Modules of `@effect/platform-node` are imported by their names, here and elsewhere: its index would load drivers that nobody
- * uses (Redis), which is a tenth of a start.
+ * Modules of `@effect/platform-node` are imported by name, here and elsewhere: its index would load unused drivers (Redis), which
+ * takes a tenth of a start.
  */
-import { Anthropic, Http, OpenAiCompatible, Simulated } from "@holdfast/providers"
+import { Retention, Timer } from "@holdfast/journal"
+import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
 import { Effect, Layer } from "effect"
@@ -19,14 +21,12 @@ import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
 import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
-import * as Retention from "./durable/Retention.ts"
-import * as Timer from "./durable/Timer.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
-import { Journal } from "./durable/Journal.ts"
+import { Journal } from "./storage/Journal.ts"
 import * as SqlStore from "./storage/sql/SqlStore.ts"
 import * as Tenancy from "./storage/sqlite/Tenancy.ts"
 import * as CommandMetrics from "./telemetry/metrics/CommandMetrics.ts"
@@ -46,7 +46,7 @@ const makeProvider = (
   return config.type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
 }
 
-/** A provider for each of its credentials; one, where it needs none. */
+/** Makes one provider per credential, or a single one if the configuration needs no credential. */
 const makeProviders = Effect.fnUntraced(function* (
   config: ProviderConfig,
   conceal: Secrets.Secrets["Service"]["redact"]
@@ -62,7 +62,7 @@ const makeProviders = Effect.fnUntraced(function* (
 const credentialsOf = (config: ProviderConfig): ReadonlyArray<Credential> =>
   config.type === "simulated" ? [] : config.credentials
 
-/** Whose refusals wait until those who are due have asked. */
+/** The HTTP client of the providers. `RightOfWay` delays refused calls until the turns that are due have made theirs. */
 const http = Layer.effect(
   Http.Http,
   Effect.gen(function* () {
@@ -70,13 +70,13 @@ const http = Layer.effect(
   })
 ).pipe(Layer.provide(Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(config))))))
 
-/** The providers of the configuration; one connection pool for all of them. */
+/** The providers of the configuration. They share one connection pool. */
 const providers = Layer.effect(
   Providers,
   Effect.gen(function* () {
     const config = yield* Config
     const made = new Map<string, Effect.Success<ReturnType<typeof makeProviders>>>()
-    // Every provider's secrets, whoever quotes them: one proxy may stand before several.
+    // Each provider redacts the secrets of all providers: one proxy may serve several, and quote another provider's secret.
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     for (const [name, provider] of config.providers) made.set(name, yield* makeProviders(provider, redact))
     return {
@@ -90,7 +90,7 @@ const providers = Layer.effect(
   })
 ).pipe(Layer.provide(http))
 
-/** Gates for what is reached over HTTP. A simulated outage is each turn's own: there is nothing to share. */
+/** Gates for providers that are reached over HTTP. A simulated outage belongs to one turn, so a gate would share nothing. */
 const gates = Layer.unwrap(
   Effect.gen(function* () {
     const { database, gate, providers } = yield* Config
@@ -109,7 +109,7 @@ const gates = Layer.unwrap(
     const { layerClient } = yield* Effect.promise(() => import("./storage/sql/Postgres.ts"))
     return Gates.layerShared(endpointOf, allowanceOf).pipe(
       Layer.provide(GateTable.layer(nameOf(url))),
-      // One of its own, so that a database that is busy with turns does not keep it waiting, nor it them.
+      // The gate table has its own connection, so that gates and turns do not wait for each other's queries.
       Layer.provide(layerClient({ url, connections: 1 }))
     )
   })
@@ -120,12 +120,12 @@ const defaults = Layer.effect(
   Config.useSync(({ model, models, retry }) => ({ model, models, retry }))
 )
 
-/** What this process has to itself: the file, or, where the data belongs to runners, memory. */
+/** The store of this process alone: the database file, or memory if runners share a PostgreSQL. */
 const store = Layer.unwrap(
   Config.useSync(({ database }) => (database.url === undefined ? SqlStore.layer(database) : SqlStore.layerMemory))
 )
 
-/** Nothing of this is loaded where there are no tools. */
+/** The tool servers. Their modules are loaded only if tools are configured. */
 const tools = Layer.unwrap(
   Effect.gen(function* () {
     const { tools } = yield* Config
@@ -140,14 +140,14 @@ const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.la
   Layer.provideMerge(RightOfWay.layer)
 )
 
-/** A file has one owner. */
+/** Locks the database file: one process owns it. */
 const owner = Layer.unwrap(
   Config.useSync(({ database, server }) =>
     Tenancy.layerOwner({ path: database.path, ...(server.port === 0 ? {} : { url: urlOf(server) }) })
   )
 )
 
-/** Conversations, and where they are kept: on a file by this process alone, or by the runners of a `database.url`. */
+/** Conversations with their storage: a file that this process owns, or the PostgreSQL of `database.url` that runners share. */
 export const held = Layer.unwrap(
   Effect.gen(function* () {
     const { cluster, database } = yield* Config
@@ -168,7 +168,7 @@ const guest = Layer.unwrap(
 const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
   `http://${Loopback.inUrl(host)}:${port}`
 
-/** Old journals go while the service runs. */
+/** Deletes old journals while the service runs. */
 const retention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database } = yield* Config
@@ -176,9 +176,10 @@ const retention = Layer.effectDiscard(
   })
 )
 
-/** The service counts as started once it has taken up what the last process left; its socket answers before that. */
+/** Marks the service as started after it has resumed the turns of the last process. Its socket answers before that. */
 const started = Layer.effectDiscard(Effect.flatMap(Condition.Condition, (condition) => condition.started))
 
+/** Conversations for a command that runs one new turn beside a service that may be running. */
 export const conversations = Orchestrator.layerGuest.pipe(
   Layer.provide(resources),
   Layer.provide(store),
@@ -186,8 +187,8 @@ export const conversations = Orchestrator.layerGuest.pipe(
 )
 
 /**
- * The same for a turn of a conversation that the file has already. The file is this process's alone meanwhile: a service keeps
- * conversations in memory, and a second process that wrote into one of them would give its events the same numbers.
+ * Conversations for a command that runs a turn of an existing conversation. This process locks the file meanwhile: a service keeps
+ * conversations in memory, and a second process that wrote to one of them would assign the same event numbers again.
  */
 export const continued = Orchestrator.layerGuest.pipe(
   Layer.provide(resources),
@@ -195,7 +196,7 @@ export const continued = Orchestrator.layerGuest.pipe(
   Layer.provideMerge(Layer.unwrap(Config.useSync(({ database }) => Tenancy.layerOwner({ path: database.path }))))
 )
 
-/** A look at what is on disk. */
+/** Reads turns from the database, with a service running or without. */
 export const inspection = Layer.unwrap(
   Effect.gen(function* () {
     const { database, model, models, retry } = yield* Config
@@ -207,10 +208,10 @@ export const inspection = Layer.unwrap(
   })
 )
 
-/** What clients can read of turns, whichever process runs them. */
+/** Explanations and states of turns, for any process that runs them. */
 const lookups = Layer.merge(Explanations.layer, TurnStates.layer).pipe(Layer.provide(Secrets.layer))
 
-/** The port comes first, then the file's lock: whoever cannot have both leaves the data alone. */
+/** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */
 export const service = Layer.unwrap(
   Config.useSync(({ server }) =>
     Layer.merge(started, retention).pipe(

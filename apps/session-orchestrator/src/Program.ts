@@ -1,4 +1,4 @@
-/** The process: surroundings in, exit code out. */
+/** Runs the command line in this process and exits with its code. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Runtime } from "effect"
 import * as Cli from "./cli/Cli.ts"
@@ -6,13 +6,13 @@ import * as ExitCode from "./cli/ExitCode.ts"
 import * as Terminal from "./cli/terminal/Terminal.ts"
 import * as ProgramParts from "./ProgramParts.ts"
 
-/** Ends the process once what was written has left it; whatever else is open by now is of no use. */
+/** Flushes standard output and standard error, then ends the process. Anything else that is still open is of no use. */
 const quit = (code: ExitCode.ExitCode): Effect.Effect<never> =>
   Effect.callback(() => void process.stdout.write("", () => process.stderr.write("", () => process.exit(code))))
 
-// Whoever read the output has stopped reading, as `head` does: nothing is left to be done for them.
+// The reader of the output has stopped reading, as `head` does: there is nothing left to do.
 process.stdout.on("error", () => process.exit(ExitCode.FAILED))
-// A log is no reason to end: turns go on when whoever read it has gone, or its disk is full.
+// A log that cannot be written is no reason to end: turns continue when its reader is gone or its disk is full.
 process.stderr.on("error", () => {})
 
 const environment = process.env
@@ -22,5 +22,5 @@ const program = Cli.make(ProgramParts.make(environment), process.argv.slice(2)).
   Effect.provide([NodeServices.layer, Terminal.layer(environment)])
 )
 
-// Signals are the commands' own business: see `cli/Signals.ts`.
+// The commands handle signals themselves: see `cli/Signals.ts`.
 Runtime.makeRunMain(() => {})(program, { disableErrorReporting: true })

@@ -1,16 +1,17 @@
 /**
- * What the commands are given in a process of their own: its version and environment, and the layers that do the work.
+ * Gives the commands this process's version and environment, and the layers they run.
  *
- * What the service is made of stands in `Composition.ts`, which is loaded for the commands that run turns; help, schedules and
- * checks start without a database and an HTTP stack.
+ * `Composition.ts` composes the service. It is loaded for commands that run turns only; help, schedules and checks start without a
+ * database and an HTTP stack.
  */
 import manifest from "../package.json" with { type: "json" }
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { Effect, Layer } from "effect"
 import type { Environment } from "./config/reading/Environment.ts"
 
 const composition = Effect.promise(() => import("./Composition.ts"))
 
+/** The parts of a command line that runs in a process of its own. */
 export const make = (environment: Environment) => ({
   version: manifest.version,
   environment,

@@ -1,9 +1,10 @@
+#!/usr/bin/env node
 /**
- * Where the process begins: with what is compiled already, then the program.
+ * Starts the process: enables Node's compile cache, then loads the program.
  *
- * Compiling some five hundred modules is half of the time that a command takes. Node keeps the result of one run for the next, by the
- * contents of each file, in a folder that belongs to whoever installed Holdfast: what lies there is run, so nobody else may write it.
- * Where it cannot be written nothing is kept. `NODE_COMPILE_CACHE` names another folder, `NODE_DISABLE_COMPILE_CACHE=1` none.
+ * Compiling some five hundred modules takes half of the time of a command. Node keeps the result of one run for the next, by the
+ * contents of each file, in a folder of the user who installed Holdfast: Node runs the files in it, so no other user may write there.
+ * If the folder cannot be written, nothing is kept. `NODE_COMPILE_CACHE` names another folder, `NODE_DISABLE_COMPILE_CACHE=1` none.
  */
 import { enableCompileCache } from "node:module"
 import { join } from "node:path"

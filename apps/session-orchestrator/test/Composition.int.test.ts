@@ -1,6 +1,6 @@
-/** The service as it is composed, against a provider that counts what it is asked. */
+/** Tests the composed service against a provider that counts its requests. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Service from "./service/Service.ts"
 
@@ -14,7 +14,7 @@ const formats = [
 ] as const
 
 describe.each(formats)("one attempt over %s", (format, dialect) => {
-  /** What clients, SDKs and HTTP stacks are known to send again by themselves. */
+  /** Failures after which clients, SDKs and HTTP stacks may repeat a request by themselves. */
   const trouble: ReadonlyArray<readonly [what: string, response: ScriptedServer.ScriptedResponse]> = [
     ["429 that names its delay", { status: 429, headers: { "retry-after": "0.001" }, body: "{}" }],
     ["408", { status: 408, body: "" }],
@@ -33,7 +33,7 @@ describe.each(formats)("one attempt over %s", (format, dialect) => {
     Effect.gen(function* () {
       const service = yield* Service.start({ format, retry: { enabled: false } })
       const id = yield* service.create()
-      // Only what stalls is given up after a while: an answer may take as long as the machine needs for it.
+      // Only a stalled call is given up: an answer may take as long as the machine needs.
       const impatient = yield* service.create({ retry: { requestTimeout: { firstContent: "150 millis" } } })
       const ask = (id: string) =>
         Effect.map(
@@ -42,7 +42,7 @@ describe.each(formats)("one attempt over %s", (format, dialect) => {
         )
       let asked = 0
       for (const [what, response] of trouble) {
-        // An answer before each: its connection is kept, and is the one that the trouble comes on.
+        // An answer before each failure: its connection is kept, and the failure comes on that connection.
         service.provider.respond({ frames: answerFrames(dialect, "Yes.") }, response)
         assert.strictEqual((yield* ask(id)).status, "completed", what)
         assert.strictEqual((yield* ask(what === STALLS ? impatient : id)).status, "failed", what)

@@ -1,5 +1,6 @@
-/** The numbers of the program that the pages promise: whoever changes one changes both. */
+/** Checks the numbers of the program that the pages promise: a change of one must change the other. */
 import { describe, expect, it } from "@effect/vitest"
+import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import * as Lease from "../src/cluster/Lease.ts"
@@ -8,14 +9,12 @@ import * as Resolve from "../src/config/Resolve.ts"
 import * as Settings from "../src/config/reading/Settings.ts"
 import * as TelemetryChoice from "../src/config/TelemetryChoice.ts"
 import * as ToolTable from "../src/config/ToolTable.ts"
-import * as Comebacks from "../src/recovery/Comebacks.ts"
+import * as RestartDelays from "../src/recovery/RestartDelays.ts"
 import * as Commands from "../src/orchestrator/Commands.ts"
 import * as Backlog from "../src/session/Backlog.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
 import * as Quarantine from "../src/pacing/Quarantine.ts"
 import * as TurnRunner from "../src/turn/TurnRunner.ts"
-import * as Interruption from "../src/durable/Interruption.ts"
-import * as Spread from "../src/durable/Spread.ts"
 import * as Patience from "../src/storage/Patience.ts"
 import * as Causes from "../src/telemetry/incidents/Causes.ts"
 import * as Labels from "../src/telemetry/metrics/Labels.ts"
@@ -63,8 +62,8 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
       " s"
     ],
     ["or ", seconds(Patience.SILENCE_LIMIT), " s where PostgreSQL does not refuse but is silent"],
-    ["at once, and then after ", seconds(Comebacks.FIRST_MS), " s, 2 s, 4 s …"],
-    ["4 s … ", Comebacks.MOST_MS / 60_000, " minutes, with a line in the log"],
+    ["at once, and then after ", seconds(RestartDelays.FIRST_MS), " s, 2 s, 4 s …"],
+    ["4 s … ", RestartDelays.MOST_MS / 60_000, " minutes, with a line in the log"],
     ["leaves the memory of its runner ", seconds(TurnRunner.RESIDENT_MS), " to 10 s after it began to wait"],
     ["the turn is held until it is up, for ", Duration.toMinutes(MissingTools.HOLD), " minutes at most"],
     ["Right after a start turns wait up to ", seconds(ToolServers.FIRST_PATIENCE), " s for servers"],

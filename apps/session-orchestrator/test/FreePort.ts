@@ -1,8 +1,8 @@
-/** A port that nobody listens on, for programs that have to be told one. */
+/** Finds a free port for programs that need a number. */
 import { Effect } from "effect"
 import * as net from "node:net"
 
-/** Below those that systems hand out to connections, which would take one that is free for a moment only. */
+/** Below the ports that systems assign to connections, which might take a port that is free for a moment only. */
 const FIRST_PORT = 12_000
 const PORTS = 18_000
 

@@ -1,8 +1,12 @@
-/** How the time of a piece of work grows with its input: a ratio of two measurements of one run, whatever the machine is busy with. */
+/**
+ * Measures how the time of a piece of work grows with its input.
+ *
+ * The result is a ratio of two measurements of one run, so it does not depend on the load of the machine.
+ */
 
 /** How many times longer `work` takes on `factor` times the input. Linear work gives about `factor`, quadratic work its square. */
 export const growth = (work: (size: number) => void, size: number, factor: number): number => {
-  work(size) // what is compiled or cached on first use is no growth
+  work(size) // compiling and caching at the first use are no growth
   return bestMs(() => work(size * factor)) / bestMs(() => work(size))
 }
 

@@ -1,5 +1,6 @@
-/** The limits and times that pages promise are those of the program. */
+/** Checks that limits and times on pages equal those of the program. */
 import { describe, expect, it } from "@effect/vitest"
+import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import * as AlarmClock from "../src/cluster/AlarmClock.ts"
@@ -8,15 +9,13 @@ import * as LockWarnings from "../src/cluster/LockWarnings.ts"
 import * as Secrets from "../src/redaction/Secrets.ts"
 import * as Settings from "../src/config/reading/Settings.ts"
 import * as Backlog from "../src/session/Backlog.ts"
-import * as Comebacks from "../src/recovery/Comebacks.ts"
+import * as RestartDelays from "../src/recovery/RestartDelays.ts"
 import * as Commands from "../src/orchestrator/Commands.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
 import * as Parking from "../src/parking/Parking.ts"
 import * as Quarantine from "../src/pacing/Quarantine.ts"
 import * as RightOfWay from "../src/pacing/RightOfWay.ts"
 import * as TurnRunner from "../src/turn/TurnRunner.ts"
-import * as Interruption from "../src/durable/Interruption.ts"
-import * as Spread from "../src/durable/Spread.ts"
 import * as Progress from "../src/system/Progress.ts"
 import * as GateTable from "../src/storage/tables/GateTable.ts"
 import * as Patience from "../src/storage/Patience.ts"
@@ -39,7 +38,7 @@ const MIB = 1_024 * KIB
 const pageOf = (name: string): string =>
   readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8").replaceAll(/\s+/g, " ")
 
-/** What each page says, as words with a number in them; the unit; and the limit. */
+/** A page's words with a number in them, the unit, and the limit. */
 const promises: Readonly<
   Record<string, ReadonlyArray<readonly [says: RegExp, unit: number, limit: Duration.Duration | number]>>
 > = {
@@ -60,8 +59,8 @@ const promises: Readonly<
     [/each logs so once, with the cause and what to do, within (\d+) s/, SECOND, LockWarnings.REFRESH_LIMIT],
     [/it is not on disk after (\d+) s; `detail` has the cause/, SECOND, Commands.ANSWER_LIMIT],
     [/are 503 after 6 s, or (\d+) s where/, SECOND, Patience.SILENCE_LIMIT],
-    [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, Comebacks.FIRST_MS],
-    [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, Comebacks.MOST_MS],
+    [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, RestartDelays.FIRST_MS],
+    [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, RestartDelays.MOST_MS],
     [/leaves the memory of its runner (\d+) to 10 s after/, SECOND, TurnRunner.RESIDENT_MS],
     [/Up to (\d+) s \*\*before\*\*/, SECOND, Parking.NEAR_MS],
     [/after\*\* those who are due have asked, within (\d+) s/, SECOND, RightOfWay.LIMIT_MS],
@@ -90,7 +89,7 @@ const promises: Readonly<
 }
 
 describe("limits that follow from others", () => {
-  it("X6: what a runner is sure of, and a pass that it keeps, last no longer than it may be silent", () => {
+  it("X6: what a runner is sure of, and a ticket that it keeps, last no longer than it may be silent", () => {
     expect(Lease.SURE_MS).toBe(Lease.EXPIRATION_MS - SECOND)
     expect(AlarmClock.PASS_MS).toBe(Lease.EXPIRATION_MS)
   })

@@ -1,4 +1,4 @@
-/** The lines that docs/troubleshooting.md quotes are those that the program prints, and its settings exist. */
+/** Checks that the lines and settings in docs/troubleshooting.md exist in the program. */
 import type { Failure, TurnExplanation } from "@holdfast/wire"
 import { Ids } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"

@@ -1,16 +1,16 @@
-/** What is left of a turn that ends early: by its user, by a port that gives way, by a process that goes down. */
+/** Turns that end early: by their user, by a failing port, or by their process. */
 import { assert, describe, it } from "@effect/vitest"
 import { RecordingSink, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import * as Checkpoint from "../src/Checkpoint.ts"
-import { EventSink } from "../src/EventSink.ts"
-import * as ModelContext from "../src/ModelContext.ts"
-import { Provider } from "../src/Provider.ts"
-import { Router } from "../src/Router.ts"
-import * as Toolbox from "../src/Toolbox.ts"
-import * as Turn from "../src/Turn.ts"
-import { TurnStopped } from "../src/TurnStopped.ts"
+import * as Checkpoint from "../src/ports/Checkpoint.ts"
+import { EventSink } from "../src/ports/EventSink.ts"
+import * as ModelContext from "../src/turn/ModelContext.ts"
+import { Provider } from "../src/ports/Provider.ts"
+import { Router } from "../src/ports/Router.ts"
+import * as Toolbox from "../src/ports/Toolbox.ts"
+import * as Turn from "../src/turn/Turn.ts"
+import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, emits, hangs, overloaded, text, tools } = ScriptedProvider
@@ -39,7 +39,7 @@ describe("an abort", () => {
     })
   )
 
-  it.effect("T1: that comes while the seal is being written changes nothing: there is one seal", () =>
+  it.effect("Turn.T1: that comes while the seal is being written changes nothing: there is one seal", () =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
       const writing = yield* Deferred.make<void>()
@@ -80,7 +80,7 @@ describe("an abort", () => {
     })
   )
 
-  bothWays("during a response it keeps what was said, out of the model's sight", (start) =>
+  bothWays("during a response it keeps the content, and does not send it to the model", (start) =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
       const reached = yield* Deferred.make<void>()
@@ -98,31 +98,33 @@ describe("an abort", () => {
     })
   )
 
-  bothWays("during a tool it interrupts the tool, and the next turn is told that the outcome is unknown", (start) =>
-    Effect.gen(function* () {
-      const abort = yield* Deferred.make<void>()
-      const running = yield* Deferred.make<void>()
-      const interrupted = yield* Deferred.make<void>()
-      const toolbox = {
-        definitions: [],
-        run: () =>
-          Deferred.succeed(running, undefined).pipe(
-            Effect.andThen(Effect.never),
-            Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
-          )
-      }
-      const run = yield* start({ scripts: [tools(call("slow"))], toolbox, abort: Deferred.await(abort) })
-      yield* Deferred.await(running)
-      yield* Deferred.succeed(abort, undefined)
-      assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
-      yield* Deferred.await(interrupted)
+  bothWays(
+    "during a tool it interrupts the tool, and the model of the next turn receives an unknown outcome",
+    (start) =>
+      Effect.gen(function* () {
+        const abort = yield* Deferred.make<void>()
+        const running = yield* Deferred.make<void>()
+        const interrupted = yield* Deferred.make<void>()
+        const toolbox = {
+          definitions: [],
+          run: () =>
+            Deferred.succeed(running, undefined).pipe(
+              Effect.andThen(Effect.never),
+              Effect.onInterrupt(() => Deferred.succeed(interrupted, undefined))
+            )
+        }
+        const run = yield* start({ scripts: [tools(call("slow"))], toolbox, abort: Deferred.await(abort) })
+        yield* Deferred.await(running)
+        yield* Deferred.succeed(abort, undefined)
+        assert.strictEqual((yield* Fiber.join(run.fiber)).status, "aborted")
+        yield* Deferred.await(interrupted)
 
-      const history = run.sink.of("message").map((event) => event.message)
-      const next = yield* start({ scripts: [answer("ok")], history, prompt: "And?" })
-      yield* settle(next)
-      const results = next.provider.requests[0]?.messages[2]
-      assert.isTrue(results?.role === "tool" && results.content[0]?.isError)
-    })
+        const history = run.sink.of("message").map((event) => event.message)
+        const next = yield* start({ scripts: [answer("ok")], history, prompt: "And?" })
+        yield* settle(next)
+        const results = next.provider.requests[0]?.messages[2]
+        assert.isTrue(results?.role === "tool" && results.content[0]?.isError)
+      })
   )
 
   bothWays("before the first attempt makes none", (start) =>
@@ -133,7 +135,7 @@ describe("an abort", () => {
     })
   )
 
-  it.effect("is not what interrupting the fiber is: that leaves the turn unsealed", () =>
+  it.effect("differs from an interruption of the fiber, which leaves the turn unsealed", () =>
     Effect.gen(function* () {
       const run = yield* Scenario.straight({ scripts: [emits(overloaded)], strategy: strategy() })
       yield* Fiber.interrupt(run.fiber)
@@ -197,7 +199,7 @@ describe("an abort", () => {
     })
   )
 
-  bothWays("during tools keeps the results that were there, and says of the others that nobody knows", (start) =>
+  bothWays("during tools keeps the results so far, and answers the other calls as interrupted", (start) =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
       const running = yield* Deferred.make<void>()
@@ -230,7 +232,7 @@ describe("an abort", () => {
     })
   )
 
-  bothWays("D8: while the next step's route is looked for keeps the results of the step before once", (start) =>
+  bothWays("D8: while the next step's route is chosen keeps the results of the step before once", (start) =>
     Effect.gen(function* () {
       const [abort, looking] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       const router: Router["Service"] = {
@@ -258,7 +260,7 @@ describe("an abort", () => {
   )
 
   it.effect.each(["turn-end", "usage"])(
-    "T1: of a turn whose %s could not be recorded gives no seal that is on no disk",
+    "Turn.T1: of a turn whose %s could not be recorded returns no seal that is not on disk",
     (lost) =>
       Effect.gen(function* () {
         const isSealing = yield* Deferred.make<void>()
@@ -293,7 +295,7 @@ describe("an abort", () => {
           abort: Deferred.await(abort)
         }).pipe(Effect.provide(layer), Effect.flip, Effect.forkChild({ startImmediately: true }))
         yield* Deferred.await(isSealing)
-        // The write is on its way when the user aborts, and then fails: nothing may come behind it.
+        // The write is under way when the user aborts, and then fails: nothing may follow it.
         yield* Deferred.succeed(abort, undefined)
         yield* Deferred.succeed(isDown, undefined)
         assert.strictEqual(yield* Fiber.join(fiber), stopped)
@@ -303,28 +305,30 @@ describe("an abort", () => {
   )
 })
 
-describe("an abort of a turn that is taken up again", () => {
-  it.effect("D8: is heard when the turn is where it was, and its seal comes behind what was persisted before", () =>
-    Effect.gen(function* () {
-      const replay = new ReplayCheckpoint.ReplayCheckpoint()
-      const sink = new RecordingSink.RecordingSink()
-      const life = { scripts: [emits(overloaded)], strategy: strategy(), replay, sink }
-      const first = yield* Scenario.replayed(life)
-      yield* Fiber.interrupt(first.fiber)
-      const second = yield* Scenario.replayed({ ...life, abort: Effect.void })
-      const end = yield* Fiber.join(second.fiber)
-      assert.strictEqual(end.status, "aborted")
-      assert.deepStrictEqual(
-        sink.persisted.map(({ type }) => type),
-        ["turn-start", "message", "retry-end", "message", "turn-end"]
-      )
-      assert.strictEqual(second.provider.requests.length, 0)
-    })
+describe("an abort of a turn that resumes", () => {
+  it.effect(
+    "D8: takes effect when the turn has restored its state, and its seal follows the events persisted before",
+    () =>
+      Effect.gen(function* () {
+        const replay = new ReplayCheckpoint.ReplayCheckpoint()
+        const sink = new RecordingSink.RecordingSink()
+        const life = { scripts: [emits(overloaded)], strategy: strategy(), replay, sink }
+        const first = yield* Scenario.replayed(life)
+        yield* Fiber.interrupt(first.fiber)
+        const second = yield* Scenario.replayed({ ...life, abort: Effect.void })
+        const end = yield* Fiber.join(second.fiber)
+        assert.strictEqual(end.status, "aborted")
+        assert.deepStrictEqual(
+          sink.persisted.map(({ type }) => type),
+          ["turn-start", "message", "retry-end", "message", "turn-end"]
+        )
+        assert.strictEqual(second.provider.requests.length, 0)
+      })
   )
 })
 
 describe("a port that interrupts itself", () => {
-  bothWays("T1: as a tool is answered like one that failed", (start) =>
+  bothWays("Tools.T1: in a tool is answered like a failure of the tool", (start) =>
     Effect.gen(function* () {
       const toolbox = { definitions: [], run: () => Effect.interrupt }
       const run = yield* start({ scripts: [tools(call("moody")), answer("I see")], toolbox })
@@ -333,7 +337,7 @@ describe("a port that interrupts itself", () => {
     })
   )
 
-  bothWays("D14: as a sleep ends the turn, for the turn was not interrupted", (start) =>
+  bothWays("D14: in a sleep ends the turn, because the turn was not interrupted", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded)], strategy: strategy({ sleep: Effect.interrupt }) })
       const end = yield* Fiber.join(run.fiber)

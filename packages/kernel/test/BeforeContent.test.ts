@@ -1,21 +1,21 @@
-/** A turn that a host drives to its first content, and then hands to the interpreter, against one that the interpreter runs from its start. */
+/** Compares a turn that a host drives to its first content with an interpreted turn. */
 import { assert, describe, it } from "@effect/vitest"
 import { Property, RecordingSink, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Failure, Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Fiber, type Option, Random, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { BeforeContent, type Begun } from "../src/BeforeContent.ts"
-import { Checkpoint } from "../src/Checkpoint.ts"
-import { Compactor } from "../src/Compactor.ts"
-import { EventSink } from "../src/EventSink.ts"
-import { type Listeners, Observer } from "../src/Observer.ts"
-import * as Opening from "../src/Opening.ts"
-import { Provider } from "../src/Provider.ts"
-import * as Records from "../src/Records.ts"
-import { RetryStrategy } from "../src/RetryStrategy.ts"
-import { noop, Toolbox } from "../src/Toolbox.ts"
-import * as Turn from "../src/Turn.ts"
+import { BeforeContent, type Begun } from "../src/turn/BeforeContent.ts"
+import { Checkpoint } from "../src/ports/Checkpoint.ts"
+import { Compactor } from "../src/ports/Compactor.ts"
+import { EventSink } from "../src/ports/EventSink.ts"
+import { type Listeners, Observer } from "../src/ports/Observer.ts"
+import * as Opening from "../src/calls/Opening.ts"
+import { Provider } from "../src/ports/Provider.ts"
+import * as Records from "../src/records/Records.ts"
+import { RetryStrategy } from "../src/ports/RetryStrategy.ts"
+import { noop, Toolbox } from "../src/ports/Toolbox.ts"
+import * as Turn from "../src/turn/Turn.ts"
 
 const { answer, badGateway, emits, emitsBody, overloaded, throws, tools, unauthorized } = ScriptedProvider
 
@@ -34,7 +34,7 @@ interface Case {
   readonly compacts: boolean
 }
 
-/** What can be seen of a turn, by clients, on disk, by observers and by its provider. */
+/** The visible results of a turn: for clients, on disk, for observers and for its provider. */
 interface Seen {
   readonly events: ReadonlyArray<unknown>
   readonly records: ReadonlyArray<Records.Stored>
@@ -61,7 +61,7 @@ class World {
     this.observer = Object.fromEntries(
       KINDS.map((kind) => [kind, (observation: unknown) => void this.told.push([kind, observation])])
     )
-    // A host writes what a turn says first together with the turn.
+    // A host writes the first events of a turn together with the turn.
     this.sink.persisted.push(...Turn.opening(facts))
   }
 
@@ -118,7 +118,7 @@ class World {
     this.records.push({ name: Records.nameOf(kind, step, number, part), value: JSON.stringify(record.value) })
   }
 
-  /** Drives the turn as a host does, and hands it over, some milliseconds after its records are written. */
+  /** Drives the turn as a host does, and starts the interpreter some milliseconds after its records are written. */
   readonly driven = (afterMs = 0) =>
     Effect.gen({ self: this }, function* () {
       const value = this.beforeContent(yield* Random.Random)
@@ -168,7 +168,7 @@ class World {
   }
 }
 
-/** What a stream says at once and last, where that is a refusal. */
+/** The refusal of a stream that ends with its first event. */
 const refusalOf = (stream: Opening.Events): Effect.Effect<Opening.Refusal | undefined> =>
   Stream.runHead(stream).pipe(
     Effect.map((head: Option.Option<{ readonly type: string }>) => {
@@ -182,7 +182,7 @@ const refusalOf = (stream: Opening.Events): Effect.Effect<Opening.Refusal | unde
 const isError = (event: { readonly type: string }): event is Extract<Opening.Refusal, { readonly type: "error" }> =>
   event.type === "error"
 
-/** How often it is drawn is of no account. */
+/** The number of draws does not matter. */
 const CHANCE = { nextDoubleUnsafe: () => 0.25, nextIntUnsafe: () => 1 }
 
 const lived = (given: Case, how: (world: World) => Effect.Effect<unknown, unknown>): Effect.Effect<Seen, unknown> =>
@@ -196,7 +196,7 @@ const lived = (given: Case, how: (world: World) => Effect.Effect<unknown, unknow
 
 const failing = fc.constantFrom(
   emits(overloaded),
-  emits({ reason: "server-error", message: "Said without saying whether it is final." }),
+  emits({ reason: "server-error", message: "Emitted without `retryable`." }),
   throws(badGateway),
   emitsBody(overloaded, "<html>the whole page</html>"),
   emits(unauthorized),
@@ -216,7 +216,7 @@ const cases: fc.Arbitrary<Case> = fc
   .map(({ compacts, delays, end, failures }) => ({ scripts: [...failures, end, answer("Done")], delays, compacts }))
 
 describe("a turn before its first content", () => {
-  Property.prop("B1: is seen, recorded, observed and asked for as the interpreter does it", cases, (given) =>
+  Property.prop("BeforeContent.B1: emits, records, observes and requests what the interpreter would", cases, (given) =>
     Effect.gen(function* () {
       const driven = yield* lived(given, (world) => world.driven())
       const run = yield* lived(given, (world) => world.run())
@@ -337,7 +337,7 @@ describe("a turn before its first content", () => {
     })
   )
 
-  it("B1: names the failure of a refusal, emitted or thrown", () => {
+  it("BeforeContent.B1: returns the failure of a refusal, emitted or thrown", () => {
     const { retryable: _, ...emitted } = overloaded
     assert.deepStrictEqual(Opening.failureOf({ type: "error", failure: emitted, body: "page" }), {
       failure: { ...overloaded, retryable: false },

@@ -1,4 +1,4 @@
-/** What a turn keeps of an endpoint's whole answer, and where. */
+/** Where a turn keeps the whole body of a failed response. */
 import { assert, describe, it } from "@effect/vitest"
 import { ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Failure } from "@holdfast/wire"
@@ -6,8 +6,8 @@ import { Effect } from "effect"
 
 const { answer, badGateway, emits, emitsBody, overloaded } = ScriptedProvider
 
-describe("the whole of what an endpoint answered", () => {
-  it.effect("D5: is in the record of its attempt, once a step where it comes again, and in no event", () =>
+describe("the whole body of a failed response", () => {
+  it.effect("D5: is in the record of its attempt, once a step if it repeats, and in no event", () =>
     Effect.gen(function* () {
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
       const thrown = new Failure.ProviderFailure({ failure: badGateway, body: "<b>maintenance</b>" })
@@ -34,7 +34,7 @@ describe("the whole of what an endpoint answered", () => {
     })
   )
 
-  it.effect("D5: is not in the end of a turn that fails with it", () =>
+  it.effect("D5: is not in the seal of a turn that fails with it", () =>
     Effect.gen(function* () {
       const run = yield* Scenario.replayed({ scripts: [emitsBody(overloaded, "<b>maintenance</b>")] })
       const end = yield* Scenario.settle(run)

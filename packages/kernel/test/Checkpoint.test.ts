@@ -1,10 +1,10 @@
-/** The engines in memory pass the suite of `Checkpoint`; engines that are wrong fail it, by the name of what is wrong. */
+/** The engines in memory pass the suite of `Checkpoint`; faulty engines fail the law that they break. */
 import { assert, describe, it } from "@effect/vitest"
 import { CheckpointSuite } from "@holdfast/kernel/testing"
 import { Effect, Exit, Schema, Semaphore } from "effect"
-import type { Checkpoint } from "../src/Checkpoint.ts"
-import type { Stored } from "../src/Records.ts"
-import type { TurnStopped } from "../src/TurnStopped.ts"
+import type { Checkpoint } from "../src/ports/Checkpoint.ts"
+import type { Stored } from "../src/records/Records.ts"
+import type { TurnStopped } from "../src/ports/TurnStopped.ts"
 import { Process } from "../testing/checkpoint/Process.ts"
 
 const { byName, firstBroken, forgetful, lookingAhead, suite, unnested } = CheckpointSuite
@@ -16,7 +16,7 @@ suite("an engine that forbids nesting", unnested)
 
 type Service = Checkpoint["Service"]
 
-/** The engine with another checkpoint; `change` is called for each turn, and what it gives for each life. */
+/** The engine with another checkpoint; `change` is called for each turn, and its result for each life. */
 const changed = (
   make: CheckpointSuite.MakeEngine,
   change: () => (checkpoint: Service) => Service
@@ -56,17 +56,17 @@ const rollingBack: CheckpointSuite.MakeEngine = Effect.sync(() => {
   }
 })
 
-/** Engines that are wrong, and the law that each of them breaks first. */
+/** Faulty engines, and the law that each of them breaks first. */
 const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeEngine, law: string]> = [
   [
     "tries again what has failed",
     running(byName, () => (run) => (name, schema, effect) => run(name, schema, Effect.retry(effect, { times: 1 }))),
-    "what an effect succeeds, fails or dies with comes out of `run` as it is, at once"
+    "`run` passes on a success, a failure or a defect unchanged, at once"
   ],
   [
     "does not let itself be interrupted",
     running(byName, () => (run) => (name, schema, effect) => Effect.uninterruptible(run(name, schema, effect))),
-    "D8: what runs is interrupted with its turn"
+    "D8: a running effect is interrupted with its turn"
   ],
   [
     "records a result when the next one comes",
@@ -83,12 +83,12 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
           })
       }
     }),
-    "X1: a recorded result is given again in every later life, and its effect is not run"
+    "X1: every later life receives a recorded result, and its effect does not run"
   ],
   [
     "forgets what was waited for",
     losing(/\/sleep\//),
-    "X1: a recorded result is given again in every later life, and its effect is not run"
+    "X1: every later life receives a recorded result, and its effect does not run"
   ],
   [
     "performs again what is recorded",
@@ -101,7 +101,7 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
             return results.get(name) as A // what was put there under this name
           })
     }),
-    "X1: a recorded result is given again in every later life, and its effect is not run"
+    "X1: every later life receives a recorded result, and its effect does not run"
   ],
   [
     "loses the order of its records",
@@ -133,12 +133,12 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
   [
     "takes a life back that ends in the middle of an effect",
     rollingBack,
-    "X1: an effect that was under way when its process died is performed again"
+    "X1: an effect that was under way when its process died runs again"
   ],
   [
     "drops its marks",
     changed(lookingAhead, () => (checkpoint) => ({ ...checkpoint, mark: () => Effect.void })),
-    "X2: a mark that is made while an effect runs is found by the next life, where there are marks"
+    "X2: the next life finds a mark that was made during an effect, where there are marks"
   ],
   [
     "runs one effect at a time",
@@ -146,17 +146,17 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
       const one = Semaphore.makeUnsafe(1)
       return (name, schema, effect) => one.withPermits(1)(run(name, schema, effect))
     }),
-    "two tool calls of one response can be under way at once, and both are recorded"
+    "two tool calls of one response can run at the same time, and both are recorded"
   ],
   [
     "forgets that a tool call was begun",
     losing(/\/begun$/),
-    "X8: a tool call that was running when its process died is not run again"
+    "X8: a tool call that was running when its process died does not run again"
   ],
   ["gives the seal no record", losing(/^seal$/), "X1: the time of the seal is that of its record"]
 ]
 
-describe("an engine that is wrong", () => {
+describe("an engine with a fault", () => {
   for (const [what, engine, law] of wrong) {
     it.effect(`${what}: it breaks the law “${law}”`, () =>
       Effect.gen(function* () {
@@ -165,7 +165,7 @@ describe("an engine that is wrong", () => {
     )
   }
 
-  it.effect("one whose seal is in the turn's events keeps the law of its kind", () =>
+  it.effect("an engine whose seal is in the turn's events keeps the laws of its kind", () =>
     Effect.gen(function* () {
       assert.isUndefined(yield* firstBroken(losing(/^seal$/), { runs: 20, sealIsInEvents: true }))
     })
@@ -183,7 +183,7 @@ describe("a `run` inside a `run`", () => {
     })
   )
 
-  it.effect("is noticed by the suite, whatever the engine makes of it, and tool calls of one response are none", () =>
+  it.effect("is detected by the suite for any engine, and tool calls of one response are no fault", () =>
     Effect.gen(function* () {
       const { live } = yield* byName
       const process = new Process(() => false)

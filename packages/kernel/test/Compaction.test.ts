@@ -3,10 +3,10 @@ import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/
 import { Failure, Ids, Message } from "@holdfast/wire"
 import { Deferred, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { type Compacted, Compactor, type TooLong, summarising } from "../src/Compactor.ts"
-import { Provider } from "../src/Provider.ts"
-import * as Summary from "../src/internal/Summary.ts"
-import { TurnStopped } from "../src/TurnStopped.ts"
+import { type Compacted, Compactor, type TooLong, summarising } from "../src/ports/Compactor.ts"
+import { Provider } from "../src/ports/Provider.ts"
+import * as Summary from "../src/internal/calls/Summary.ts"
+import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
 const { bothWays, settle, turnId } = Scenario
 const { answer, call, emits, finish, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider
@@ -15,14 +15,14 @@ const overflow: Failure.Failure = { reason: "context-overflow", message: "prompt
 
 const strategy = (delays: ReadonlyArray<number> = [5_000, 10_000]) => new TestStrategy.TestStrategy({ delays })
 
-/** A compactor that does what a test says, call by call, and keeps what it was asked. */
+/** A compactor that follows a test's functions, one a call, and keeps its requests. */
 const compactorOf = (...does: ReadonlyArray<(request: TooLong) => ReturnType<Compactor["Service"]["compact"]>>) => {
   const asked: Array<TooLong> = []
   const layer = Layer.succeed(Compactor, {
     compact: (request) =>
       Effect.suspend(() => {
         asked.push(request)
-        return does[asked.length - 1]?.(request) ?? Effect.die(new Error("nobody expected this"))
+        return does[asked.length - 1]?.(request) ?? Effect.die(new Error("an unexpected call"))
       })
   })
   return { asked, layer }
@@ -58,7 +58,7 @@ const textsOf = (messages: ReadonlyArray<Message.Message> = []) => messages.map(
 const PREFACE = "The conversation until here, summed up, because it had become too long:\n\n"
 
 describe("a context that is too long", () => {
-  bothWays("P19: is compacted, and the step runs again on what is left", (start) =>
+  bothWays("P19: is compacted, and the step runs again on the shorter context", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(upToFirst)
       const run = yield* start({
@@ -85,13 +85,13 @@ describe("a context that is too long", () => {
         run.sink.persisted.map(({ type }) => type),
         ["turn-start", "message", "compaction", "message", "usage", "message", "turn-end"]
       )
-      // The history has lost nothing.
+      // The history is complete.
       const summary = run.sink.of("message")[1]?.message
       assert.deepInclude(summary, { role: "user", synthetic: true, summary: { upTo: old(0, "").id } })
     })
   )
 
-  bothWays("P19: is compacted under the turn's own system prompt, by the credential that it goes with", (start) =>
+  bothWays("P19: is compacted with the turn's own system prompt and credential", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(upToFirst, upToFirst)
       const router = new TestRouter.TestRouter({
@@ -133,28 +133,26 @@ describe("a context that is too long", () => {
     })
   )
 
-  bothWays(
-    "P19: one that stands for what its turn's model was told goes on standing for it in the next turn",
-    (start) =>
-      Effect.gen(function* () {
-        const upToLast = ({ messages }: TooLong) =>
-          Effect.succeed<Compacted>({ summary: "They talked.", upTo: messages.at(-1)?.id ?? impossible() })
-        const before = yield* start({
-          scripts: [emits(overflow), answer("ok")],
-          history,
-          strategy: strategy(),
-          limits: { maxTurns: 1 },
-          services: compactorOf(upToLast).layer
-        })
-        yield* settle(before)
-        const messages = before.sink.of("message").map(({ message }) => message)
-        const after = yield* start({ scripts: [answer("ok")], history: [...history, ...messages], prompt: "More?" })
-        yield* settle(after)
-        assert.deepStrictEqual(textsOf(after.provider.requests[0]?.messages), [`${PREFACE}They talked.`, "ok", "More?"])
+  bothWays("P19: a summary that replaces guidance of its turn still replaces it in the next turn", (start) =>
+    Effect.gen(function* () {
+      const upToLast = ({ messages }: TooLong) =>
+        Effect.succeed<Compacted>({ summary: "They talked.", upTo: messages.at(-1)?.id ?? impossible() })
+      const before = yield* start({
+        scripts: [emits(overflow), answer("ok")],
+        history,
+        strategy: strategy(),
+        limits: { maxTurns: 1 },
+        services: compactorOf(upToLast).layer
       })
+      yield* settle(before)
+      const messages = before.sink.of("message").map(({ message }) => message)
+      const after = yield* start({ scripts: [answer("ok")], history: [...history, ...messages], prompt: "More?" })
+      yield* settle(after)
+      assert.deepStrictEqual(textsOf(after.provider.requests[0]?.messages), [`${PREFACE}They talked.`, "ok", "More?"])
+    })
   )
 
-  bothWays("P19: one that overflows again fails with the overflow", (start) =>
+  bothWays("P19: a step that overflows again fails with the overflow", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(upToFirst)
       const run = yield* start({ scripts: [emits(overflow), emits(overflow)], strategy: strategy(), services: layer })
@@ -215,7 +213,7 @@ describe("a context that is too long", () => {
     })
   )
 
-  bothWays("D4: after content it is final, compactor or not", (start) =>
+  bothWays("D4: after content it is final, with or without a compactor", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf()
       const run = yield* start({ scripts: [emits(overflow, text("Hal"))], strategy: strategy(), services: layer })
@@ -226,7 +224,7 @@ describe("a context that is too long", () => {
 })
 
 describe("a summary that fails", () => {
-  bothWays("P19: is waited for in the budget of the step, and asked for again", (start) =>
+  bothWays("P19: is retried within the budget of the step", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const { asked, layer } = compactorOf(fails(overloaded), upToFirst)
@@ -271,7 +269,7 @@ describe("a summary that fails", () => {
         ["test", "other"]
       )
       assert.strictEqual(run.provider.requests[1]?.target.provider, "other")
-      // Told again at most by the life that finds nothing behind the decision.
+      // Announced again at most by the life whose last record is the decision.
       assert.isAtMost(run.sink.of("provider-retry").length, 2)
     })
   )
@@ -286,7 +284,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("C10: one that dies of a bug, or stands for nothing, is asked for twice more", (start) =>
+  bothWays("C10: a compactor that dies of a bug, or returns an empty summary, is retried twice", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(
         () => Effect.die(new Error("boom")),
@@ -304,7 +302,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("C10: one that stands for a message that there is not, or for a summary, changes nothing", (start) =>
+  bothWays("C10: a summary that replaces a missing message, or another summary, changes nothing", (start) =>
     Effect.gen(function* () {
       const upTo = (of: Message.Message | undefined) => () =>
         Effect.succeed<Compacted>({ summary: "?", upTo: of?.id ?? impossible() })
@@ -323,7 +321,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("X5: one that fails as another turn's did has called nobody", (start) =>
+  bothWays("X5: a shared failure counts no call", (start) =>
     Effect.gen(function* () {
       const { layer } = compactorOf(fails({ ...overloaded, shared: true }), fails(overloaded), upToFirst)
       const run = yield* start({
@@ -337,7 +335,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  it.effect("X1: one whose turn is stopped leaves the turn unsealed", () =>
+  it.effect("X1: a summary whose turn is stopped leaves the turn unsealed", () =>
     Effect.gen(function* () {
       const stopped = new TurnStopped({ message: "another runner has it" })
       const run = yield* Scenario.straight({
@@ -410,7 +408,7 @@ describe("the model as its own compactor", () => {
     })
   )
 
-  bothWays("P19: has nothing to sum up where there is one message", () =>
+  bothWays("P19: does not sum up a single message", () =>
     Effect.gen(function* () {
       const { asked, compacted } = yield* compact(answer("?"), { ...request, messages: request.messages.slice(2) })
       assert.deepInclude(compacted, { success: undefined })
@@ -433,7 +431,7 @@ describe("the model as its own compactor", () => {
     )
   }
 
-  bothWays("P19: nobody hears the summary as it comes, in a turn", (start) =>
+  bothWays("P19: no client receives the summary while it streams, in a turn", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits(overflow), answer("They ", "talked."), answer("ok")],

@@ -1,4 +1,4 @@
-/** What becomes of a step of which something had been shown when it failed. */
+/** A step that fails after it has shown content. */
 import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect } from "effect"
@@ -39,7 +39,7 @@ describe("an error after content", () => {
     })
   )
 
-  bothWays("C7: a tool call of an attempt that broke off is never run", (start) =>
+  bothWays("C7: a tool call of an attempt that broke off never runs", (start) =>
     Effect.gen(function* () {
       const ran: Array<string> = []
       const toolbox = {

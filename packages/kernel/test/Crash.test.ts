@@ -1,18 +1,18 @@
-/** A process that dies between the beginning of something and its result. */
+/** Processes that die between the beginning of an effect and its result. */
 import { assert, describe, it } from "@effect/vitest"
 import { Life, Property, RecordingSink, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import type { EventSink } from "../src/EventSink.ts"
-import type { ToolDefinition } from "../src/Toolbox.ts"
+import type { EventSink } from "../src/ports/EventSink.ts"
+import type { ToolDefinition } from "../src/ports/Toolbox.ts"
 
 const { answer, call, emits, overloaded, text, tools } = ScriptedProvider
 
 const strategy = () => new TestStrategy.TestStrategy({ delays: [1_000, 2_000] })
 
-/** Dies so many times, each time when something named like this has been done and is not yet recorded. */
+/** Dies `times` times, each time after an effect with such a name and before its result is recorded. */
 const dying = (name: RegExp, times = 1) => {
   let left = times
   return Scenario.dying((done) => name.test(done) && left-- > 0)
@@ -21,7 +21,7 @@ const dying = (name: RegExp, times = 1) => {
 const ATTEMPT = /\/attempt\/\d+$/
 const TOOL = /\/tool\/\d+$/
 
-/** What a client has put together in the end: what was shown of each step since its text was begun, or said to be void. */
+/** The text that a client has assembled in the end: for each step the text since its last `step-start` or `step-discarded`. */
 const assembled = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
   let finished = ""
   let current = ""
@@ -37,7 +37,7 @@ const assembled = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
 }
 
 describe("a process that dies when content has left", () => {
-  it.effect("X2: says that what was shown is void before the new attempt's first content", () =>
+  it.effect("X2: emits `step-discarded` before the new attempt's first content", () =>
     Effect.gen(function* () {
       const run = yield* dying(ATTEMPT)({ scripts: [answer("Hel", "lo"), answer("Hel", "lo")] })
       const end = yield* Scenario.settle(run)
@@ -55,7 +55,7 @@ describe("a process that dies when content has left", () => {
     })
   )
 
-  it.effect("X2, X3: the life that takes it up voids what was shown, then tells where the text begins anew", () =>
+  it.effect("X2, X3: the life that resumes it voids the shown text, then emits `step-start`", () =>
     Effect.gen(function* () {
       const world: Life.World = {
         scripts: [answer("Hel", "lo")],
@@ -83,7 +83,7 @@ describe("a process that dies when content has left", () => {
     })
   )
 
-  it.effect("X2: an abort while it says so does not say it twice", () =>
+  it.effect("X2: an abort during `step-discarded` does not emit it twice", () =>
     Effect.gen(function* () {
       const [isSaying, goOn, abort] = [
         yield* Deferred.make<void>(),
@@ -131,7 +131,7 @@ describe("a process that dies when content has left", () => {
     })
   )
 
-  it.effect("X3: every process that makes an attempt of a step tells where its text begins, once", () =>
+  it.effect("X3: every process that makes an attempt of a step emits `step-start`, once", () =>
     Effect.gen(function* () {
       const scripts = [emits(overloaded), emits(overloaded), answer("ok")]
       const began = (run: Scenario.Run) =>
@@ -139,7 +139,7 @@ describe("a process that dies when content has left", () => {
       const straight = yield* Scenario.straight({ scripts, strategy: strategy() })
       yield* Scenario.settle(straight)
       assert.deepStrictEqual(began(straight), ["step-start", "provider-retry", "provider-retry"])
-      // Each life makes one attempt here; the one that only sleeps begins nothing.
+      // Each life makes one attempt here; a life that only sleeps emits no `step-start`.
       const replayed = yield* Scenario.replayed({ scripts, strategy: strategy() })
       yield* Scenario.settle(replayed)
       assert.deepStrictEqual(began(replayed), [
@@ -153,7 +153,7 @@ describe("a process that dies when content has left", () => {
     })
   )
 
-  it.effect("an attempt that had shown nothing is simply made again", () =>
+  it.effect("an attempt that had shown nothing is made again", () =>
     Effect.gen(function* () {
       const run = yield* Scenario.replayed({ scripts: [emits(overloaded), answer("ok")], strategy: strategy() })
       yield* Scenario.settle(run)
@@ -162,7 +162,7 @@ describe("a process that dies when content has left", () => {
   )
 
   Property.prop(
-    "D4: across crashes, what a client assembles is the answer, once",
+    "D4: across crashes, a client assembles the answer, once",
     fc.tuple(fc.array(fc.string({ minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }), fc.nat(3), fc.nat(2)),
     ([deltas, crashes, failures]) =>
       Effect.gen(function* () {
@@ -192,7 +192,7 @@ describe("a process that dies while a tool runs", () => {
       })
   })
 
-  it.effect("X8: does not run it again, and tells the model that the outcome is unknown", () =>
+  it.effect("X8: does not run it again, and the model receives an unknown outcome", () =>
     Effect.gen(function* () {
       const ran: Array<string> = []
       const run = yield* dying(TOOL)({ scripts: [tools(call("pay")), answer("ok")], toolbox: toolbox(ran) })
@@ -222,10 +222,10 @@ describe("a process that dies while a tool runs", () => {
   )
 })
 
-describe("a wait that somebody changes", () => {
+describe("a wait that a command changes", () => {
   const by = { commandId: "k1", origin: "a test" }
 
-  Scenario.bothWays("X4: `until` moves its end, and everybody is told", (start) =>
+  Scenario.bothWays("X4: `until` moves its end, and announces it", (start) =>
     Effect.gen(function* () {
       const retry = strategy()
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: retry })
@@ -241,7 +241,7 @@ describe("a wait that somebody changes", () => {
     })
   )
 
-  Scenario.bothWays("X4: `switched` makes the next attempt at once, elsewhere, and says so", (start) =>
+  Scenario.bothWays("X4: `switched` makes the next attempt at once on another target, and emits the change", (start) =>
     Effect.gen(function* () {
       const retry = strategy()
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: retry })
@@ -261,7 +261,7 @@ describe("a wait that somebody changes", () => {
     })
   )
 
-  Scenario.bothWays("X4: `extended` goes on sleeping, and the strategy is told of it", (start) =>
+  Scenario.bothWays("X4: `extended` continues the sleep, and the strategy receives the extension", (start) =>
     Effect.gen(function* () {
       const retry = strategy()
       const run = yield* start({

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as Directive from "../src/Directive.ts"
+import * as Directive from "../src/turn/Directive.ts"
 
 const { badGateway, overloaded, unauthorized } = ScriptedProvider
 
@@ -42,24 +42,24 @@ describe("Directive", () => {
     }
   })
 
-  it("D7: where the strategy has no delay left, nothing is retried", () => {
+  it("D7: when the strategy has no delay left, nothing is retried", () => {
     assert.strictEqual(becauseOf({ retries: 50 }), "exhausted")
   })
 
-  it("D9: where there is no strategy, nothing is retried", () => {
+  it("D9: without a strategy nothing is retried", () => {
     const directive = Directive.decide(situation(), undefined)
     assert.deepStrictEqual(directive, { _tag: "GiveUp", because: "no-strategy" })
   })
 
-  it("P2: an overflow is not retried, whatever it says of itself", () => {
+  it("P2: an overflow is not retried, whatever its `retryable` is", () => {
     assert.strictEqual(becauseOf({ failure: { ...overloaded, reason: "context-overflow" } }), "context-overflow")
   })
 
-  it("M3: an abort that nobody asked for is retried, whatever it says of itself", () => {
+  it("M3: an abort that the user did not request is retried, whatever its `retryable` is", () => {
     assert.isUndefined(becauseOf({ failure: { reason: "aborted", message: "aborted", retryable: false } }))
   })
 
-  it("C10: of a step's failures, however they are mixed, two bugs are tried again and the third is not", () => {
+  it("C10: two bugs of a step are retried and the third is not, in any mix with other failures", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(bug, overloaded, badGateway), { maxLength: 40 }), (failures) => {
         let defects = 0

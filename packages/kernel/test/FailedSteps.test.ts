@@ -1,4 +1,4 @@
-/** Turns whose model has nothing but failed tool calls, step after step. */
+/** Turns whose model makes only failed tool calls, step after step. */
 import { assert, describe, it } from "@effect/vitest"
 import {
   Property,
@@ -12,13 +12,13 @@ import type { Message } from "@holdfast/wire"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { MOST_FAILED_TOOL_STEPS } from "../src/TurnLimits.ts"
-import { FinalReport } from "../src/FinalReport.ts"
+import { MOST_FAILED_TOOL_STEPS } from "../src/turn/TurnLimits.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
 
-/** Calls of tools by whether each succeeds. */
+/** Tool calls; each succeeds or fails as given. */
 const asks = (...outcomes: ReadonlyArray<boolean>) =>
   tools(...outcomes.map((isGood, i) => call(isGood ? "good" : "bad", `call-${i}`)))
 
@@ -30,7 +30,7 @@ const toolbox = {
     )
 }
 
-/** The step after which a turn has failed, counted from 1; `undefined` where it comes to its answer. */
+/** The step after which a turn failed, counted from 1; `undefined`: it completed. */
 const endOf = (steps: ReadonlyArray<ReadonlyArray<boolean>>, most: number): number | undefined => {
   const last = steps.findIndex(
     (_, i) =>
@@ -41,13 +41,13 @@ const endOf = (steps: ReadonlyArray<ReadonlyArray<boolean>>, most: number): numb
 
 const steps = fc.array(fc.array(fc.boolean(), { minLength: 1, maxLength: 3 }), { maxLength: 12 })
 
-describe("a model that has nothing but failed tool calls", () => {
+describe("a model that makes only failed tool calls", () => {
   for (const [how, start] of [
     ["in its first life", Scenario.straight],
     ["run again after every record", Scenario.replayed]
   ] as const) {
     Property.prop(
-      `is stopped at the limit, and one that has a good call in between is not (${how})`,
+      `is stopped at the limit, unless a call in between succeeds (${how})`,
       fc.tuple(steps, fc.nat(6)),
       ([steps, most]) =>
         Effect.gen(function* () {
@@ -66,7 +66,7 @@ describe("a model that has nothing but failed tool calls", () => {
     )
   }
 
-  bothWays("is stopped after five steps where nothing else is said, with what the last call was told", (start) =>
+  bothWays("is stopped after five steps by default, with the result of the last call", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: Array.from({ length: 17 }, () => asks(false)), toolbox })
       const end = yield* settle(run)
@@ -78,13 +78,13 @@ describe("a model that has nothing but failed tool calls", () => {
           "The model made nothing but failed tool calls in 5 steps in a row. The last one, of bad: There is no bad.",
         retryable: false
       })
-      // Every call keeps its answer, and the error comes behind them.
+      // Every call keeps its result, and the error comes after them.
       assert.strictEqual(run.sink.of("tool-result").length, MOST_FAILED_TOOL_STEPS)
       assert.deepInclude(run.sink.of("error")[0], { reason: "invalid-response" })
     })
   )
 
-  bothWays("A14: is stopped with a report that says so, where one is asked for", (start) =>
+  bothWays("A14: is stopped with a synthetic report, if a report is required", (start) =>
     Effect.gen(function* () {
       const report = { tool: { name: "report", inputSchema: { type: "object" } }, validate: () => undefined }
       const run = yield* start({

@@ -3,8 +3,8 @@ import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/
 import { Message } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { FinalReport } from "../src/FinalReport.ts"
-import type { Prospect } from "../src/TurnLimits.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
+import type { Prospect } from "../src/turn/TurnLimits.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, badGateway, call, dies, emits, overloaded, tools, unauthorized } = ScriptedProvider
@@ -33,7 +33,7 @@ const toolbox = {
 
 const strategy = (delays: ReadonlyArray<number> = [0, 0]) => new TestStrategy.TestStrategy({ delays })
 
-/** What the model was told last, beside what people and tools said. */
+/** The last synthetic message in a request. */
 const told = (run: Scenario.Run, request: number): string =>
   (run.provider.requests[request]?.messages ?? [])
     .filter((message) => message.role === "user" && message.synthetic === true)
@@ -42,8 +42,8 @@ const told = (run: Scenario.Run, request: number): string =>
 
 const offered = (run: Scenario.Run) => run.provider.requests.map(({ tools }) => tools.map(({ name }) => name))
 
-describe("a turn that is to end with a report", () => {
-  bothWays("A13: ends with the report that its model hands in, however few steps it took", (start) =>
+describe("a turn that has to end with a report", () => {
+  bothWays("A13: ends with the report that its model submits, after any number of steps", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [look(), hands(good)], services, toolbox, strategy: strategy() })
       const end = yield* settle(run)
@@ -58,7 +58,7 @@ describe("a turn that is to end with a report", () => {
     })
   )
 
-  bothWays("A13: takes a response whose whole text is the report as one", (start) =>
+  bothWays("A13: accepts a response whose whole text is the report", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer(" ", JSON.stringify(good), "\n")], services, strategy: strategy() })
       const end = yield* settle(run)
@@ -67,7 +67,7 @@ describe("a turn that is to end with a report", () => {
     })
   )
 
-  bothWays("A13: has its report, whatever becomes of the calls beside it", (start) =>
+  bothWays("A13: has its report, whatever the results of the calls beside it", (start) =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       const hanging = { ...toolbox, run: () => Effect.andThen(Deferred.succeed(reached, undefined), Effect.never) }
@@ -83,7 +83,7 @@ describe("a turn that is to end with a report", () => {
     })
   )
 
-  bothWays("A9: words alone are asked for again, with guidance, and leave the model's context", (start) =>
+  bothWays("A9: text alone is retried with guidance, and leaves the model's context", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("All is ", "well."), hands(good)], services, strategy: strategy() })
       const end = yield* settle(run)
@@ -108,12 +108,12 @@ describe("a turn that is to end with a report", () => {
       const told0 = run.sink.of("provider-retry")[0]
       assert.deepInclude(told0, { attempt: 0, reason: "invalid-response" })
       assert.deepInclude(run.sink.of("retry-end")[0], { success: true, attempt: 0 })
-      // Both responses have cost what they cost.
+      // The usage of both responses counts.
       assert.deepStrictEqual(end.usage, { inputTokens: 20, outputTokens: 10 })
     })
   )
 
-  bothWays("A9: a report in words that is not valid is asked for again, and told why", (start) =>
+  bothWays("A9: an invalid report as text is retried, with the reason as guidance", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer('{"a":1}'), hands(good)], services, strategy: strategy() })
       assert.strictEqual((yield* settle(run)).status, "completed")
@@ -143,7 +143,7 @@ describe("a turn that is to end with a report", () => {
     })
   )
 
-  bothWays("P14: a retry of it that somebody cancels leaves the response in the history once", (start) =>
+  bothWays("P14: cancelling its retry leaves the response in the history once", (start) =>
     Effect.gen(function* () {
       const policy = strategy([60_000])
       const run = yield* start({ scripts: [answer("Well.")], services, strategy: policy })
@@ -159,7 +159,7 @@ describe("a turn that is to end with a report", () => {
     })
   )
 
-  bothWays("A14: without one it fails with a report that says why", (start) =>
+  bothWays("A14: without a report it fails with a synthetic report that has the reason", (start) =>
     Effect.gen(function* () {
       const scripts = ["a", "b", "c", "d", "e", "f"].map((word) => answer(word))
       const run = yield* start({ scripts, services, toolbox, strategy: strategy() })
@@ -192,7 +192,7 @@ describe("a turn that is to end with a report", () => {
   )
 
   bothWays(
-    "A14: when its attempts run out on words, one last step offers the report alone, and may end it well",
+    "A14: when text uses up its attempts, one last step offers the report alone, and may complete the turn",
     (start) =>
       Effect.gen(function* () {
         const run = yield* start({
@@ -204,7 +204,7 @@ describe("a turn that is to end with a report", () => {
         const end = yield* settle(run)
         assert.deepStrictEqual([end.status, end.steps, end.attempts], ["completed", 2, 4])
         assert.deepInclude(end.report, { source: "tool-call", success: true })
-        // None of the words is in the model's context, and the instruction is.
+        // The rejected text is not in the model's context, and the instruction is.
         assert.deepStrictEqual(
           run.provider.requests[3]?.messages.map(({ role }) => role),
           ["user", "user", "user", "user"]
@@ -235,7 +235,7 @@ describe("a turn that is to end with a report", () => {
     ["ends in a fence before it is complete", '```json\n{"findings": '],
     ["does not fit its schema", '{"a":1}']
   ] as const) {
-    bothWays(`A12: a report in words that ${what} shortens the turn, from the limit that it had`, (start) =>
+    bothWays(`A12: a report as text that ${what} shortens the turn, and its former limit is reported`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({
           scripts: [answer(words), look(), hands(good)],
@@ -272,13 +272,13 @@ describe("a turn that is to end with a report", () => {
           run.sink.of("final-turn").map(({ cause, shortenedFrom, step }) => [cause, step, shortenedFrom]),
           isShortened ? [["malformed-report", 1, 7]] : []
         )
-        // C7: nothing of it was run, and it was no content.
+        // C7: no part of it ran, and it was no content.
         assert.strictEqual(run.sink.of("tool-call").length, 2)
       })
     )
   }
 
-  bothWays("A12: words that are no report shorten nothing", (start) =>
+  bothWays("A12: text that is no report does not shorten the turn", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [answer("Well."), answer("42"), look(), hands(good)],
@@ -291,7 +291,7 @@ describe("a turn that is to end with a report", () => {
     })
   )
 
-  bothWays("A14: the same when an outage, or an error that nobody retries, ends it", (start) =>
+  bothWays("A14: the same when an outage, or an error that is not retried, ends it", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [look(), emits(unauthorized)], services, toolbox, strategy: strategy() })
       const end = yield* settle(run)
@@ -303,7 +303,7 @@ describe("a turn that is to end with a report", () => {
     })
   )
 
-  bothWays("D9: without a strategy words alone end it", (start) =>
+  bothWays("D9: without a strategy text alone ends it", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("Well.")], services })
       const end = yield* settle(run)
@@ -312,7 +312,7 @@ describe("a turn that is to end with a report", () => {
     })
   )
 
-  bothWays("A9: what a model was told in one turn is not in the context of the next", (start) =>
+  bothWays("A9: the guidance of one turn is not in the context of the next", (start) =>
     Effect.gen(function* () {
       const before = yield* start({ scripts: [answer("Well."), hands(good)], services, strategy: strategy() })
       yield* settle(before)
@@ -328,12 +328,12 @@ describe("a turn that is to end with a report", () => {
   )
 })
 
-describe("a report that will not do", () => {
+describe("a rejected report", () => {
   for (const [what, bad, said] of [
     ["is not valid", { ...call("report"), input: { a: 1 } }, "findings are missing"],
     ["is malformed", { ...call("report"), input: '{"find', malformed: "Unexpected end of JSON input" }, '{"find']
   ] as const) {
-    bothWays(`A12: one that ${what} is answered, and leaves one step to mend it`, (start) =>
+    bothWays(`A12: a report that ${what} is answered, and leaves one step to correct it`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({ scripts: [tools(bad), hands(good)], services, toolbox, strategy: strategy() })
         const end = yield* settle(run)
@@ -353,7 +353,7 @@ describe("a report that will not do", () => {
     )
   }
 
-  bothWays("A12: it shortens no turn that is shorter already", (start) =>
+  bothWays("A12: it does not lengthen a turn with a lower limit", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [hands({ a: 1 }), hands(good)],
@@ -367,7 +367,7 @@ describe("a report that will not do", () => {
     })
   )
 
-  bothWays("A13: a second one does not take the place of the first", (start) =>
+  bothWays("A13: a second report does not replace the first", (start) =>
     Effect.gen(function* () {
       const other = { findings: "all is lost" }
       const scripts = [tools({ ...call("report", "1"), input: good }, { ...call("report", "2"), input: other })]
@@ -378,7 +378,7 @@ describe("a report that will not do", () => {
 })
 
 describe("the final step", () => {
-  bothWays("A11: at maxTurns it is announced, told to the model, and offers the report alone", (start) =>
+  bothWays("A11: at maxTurns it is announced to clients and to the model, and offers the report alone", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [look(), look(), hands(good)],
@@ -399,7 +399,7 @@ describe("the final step", () => {
     })
   )
 
-  bothWays("A11: is asked for until the report comes, whatever comes instead", (start) =>
+  bothWays("A11: is retried until the report comes, after any other response", (start) =>
     Effect.gen(function* () {
       ran.length = 0
       const run = yield* start({
@@ -471,7 +471,7 @@ describe("the final step", () => {
       })
     )
 
-  bothWays("A11: calls beside the report are answered and not run", (start) =>
+  bothWays("A11: calls beside the report are answered but do not run", (start) =>
     Effect.gen(function* () {
       ran.length = 0
       const run = yield* start({
@@ -493,7 +493,7 @@ describe("the final step", () => {
     })
   )
 
-  bothWays("A11: without a report to give, it has no tools and its text is the answer", (start) =>
+  bothWays("A11: if no report is required, it has no tools and its text is the answer", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [look(), look(), answer("Well.")],
@@ -548,7 +548,7 @@ describe("limits that change while a turn waits", () => {
 })
 
 describe("a bug beside a report", () => {
-  bothWays("A14: a provider that dies of one thrice leaves a report that says so", (start) =>
+  bothWays("A14: after three bugs of a provider the synthetic report has the reason", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [dies("a"), dies("b"), dies("c")], services, strategy: strategy([0, 0, 0]) })
       const end = yield* settle(run)

@@ -1,13 +1,13 @@
-/** What of a provider's events a turn takes in, and where it stops listening. */
+/** Which events of a provider a turn reads, and where it stops reading. */
 import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect, Exit, Layer } from "effect"
-import * as Checkpoint from "../src/Checkpoint.ts"
-import { EventSink } from "../src/EventSink.ts"
-import { Provider, type ProviderEvent } from "../src/Provider.ts"
-import * as Toolbox from "../src/Toolbox.ts"
-import * as Turn from "../src/Turn.ts"
-import { TurnStopped } from "../src/TurnStopped.ts"
+import * as Checkpoint from "../src/ports/Checkpoint.ts"
+import { EventSink } from "../src/ports/EventSink.ts"
+import { Provider, type ProviderEvent } from "../src/ports/Provider.ts"
+import * as Toolbox from "../src/ports/Toolbox.ts"
+import * as Turn from "../src/turn/Turn.ts"
+import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, finish, overloaded, text } = ScriptedProvider
@@ -21,7 +21,7 @@ const script = (...reads: ReadonlyArray<ReadonlyArray<ProviderEvent>>): Scripted
   end: Effect.void
 })
 
-/** How the events behind the end come: in the same read, or in reads of their own. */
+/** How the events after the end come: in the same read, or in later reads. */
 const behind = [
   [
     "in the same read",
@@ -32,7 +32,7 @@ const behind = [
 
 describe("the events of a response", () => {
   for (const [when, reads] of behind) {
-    bothWays(`C6: nothing is heard behind its finish, ${when}`, (start) =>
+    bothWays(`C6: no event is read after its finish, ${when}`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({ scripts: [script(...reads([text("said"), finish], [text("unsaid"), error]))] })
         assert.strictEqual((yield* settle(run)).status, "completed")
@@ -40,7 +40,7 @@ describe("the events of a response", () => {
       })
     )
 
-    bothWays(`C3: nothing is heard behind its error, ${when}`, (start) =>
+    bothWays(`C3: no event is read after its error, ${when}`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({ scripts: [script(...reads([text("said"), error], [text("unsaid"), finish]))] })
         const end = yield* settle(run)
@@ -49,7 +49,7 @@ describe("the events of a response", () => {
       })
     )
 
-    bothWays(`C11: nothing is heard behind what is beyond its limit, ${when}`, (start) =>
+    bothWays(`C11: no event is read after the limit is exceeded, ${when}`, (start) =>
       Effect.gen(function* () {
         const limits = { maxResponseCharacters: 1_000 }
         const scripts = [script(...reads([text("said"), text("x".repeat(1_000))], [text("unsaid"), finish]))]
@@ -61,40 +61,38 @@ describe("the events of a response", () => {
     )
   }
 
-  bothWays(
-    "C8: the deltas of one kind that a read brings side by side are one event, and wait for no further read",
-    (start) =>
-      Effect.gen(function* () {
-        const reads = [
-          [reasoning("a"), reasoning("b"), text("c"), text(""), text("d"), call("look"), text("e"), usage, text("f")],
-          [text("g"), text("h")],
-          [text("i"), finish]
+  bothWays("C8: neighbouring deltas of one kind in a read are one event, and do not wait for the next read", (start) =>
+    Effect.gen(function* () {
+      const reads = [
+        [reasoning("a"), reasoning("b"), text("c"), text(""), text("d"), call("look"), text("e"), usage, text("f")],
+        [text("g"), text("h")],
+        [text("i"), finish]
+      ]
+      const run = yield* start({ scripts: [script(...reads), answer("ok")] })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.sink.events.flatMap((event) => ("delta" in event ? [[event.type, event.delta]] : [])),
+        [
+          ["reasoning-delta", "ab"],
+          ["text-delta", "cd"],
+          ["text-delta", "e"],
+          ["text-delta", "f"],
+          ["text-delta", "gh"],
+          ["text-delta", "i"],
+          ["text-delta", "ok"]
         ]
-        const run = yield* start({ scripts: [script(...reads), answer("ok")] })
-        yield* settle(run)
-        assert.deepStrictEqual(
-          run.sink.events.flatMap((event) => ("delta" in event ? [[event.type, event.delta]] : [])),
-          [
-            ["reasoning-delta", "ab"],
-            ["text-delta", "cd"],
-            ["text-delta", "e"],
-            ["text-delta", "f"],
-            ["text-delta", "gh"],
-            ["text-delta", "i"],
-            ["text-delta", "ok"]
-          ]
-        )
-        const [, message] = run.sink.of("message").map((event) => event.message)
-        assert.deepStrictEqual<unknown>(message?.content, [
-          { type: "reasoning", text: "ab" },
-          { type: "text", text: "cd" },
-          call("look"),
-          { type: "text", text: "efghi" }
-        ])
-      })
+      )
+      const [, message] = run.sink.of("message").map((event) => event.message)
+      assert.deepStrictEqual<unknown>(message?.content, [
+        { type: "reasoning", text: "ab" },
+        { type: "text", text: "cd" },
+        call("look"),
+        { type: "text", text: "efghi" }
+      ])
+    })
   )
 
-  bothWays("C8: an empty delta is told to nobody, and is no part of a message", (start) =>
+  bothWays("C8: an empty delta is not emitted, and is no part of a message", (start) =>
     Effect.gen(function* () {
       const reads = [text(""), reasoning(""), reasoning("hm"), reasoning(""), text(""), text("a"), text(""), finish]
       const run = yield* start({ scripts: [script(reads)] })
@@ -108,7 +106,7 @@ describe("the events of a response", () => {
     })
   )
 
-  bothWays("C8: an empty delta alone is no content: what fails behind it is retried", (start) =>
+  bothWays("C8: an empty delta alone is no content: a failure after it is retried", (start) =>
     Effect.gen(function* () {
       for (const empty of [text(""), reasoning("")]) {
         const failing = ScriptedProvider.throws(overloaded, empty)
@@ -118,7 +116,7 @@ describe("the events of a response", () => {
     })
   )
 
-  bothWays("what a response has cost is kept, whatever comes behind it", (start) =>
+  bothWays("the usage of a response is kept, whatever follows it", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [
@@ -135,7 +133,7 @@ describe("the events of a response", () => {
     ["empty deltas in several reads", [[text("")], [reasoning("")], [text("Hello")]]],
     ["an empty delta in the same read", [[text(""), text("Hello")]]]
   ]
-  it.effect.each(openings)("X2: a response that opens with %s is not begun again unseen", ([, reads]) =>
+  it.effect.each(openings)("X2: a response that opens with %s does not begin again unseen", ([, reads]) =>
     Effect.gen(function* () {
       let deaths = 1
       const dying = Scenario.dying((name) => /\/attempt\/\d+$/.test(name) && deaths-- > 0)
@@ -146,7 +144,7 @@ describe("the events of a response", () => {
     })
   )
 
-  bothWays("M3: one that is interrupted by somebody else has been aborted, and may be retried", (start) =>
+  bothWays("M3: an attempt that something else interrupts counts as aborted, and may be retried", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [{ reads: [], end: Effect.interrupt }] })
       const { error } = yield* settle(run)
@@ -155,8 +153,8 @@ describe("the events of a response", () => {
   )
 })
 
-describe("a turn whose ports give way", () => {
-  /** How a turn ends over a provider and a checkpoint, and what it has persisted by then. */
+describe("a turn whose ports fail", () => {
+  /** The end of a turn over a provider and a checkpoint, and its persisted events. */
   const ends = (provider: Provider["Service"], checkpoint: Checkpoint.Checkpoint["Service"]) =>
     Effect.gen(function* () {
       const persisted: Array<string> = []
@@ -182,7 +180,7 @@ describe("a turn whose ports give way", () => {
   const stopped = new TurnStopped({ message: "another runner has it" })
   const memory = Effect.provide(Effect.service(Checkpoint.Checkpoint), Checkpoint.layerMemory)
 
-  it.effect("X2: stops unsealed, and without a word of content, where its mark cannot be recorded", () =>
+  it.effect("X2: stops unsealed, and without content, if its mark cannot be recorded", () =>
     Effect.gen(function* () {
       const inner = yield* memory
       const { exit, persisted } = yield* ends(ScriptedProvider.make([answer("Hello")]), {

@@ -1,8 +1,8 @@
-/** Laws of the machine, without an effect: over generated choices of what its commands come to. */
+/** Laws of the machine over generated results of its commands, without effects. */
 import { assert, describe, it } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
-import * as Machine from "../src/Machine.ts"
-import * as Records from "../src/Records.ts"
+import * as Machine from "../src/turn/Machine.ts"
+import * as Records from "../src/records/Records.ts"
 import { eventsOf, law, of, steady, turns } from "./PlayedTurns.ts"
 
 const { frozen } = PureTurn
@@ -30,7 +30,7 @@ const nameOf = (command: Machine.Command): string => {
   }
 }
 
-/** Without the questions that are functions: those are compared by their answers. */
+/** The commands without functions, which are compared by their results. */
 const comparable = (commands: ReadonlyArray<Machine.Command>) =>
   commands.map((command) => (command._tag === "Wait" ? { ...command, outlook: command.outlook?.(7) } : command))
 
@@ -46,51 +46,47 @@ describe("Machine", () => {
     assert.strictEqual(new Set(ended).size, ended.length)
   })
 
-  law(
-    "every record has a name of its own, and says the same when it is read back (Records.R1)",
-    turns,
-    ({ entries }) => {
-      const names = entries.map(({ name }) => name)
-      assert.strictEqual(new Set(names).size, names.length)
-      for (const { name, record } of entries) {
-        assert.deepStrictEqual(Records.parse({ name, value: JSON.stringify(record.value) }), record)
-      }
+  law("every record has its own name, and is the same when it is read back (Records.R1)", turns, ({ entries }) => {
+    const names = entries.map(({ name }) => name)
+    assert.strictEqual(new Set(names).size, names.length)
+    for (const { name, record } of entries) {
+      assert.deepStrictEqual(Records.parse({ name, value: JSON.stringify(record.value) }), record)
     }
-  )
+  })
 
-  law("several commands are open only where they are the tool calls of one response", turns, ({ entries }) => {
+  law("several commands are open only if they are the tool calls of one response", turns, ({ entries }) => {
     for (const { commands } of entries) {
       if (commands.length > 1) assert.isTrue(commands.every(({ _tag }) => _tag === "RunTool"))
     }
   })
 
-  law("X1: resumed = uninterrupted: from any record on, the turn is what it was, and goes on alike", turns, (turn) => {
-    const { emissions, end, entries, start } = turn
-    let folded = start
-    for (const { commands, ledger, offers, record } of entries) {
-      assert.deepStrictEqual(drained(folded), ledger)
-      const { commands: again, ledger: next } = Machine.next(folded, offers)
-      assert.deepStrictEqual(comparable(again), comparable(commands))
-      assert.deepStrictEqual(next, ledger)
-      folded = frozen(Machine.evolve(folded, record))
-    }
-    // Nobody has asked it for anything on the way, and it owes all of it.
-    assert.deepStrictEqual(folded, { ...end, outbox: emissions })
-  })
-
   law(
-    "events to persist count from 0, without a gap, and the ledger knows how many they are",
+    "X1: resumed = uninterrupted: from any record on, the turn has the same state and continues alike",
     turns,
-    ({ emissions, end }) => {
-      let position = 0
-      for (const each of emissions) {
-        if (each._tag === "Live") continue
-        assert.strictEqual(each.position, position)
-        position += each.events.length
+    (turn) => {
+      const { emissions, end, entries, start } = turn
+      let folded = start
+      for (const { commands, ledger, offers, record } of entries) {
+        assert.deepStrictEqual(drained(folded), ledger)
+        const { commands: again, ledger: next } = Machine.next(folded, offers)
+        assert.deepStrictEqual(comparable(again), comparable(commands))
+        assert.deepStrictEqual(next, ledger)
+        folded = frozen(Machine.evolve(folded, record))
       }
-      assert.strictEqual(end.position, position)
+      // Its outbox was never emptied on the way, so it holds all events.
+      assert.deepStrictEqual(folded, { ...end, outbox: emissions })
     }
   )
+
+  law("events to persist count from 0, without a gap, and the ledger has their number", turns, ({ emissions, end }) => {
+    let position = 0
+    for (const each of emissions) {
+      if (each._tag === "Live") continue
+      assert.strictEqual(each.position, position)
+      position += each.events.length
+    }
+    assert.strictEqual(end.position, position)
+  })
 
   law("a turn seals once, last, and has no command then", turns, (turn, { offers }) => {
     assert.strictEqual(
@@ -109,7 +105,7 @@ describe("Machine", () => {
     assert.strictEqual(end?.error !== undefined, end?.status === "failed")
   })
 
-  it("P19: what cannot be made smaller after all is decided about as the attempt that it was", () => {
+  it("P19: after a compaction without success, the decision is about the attempt that was too long", () => {
     const overflow = { reason: "context-overflow", message: "too long", retryable: false } as const
     const failed = { _tag: "Failed", content: [], contentSeen: false, spread: 0, endedAt: 0 } as const
     const records: ReadonlyArray<Records.TurnRecord> = [
@@ -128,7 +124,7 @@ describe("Machine", () => {
   })
 
   law(
-    "Evolve.E2: takes the records that can follow, and throws at all others",
+    "Evolve.E2: accepts the records that can follow, and throws for all others",
     turns,
     (turn) => {
       for (const { ledger } of [...turn.entries, { ledger: turn.end }]) {
@@ -136,7 +132,7 @@ describe("Machine", () => {
         for (const sample of samples) {
           for (const step of sample.kind === "Seal" ? [0] : steps) {
             for (const number of sample.kind === "Seal" ? [0] : [0, 1, 2, 3]) {
-              const record = frozen({ ...sample, step, number } as Records.TurnRecord) // a sample of its kind, in another place
+              const record = frozen({ ...sample, step, number } as Records.TurnRecord) // a sample of its kind, at another position
               if (isTaken(ledger, record) !== follows(ledger, record))
                 assert.fail(`${ledger.phase._tag}: ${sample.kind}`)
             }
@@ -176,7 +172,7 @@ const isTaken = (ledger: Machine.Ledger, record: Records.TurnRecord): boolean =>
   }
 }
 
-/** Whether a record can follow what a turn has come to: the drawing of `Ledger.ts` as a table. */
+/** Whether a record can follow in a state of a turn: the drawing of `Ledger.ts` as a table. */
 const follows = ({ phase, step }: Machine.Ledger, { kind, number, step: of, value }: Records.TurnRecord): boolean => {
   if (kind === "Seal") {
     const isOver = phase._tag === "Ending" || (phase._tag === "Entering" && phase.stuck !== undefined)

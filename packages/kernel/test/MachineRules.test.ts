@@ -1,4 +1,4 @@
-/** Rules that the machine keeps by itself, over generated choices of what its commands come to. */
+/** Rules that the machine keeps, over generated results of its commands. */
 import { assert, describe } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
 import { Ids, Target, type TurnEvent } from "@holdfast/wire"
@@ -6,7 +6,7 @@ import { eventsOf, law, of, turns } from "./PlayedTurns.ts"
 
 const { REPORT } = PureTurn
 
-/** What opens a chain. */
+/** A directive that opens a chain. */
 const RETRY = {
   conversationId: PureTurn.conversationId,
   turnId: PureTurn.turnId,
@@ -21,11 +21,11 @@ describe("Machine", () => {
     const told: Array<TurnEvent.TurnEvent> = []
     for (const { emissions, record } of entries) {
       told.push(...eventsOf(emissions))
-      // It is told when its wait is performed; an abort may come between.
+      // It is announced when its wait is performed; an abort may come between.
       if (record.kind === "Decision" && record.value._tag === "Retry")
         told.push({ ...RETRY, attempt: record.value.attempt, delayMs: 0, retryAt: 0 })
     }
-    // What the last record has made due is told by no entry.
+    // No entry has the events after the last record.
     const last = eventsOf(emissions).length - entries.reduce((sum, entry) => sum + eventsOf(entry.emissions).length, 0)
     told.push(...eventsOf(emissions).slice(-last))
     let open: number | undefined
@@ -120,7 +120,7 @@ describe("Machine", () => {
   })
 
   law(
-    "P8: each change of the model is one from the target that was used last, and messages name theirs",
+    "P8: each model-change starts from the target that was used last, and messages name theirs",
     turns,
     (turn, { facts }) => {
       const last = facts.history.findLast(({ role }) => role === "assistant")
@@ -130,7 +130,7 @@ describe("Machine", () => {
           assert.strictEqual(event.from, current)
           current = event.to
         }
-        // What an abort cut off before its step had a route has not been sent anywhere.
+        // A step that an abort cut off before its route has sent no request.
         if (
           event.type === "message" &&
           event.message.role === "assistant" &&
@@ -142,7 +142,7 @@ describe("Machine", () => {
     }
   )
 
-  law("X1, X4, X11: a wait keeps its beginning, ends when it was last said to, and asks once", turns, ({ entries }) => {
+  law("X1, X4, X11: a wait keeps its beginning, ends at its last end, and asks once", turns, ({ entries }) => {
     for (const [i, { command }] of entries.entries()) {
       if (command?._tag !== "Wait") continue
       const of = entries
@@ -169,7 +169,7 @@ describe("Machine", () => {
     }
   })
 
-  law("D2: a decision is told what the step has spent, as its records have it", turns, ({ entries }) => {
+  law("D2: a decision receives the step's spending, as its records have it", turns, ({ entries }) => {
     for (const [i, { command }] of entries.entries()) {
       if (command?._tag !== "Decide") continue
       const before = entries.slice(0, i).filter(({ record }) => record.step === command.step)
@@ -198,7 +198,7 @@ describe("Machine", () => {
     }
   })
 
-  law("messages have the ids of their places, and each that is added is said", turns, (turn) => {
+  law("messages have ids by their position, and each new one is emitted", turns, (turn) => {
     const said = of(turn, "message").map(({ message }) => message)
     assert.deepStrictEqual(turn.end.added, said)
     assert.deepStrictEqual(
@@ -220,7 +220,7 @@ describe("Machine", () => {
     if (of(turn, "turn-end")[0]?.status === "completed") assert.strictEqual(results.length, calls.length)
   })
 
-  law("a step ends when the last of its calls is answered, whichever that is", turns, (turn) => {
+  law("a step ends when the last of its calls is answered, in any order", turns, (turn) => {
     for (const [i, { ledger, record }] of turn.entries.entries()) {
       const after = turn.entries[i + 1]?.ledger ?? turn.end
       if (record.kind !== "Tool" || after.phase._tag === "Tools") continue
@@ -233,7 +233,7 @@ describe("Machine", () => {
     }
   })
 
-  law("X2: an attempt whose content had left when its process died is said to be void, once", turns, (turn) => {
+  law("X2: an attempt whose content had left when its process died is voided once", turns, (turn) => {
     const lost = turn.entries.filter(({ record }) => record.kind === "Attempt" && record.value._tag === "Lost")
     const last = turn.entries.at(-1)?.ledger.phase
     const isCutOff = last?._tag === "Calling" && last.isShown
@@ -260,7 +260,7 @@ describe("Machine", () => {
       const { maxTurns } = facts.limits ?? {}
       if (maxTurns !== undefined) {
         const steps = turn.entries.flatMap(({ command }) => (command?._tag === "Call" ? [command.step] : []))
-        // A report that was not accepted shortens a turn, and never lengthens it (A12); the last step's own calls are answered.
+        // A rejected report shortens a turn, and never lengthens it (A12); the last step's own calls are answered.
         assert.isTrue(steps.every((step) => step < maxTurns || final !== undefined))
       }
     }

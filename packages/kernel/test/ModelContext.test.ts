@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids, type Message } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as ModelContext from "../src/ModelContext.ts"
+import * as ModelContext from "../src/turn/ModelContext.ts"
 
 const { target, turnId } = Scenario
 
@@ -45,7 +45,7 @@ const results = (...ids: ReadonlyArray<string>): Message.ToolMessage => ({
 })
 const asks = (...ids: ReadonlyArray<string>) => assistant(ids.map((id) => ScriptedProvider.call("t", id)))
 
-/** A history in short: who speaks, and what about. */
+/** A history in short: the role and text of each message. */
 const shape = (messages: ReadonlyArray<Message.Message>) =>
   messages.map((message) =>
     message.content
@@ -70,17 +70,17 @@ describe("ModelContext", () => {
     assert.deepStrictEqual(shape(ModelContext.of(history)), ["user: 1", "user: 2", "assistant: ok", "user: 3"])
   })
 
-  it("M1: a manual retry after finished steps keeps them, and leaves out the response that broke off behind them", () => {
+  it("M1: a manual retry after finished steps keeps them, and leaves out the failed response after them", () => {
     const history = [user("1"), asks("x"), results("x"), failed("Half")]
     assert.deepStrictEqual(shape(ModelContext.of(history)), ["user: 1", "ask x", "got x"])
   })
 
-  it("P12: the calls of a response that broke off are not in it, and neither is what answered them", () => {
+  it("P12: the calls of a failed response are not in it, nor are their results", () => {
     const broken = assistant([ScriptedProvider.call("t", "x")], ScriptedProvider.overloaded)
     assert.deepStrictEqual(shape(ModelContext.of([user("1"), broken, results("x"), user("2")])), ["user: 1", "user: 2"])
   })
 
-  it("a call without a result is answered with the truth, right behind it, in the order of the calls", () => {
+  it("a call without a result is answered as interrupted, right after it, in the order of the calls", () => {
     assert.deepStrictEqual(shape(ModelContext.of([user("1"), asks("x", "y"), results("y"), user("2")])), [
       "user: 1",
       "ask x, ask y",
@@ -94,7 +94,7 @@ describe("ModelContext", () => {
     ])
   })
 
-  it("a result that no call asked for is not in it", () => {
+  it("a result without a call is not in it", () => {
     assert.deepStrictEqual(shape(ModelContext.of([user("1"), results("x"), asks("y"), results("x", "y")])), [
       "user: 1",
       "ask y",
@@ -102,11 +102,11 @@ describe("ModelContext", () => {
     ])
   })
 
-  it("P19: a summary stands first, for all up to the message that it names, itself included", () => {
+  it("P19: a summary comes first, and replaces all messages up to and including `upTo`", () => {
     const history = [user("1"), said("a"), user("2"), said("b")]
     const summed = [...history, summary("so far", history[1]), said("c")]
     assert.deepStrictEqual(shape(ModelContext.of(summed)), ["user: so far", "user: 2", "assistant: b", "assistant: c"])
-    // Of several the last stands for the others too.
+    // The last of several summaries replaces the others too.
     const again = [...summed, summary("and on", history[2])]
     assert.deepStrictEqual(shape(ModelContext.of(again)), ["user: and on", "assistant: b", "assistant: c"])
   })
@@ -123,13 +123,13 @@ describe("ModelContext", () => {
     ])
   })
 
-  it("P19: results whose call a summary stands for are not in it", () => {
+  it("P19: results whose call a summary replaces are not in it", () => {
     const call = asks("x")
     const history = [user("1"), call, results("x"), user("2")]
     assert.deepStrictEqual(shape(ModelContext.of([...history, summary("so far", call)])), ["user: so far", "user: 2"])
   })
 
-  it("P12: whatever the history, it holds no failure, and every call has one result right behind it", () => {
+  it("P12: for any history, it has no failed response, and every call has one result right after it", () => {
     const ids = fc.uniqueArray(fc.constantFrom("x", "y", "z"), { maxLength: 3 })
     const message: fc.Arbitrary<Message.Message> = fc.oneof(
       fc.constant("hi").map(user),

@@ -10,14 +10,14 @@ import {
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Failure } from "@holdfast/wire"
-import { Compactor } from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
-import * as Observer from "../src/Observer.ts"
+import { Compactor } from "../src/ports/Compactor.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
+import * as Observer from "../src/ports/Observer.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, emits, hangs, overloaded, text, throws, tools, unauthorized } = ScriptedProvider
 
-/** What was told, in order: the kinds, and what each said. */
+/** The observations in order, with their kinds. */
 class Notebook {
   readonly told: Array<{ readonly kind: keyof Observer.Observations; readonly said: object }> = []
   readonly events: Array<Observer.EventTold["event"]> = []
@@ -50,7 +50,7 @@ const toolbox = {
 }
 
 describe("an observer", () => {
-  bothWays("A16: is told once of each attempt, decision, wait, tool call and seal", (start) =>
+  bothWays("A16: receives each attempt, decision, wait, tool call and seal once", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* start({
@@ -110,7 +110,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("A16: a turn that its retries could not save spent time in them until its seal", (start) =>
+  bothWays("A16: a turn that fails in spite of its retries spent time in them until its seal", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const spent = yield* start({
@@ -159,7 +159,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("A16: a decision about a compaction that failed has the moment when that began", () =>
+  it.effect("A16: a decision about a failed compaction has the time when the compaction began", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const failed = () => Effect.fail(new Failure.ProviderFailure({ failure: overloaded }))
@@ -177,7 +177,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("P18: hears every event that is no delta, once, and in order", (start) =>
+  bothWays("P18: receives every event except deltas, once, and in order", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* start({ ...Eventful.turn(), observer: notebook.listeners })
@@ -197,7 +197,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("P18: hears single types of events, each as what it is", () =>
+  it.effect("P18: receives single types of events, each with its own type", () =>
     Effect.gen(function* () {
       const heard: Array<string> = []
       const observer = Observer.on({
@@ -216,7 +216,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("A16: is told of a compaction as of an attempt, and of reports that would not do (A12)", (start) =>
+  bothWays("A16: receives a compaction like an attempt, and rejected reports (A12)", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* start({ ...Eventful.turn(), observer: notebook.listeners })
@@ -241,11 +241,11 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("is told of those events of a write that were not recorded before", () =>
+  it.effect("receives those events of a write that were not recorded before", () =>
     Effect.gen(function* () {
       const first = yield* Scenario.straight({ scripts: [answer("Hello")] })
       yield* Fiber.join(first.fiber)
-      // As an earlier version left it that died between the answer and its seal.
+      // The records of an earlier version that died between the answer and its seal.
       const sink = new RecordingSink.RecordingSink()
       sink.persisted.push(...first.sink.persisted.slice(0, -1))
       const notebook = new Notebook()
@@ -258,7 +258,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("A12: is told of each report that was handed in, by what became of it", () =>
+  it.effect("A12: receives each submitted report with its result", () =>
     Effect.gen(function* () {
       const malformed = { type: "tool-call", toolCallId: "1", toolName: "report", input: "{", malformed: "no" } as const
       const cut = { reads: [[malformed, { type: "finish", finishReason: "length" }]], end: Effect.void } as const
@@ -287,7 +287,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("A12: is told of a report that would not do in the last step", () =>
+  it.effect("A12: receives a rejected report of the last step", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const { scripts, ...rest } = Eventful.turn()
@@ -305,7 +305,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("is told of a refusal, and of the turn that failed by it", (start) =>
+  bothWays("receives a refusal, and the turn that failed with it", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* start({
@@ -321,7 +321,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("is told when first content came", () =>
+  it.effect("receives the time of the first content", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const late = answer("Hello")
@@ -336,7 +336,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("is told of an attempt that an abort cut short", () =>
+  it.effect("receives an attempt that an abort cut short", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const reached = yield* Deferred.make<void>()
@@ -357,7 +357,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("X2: is told of an attempt whose process died in the middle of it", () =>
+  it.effect("X2: receives an attempt whose process died during it", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const losesOnce = new Set(["step/0/attempt/0"])
@@ -379,7 +379,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("M1: is told which attempt begins a manual retry", () =>
+  it.effect("M1: receives a flag for the first attempt of a manual retry", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* Scenario.straight({
@@ -405,7 +405,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("that throws hurts neither the turn nor other listeners", () =>
+  it.effect("that throws affects neither the turn nor other listeners", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const throwing = () => {

@@ -1,9 +1,9 @@
-/** Generated turns that the machine alone is played through, and what a law about them needs. */
+/** Generates turns for laws of the machine. */
 import { it } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
 import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
-import type * as Machine from "../src/Machine.ts"
+import type * as Machine from "../src/turn/Machine.ts"
 
 const earlier = (target: string): ReadonlyArray<Message.Message> => {
   const turnId = Ids.TurnId.make("t0")
@@ -22,7 +22,7 @@ const earlier = (target: string): ReadonlyArray<Message.Message> => {
   ]
 }
 
-/** How a turn is set up. */
+/** The facts of a turn. */
 const facts = fc
   .record({
     isRetry: fc.boolean(),
@@ -62,7 +62,7 @@ const choices = fc.array(fc.nat(10_000), { maxLength: 120, size: "max" })
 export const turns = fc.record({ facts, offers, choices, isSteady: fc.boolean() })
 export const steady = fc.record({ facts, offers, choices, isSteady: fc.constant(true) })
 
-/** A law of every turn that is played to its seal. */
+/** Checks a law for turns that are played to their seal. */
 export const law = (
   title: string,
   arbitrary: fc.Arbitrary<PureTurn.Options>,

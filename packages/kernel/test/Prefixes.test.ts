@@ -1,18 +1,18 @@
 /**
- * Every point at which the process of a turn can die, one by one, and every pair of them.
+ * Kills the process of a turn at every point, and at every pair of points.
  *
- * Two turns of three steps. One meets a failure and two tools; two failures, a wait that asks, a longer budget and another target;
- * a failure and a wait that is moved. The other meets a switch, a compaction that has to be waited for and two tools; words where a report was
- * asked for, and a report that will not do; and its final step. A turn's diary is cut behind each entry, be it a record, a
- * write, a delta or something that a tool did.
+ * There are two turns of three steps. The steps of the first have a failure and two tools; two failures, a wait that asks, a longer budget
+ * and another target; a failure and a wait that is moved. The steps of the second have a switch, a compaction with a wait and two tools;
+ * text instead of a report, and a rejected report; and the final step. A turn's diary is cut after each entry: a record, a write, a delta
+ * or the effect of a tool.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Life, ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
 import { Ids, Message, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import * as Compactor from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
-import * as ModelContext from "../src/ModelContext.ts"
+import * as Compactor from "../src/ports/Compactor.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
+import * as ModelContext from "../src/turn/ModelContext.ts"
 
 const { badGateway, call, emits, finish, overloaded, text, throws } = ScriptedProvider
 
@@ -26,19 +26,19 @@ const asks = (said: string, ...names: ReadonlyArray<string>): ScriptedProvider.S
   end: Effect.void
 })
 
-/** A turn, and what is known of it beforehand. */
+/** A turn, and its expected results. */
 interface Case {
   readonly title: string
   readonly world: Life.World
-  /** What a client has put together in the end. */
+  /** The text that a client has assembled in the end. */
   readonly said: string
   /** In the order in which they are written. */
   readonly records: ReadonlyArray<string>
   /** Kinds of entries in its diary. */
   readonly kinds: number
-  /** Calls that are not made twice, by the name of their record. */
+  /** Calls that must not run twice, by the name of their record. */
   readonly once: ReadonlyArray<readonly [name: string, toolCallId: string]>
-  /** When it is on record, nothing is left to abort. */
+  /** Once it is recorded, nothing can be aborted. */
   readonly last: string
   /** A decision that opens a chain, and the attempt that closes it. */
   readonly chain: readonly [opens: string, closes: string]
@@ -127,7 +127,7 @@ const handsIn = (said: string, input: object | string): ScriptedProvider.Script 
   end: Effect.void
 })
 
-/** Switches at once, then waits; a step begins on the target that the turn is to run on. */
+/** Switches at once, then waits; each step begins on the turn's own target. */
 const router = new TestRouter.TestRouter({
   begin: ({ primary }) => ({ route: { target: primary } }),
   direct: ({ failure, retries }) =>
@@ -209,7 +209,7 @@ const reports: Case = {
   }
 }
 
-/** How long the process is away: not at all, for a part of any wait, past the end of every one. */
+/** How long the process is down, in milliseconds: 0, less than any wait, more than every wait. */
 const AWAY = [0, 300, 200_000]
 
 /** Thousands of lives, on a machine that is busy with other tests. */
@@ -217,9 +217,9 @@ const PATIENCE_MS = 60_000
 
 const isIdempotent = (toolCallId: string) => toolCallId === "call-look"
 
-// --- what is legal
+// --- the expected results
 
-/** What a client has put together: what was shown, less what was said to be void. */
+/** The text that a client has assembled: the shown text without the discarded text. */
 const assembled = (diary: Life.Diary): string => {
   let finished = ""
   let current = ""
@@ -234,7 +234,7 @@ const assembled = (diary: Life.Diary): string => {
   return finished
 }
 
-/** What the model has said, by the history. */
+/** The texts of the model in the history. */
 const textsOf = (events: ReadonlyArray<TurnEvent.TurnEvent>): string =>
   events
     .map((event) =>
@@ -251,7 +251,7 @@ const eventsOf = (diary: Life.Diary): ReadonlyArray<TurnEvent.TurnEvent> =>
 const settled = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
   all.filter((one, i) => JSON.stringify(one) !== JSON.stringify(all[i - 1]))
 
-/** What the strategy was told of the budget; asked again about a decision that was not recorded, it was told the same. */
+/** The spending that the strategy received. If it was asked again about a decision that was not recorded, it received the same. */
 const budgets = (diary: Life.Diary) =>
   settled(
     diary.flatMap((entry) =>
@@ -259,7 +259,7 @@ const budgets = (diary: Life.Diary) =>
     )
   )
 
-/** What clients were told of each retry, by the record that it follows; told again after a death, they were told the same. */
+/** The events of each retry, by the record that it follows. An event that was emitted again after a death is the same. */
 const retries = (diary: Life.Diary): ReadonlyMap<string, ReadonlyArray<unknown>> => {
   const told = new Map<string, Array<unknown>>()
   let record = ""
@@ -279,19 +279,19 @@ const isTold = (value: unknown): boolean =>
   value !== null &&
   (Reflect.get(value, "_tag") === "Retry" || ["until", "extended", "asked"].includes(Reflect.get(value, "type")))
 
-/** Whether a life died between a record and what it had to tell of it: the end of the wait may have passed since. */
+/** Whether a life died between a record and its event: the end of the wait may have passed since. */
 const isUntold = (death: Life.Diary, name: string): boolean => {
   const last = death.findLast((entry) => entry._tag === "Record")
   return last?.name === name && retries(death).get(name)?.length === 0
 }
 
-/** Calls that had begun and had no result when a life began, and may not be made twice. */
+/** Calls without a result at the beginning of a life that must not run twice. */
 const unknownOutcomes = ({ once }: Case, { records }: Life.Disk): ReadonlyArray<string> =>
   once.flatMap(([name, id]) => (records.has(`${name}/begun`) && !records.has(name) ? [id] : []))
 
 const losses = ({ records }: Life.Disk): number => Array.from(records.values()).filter(Life.isLost).length
 
-/** Events without what a death may change: the clock, and in the seal the number of attempts and the time waited. */
+/** Events without the values that a death may change: times, and in the seal the number of attempts and the time waited. */
 const timeless = (events: ReadonlyArray<TurnEvent.TurnEvent>): unknown =>
   JSON.parse(
     JSON.stringify(events, (key, value: unknown) =>
@@ -299,7 +299,7 @@ const timeless = (events: ReadonlyArray<TurnEvent.TurnEvent>): unknown =>
     )
   )
 
-/** The same events with the answers that unknown outcomes got. */
+/** The same events with the results of interrupted calls. */
 const withUnknown = (events: ReadonlyArray<TurnEvent.TurnEvent>, unknown: ReadonlySet<string>): unknown =>
   JSON.parse(JSON.stringify(timeless(events)), (_key, value: unknown) =>
     typeof value === "object" &&
@@ -310,13 +310,13 @@ const withUnknown = (events: ReadonlyArray<TurnEvent.TurnEvent>, unknown: Readon
       : value
   )
 
-/** A turn that lived through `deaths` is where the one that lived straight is. */
+/** Asserts that a turn with `deaths` has the same results as the uninterrupted one. */
 const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Life.Diary>, life: Life.Life): void => {
   const { diary, disk, end } = life
   const lost = losses(disk)
   const unknown = new Set(deaths.flatMap((death) => unknownOutcomes(given, Life.diskOf(death))))
 
-  // Sealed once, the same events at the same places but for what became void.
+  // Sealed once, with the same events at the same positions except for discarded text.
   assert.strictEqual(end.status, "completed")
   assert.strictEqual(disk.persisted.filter(({ type }) => type === "turn-end").length, 1)
   assert.deepStrictEqual(disk.persisted.at(-1), end)
@@ -324,7 +324,7 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
   assert.strictEqual(disk.persisted.length - kept.length, lost)
   assert.deepStrictEqual(timeless(kept), withUnknown(straight.disk.persisted, unknown))
 
-  // X2: nobody has put the same words together twice.
+  // X2: no client has assembled the same words twice.
   assert.strictEqual(assembled(diary), given.said)
   // X8
   for (const [id, times] of Map.groupBy(
@@ -333,7 +333,7 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
   )) {
     if (!isIdempotent(id)) assert.strictEqual(times.length, 1, id)
   }
-  // Attempts and budget go on where they were.
+  // Attempts and budget continue from where they were.
   assert.strictEqual(end.attempts, straight.end.attempts + lost)
   assert.strictEqual(end.sleptMs, straight.end.sleptMs)
   assert.deepStrictEqual(budgets(diary), budgets(straight.diary))
@@ -348,25 +348,25 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
         name
       )
   }
-  // X1: a sleep is what is left of its wait.
+  // X1: a sleep is the rest of its wait.
   for (const [i, entry] of diary.entries()) {
     if (entry._tag !== "Sleep") continue
     const before = diary[i - 1]
-    // A wait whose end has passed is not told again, and has no sleep left.
+    // A wait whose end has passed is not announced again, and has no sleep left.
     if (before?._tag !== "Live" || before.event.type !== "provider-retry") assert.strictEqual(entry.delayMs, 0)
     else assert.strictEqual(entry.delayMs, Math.max(0, before.event.retryAt - entry.at))
   }
-  // Nothing that has an outcome is asked for again.
+  // A call with an outcome is not made again.
   const last = deaths.at(-1)
   const known = last === undefined ? 0 : Life.answered(Life.diskOf(last))
   assert.strictEqual(life.requests.length, given.world.scripts.length - known)
 }
 
-/** Every beginning of a diary that is longer than `from`. */
+/** Every prefix of a diary that is longer than `from`. */
 const cuts = (diary: Life.Diary, from: number): ReadonlyArray<Life.Diary> =>
   diary.slice(from).map((_, i) => diary.slice(0, from + i))
 
-/** Between two writes the disk stays as it is. */
+/** Whether the last entry changed the disk. */
 const hasJustWritten = (diary: Life.Diary): boolean => {
   const last = diary.at(-1)
   return last?._tag === "Record" || last?._tag === "Persist"
@@ -385,7 +385,7 @@ const judged = (judge: () => void, ...deaths: ReadonlyArray<Life.Diary>): void =
 
 for (const given of [waits, reports]) {
   const { chain, kinds, last, records, title, world } = given
-  describe(`a process that dies behind any entry of the diary of ${title}`, () => {
+  describe(`a process that dies after any entry of the diary of ${title}`, () => {
     it.effect("the diary has every kind of entry and record", () =>
       Effect.gen(function* () {
         const { diary, disk } = yield* Life.live([], world)
@@ -395,7 +395,7 @@ for (const given of [waits, reports]) {
     )
 
     it.effect(
-      "X1: the turn goes on from every one of them to the same seal, however long it was away",
+      "X1: the turn continues from each of them to the same seal, however long it was away",
       () =>
         Effect.gen(function* () {
           const straight = yield* Life.live([], world)
@@ -411,7 +411,7 @@ for (const given of [waits, reports]) {
     )
 
     it.effect(
-      "X1: the same when it dies a second time, behind anything that its recovery has written",
+      "X1: the same when it dies a second time, after any write of its recovery",
       () =>
         Effect.gen(function* () {
           const straight = yield* Life.live([], world)
@@ -429,7 +429,7 @@ for (const given of [waits, reports]) {
       PATIENCE_MS
     )
 
-    it.effect("D8: an abort that is there at the start of the next life seals the turn behind what it had said", () =>
+    it.effect("D8: an abort at the start of the next life seals the turn after its earlier events", () =>
       Effect.gen(function* () {
         const straight = yield* Life.live([], world)
         for (const death of cuts(straight.diary, 0)) {
@@ -446,7 +446,7 @@ for (const given of [waits, reports]) {
             assert.strictEqual(persisted.at(-1)?.type, "turn-end")
             assert.isFalse(isSealed && persisted.length > before.persisted.length)
             assert.strictEqual(life.requests.length, 0)
-            // X2: of an answer that was cut by the death nothing is kept, and whoever was shown it is told.
+            // X2: a response that the death cut off is not kept, and a client that received part of it gets `step-discarded`.
             assert.strictEqual(assembled(life.diary), textsOf(persisted))
             assert.strictEqual(
               life.diary.filter(({ _tag }) => _tag === "Tool").length,

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { PushSource } from "@holdfast/kernel/testing"
 import { Cause, Effect, Exit, Fiber, Pull } from "effect"
 import * as fc from "fast-check"
-import * as Push from "../src/Push.ts"
+import * as Push from "../src/calls/Push.ts"
 
 describe("a pull that pushes", () => {
   it("Push.P1: gives each value once and in order, however its consumer and its source change between pulling and pushing", () =>

@@ -1,4 +1,4 @@
-/** Turns that are taken up by a process that is configured otherwise than the one they began in (X1). */
+/** Turns that resume in a process with another configuration (X1). */
 import { assert, describe, it } from "@effect/vitest"
 import {
   RecordingSink,
@@ -11,7 +11,7 @@ import {
 import { Ids, type Message } from "@holdfast/wire"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import type { Route } from "../src/Route.ts"
+import type { Route } from "../src/records/Route.ts"
 
 const { answer, badGateway, call, emits, hangs, overloaded, tools } = ScriptedProvider
 
@@ -22,7 +22,7 @@ const onFallback = () =>
 
 const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
 
-/** A turn's lives, one after the other: what is left behind by one is what the next begins with. */
+/** A turn's lives, one after the other: each begins with the records of the lives before. */
 const lives = () => {
   const shared = { replay: new ReplayCheckpoint.ReplayCheckpoint(), sink: new RecordingSink.RecordingSink(), toolbox }
   const begin = (options: Omit<Scenario.Options, keyof typeof shared>) =>
@@ -32,8 +32,8 @@ const lives = () => {
 
 const targets = ({ provider }: Scenario.Run) => provider.requests.map(({ target }) => target.provider)
 
-describe("a turn that is taken up", () => {
-  it.effect("X1: without the router that it began with goes on where it was", () =>
+describe("a turn that resumes", () => {
+  it.effect("X1: without the router that it began with continues on its route", () =>
     Effect.gen(function* () {
       const { begin } = lives()
       const first = yield* begin({
@@ -49,7 +49,7 @@ describe("a turn that is taken up", () => {
     })
   )
 
-  it.effect("X1: with a router that it did not begin with has it asked from its next decision on", () =>
+  it.effect("X1: with a router that it did not begin with asks it from its next decision on", () =>
     Effect.gen(function* () {
       const { begin } = lives()
       const first = yield* begin({ scripts: [tools(call("look")), emits(overloaded)] })
@@ -67,7 +67,7 @@ describe("a turn that is taken up", () => {
     })
   )
 
-  it.effect("A11: with a limit that it did not have is not stopped in a step that has its route", () =>
+  it.effect("A11: with a new limit is not stopped in a step that has its route", () =>
     Effect.gen(function* () {
       const { begin, sink } = lives()
       const reached = yield* Deferred.make<void>()
@@ -81,7 +81,7 @@ describe("a turn that is taken up", () => {
     })
   )
 
-  it.effect("A11: with a limit that it did not have is not stopped in a step that has shown something", () =>
+  it.effect("A11: with a new limit is not stopped in a step that has shown content", () =>
     Effect.gen(function* () {
       const { begin, sink } = lives()
       const reached = yield* Deferred.make<void>()
@@ -95,7 +95,7 @@ describe("a turn that is taken up", () => {
     })
   )
 
-  it.effect("X1, P8: by a version that compares with the target used last tells what it told before", () =>
+  it.effect("X1, P8: in a version that compares with the target used last emits the same events as before", () =>
     Effect.gen(function* () {
       const { begin, replay, sink } = lives()
       const target = fallback.target
@@ -104,7 +104,7 @@ describe("a turn that is taken up", () => {
         { role: "assistant", id: Ids.messageIdOf(turnId, 1), turnId, createdAt: 0, content: [], target }
       ]
       const reached = yield* Deferred.make<void>()
-      // As older versions did, which knew of no target before the turn's own.
+      // Older versions recorded no target before the turn's own.
       const first = yield* begin({ scripts: [hangs(reached)], services: onFallback().layer })
       yield* Deferred.await(reached)
       yield* Fiber.interrupt(first.fiber)

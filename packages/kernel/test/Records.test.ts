@@ -1,7 +1,7 @@
-/** The on-disk format of a turn: names and values that older versions have written stay readable. */
+/** The on-disk format of a turn: old names and values stay readable. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Records from "../src/Records.ts"
+import * as Records from "../src/records/Records.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
 
@@ -42,7 +42,7 @@ describe("Records", () => {
     assert.deepStrictEqual(Records.placeOf("step/1/sleep/12/3"), { kind: "Wake", step: 1, number: 12 })
   })
 
-  it("X1: a name leads back to its place, and no two places have one name", () => {
+  it("X1: a name parses back to its position, and no two positions share a name", () => {
     const places = fc.tuple(kind, fc.nat(20), fc.nat(20))
     fc.assert(
       fc.property(places, ([kind, step, number]) => {
@@ -53,7 +53,7 @@ describe("Records", () => {
     )
   })
 
-  it("R2: has nothing to say of other names, nor of values that it cannot read", () => {
+  it("Records.R2: returns `undefined` for other names, and for values that cannot be read", () => {
     for (const name of [
       "",
       "seals",
@@ -73,7 +73,7 @@ describe("Records", () => {
     assert.isUndefined(Records.parse({ name: "step/0/decision/0", value: "{" }))
   })
 
-  it("reads what a record says", () => {
+  it("reads the value of a record", () => {
     const read = (name: string, value: unknown) => Records.parse(record(name, value))
     const place = { step: 0, number: 0 }
     assert.deepStrictEqual(read("step/0/decision/0", retry), { kind: "Decision", ...place, value: retry })
@@ -91,13 +91,13 @@ describe("Records", () => {
     assert.deepStrictEqual(read("step/0/final", final), { kind: "Final", ...place, value: final })
   })
 
-  it("X8: a call that the first version has begun is one of an earlier life", () => {
+  it("X8: a call that the first version has begun belongs to an earlier life", () => {
     assert.deepInclude(Records.parse(record("step/0/tool/1/begun")), { kind: "Begun", value: true })
     const begun = { life: "a" }
     assert.deepInclude(Records.parse(record("step/0/tool/1/begun", begun)), { kind: "Begun", value: begun })
   })
 
-  it("decodes the values of one kind alone, where one is looked for", () => {
+  it("decodes only the values of the requested kind", () => {
     assert.deepStrictEqual(Records.valueOf("Wake", record("step/0/sleep/0", { type: "now" })), { type: "now" })
     assert.isUndefined(Records.valueOf("Wake", record("step/0/decision/0", retry)))
     assert.isUndefined(Records.valueOf("Wake", { name: "step/0/sleep/0", value: "{" }))

@@ -4,9 +4,9 @@ import { Property, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/ke
 import { JsonShape, type Message } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import * as fc from "fast-check"
-import { Content } from "../src/internal/Content.ts"
-import type { ProviderEvent } from "../src/Provider.ts"
-import * as ResponseLimit from "../src/ResponseLimit.ts"
+import { Content } from "../src/internal/calls/Content.ts"
+import type { ProviderEvent } from "../src/ports/Provider.ts"
+import * as ResponseLimit from "../src/calls/ResponseLimit.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, finish, text, tools } = ScriptedProvider
@@ -39,7 +39,7 @@ describe("a response beyond its limit", () => {
     ["text, reasoning and arguments together", [text("x".repeat(50)), reasoning("y".repeat(50)), call("a")]]
   ]
   for (const [what, events] of beyond) {
-    bothWays(`C11: ${what} beyond the limit fail the attempt, which is not tried again`, (start) =>
+    bothWays(`C11: ${what} beyond the limit fail the attempt, which is not retried`, (start) =>
       Effect.gen(function* () {
         const ran: Array<Schema.Json> = []
         const script = { reads: [[...events, finish]], end: Effect.void }
@@ -55,7 +55,7 @@ describe("a response beyond its limit", () => {
     )
   }
 
-  bothWays("C11: what had come within the limit is shown and kept, nothing beyond it", (start) =>
+  bothWays("C11: content within the limit is shown and kept, and nothing beyond it", (start) =>
     Effect.gen(function* () {
       const script = { reads: [[text("a".repeat(200))], [text("b".repeat(200))], [finish]], end: Effect.void }
       const run = yield* start({ scripts: [script], strategy: strategy(), limits })
@@ -66,7 +66,7 @@ describe("a response beyond its limit", () => {
     })
   )
 
-  bothWays("C11: of the deltas that one read brings, those are shown and kept that fit", (start) =>
+  bothWays("C11: the deltas of one read that fit are shown and kept", (start) =>
     Effect.gen(function* () {
       const most = limits.maxResponseCharacters - PART_CHARACTERS
       const fitting = [text("a"), text("b".repeat(most - 2)), text("c")]
@@ -99,7 +99,7 @@ describe("a response beyond its limit", () => {
 
 describe("tool arguments that are nested too deeply", () => {
   for (const levels of [JsonShape.MOST_LEVELS + 1, 5_000]) {
-    bothWays(`C11, A10: a call of ${levels} levels is answered as malformed and never run`, (start) =>
+    bothWays(`C11, A10: a call of ${levels} levels is answered as malformed and never runs`, (start) =>
       Effect.gen(function* () {
         const ran: Array<Schema.Json> = []
         const scripts = [tools({ ...call("search"), input: nested(levels) }), answer("ok")]
@@ -114,7 +114,7 @@ describe("tool arguments that are nested too deeply", () => {
     )
   }
 
-  it("C11: arguments without an end are kept to 64 Ki characters", () => {
+  it("C11: cyclic arguments are kept to 64 Ki characters", () => {
     const input: { [key: string]: Schema.Json } = {}
     input["a"] = input
     const content = new Content()
@@ -126,7 +126,7 @@ describe("tool arguments that are nested too deeply", () => {
     assert.isBelow(length, 65_536 + 100)
   })
 
-  bothWays("C11: a call of 200 levels is run with what the model wrote", (start) =>
+  bothWays("C11: a call of 200 levels runs with the model's arguments", (start) =>
     Effect.gen(function* () {
       const ran: Array<Schema.Json> = []
       const input = nested(JsonShape.MOST_LEVELS)
@@ -149,7 +149,7 @@ describe("tool arguments that are nested too deeply", () => {
 
 describe("the first content of an attempt", () => {
   Property.prop(
-    "X2: a first delta of any length leaves a mark: after a crash what was shown of it is said to be void",
+    "X2: a first delta of any length leaves a mark: after a crash it is voided by `step-discarded`",
     fc.tuple(fc.constantFrom("text-delta", "reasoning-delta"), fc.string({ minLength: 1, maxLength: 3 })),
     ([type, delta]) =>
       Effect.gen(function* () {

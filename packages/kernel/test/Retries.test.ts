@@ -1,9 +1,9 @@
-/** Which failures a step is tried again after, and the chain that its retries make. */
+/** Which failures are retried, and the chain of the retries. */
 import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { SleepFailure } from "../src/RetryStrategy.ts"
+import { SleepFailure } from "../src/ports/RetryStrategy.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, badGateway, breaksOff, call, dies, emits, overloaded, text, throws, tools, unauthorized } =
@@ -48,7 +48,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("D5: each provider-retry comes before its sleep and carries everything a person is told", (start) =>
+  bothWays("D5: each provider-retry comes before its sleep and carries every field for the person", (start) =>
     Effect.gen(function* () {
       const policy = strategy({ maxRetries: 3 })
       const run = yield* start({
@@ -101,7 +101,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("D6: retries leave no trace in what is persisted as history, nor in the next prompt", (start) =>
+  bothWays("D6: retries leave no trace in the persisted history, nor in the next prompt", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded), throws(badGateway), answer("ok")], strategy: strategy() })
       yield* settle(run)
@@ -153,7 +153,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("C10: a bug is tried again twice, and no more", (start) =>
+  bothWays("C10: a bug is retried twice, and no more", (start) =>
     Effect.gen(function* () {
       const bug = new TypeError("x is not a function")
       const run = yield* start({
@@ -167,14 +167,14 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("C10: what is thrown and is no error is quoted as it is", (start) =>
+  bothWays("C10: a thrown value that is no error is quoted unchanged", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [dies("out of paper")], strategy: strategy({ delays: [] }) })
       assert.strictEqual((yield* settle(run)).error?.message, "out of paper")
     })
   )
 
-  bothWays("M3: an abort that the user did not ask for is retried, whatever it says of itself", (start) =>
+  bothWays("M3: an abort that the user did not request is retried, whatever its `retryable` is", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits({ reason: "aborted", message: "aborted", retryable: false }), answer("ok")],

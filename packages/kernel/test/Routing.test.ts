@@ -3,7 +3,7 @@ import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/
 import { type Failure, Ids, type Message } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import type { Route } from "../src/Route.ts"
+import type { Route } from "../src/records/Route.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, badGateway, call, dies, emits, hangs, overloaded, text, tools, unauthorized } = ScriptedProvider
@@ -16,13 +16,13 @@ const overflow = { reason: "context-overflow", message: "prompt is too long", re
 
 const strategy = TestStrategy.make
 
-/** Goes to the fallback at once, whatever fails. */
+/** Goes to the fallback at once after every failure. */
 const switching = () => new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: fallback }) })
 
 const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
 
 describe("a switch to another target", () => {
-  bothWays("P8: is told of and persisted in order, sleeps nothing, and is proved by the first answer", (start) =>
+  bothWays("P8: is emitted and persisted in order, does not sleep, and succeeds with the first answer", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const run = yield* start({
@@ -34,7 +34,7 @@ describe("a switch to another target", () => {
       assert.strictEqual(end.status, "completed")
       assert.deepStrictEqual(policy.sleeps, [])
       assert.strictEqual(end.sleptMs, 0)
-      // A life that comes to what is about to be made tells of it again.
+      // A life that resumes before the call emits `step-start` again.
       const again = new Set(["provider-retry", "step-start"])
       const types = run.sink.types.filter((type, i, all) => !again.has(type) || all.indexOf(type) === i)
       assert.deepStrictEqual(types, [
@@ -66,7 +66,7 @@ describe("a switch to another target", () => {
     })
   )
 
-  bothWays("P8: every attempt goes to its route, and every message names who answered", (start) =>
+  bothWays("P8: every attempt goes to its route, and every message names its target", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits(overloaded), answer("ok")],
@@ -120,7 +120,7 @@ describe("a switch to another target", () => {
     })
   )
 
-  bothWays("A5: a retry that waits and then goes elsewhere changes the model when it has waited", (start) =>
+  bothWays("A5: a retry on another target after a wait changes the model when the wait has ended", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 7_000, route: fallback }) })
@@ -139,7 +139,7 @@ describe("a switch to another target", () => {
   )
 
   bothWays(
-    "A15: a retry that goes elsewhere after a millisecond waits for it, and one without a wait does not",
+    "A15: a retry on another target after a millisecond waits for it, and a retry without a wait does not",
     (start) =>
       Effect.gen(function* () {
         for (const delayMs of [1, 0]) {
@@ -157,7 +157,7 @@ describe("a switch to another target", () => {
       })
   )
 
-  bothWays("A4: a retry without a route stays where it was, and hands the router its state back", (start) =>
+  bothWays("A4: a retry without a route keeps the route, and returns the router's state to it", (start) =>
     Effect.gen(function* () {
       const router = new TestRouter.TestRouter({
         begin: ({ primary }) => ({ route: { target: primary }, state: { cursor: 0 } }),
@@ -190,8 +190,8 @@ describe("a switch to another target", () => {
   )
 })
 
-describe("what a router is asked about", () => {
-  bothWays("A1: a failure that is final on one target may be none on another", (start) =>
+describe("the question to a router", () => {
+  bothWays("A1: a failure that is final on one target may not occur on another", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits(unauthorized), answer("ok")],
@@ -206,7 +206,7 @@ describe("what a router is asked about", () => {
     ["D4: content that has been seen", emits(overloaded, text("Hal"))],
     ["P2: a context that is too long", emits(overflow)]
   ] as const) {
-    bothWays(`${title} is never sent anywhere again`, (start) =>
+    bothWays(`${title} is never sent again`, (start) =>
       Effect.gen(function* () {
         const router = switching()
         const run = yield* start({ scripts: [script], strategy: strategy(), services: router.layer })
@@ -216,7 +216,7 @@ describe("what a router is asked about", () => {
     )
   }
 
-  bothWays("C10: a bug is tried twice more, wherever, and no third time", (start) =>
+  bothWays("C10: a bug is retried twice, on any target, and not a third time", (start) =>
     Effect.gen(function* () {
       const router = switching()
       const run = yield* start({
@@ -229,7 +229,7 @@ describe("what a router is asked about", () => {
     })
   )
 
-  bothWays("D9: without a strategy there are no retries, whatever a router knows", (start) =>
+  bothWays("D9: without a strategy there are no retries, even with a router", (start) =>
     Effect.gen(function* () {
       const router = switching()
       const run = yield* start({ scripts: [emits(overloaded)], services: router.layer })
@@ -239,7 +239,7 @@ describe("what a router is asked about", () => {
   )
 })
 
-describe("where a step begins", () => {
+describe("the first route of a step", () => {
   bothWays("P9: on the fallback while the primary cools down, and on the primary again after it", (start) =>
     Effect.gen(function* () {
       const router = new TestRouter.TestRouter({
@@ -284,33 +284,31 @@ describe("where a step begins", () => {
     })
   )
 
-  bothWays(
-    "P8: a fallback that had answered once is not proved again, whatever was asked and failed there since",
-    (start) =>
-      Effect.gen(function* () {
-        const turnId = Ids.TurnId.make("old")
-        const common = (n: number) => ({
-          id: Ids.messageIdOf(turnId, n),
-          turnId,
-          createdAt: n,
-          content: [{ type: "text" as const, text: "Hm" }]
-        })
-        const asked = (n: number): Message.Message => ({ role: "user", ...common(n) })
-        const answered = (n: number): Message.AssistantMessage => ({
-          role: "assistant",
-          ...common(n),
-          target: fallback.target
-        })
-        const history = [asked(0), answered(1), asked(2), { ...answered(3), error: overloaded }]
-        const router = new TestRouter.TestRouter({ begin: () => ({ route: fallback }), direct: () => undefined })
-        const run = yield* start({ scripts: [answer("ok")], history, strategy: strategy(), services: router.layer })
-        assert.strictEqual((yield* settle(run)).status, "completed")
-        assert.deepStrictEqual(run.provider.requests[0]?.target, fallback.target)
-        assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
+  bothWays("P8: a fallback that had answered once is not reported again, whatever failed there since", (start) =>
+    Effect.gen(function* () {
+      const turnId = Ids.TurnId.make("old")
+      const common = (n: number) => ({
+        id: Ids.messageIdOf(turnId, n),
+        turnId,
+        createdAt: n,
+        content: [{ type: "text" as const, text: "Hm" }]
       })
+      const asked = (n: number): Message.Message => ({ role: "user", ...common(n) })
+      const answered = (n: number): Message.AssistantMessage => ({
+        role: "assistant",
+        ...common(n),
+        target: fallback.target
+      })
+      const history = [asked(0), answered(1), asked(2), { ...answered(3), error: overloaded }]
+      const router = new TestRouter.TestRouter({ begin: () => ({ route: fallback }), direct: () => undefined })
+      const run = yield* start({ scripts: [answer("ok")], history, strategy: strategy(), services: router.layer })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      assert.deepStrictEqual(run.provider.requests[0]?.target, fallback.target)
+      assert.deepStrictEqual(run.sink.of("retry-fallback-succeeded"), [])
+    })
   )
 
-  bothWays("P9: a router that stays says nothing", (start) =>
+  bothWays("P9: a router that keeps the target emits nothing", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("ok")], strategy: strategy(), services: switching().layer })
       yield* settle(run)
@@ -326,7 +324,7 @@ describe("where a step begins", () => {
     })
   )
 
-  bothWays("P9: a target is asked what it would be sent, tools and all", (start) =>
+  bothWays("P9: a router receives the next request with its tools", (start) =>
     Effect.gen(function* () {
       const router = switching()
       const definitions = [{ name: "look", inputSchema: {} }]
@@ -346,7 +344,7 @@ describe("where a step begins", () => {
   )
 })
 
-describe("a person's word", () => {
+describe("a person's choice", () => {
   bothWays("X4: a target that a person chose is the primary from then on, and the router starts anew", (start) =>
     Effect.gen(function* () {
       const chosen = { provider: "third", model: "one" }
@@ -382,7 +380,7 @@ describe("a person's word", () => {
     })
   )
 
-  bothWays("X4: a target that a person chose where the turn is already is no change of the model", (start) =>
+  bothWays("X4: a person's choice of the present target is no change of the model", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: policy })
@@ -393,34 +391,32 @@ describe("a person's word", () => {
     })
   )
 
-  bothWays(
-    "P7: another model that a person chose is asked with the credential that is in use at its provider",
-    (start) =>
-      Effect.gen(function* () {
-        const policy = strategy()
-        const router = new TestRouter.TestRouter({
-          direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: second } : { delayMs: 9_000 })
-        })
-        const run = yield* start({
-          scripts: [emits(overloaded), emits(overloaded), answer("ok")],
-          strategy: policy,
-          services: router.layer
-        })
-        yield* TestClock.adjust(1_000)
-        yield* policy.wake({ type: "switched", target: { provider: "test", model: "larger" } })
-        yield* settle(run)
-        assert.deepStrictEqual(
-          run.provider.requests.map(({ credential, target }) => [target.model, credential]),
-          [
-            ["model", undefined],
-            ["model", "second"],
-            ["larger", "second"]
-          ]
-        )
+  bothWays("P7: another model that a person chose uses the credential in use at its provider", (start) =>
+    Effect.gen(function* () {
+      const policy = strategy()
+      const router = new TestRouter.TestRouter({
+        direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: second } : { delayMs: 9_000 })
       })
+      const run = yield* start({
+        scripts: [emits(overloaded), emits(overloaded), answer("ok")],
+        strategy: policy,
+        services: router.layer
+      })
+      yield* TestClock.adjust(1_000)
+      yield* policy.wake({ type: "switched", target: { provider: "test", model: "larger" } })
+      yield* settle(run)
+      assert.deepStrictEqual(
+        run.provider.requests.map(({ credential, target }) => [target.model, credential]),
+        [
+          ["model", undefined],
+          ["model", "second"],
+          ["larger", "second"]
+        ]
+      )
+    })
   )
 
-  bothWays("P7: a credential does not go with a turn to the provider that a person chose", (start) =>
+  bothWays("P7: a credential is not used for another provider that a person chose", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const router = new TestRouter.TestRouter({
@@ -480,7 +476,7 @@ describe("a person's word", () => {
   )
 })
 
-/** An answer of an earlier turn, or its failure. */
+/** A response of an earlier turn, or a failed one. */
 const earlier = (target: Route["target"], failure?: Failure.Failure): Message.Message => ({
   role: "assistant",
   id: Ids.messageIdOf(Ids.TurnId.make("earlier"), 1),
@@ -501,7 +497,7 @@ const changes = (run: Scenario.Run) =>
   )
 
 describe("a turn that begins", () => {
-  bothWays("P8: where the last one ended tells of no change", (start) =>
+  bothWays("P8: on the target of the last turn emits no change", (start) =>
     Effect.gen(function* () {
       const history = [earlier(fallback.target)]
       const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history })
@@ -512,7 +508,7 @@ describe("a turn that begins", () => {
     })
   )
 
-  bothWays("P8: on a stand-in that has only failed until now tells of its first success", (start) =>
+  bothWays("P8: on a fallback that has only failed until now emits its first success", (start) =>
     Effect.gen(function* () {
       const history = [earlier(fallback.target), earlier(primary), earlier(fallback.target, overloaded)]
       const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history })
@@ -523,7 +519,7 @@ describe("a turn that begins", () => {
   )
 
   bothWays(
-    "P8, P9: on its own target after one that ended elsewhere tells of the way back, with a router or without",
+    "P8, P9: on its own target emits the change back, if the last turn ended elsewhere, with a router or without",
     (start) =>
       Effect.gen(function* () {
         const history = [earlier(fallback.target)]
@@ -539,7 +535,7 @@ describe("a turn that begins", () => {
       })
   )
 
-  bothWays("P8: on a stand-in after one that ended on the primary tells of both", (start) =>
+  bothWays("P8: on a fallback emits both events, if the last turn ended on the primary", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history: [earlier(primary)] })
       yield* settle(run)
@@ -552,7 +548,7 @@ describe("a turn that begins", () => {
 })
 
 describe("a success", () => {
-  bothWays("C12: is told to the router with its route and when its call began, and a failure is not", (start) =>
+  bothWays("C12: is reported to the router with its route and the start of its call, and a failure is not", (start) =>
     Effect.gen(function* () {
       const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 7_000, route: second }) })
       const run = yield* start({
@@ -561,7 +557,7 @@ describe("a success", () => {
         services: router.layer
       })
       yield* settle(run)
-      // An attempt that is made again after a crash is told of again.
+      // An attempt that is made again after a crash is reported again.
       assert.deepStrictEqual(router.answered[0], [second, 7_000])
       assert.deepStrictEqual(new Set(router.answered.map((one) => JSON.stringify(one))).size, 1)
     })

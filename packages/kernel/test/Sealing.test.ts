@@ -1,7 +1,7 @@
 /** The last events of a turn that its host seals without running it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import * as Turn from "../src/Turn.ts"
+import * as Turn from "../src/turn/Turn.ts"
 
 const identity = { conversationId: Ids.ConversationId.make("c1"), turnId: Ids.TurnId.make("t1") }
 const tally: Turn.Tally = { steps: 1, attempts: 3, sleptMs: 5, waitedMs: 6, usage: { inputTokens: 7 } }
@@ -20,7 +20,7 @@ const sealing = (outcome: Partial<Parameters<typeof Turn.sealing>[2]>) =>
 const types = (events: ReadonlyArray<TurnEvent.TurnEvent>) => events.map(({ type }) => type)
 
 describe("the seal of a turn that is not run again", () => {
-  it("X14: is an error and the end, with all that the turn has counted", () => {
+  it("X14: is an error and the end, with all counts of the turn", () => {
     const { end, events } = sealing({})
     assert.deepStrictEqual(types(events), ["error", "turn-end"])
     assert.deepStrictEqual<unknown>(end, {
@@ -41,7 +41,7 @@ describe("the seal of a turn that is not run again", () => {
     assert.deepInclude(events[1], { attempt: 2, success: false, finalError: "It died." })
   })
 
-  it("D8: of an abort is no error, and says that the retry was cancelled", () => {
+  it("D8: of an abort has no error, and reports the retry as cancelled", () => {
     const { end, events } = sealing({ status: "aborted", failure: Turn.aborted, unclosed: 0 })
     assert.deepStrictEqual(types(events), ["retry-end", "turn-end"])
     assert.deepInclude(events[0], { finalError: "Retry cancelled" })

@@ -25,7 +25,7 @@ describe("a failure that is shared", () => {
     })
   )
 
-  Scenario.bothWays("X5: a sleep is told what it is for, and whether somebody has moved its end", (start) =>
+  Scenario.bothWays("X5: a sleep receives its retry, and whether a person has moved its end", (start) =>
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [10_000] })
       const awaited: Array<RetryStrategy.Awaited | undefined> = []

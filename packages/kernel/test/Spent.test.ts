@@ -1,14 +1,14 @@
-/** What a strategy is told that a step has spent, against what the step has been through. */
+/** Compares the spending that a strategy receives with the course of the step. */
 import { assert } from "@effect/vitest"
 import { Property, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
 import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import type { RetryStrategy, Spent } from "../src/RetryStrategy.ts"
+import type { RetryStrategy, Spent } from "../src/ports/RetryStrategy.ts"
 
 const { answer, badGateway, overloaded } = ScriptedProvider
 
-/** A failure, after how long its attempt fails, and how long is slept then. */
+/** A failure, the time of its attempt, and the sleep after it. */
 const setback = fc.record({
   failure: fc.constantFrom(overloaded, badGateway, { ...badGateway, reason: "timeout" as const }),
   tookMs: fc.constantFrom(0, 1, 25),
@@ -16,7 +16,7 @@ const setback = fc.record({
 })
 type Setback = typeof setback extends fc.Arbitrary<infer A> ? A : never
 
-/** Runs a step through setbacks, and gives what the strategy was told at each. */
+/** Runs a step through failures, and returns the spending that the strategy received at each. */
 const toldOver = (start: Scenario.Start, setbacks: ReadonlyArray<Setback>) =>
   Effect.gen(function* () {
     const told = new Map<number, Spent | undefined>()
@@ -34,7 +34,7 @@ const toldOver = (start: Scenario.Start, setbacks: ReadonlyArray<Setback>) =>
       return { ...script, end: Effect.delay(script.end, tookMs) }
     })
     const { fiber, sink } = yield* start({ scripts: [...scripts, answer("ok")], strategy: { service } })
-    // What a wait brings is done before the next one begins: times are compared.
+    // Everything due at the end of a wait runs before the next wait begins: times are compared.
     for (const ms of setbacks.flatMap(({ delayMs, tookMs }) => [tookMs, delayMs])) {
       yield* settled
       yield* TestClock.adjust(ms)
@@ -79,7 +79,7 @@ for (const [how, start] of [
   [" (run again after every record)", Scenario.replayed]
 ] as const) {
   Property.prop(
-    `D2, X11: a strategy is told what the step has slept and taken, in all and for the reason of the failure${how}`,
+    `D2, X11: a strategy receives the step's sleep and time, in total and for the reason of the failure${how}`,
     fc.array(setback, { maxLength: 6 }),
     (setbacks) =>
       Effect.gen(function* () {

@@ -2,14 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Scenario } from "@holdfast/kernel/testing"
 import { Ids, Message } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as ModelContext from "../src/ModelContext.ts"
-import * as Summary from "../src/internal/Summary.ts"
+import * as ModelContext from "../src/turn/ModelContext.ts"
+import * as Summary from "../src/internal/calls/Summary.ts"
 
 const { target, turnId } = Scenario
 
 type Said = { readonly who: "user" | "assistant" | "tools" | "summary"; readonly length: number }
 
-/** A history in which each message says as much as it is told to. */
+/** A history whose messages have the given lengths. */
 const historyOf = (said: ReadonlyArray<Said>): ReadonlyArray<Message.Message> => {
   let n = 0
   const common = () => ({ id: Ids.messageIdOf(turnId, n++), turnId, createdAt: n })
@@ -48,7 +48,7 @@ const textOf = (context: ReadonlyArray<Message.Message>) => {
   return prompt === undefined ? undefined : Message.textOf(prompt)
 }
 
-describe("what is summed up", () => {
+describe("a summary's plan", () => {
   it("P19: keeps the newest message, and no result without its call", () => {
     fc.assert(
       fc.property(contexts, (context) => {
@@ -64,7 +64,7 @@ describe("what is summed up", () => {
     )
   })
 
-  it("P19: a context that is compacted again and again comes to an end", () => {
+  it("P19: repeated compaction of a context ends", () => {
     fc.assert(
       fc.property(fc.array(said, { maxLength: 12 }), (said) => {
         const history = [...historyOf(said)]
@@ -81,7 +81,7 @@ describe("what is summed up", () => {
     )
   })
 
-  it("P19: what is sent is shorter than what was too long", () => {
+  it("P19: the transcript is shorter than the context that was too long", () => {
     fc.assert(
       fc.property(fc.array(said, { minLength: 4, maxLength: 12 }), (said) => {
         const context = ModelContext.of(historyOf(said.map(({ length, who }) => ({ who, length: length + 1_000 }))))
@@ -92,7 +92,7 @@ describe("what is summed up", () => {
     )
   })
 
-  it("P19: is the older three quarters, unless told otherwise", () => {
+  it("P19: has the older three quarters by default", () => {
     const context = historyOf(Array.from({ length: 8 }, () => ({ who: "user", length: 100 })))
     assert.strictEqual(Summary.plan(context, {})?.upTo, context[5]?.id)
     assert.strictEqual(Summary.plan(context, { keepShare: 0.5 })?.upTo, context[3]?.id)
@@ -100,7 +100,7 @@ describe("what is summed up", () => {
     assert.strictEqual(Summary.plan(context, { keepShare: 1 })?.upTo, context[0]?.id)
   })
 
-  it("P19: has nothing to say of nothing, of one message, and of a summary alone", () => {
+  it("P19: is absent for an empty history, one message, and a summary alone", () => {
     assert.isUndefined(Summary.plan([], {}))
     assert.isUndefined(Summary.plan(historyOf([{ who: "tools", length: 9 }]), {}))
     const summed = historyOf([
@@ -124,7 +124,7 @@ describe("what is summed up", () => {
     assert.isBelow(text.length, 17_000)
   })
 
-  it("P19: leaves a text of the most characters whole, and cuts one that is longer", () => {
+  it("P19: leaves a text of the limit whole, and cuts a longer one", () => {
     const whole = Summary.MOST_CHARACTERS - "User:\n".length
     const cutOf = (length: number) => {
       const context = historyOf([
@@ -138,7 +138,7 @@ describe("what is summed up", () => {
     assert.match(cutOf(whole + 1), /^User:\nx+\n\[… 1 characters …\]\nx+$/)
   })
 
-  it("P19: cuts several long texts alike, no shorter than they have to be, and leaves none out", () => {
+  it("P19: cuts several long texts alike, no shorter than necessary, and leaves none out", () => {
     const context = historyOf([
       ...Array.from({ length: 4 }, () => ({ who: "user", length: 10_000 }) as const),
       { who: "user", length: 9 }

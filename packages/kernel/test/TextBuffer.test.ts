@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { TextBuffer } from "../src/TextBuffer.ts"
+import { TextBuffer } from "../src/calls/TextBuffer.ts"
 
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")
@@ -14,7 +14,7 @@ const heap = (): number => {
 }
 
 describe("TextBuffer", () => {
-  it("holds what was appended, in order, however often it is read in between", () => {
+  it("holds all pieces in order, however often it is read in between", () => {
     const piece = fc.oneof(fc.string(), fc.constant(""), fc.constant(undefined))
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 2_000, size: "max" }), (pieces) => {

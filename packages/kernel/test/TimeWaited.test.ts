@@ -1,14 +1,14 @@
-/** How long a turn has really waited, against what its waits were and what they were meant to be. */
+/** Compares the real waiting time of a turn with its waits and their schedule. */
 import { assert, describe } from "@effect/vitest"
 import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import type { Wake } from "../src/RetryStrategy.ts"
+import type { Wake } from "../src/ports/RetryStrategy.ts"
 
 const { answer, overloaded } = ScriptedProvider
 
-/** A wait: how long it was decided to be, and after how long a command ends it or moves its end. */
+/** A wait: its decided delay, and the time after which a command ends it or moves its end. */
 const wait = fc.record({
   delayMs: fc.integer({ min: 2, max: 10_000 }),
   command: fc.option(
@@ -72,7 +72,7 @@ const numberOf = (record: unknown, key: string): number =>
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
 
-/** Starts a turn whose attempts fail before each wait, and goes through the waits. */
+/** Starts a turn whose attempts fail before each wait, and performs the waits. */
 const through = (start: Scenario.Start, waits: ReadonlyArray<Wait>, options: Partial<Scenario.Options> = {}) =>
   Effect.gen(function* () {
     yield* TestClock.setTime(0)
@@ -104,7 +104,7 @@ for (const [how, start] of [
 ] as const) {
   describe(`time waited${how}`, () => {
     Property.prop(
-      "D2: what waits really took is counted beside what was scheduled, and is no more than the time since the first failure",
+      "D2: real waiting time is counted beside scheduled sleep, and is at most the time since the first failure",
       fc.array(wait, { minLength: 1, maxLength: 5 }),
       (waits) =>
         Effect.gen(function* () {

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Context, Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import * as Tool from "../src/Tool.ts"
-import { Toolbox } from "../src/Toolbox.ts"
+import * as Tool from "../src/ports/Tool.ts"
+import { Toolbox } from "../src/ports/Toolbox.ts"
 
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
 
@@ -27,7 +27,7 @@ const add = Tool.make({
 })
 
 describe("a tool as a value", () => {
-  it("tells the model the JSON Schema of its arguments", () => {
+  it("sends the JSON Schema of its arguments to the model", () => {
     const { definition } = weather
     assert.deepStrictEqual(
       { ...definition, inputSchema: undefined },
@@ -54,7 +54,7 @@ describe("a tool as a value", () => {
     })
   )
 
-  it.effect("decodes the arguments before it runs, and answers with what came of it", () =>
+  it.effect("decodes the arguments before it runs, and answers with its result", () =>
     Effect.gen(function* () {
       const when = Tool.make({
         name: "when",
@@ -65,7 +65,7 @@ describe("a tool as a value", () => {
     })
   )
 
-  it.effect("answers arguments that do not fit with what is wrong, all of it and where", () =>
+  it.effect("answers arguments that do not fit with all errors and their paths", () =>
     Effect.gen(function* () {
       const outcome = yield* weather.call({ city: 7, days: 1.5 })
       assert.isTrue(outcome.isError)
@@ -75,7 +75,7 @@ describe("a tool as a value", () => {
     })
   )
 
-  it.effect("answers its own failure by the message, and does not fail", () =>
+  it.effect("answers its own failure with the message, and does not fail", () =>
     Effect.gen(function* () {
       const tool = Tool.make({
         name: "t",
@@ -86,7 +86,7 @@ describe("a tool as a value", () => {
     })
   )
 
-  it.effect("finds what it needs where the toolbox is made", () =>
+  it.effect("takes its services from the context in which the toolbox is made", () =>
     Effect.gen(function* () {
       const toolbox = yield* Toolbox
       assert.deepStrictEqual(
@@ -106,7 +106,7 @@ describe("a tool as a value", () => {
     })
   )
 
-  Scenario.bothWays("runs in a turn, and its failure is the model's to see", (start) =>
+  Scenario.bothWays("runs in a turn, and its failure is returned to the model", (start) =>
     Effect.gen(function* () {
       const toolbox = yield* Tool.toolbox([weather])
       const run = yield* start({ scripts: [tools(call("weather")), answer("I see")], toolbox })

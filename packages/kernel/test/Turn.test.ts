@@ -1,8 +1,8 @@
-/** A turn that nothing happens to, and one that meets a bug of this program. */
+/** A turn without a failure, and a turn with a bug of this program. */
 import { assert, describe, it } from "@effect/vitest"
 import { RecordingSink, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber } from "effect"
-import * as Turn from "../src/Turn.ts"
+import * as Turn from "../src/turn/Turn.ts"
 
 const { bothWays, settle } = Scenario
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
@@ -29,27 +29,25 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays(
-    "X1: hands its answer over together with the seal, and that of a step with tools before these begin",
-    (start) =>
-      Effect.gen(function* () {
-        const sink = new RecordingSink.RecordingSink()
-        let before: unknown
-        const toolbox = {
-          definitions: [],
-          run: () =>
-            Effect.sync(() => {
-              before = sink.writes.at(-1)
-              return { output: "1", isError: false }
-            })
-        }
-        yield* settle(yield* start({ scripts: [tools(call("a")), answer("Hello")], toolbox, sink }))
-        assert.deepStrictEqual(before, ["tool-call", "usage", "message"])
-        assert.deepStrictEqual(sink.writes.at(-1), ["usage", "message", "turn-end"])
-      })
+  bothWays("X1: persists its answer together with the seal, and that of a step with tools before they run", (start) =>
+    Effect.gen(function* () {
+      const sink = new RecordingSink.RecordingSink()
+      let before: unknown
+      const toolbox = {
+        definitions: [],
+        run: () =>
+          Effect.sync(() => {
+            before = sink.writes.at(-1)
+            return { output: "1", isError: false }
+          })
+      }
+      yield* settle(yield* start({ scripts: [tools(call("a")), answer("Hello")], toolbox, sink }))
+      assert.deepStrictEqual(before, ["tool-call", "usage", "message"])
+      assert.deepStrictEqual(sink.writes.at(-1), ["usage", "message", "turn-end"])
+    })
   )
 
-  bothWays("says first what follows from its input alone", (start) =>
+  bothWays("emits first the events that follow from its input alone", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("Hello")], prompt: "Hi" })
       yield* settle(run)
@@ -65,7 +63,7 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays("runs the tools of a step at once, and answers them in the order of the calls", (start) =>
+  bothWays("runs the tools of a step at the same time, and answers them in the order of the calls", (start) =>
     Effect.gen(function* () {
       const slow = yield* Deferred.make<void>()
       const started: Array<string> = []
@@ -94,7 +92,7 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays("A10: answers a malformed call with the reason and what was sent, in one form", (start) =>
+  bothWays("A10: answers a malformed call with the reason and the payload, in one form", (start) =>
     Effect.gen(function* () {
       const malformed = { ...call("broken"), input: '{"a', malformed: "Unexpected end of JSON input." }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
@@ -106,7 +104,7 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays("A10: quotes malformed arguments up to a limit, and cuts no character in two", (start) =>
+  bothWays("A10: quotes malformed arguments up to a limit, and splits no surrogate pair", (start) =>
     Effect.gen(function* () {
       const malformed = { ...call("broken"), input: `${"a".repeat(1_999)}\u{1f600}b`, malformed: "Unexpected token" }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
@@ -120,7 +118,7 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays("A10: quotes malformed arguments whole that are as long as the limit", (start) =>
+  bothWays("A10: quotes malformed arguments of exactly the limit as a whole", (start) =>
     Effect.gen(function* () {
       const malformed = { ...call("broken"), input: "a".repeat(2_000), malformed: "Unexpected token" }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
@@ -146,7 +144,7 @@ describe("a turn that meets no failure", () => {
 })
 
 describe("a bug of Holdfast's own", () => {
-  it.effect("T5: seals the turn as failed", () =>
+  it.effect("Turn.T5: seals the turn as failed", () =>
     Effect.gen(function* () {
       const broken = strategy({
         delays: new Proxy([], {

@@ -5,8 +5,8 @@ import { Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import type { RetryStrategy } from "../src/RetryStrategy.ts"
-import * as Summary from "../src/internal/Summary.ts"
+import type { RetryStrategy } from "../src/ports/RetryStrategy.ts"
+import * as Summary from "../src/internal/calls/Summary.ts"
 
 const { prop } = Property
 
@@ -21,7 +21,7 @@ const run = (
     const { maxTurns, scripts } = setting
     const sink = new RecordingSink.RecordingSink()
     const sleeper = new TestStrategy.TestStrategy({ delays: Setting.DELAYS })
-    /** What a client had been told last when each sleep began. */
+    /** The last event that a client had received when each sleep began. */
     const toldBefore: Array<TurnEvent.TurnEvent | undefined> = []
     const service: RetryStrategy["Service"] = {
       ...sleeper.service,
@@ -41,13 +41,13 @@ const run = (
       ...(abort === undefined ? {} : { abort }),
       ...(maxTurns === null ? {} : { limits: { maxTurns } })
     })
-    // What a second brings is done before the next one begins: delays are whole seconds, and times are compared.
+    // Everything due in a second runs before the next second begins: delays are whole seconds, and times are compared.
     for (yield* settled; run.fiber.pollUnsafe() === undefined; yield* settled) yield* TestClock.adjust("1 second")
     const end = yield* Fiber.join(run.fiber)
     return { ...run, end, toldBefore, sleeps: sleeper.sleeps }
   })
 
-/** Fibers that go on without time have gone as far as they can. */
+/** Lets all fibers run that need no time. */
 const settled = Effect.repeat(
   Effect.promise(() => new Promise(setImmediate)),
   { times: 2 }
@@ -56,10 +56,10 @@ const settled = Effect.repeat(
 const onlyOnce = (events: ReadonlyArray<TurnEvent.TurnEvent>, type: TurnEvent.TurnEvent["type"]) =>
   events.filter((event) => event.type === type).length === 1
 
-prop("a turn run again after every record comes to the same end and persists the same", setting, (setting) =>
+prop("a turn that runs again after every record has the same end and the same persisted events", setting, (setting) =>
   Effect.gen(function* () {
     const straight = yield* run(Scenario.straight, setting)
-    // Both begin at the same moment: timestamps are part of what must be equal.
+    // Both begin at the same moment, because timestamps are compared too.
     yield* TestClock.setTime(0)
     const again = yield* run(Scenario.replayed, setting)
     assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
@@ -69,12 +69,12 @@ prop("a turn run again after every record comes to the same end and persists the
   })
 )
 
-prop("D5: a turn seals once, last, and tells of each sleep before it", setting, (setting) =>
+prop("D5: a turn seals once, last, and announces each sleep before it", setting, (setting) =>
   Effect.gen(function* () {
     const { sink, sleeps, end, provider, toldBefore } = yield* run(Scenario.straight, setting)
     assert.isTrue(onlyOnce(sink.events, "turn-end"))
     assert.strictEqual(sink.events.at(-1)?.type, "turn-end")
-    // What a router sends elsewhere at once is told of, and not slept.
+    // A retry that a router sends elsewhere at once is announced, and has no sleep.
     assert.deepStrictEqual(
       sink
         .of("provider-retry")
@@ -82,7 +82,7 @@ prop("D5: a turn seals once, last, and tells of each sleep before it", setting, 
         .filter((delayMs) => delayMs > 0),
       sleeps
     )
-    // D5: the last that clients have heard when a sleep begins is what it is about.
+    // D5: the last event before a sleep is its own `provider-retry`.
     assert.deepStrictEqual(
       toldBefore.map((event) => (event?.type === "provider-retry" ? event.delayMs : event?.type)),
       sleeps
@@ -101,7 +101,7 @@ prop("D4: between two pieces of content of one step there is never a provider-re
     const { sink } = yield* run(Scenario.straight, setting)
     let spoken = false
     for (const event of sink.events) {
-      // A response that was whole, and is asked for again, stays shown (A9).
+      // A complete response that is retried stays shown (A9).
       if (event.type === "step-start" || event.type === "message") spoken = false
       if (event.type === "text-delta" || event.type === "reasoning-delta") spoken = true
       assert.isFalse(spoken && event.type === "provider-retry")
@@ -124,7 +124,7 @@ prop("P11: every chain of retries that opens is closed once, before the seal", s
   })
 )
 
-prop("what was shown as text is what the messages hold", setting, (setting) =>
+prop("the messages hold exactly the text that was shown", setting, (setting) =>
   Effect.gen(function* () {
     const { sink } = yield* run(Scenario.straight, setting)
     const kept = sink
@@ -135,7 +135,7 @@ prop("what was shown as text is what the messages hold", setting, (setting) =>
   })
 )
 
-prop("A15: no step has more attempts than its retries allow, and one more for a smaller context", setting, (setting) =>
+prop("A15: no step has more attempts than its retries allow, plus one after a compaction", setting, (setting) =>
   Effect.gen(function* () {
     const { provider } = yield* run(Scenario.straight, setting)
     for (const [, attempts] of Map.groupBy(provider.requests, ({ step }) => step)) {
@@ -149,7 +149,7 @@ prop("A15: no step has more attempts than its retries allow, and one more for a 
   })
 )
 
-prop("P19: a summary stands first, and a step has one at most", setting, (setting) =>
+prop("P19: a summary comes first, and a step has one at most", setting, (setting) =>
   Effect.gen(function* () {
     const { provider, sink } = yield* run(Scenario.straight, setting)
     for (const { messages } of provider.requests) {
@@ -195,7 +195,7 @@ prop("A15: the final step offers the report alone, and nothing follows it", sett
   })
 )
 
-prop("A13, A14: where a report is asked for a turn ends with one, good if it completed", setting, (setting) =>
+prop("A13, A14: a turn that needs a report ends with one, a valid one if it completed", setting, (setting) =>
   Effect.gen(function* () {
     const { end } = yield* run(Scenario.straight, setting)
     assert.strictEqual(end.report !== undefined, setting.wantsReport)

@@ -1,18 +1,18 @@
-/** What the record of a wait says, and what becomes of a wait that asks. */
+/** The records of waits, and waits that ask a person. */
 import { assert, describe, it } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { endsWait, type Wake, Wake as WakeSchema } from "../src/RetryStrategy.ts"
+import { endsWait, type Wake, Wake as WakeSchema } from "../src/ports/RetryStrategy.ts"
 
 const { answer, call, emits, overloaded, tools } = ScriptedProvider
 
 const by = { commandId: "k1", origin: "a test" }
 
 describe("the record of a wait", () => {
-  it.effect("X9: has the moment at which each of its ends was heard, and the command that brought it about", () =>
+  it.effect("X9: has the time at which each of its wakes was received, and its command", () =>
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [10_000, 20_000] })
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
@@ -34,7 +34,7 @@ describe("the record of a wait", () => {
   )
 })
 
-describe("what is heard during a wait", () => {
+describe("a command during a wait", () => {
   it("X4: moves its end, adds to the budget or asks, or ends it", () => {
     const wakes: ReadonlyArray<readonly [Wake, boolean]> = [
       [{ type: "elapsed" }, true],
@@ -52,7 +52,7 @@ describe("what is heard during a wait", () => {
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-/** Asks once the step has waited for an hour, for an answer within 8. */
+/** Asks once the step has waited for an hour, with 8 hours for the answer. */
 class Guard {
   readonly outlooks: Array<RetryStrategy.Outlook> = []
   readonly strategy: TestStrategy.TestStrategy
@@ -89,7 +89,7 @@ const asking = (start: Scenario.Start, delays: ReadonlyArray<number> = [HOUR, MI
 const now: RetryStrategy.Wake = { type: "now", by }
 
 describe("a wait that asks", () => {
-  Scenario.bothWays("X11: says so when its time is up, and makes no attempt meanwhile", (start) =>
+  Scenario.bothWays("X11: asks when its time is over, and makes no attempt meanwhile", (start) =>
     Effect.gen(function* () {
       const { provider, sink } = yield* asking(start)
       yield* TestClock.adjust(Duration.hours(7))
@@ -110,7 +110,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: retry-now is the answer that goes on", (start) =>
+  Scenario.bothWays("X11: retry-now is the answer that continues", (start) =>
     Effect.gen(function* () {
       const { fiber, provider, strategy } = yield* asking(start)
       yield* strategy.wake(now)
@@ -132,7 +132,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: switch-target is the answer that goes on elsewhere", (start) =>
+  Scenario.bothWays("X11: switch-target is the answer that continues on another target", (start) =>
     Effect.gen(function* () {
       const { fiber, provider, strategy } = yield* asking(start)
       const target = { provider: "other", model: "small" }
@@ -142,7 +142,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: wait-until is the answer that goes on then, without another question", (start) =>
+  Scenario.bothWays("X11: wait-until is the answer that continues at its time, without another question", (start) =>
     Effect.gen(function* () {
       const { fiber, provider, sink, strategy } = yield* asking(start)
       yield* strategy.wake({ type: "until", until: 20 * HOUR, by })
@@ -166,7 +166,7 @@ describe("a wait that asks", () => {
   )
 
   Scenario.bothWays(
-    "X11: without an answer in time the turn fails, and says what was asked and what had failed",
+    "X11: without an answer in time the turn fails, and its message has the question and the failure",
     (start) =>
       Effect.gen(function* () {
         const { fiber, provider, sink } = yield* asking(start)
@@ -183,7 +183,7 @@ describe("a wait that asks", () => {
       })
   )
 
-  Scenario.bothWays("X11: whatever wakes it before its time does not end it", (start) =>
+  Scenario.bothWays("X11: an early wake does not end it", (start) =>
     Effect.gen(function* () {
       const { fiber, provider, sink, strategy } = yield* asking(start)
       yield* TestClock.adjust(Duration.hours(1))
@@ -198,7 +198,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: the waits of a step add up, and begin anew when a person has had a say", (start) =>
+  Scenario.bothWays("X11: the waits of a step add up, and begin anew after a person's command", (start) =>
     Effect.gen(function* () {
       const half = HOUR / 2
       const guard = new Guard([half, half, half, half, half])
@@ -222,7 +222,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: the waits of a step begin anew when a person has sent it elsewhere", (start) =>
+  Scenario.bothWays("X11: the waits of a step begin anew after a person has switched its target", (start) =>
     Effect.gen(function* () {
       const guard = new Guard([30 * MINUTE, 30 * MINUTE, 45 * MINUTE, 45 * MINUTE])
       const scripts = [...Array.from({ length: 4 }, () => emits(overloaded)), answer("ok")]
@@ -240,7 +240,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11, X5: one that the shell ends early asks too, and is nobody's word", (start) =>
+  Scenario.bothWays("X11, X5: a wait that the shell ends early asks too, and is no answer", (start) =>
     Effect.gen(function* () {
       const { strategy } = new Guard([59 * MINUTE, 2 * HOUR])
       const scripts = [emits(overloaded), emits(overloaded), answer("ok")]
@@ -272,7 +272,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  it.effect("X11: what is asked about is the request that would be sent, and what the turn has used", () =>
+  it.effect("X11: the question is about the next request, and the usage of the turn", () =>
     Effect.gen(function* () {
       const guard = new Guard([MINUTE])
       const scripts = [tools(call("look")), emits(overloaded), answer("ok")]
@@ -291,7 +291,7 @@ describe("a wait that asks", () => {
   )
 })
 
-/** What becomes of one sleep: it is slept to its end, or, half-way, somebody or something has a say. */
+/** The course of one sleep: it elapses, or a command or the shell changes it half-way. */
 type Deed = "elapses" | "now" | "early" | "let in" | "extended" | "until"
 
 const night = fc.record({
@@ -305,7 +305,7 @@ const night = fc.record({
   )
 })
 
-/** Lives through a night of failures, and a guard that asks after an hour of waiting. */
+/** Runs a turn through a night of failures, with a guard that asks after an hour of waiting. */
 const sleepThrough = (
   start: Scenario.Start,
   { deeds, delays }: { readonly deeds: ReadonlyArray<Deed>; readonly delays: ReadonlyArray<number> },
@@ -358,22 +358,19 @@ const waitsOf = (records: ReadonlyMap<string, unknown>): ReadonlyArray<ReadonlyA
 }
 
 describe("the laws of waits that ask", () => {
-  Property.prop(
-    "X11: a turn that is run again after every record asks the same and comes to the same end",
-    night,
-    (night) =>
-      Effect.gen(function* () {
-        const straight = yield* sleepThrough(Scenario.straight, night)
-        yield* TestClock.setTime(0)
-        const again = yield* sleepThrough(Scenario.replayed, night)
-        assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
-        assert.deepStrictEqual(again.sink.of("provider-retry"), straight.sink.of("provider-retry"))
-        assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
-      })
+  Property.prop("X11: a turn that runs again after every record asks the same and has the same end", night, (night) =>
+    Effect.gen(function* () {
+      const straight = yield* sleepThrough(Scenario.straight, night)
+      yield* TestClock.setTime(0)
+      const again = yield* sleepThrough(Scenario.replayed, night)
+      assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
+      assert.deepStrictEqual(again.sink.of("provider-retry"), straight.sink.of("provider-retry"))
+      assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
+    })
   )
 
   Property.prop(
-    "X11: by the records alone, nobody goes on after an hour of waiting without a person's word",
+    "X11: by the records alone, no turn continues after an hour of waiting without a person's command",
     night,
     (night) =>
       Effect.gen(function* () {

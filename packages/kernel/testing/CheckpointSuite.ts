@@ -1,7 +1,7 @@
 /**
- * What every `Checkpoint` has to do, whatever engine it is made of.
+ * Tests a `Checkpoint` of any engine, one test a law.
  *
- * **Example** (An engine of one's own)
+ * **Example** (Your own engine)
  *
  * ```ts
  * CheckpointSuite.suite("my engine", Effect.map(newTurn, (turn) => ({ live: checkpointOf(turn) })))
@@ -20,17 +20,17 @@ import * as WaitLaws from "./checkpoint/WaitLaws.ts"
 export { byName, type Engine, forgetful, lookingAhead, type MakeEngine, unnested } from "./checkpoint/Engine.ts"
 export type { Law, Traits } from "./checkpoint/Law.ts"
 
-/** All laws, the simple ones first: the first that is broken is the nearest to what is wrong. */
+/** All laws, the simple ones first: the first broken law is the nearest to the fault. */
 export const laws: ReadonlyArray<Law> = [...PortLaws.laws, ...TurnLaws.laws, ...CrashLaws.laws, ...WaitLaws.laws]
 
-/** One test a law. */
+/** Declares one test a law. */
 export const suite = (name: string, make: MakeEngine, traits: Traits = {}): void => {
   describe(name, () => {
     for (const law of askedOf(traits)) it.effect(law.name, () => checked(law, make, traits))
   })
 }
 
-/** The name of the first law that an engine breaks; `undefined`: it breaks none. */
+/** Returns the name of the first law that an engine breaks; `undefined`: it breaks none. */
 export const firstBroken = Effect.fnUntraced(function* (make: MakeEngine, traits: Traits = {}) {
   for (const law of askedOf(traits)) {
     if (Exit.isFailure(yield* Effect.exit(checked(law, make, traits)))) return law.name

@@ -1,10 +1,10 @@
 /**
- * A turn that meets nearly all that a turn can meet: a context that is too long, a provider that is overloaded, a fallback that
- * answers, words where a report was due, a tool, a report that will not do, the last step, and a report that will.
+ * A turn with nearly every kind of event: a context that is too long, an overloaded provider, a fallback, text instead of a report, a tool,
+ * a rejected report, the last step, and a valid report.
  */
 import { Effect, Layer } from "effect"
-import { Compactor } from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
+import { Compactor } from "../src/ports/Compactor.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
 import type * as Scenario from "./Scenario.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
 import { TestRouter } from "./TestRouter.ts"
@@ -12,7 +12,7 @@ import { TestStrategy } from "./TestStrategy.ts"
 
 const { answer, call, emits, overloaded, throws, tools } = ScriptedProvider
 
-/** Where it goes when its own target is overloaded. */
+/** The target after its own is overloaded. */
 export const fallback = { provider: "other", model: "big" }
 
 /** The turn, which completes after seven calls. */

@@ -1,25 +1,25 @@
 /**
- * The life of a process that runs a turn, entry by entry, so that a test can have it die between any two of them.
+ * Runs a turn and records a diary, so that tests can restart it at any entry.
  *
- * L1. A death leaves the records and the persisted events that were written before it, and nothing else (`diskOf`).
- * L2. A life is lived to the turn's seal. Dying is done on paper: cut its diary, and begin the next life on what is left.
- * L3. A diary tells all lives until then, so what a client saw and what a tool did is in it over every death.
+ * Life.L1. After a death only the records and the persisted events that were written before it remain (`diskOf`).
+ * Life.L2. A life runs to the turn's seal. A test simulates a death: it cuts the diary, and begins the next life on the rest.
+ * Life.L3. A diary covers all lives until then, so it has what clients received and tools did across every death.
  */
 import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Checkpoint } from "../src/Checkpoint.ts"
-import { EventSink } from "../src/EventSink.ts"
-import { Provider, type ProviderRequest } from "../src/Provider.ts"
-import { RetryStrategy, type Spent, type Wake } from "../src/RetryStrategy.ts"
-import { Toolbox, type ToolDefinition } from "../src/Toolbox.ts"
-import * as Turn from "../src/Turn.ts"
+import { Checkpoint } from "../src/ports/Checkpoint.ts"
+import { EventSink } from "../src/ports/EventSink.ts"
+import { Provider, type ProviderRequest } from "../src/ports/Provider.ts"
+import { RetryStrategy, type Spent, type Wake } from "../src/ports/RetryStrategy.ts"
+import { Toolbox, type ToolDefinition } from "../src/ports/Toolbox.ts"
+import * as Turn from "../src/turn/Turn.ts"
 import { RecordingSink } from "./RecordingSink.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
 
 type What =
   | { readonly _tag: "Record"; readonly name: string; readonly value: unknown }
-  /** One write: all of its events are there, or none. */
+  /** One write: all of its events are on disk, or none. */
   | { readonly _tag: "Persist"; readonly events: ReadonlyArray<TurnEvent.PersistedEvent> }
   | { readonly _tag: "Live"; readonly event: TurnEvent.TransientEvent }
   | { readonly _tag: "Tool"; readonly toolCallId: string }
@@ -27,31 +27,31 @@ type What =
   | { readonly _tag: "Asked"; readonly attempt: number; readonly spent: Spent | undefined }
   | { readonly _tag: "Sleep"; readonly delayMs: number }
 
-/** What happened, and when: epoch milliseconds. */
+/** An entry and its time, in epoch milliseconds. */
 export type Entry = What & { readonly at: number }
 
 export type Diary = ReadonlyArray<Entry>
 
 /** The surroundings of a turn; the same in every life. */
 export interface World {
-  /** What the provider does, an attempt each, in order. An attempt that left no outcome finds its own script again. */
+  /** The provider's behaviour, one script an attempt, in order. An attempt without a recorded outcome uses the same script again. */
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   /** Milliseconds before each retry. */
   readonly delays: ReadonlyArray<number>
-  /** What somebody wants of the sleep that is recorded under a name; otherwise it elapses. */
+  /** The command for the sleep that is recorded under a name; `undefined`: it elapses. */
   readonly wakeOf: (name: string) => Wake | undefined
-  /** What has to be asked after a wait (X11). */
+  /** The question after a wait (X11). */
   readonly ask?: RetryStrategy["Service"]["ask"]
   readonly tools: ReadonlyArray<ToolDefinition>
-  /** How long a tool takes after it has done what it does, in milliseconds. */
+  /** How long a tool runs after its side effect, in milliseconds. */
   readonly tookMs: (toolName: string) => number
   /** The conversation before the turn. */
   readonly history?: ReadonlyArray<Message.Message>
-  /** What else the turn runs on. */
+  /** Further services of the turn. */
   readonly services?: Layer.Layer<never, never, Provider>
 }
 
-/** What a life begins on. */
+/** The disk at the beginning of a life. */
 export interface Disk {
   readonly records: ReadonlyMap<string, unknown>
   readonly persisted: ReadonlyArray<TurnEvent.PersistedEvent>
@@ -65,20 +65,20 @@ export interface Life {
   readonly disk: Disk
 }
 
-/** L1 */
+/** The disk that a diary leaves (Life.L1). */
 export const diskOf = (diary: Diary): Disk => ({
   records: new Map(diary.flatMap((entry) => (entry._tag === "Record" ? [[entry.name, entry.value]] : []))),
   persisted: diary.flatMap((entry) => (entry._tag === "Persist" ? entry.events : []))
 })
 
-/** Calls of the provider that have an outcome of their own: attempts, and summaries. */
+/** Counts the provider calls with a recorded outcome: attempts and summaries. */
 export const answered = ({ records }: Disk): number =>
   Array.from(records).filter(([name, value]) => /\/(?:attempt|compaction)\/\d+$/.test(name) && !isLost(value)).length
 
-/** Whether an attempt's outcome is that nobody knows it. */
+/** Whether an attempt's outcome is `Lost`. */
 export const isLost = Schema.is(Schema.Struct({ _tag: Schema.tag("Lost"), endedAt: Schema.Number }))
 
-/** Begins a life on what a diary has left on disk, some time after its last entry, and lives it to the turn's seal. */
+/** Runs a life to the turn's seal, on the disk of a diary, `awayMs` after its last entry. */
 export const live = (
   before: Diary,
   world: World,

@@ -1,8 +1,8 @@
 /**
- * A law over generated values, with fast-check, for effects on a test clock of their own.
+ * Checks laws over generated values with fast-check, on a test clock.
  *
- * `it.prop` of @effect/vitest 4.0.5 takes Effect's own generators only; fast-check's shrink better and compose further. A
- * failure prints the seed and the smallest value that breaks the law.
+ * `it.prop` of @effect/vitest 4.0.5 takes only Effect's own generators; those of fast-check shrink better and compose further. A failure
+ * prints the seed and the smallest value that breaks the law.
  */
 import { it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
@@ -15,11 +15,11 @@ export const prop = <A>(
   arbitrary: fc.Arbitrary<A>,
   law: (value: A) => Effect.Effect<void, unknown, Scope.Scope>,
   parameters?: fc.Parameters<[A]>,
-  /** Milliseconds, where the test runner's own limit is too short for that many values. */
+  /** Milliseconds, if the test runner's own limit is too short for that many values. */
   timeout?: number
 ): void => it(title, { ...(timeout === undefined ? undefined : { timeout }) }, () => assert(arbitrary, law, parameters))
 
-/** Rejects where `law` does not hold for a generated value. */
+/** Rejects if `law` does not hold for a generated value. */
 export const assert = <A>(
   arbitrary: fc.Arbitrary<A>,
   law: (value: A) => Effect.Effect<void, unknown, Scope.Scope>,

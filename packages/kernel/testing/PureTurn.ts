@@ -1,26 +1,26 @@
 /**
- * A turn that is driven by `Machine` alone: its commands are performed by a world that is a list of choices.
+ * Runs a turn by `Machine` alone, over a list of generated choices.
  *
- * PureTurn.W1. The world is pure: the same facts, offers and choices lead to the same records. Where the choices run out it takes the
- *     shortest way to the seal.
- * PureTurn.W2. What the machine is given is frozen, so that a change of it throws.
+ * PureTurn.W1. The world that performs the commands is pure: the same facts, offers and choices lead to the same records. After the last
+ *     choice it takes the shortest way to the seal.
+ * PureTurn.W2. All inputs of the machine are frozen, so that a mutation throws.
  */
 import { type Failure, Ids, type Message } from "@holdfast/wire"
-import * as Directive from "../src/Directive.ts"
-import * as Machine from "../src/Machine.ts"
-import * as Records from "../src/Records.ts"
+import * as Directive from "../src/turn/Directive.ts"
+import * as Machine from "../src/turn/Machine.ts"
+import * as Records from "../src/records/Records.ts"
 
-/** One record, and what it was the answer to. */
+/** One record, and the command that it ends. */
 export interface Entry {
-  /** Before the record, with nothing left to hand over. */
+  /** Before the record, with an empty outbox. */
   readonly ledger: Machine.Ledger
   readonly offers: Machine.Offers
   readonly emissions: ReadonlyArray<Machine.Emission>
   readonly commands: ReadonlyArray<Machine.Command>
-  /** What the record is about; absent: an abort. */
+  /** The command of the record; absent: an abort. */
   readonly command: Machine.Command | undefined
   readonly record: Records.TurnRecord
-  /** The name under which the record is kept. */
+  /** The name of the record. */
   readonly name: string
 }
 
@@ -28,18 +28,18 @@ export interface Entry {
 export interface Played {
   readonly start: Machine.Ledger
   readonly entries: ReadonlyArray<Entry>
-  /** The sealed turn, with nothing left to hand over. */
+  /** The sealed turn, with an empty outbox. */
   readonly end: Machine.Ledger
-  /** All that was handed over. */
+  /** All emissions, in order. */
   readonly emissions: ReadonlyArray<Machine.Emission>
 }
 
 export interface Options {
   readonly facts: Machine.TurnFacts
   readonly offers: Machine.Offers
-  /** What happens: a number decides one thing, as its remainder. */
+  /** Each number decides one event, by its remainder. */
   readonly choices: ReadonlyArray<number>
-  /** Whether one of its lives may offer something else than the one before, and whether it may be aborted. */
+  /** `false`: its offers may change between lives, and it may be aborted. */
   readonly isSteady: boolean
 }
 
@@ -74,7 +74,7 @@ export const play = ({ choices, facts, isSteady, offers: first }: Options): Play
   }
 }
 
-/** Freezes a value and all that is in it. */
+/** Freezes a value deeply. */
 export const frozen = <A>(value: A): A => {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
   if (value instanceof Map) {
@@ -86,7 +86,7 @@ export const frozen = <A>(value: A): A => {
   return value
 }
 
-/** The tools that a model asks for, beside the report's. */
+/** The tools that a model calls, besides the report's. */
 export const TOOLS = ["a", "b", "c"].map((name) => ({ name, inputSchema: {} }))
 
 /** The report's tool. */
@@ -98,7 +98,7 @@ const refuse = () => {
   throw new Error("a map was changed that is part of a ledger or of a record")
 }
 
-/** Far more than any list of choices leads to. */
+/** Far more than any list of choices produces. */
 const MOST_RECORDS = 400
 
 const OTHER = { provider: "other", model: "big" }
@@ -157,7 +157,7 @@ class World {
       case "Route":
         return { kind: "Route", step, number, value: this.beginning(command, ledger) }
       case "Call": {
-        // Behind its mark a call has died, or it goes on in the same life.
+        // After its mark a call has died with its process, or continues in the same life.
         if (command.isLost && this.choose(2) === 0)
           return { kind: "Attempt", step, number, value: { _tag: "Lost", endedAt: this.at } }
         if (!command.isLost && this.choose(5) === 4) return { kind: "Content", step, number, value: true }
@@ -176,7 +176,7 @@ class World {
           number,
           value: {
             output: `of ${command.call.toolCallId}`,
-            // A report that would not do in the last step is a failed attempt.
+            // A rejected report in the last step is a failed attempt.
             isError: command.isOffered && this.choose(3) === 2,
             endedAt: this.at
           }
@@ -264,7 +264,7 @@ class World {
 
   private directive({ question, situation }: Extract<Machine.Command, { _tag: "Decide" }>): Records.Directive {
     const choice = this.choose(8)
-    // What no route can mend is never tried again (Next.N3).
+    // A failure that no route can help is never retried (Next.N3).
     if (choice === 0 || !Directive.isRoutable(situation))
       return { _tag: "GiveUp", because: this.choose(4) === 3 ? "not-retryable" : "exhausted" }
     const delayMs = choice === 1 ? 0 : choice * 1_000
@@ -298,7 +298,7 @@ class World {
           ...by
         }
       case 7:
-        // As versions before the first with a time wrote it.
+        // As versions without `at` wrote it.
         return { type: "elapsed" }
       default:
         this.now = Math.max(at, wait.retryAt)

@@ -1,6 +1,6 @@
 /** A pull whose values a test gives, to a consumer that pulls or is pushed to. */
 import { Cause, Effect, type Pull } from "effect"
-import * as Push from "../src/Push.ts"
+import * as Push from "../src/calls/Push.ts"
 
 export interface PushSource<A, E> {
   readonly pull: Pull.Pull<A, E>

@@ -1,16 +1,16 @@
-/** A sink that keeps everything it hears, and notices when a turn that is run again says something else. */
+/** A sink that keeps all events, and detects contradictions when a turn runs again. */
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect, Equal } from "effect"
-import type { EventSink } from "../src/EventSink.ts"
+import type { EventSink } from "../src/ports/EventSink.ts"
 
 export class RecordingSink {
   /** Everything, in order. A persisted event that comes again is not listed again. */
   readonly events: Array<TurnEvent.TurnEvent> = []
   /** By position. */
   readonly persisted: Array<TurnEvent.PersistedEvent> = []
-  /** The types that each write had, in order. */
+  /** The types of events of each write, in order. */
   readonly writes: Array<ReadonlyArray<TurnEvent.PersistedEvent["type"]>> = []
-  /** Positions at which a turn, run again, persisted something else. */
+  /** Positions at which a turn that ran again persisted another event. */
   readonly contradictions: Array<number> = []
 
   readonly service: EventSink["Service"] = {
@@ -44,7 +44,7 @@ export class RecordingSink {
     return types.filter((type, i) => !type.endsWith("-delta") || types[i - 1] !== type)
   }
 
-  /** All text that a client was shown. */
+  /** All text that a client received. */
   get shown(): string {
     return this.of("text-delta")
       .map((event) => event.delta)

@@ -1,20 +1,20 @@
 /**
- * A checkpoint that forgets everything but its records, as often as it can.
+ * A checkpoint that stops the turn after every record and runs it again.
  *
- * After every record it stops the turn, which is then run again from its start over the records. What a turn holds in
- * memory only, and needs, is found out that way. Records go through their schema as JSON and back.
+ * The turn runs from its start over the records. A test fails if the turn needs state that it holds only in memory. Records are encoded to
+ * JSON by their schema and decoded again.
  *
- * Marks (`…/content`, `…/begun`) tell how far something got that has no result yet; there it does not stop. A test can have the
- * process die when something has been done and its result is not yet recorded: what it left behind then is its mark (X2, X8).
+ * A mark (`…/content`, `…/begun`) shows how far an effect without a result got; the turn does not stop there. A test can let the process
+ * die after an effect, before its result is recorded: then only its mark is left (X2, X8).
  */
 import { Effect, Schema } from "effect"
-import type { Checkpoint } from "../src/Checkpoint.ts"
-import { TurnStopped } from "../src/TurnStopped.ts"
+import type { Checkpoint } from "../src/ports/Checkpoint.ts"
+import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
 export class ReplayCheckpoint {
-  /** What was recorded, in order. */
+  /** All records by name, in order. */
   readonly records = new Map<string, unknown>()
-  /** How often the turn was run. */
+  /** The number of runs. */
   runs = 0
   readonly service: Checkpoint["Service"]
   private isStopping = false
@@ -57,7 +57,7 @@ export class ReplayCheckpoint {
   }
 }
 
-/** What it does not stop before: a call that has left its mark, and the end of an abort. */
+/** Whether the turn does not stop before an effect: a call that has left its mark, or the end of an abort. */
 const isGoingOn = (name: string, records: ReadonlyMap<string, unknown>): boolean =>
   name === "seal" || records.has(`${name}/begun`)
 

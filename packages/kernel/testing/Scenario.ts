@@ -1,23 +1,23 @@
 /**
- * A turn under test: its ports, its run and what became of it.
+ * Runs a turn under test over its ports, and returns its outcome.
  *
- * `bothWays` runs a scenario twice: straight, and with a checkpoint that runs the turn again from its start after every
- * record. Both must come to the same end and the same persisted events.
+ * `bothWays` runs a scenario twice: straight, and with a checkpoint that runs the turn again from its start after every record. Both must
+ * have the same end and the same persisted events.
  */
 import { it } from "@effect/vitest"
 import { Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as Checkpoint from "../src/Checkpoint.ts"
-import { EventSink } from "../src/EventSink.ts"
-import { type Listeners, Observer } from "../src/Observer.ts"
-import { Provider } from "../src/Provider.ts"
-import { RetryStrategy } from "../src/RetryStrategy.ts"
-import { Toolbox, layerNoop } from "../src/Toolbox.ts"
-import * as Turn from "../src/Turn.ts"
-import type { TurnLimits } from "../src/TurnLimits.ts"
-import type { TurnParked } from "../src/TurnParked.ts"
-import type { TurnStopped } from "../src/TurnStopped.ts"
+import * as Checkpoint from "../src/ports/Checkpoint.ts"
+import { EventSink } from "../src/ports/EventSink.ts"
+import { type Listeners, Observer } from "../src/ports/Observer.ts"
+import { Provider } from "../src/ports/Provider.ts"
+import { RetryStrategy } from "../src/ports/RetryStrategy.ts"
+import { Toolbox, layerNoop } from "../src/ports/Toolbox.ts"
+import * as Turn from "../src/turn/Turn.ts"
+import type { TurnLimits } from "../src/turn/TurnLimits.ts"
+import type { TurnParked } from "../src/ports/TurnParked.ts"
+import type { TurnStopped } from "../src/ports/TurnStopped.ts"
 import { RecordingSink } from "./RecordingSink.ts"
 import { ReplayCheckpoint } from "./ReplayCheckpoint.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
@@ -35,11 +35,11 @@ export interface Options {
   readonly system?: string
   readonly abort?: Effect.Effect<void>
   readonly observer?: Listeners
-  /** What an earlier life of the turn has left behind. */
+  /** The records of an earlier life of the turn. */
   readonly replay?: ReplayCheckpoint
   readonly sink?: RecordingSink
   readonly limits?: TurnLimits
-  /** What else the turn runs on: a router, a final report, a compactor. */
+  /** Further services of the turn: a router, a final report, a compactor. */
   readonly services?: Layer.Layer<never, never, Provider>
 }
 
@@ -71,7 +71,7 @@ export const straight: Start = (options) => start(options, (turn) => turn, Check
 /** Runs a turn from its start again after every record. */
 export const replayed: Start = (options) => dying(() => false)(options)
 
-/** The same with a process that also dies when it has done what a name stands for, and not yet recorded the result. */
+/** The same, with a process that also dies after the effect of a chosen record, before its result is recorded. */
 export const dying =
   (losesResultOf: (name: string) => boolean): Start =>
   (options) =>
@@ -80,7 +80,7 @@ export const dying =
       return start(options, (turn) => replay.toSeal(turn), Layer.succeed(Checkpoint.Checkpoint, replay.service))
     })
 
-/** Lets everything run that is due within the hour, and gives how the turn ended. */
+/** Runs everything that is due within an hour, and returns the end of the turn. */
 export const settle = ({ fiber }: Run): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> =>
   Effect.andThen(TestClock.adjust("1 hour"), Fiber.join(fiber))
 

@@ -1,13 +1,13 @@
 /**
- * A provider that does what a test says: one script an attempt, in order.
+ * A provider that follows scripts, one an attempt, in order.
  *
- * An attempt that nobody scripted is a defect of the test, and says so.
+ * An attempt without a script is a defect of the test: its stream dies.
  */
 import { Failure } from "@holdfast/wire"
 import { Deferred, Effect, Stream } from "effect"
-import type { EmittedFailure, Provider, ProviderEvent, ProviderRequest } from "../src/Provider.ts"
+import type { EmittedFailure, Provider, ProviderEvent, ProviderRequest } from "../src/ports/Provider.ts"
 
-/** What one attempt does: events in reads, and how it ends. */
+/** One attempt: its events in reads, and its end. */
 export interface Script {
   /** Each inner array is one read: it reaches the kernel at once. */
   readonly reads: ReadonlyArray<ReadonlyArray<ProviderEvent>>
@@ -16,7 +16,7 @@ export interface Script {
 
 type Service = Provider["Service"] & { readonly requests: ReadonlyArray<ProviderRequest> }
 
-/** A provider over scripts. `requests` holds what it was asked, in order. */
+/** Makes a provider over scripts. `requests` has its requests, in order. */
 export const make = (scripts: ReadonlyArray<Script>): Service => {
   const requests: Array<ProviderRequest> = []
   return {
@@ -41,43 +41,43 @@ export const answer = (...deltas: ReadonlyArray<string>): Script => ({
   end: Effect.void
 })
 
-/** Asks for tools. */
+/** Calls tools. */
 export const tools = (...calls: ReadonlyArray<Extract<ProviderEvent, { type: "tool-call" }>>): Script => ({
   reads: [[...calls, { type: "usage", usage: USAGE }, { type: "finish", finishReason: "tool-calls" }]],
   end: Effect.void
 })
 
-/** Says something, then emits a failure. */
+/** Yields events, then emits a failure. */
 export const emits = (failure: EmittedFailure, ...before: ReadonlyArray<ProviderEvent>): Script => ({
   reads: [[...before, { type: "error", failure }]],
   end: Effect.void
 })
 
-/** The same with the whole of what the endpoint answered. */
+/** Emits a failure with the whole body of the response. */
 export const emitsBody = (failure: EmittedFailure, body: string): Script => ({
   reads: [[{ type: "error", failure, body }]],
   end: Effect.void
 })
 
-/** Says something, then fails as a thrown error does. */
+/** Yields events, then fails in the error channel. */
 export const throws = (failure: Failure.Failure, ...before: ReadonlyArray<ProviderEvent>): Script => ({
   reads: before.length === 0 ? [] : [before],
   end: Effect.fail(new Failure.ProviderFailure({ failure }))
 })
 
-/** Says something, then dies of a bug. */
+/** Yields events, then dies of a bug. */
 export const dies = (defect: unknown, ...before: ReadonlyArray<ProviderEvent>): Script => ({
   reads: before.length === 0 ? [] : [before],
   end: Effect.die(defect)
 })
 
-/** Says something, then just ends. */
+/** Yields events, then ends without `finish`. */
 export const breaksOff = (...before: ReadonlyArray<ProviderEvent>): Script => ({
   reads: before.length === 0 ? [] : [before],
   end: Effect.void
 })
 
-/** Says something, then never anything again; `reached` tells when. */
+/** Yields events, then hangs; `reached` succeeds when it does. */
 export const hangs = (reached: Deferred.Deferred<void>, ...before: ReadonlyArray<ProviderEvent>): Script => ({
   reads: before.length === 0 ? [] : [before],
   end: Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
@@ -92,7 +92,7 @@ export const finish: ProviderEvent = { type: "finish", finishReason: "stop" }
 export const call = (toolName: string, toolCallId = `call-${toolName}`, input = {}) =>
   ({ type: "tool-call", toolCallId, toolName, input }) as const
 
-/** Anthropic's overload, as it comes. */
+/** Anthropic's overload, verbatim. */
 export const overloaded: Failure.Failure = {
   reason: "overloaded",
   message: "The service is temporarily overloaded. Please retry.",

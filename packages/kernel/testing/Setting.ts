@@ -1,21 +1,21 @@
 /**
- * Generated turns: what their provider does, with and without a router, a compactor, a report to give, and a limit of steps.
+ * Generates turns: scripts of their provider, and the services they run on.
  *
- * Every script ends: a turn comes to its seal, however it is run.
+ * A router, a compactor, a final report and a limit of steps are there or not. Every script ends, so every turn reaches its seal.
  */
 import { Effect, Layer } from "effect"
 import * as fc from "fast-check"
-import { Compactor } from "../src/Compactor.ts"
-import { FinalReport } from "../src/FinalReport.ts"
-import type { Provider, ProviderEvent } from "../src/Provider.ts"
-import * as Summary from "../src/internal/Summary.ts"
+import { Compactor } from "../src/ports/Compactor.ts"
+import { FinalReport } from "../src/ports/FinalReport.ts"
+import type { Provider, ProviderEvent } from "../src/ports/Provider.ts"
+import * as Summary from "../src/internal/calls/Summary.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
 import { TestRouter } from "./TestRouter.ts"
 
-/** Milliseconds before each retry of a step: whole seconds, so that a test can go on second by second. */
+/** Milliseconds before each retry of a step: whole seconds, so that a test can advance second by second. */
 export const DELAYS = [1_000, 2_000, 3_000]
 
-/** What a router does with a failure. */
+/** The move of a router after a failure. */
 export type Move = "stay" | "wait" | "switch" | "credential"
 
 export interface Setting {
@@ -71,7 +71,7 @@ export const arbitrary: fc.Arbitrary<Setting> = fc.record({
   maxTurns: fc.option(fc.integer({ min: 1, max: 3 }))
 })
 
-/** What a turn of a setting runs on, beside its provider. */
+/** The services of a turn with a setting, besides its provider. */
 export const servicesOf = ({ compacts, moves, stays, wantsReport }: Setting): Layer.Layer<never, never, Provider> =>
   Layer.mergeAll(
     compacts ? compactor : Layer.empty,
@@ -81,7 +81,7 @@ export const servicesOf = ({ compacts, moves, stays, wantsReport }: Setting): La
 
 // --- internal
 
-/** Where a router sends the retries of a step, one after another; as many as there are delays. */
+/** A router with a move for each retry of a step; it retries as often as there are delays. */
 const routerOf = (moves: ReadonlyArray<Move>, stays: boolean) =>
   new TestRouter({
     begin: ({ current, primary }) => ({ route: (stays ? current : undefined) ?? { target: primary } }),
@@ -102,13 +102,13 @@ const routerOf = (moves: ReadonlyArray<Move>, stays: boolean) =>
     }
   })
 
-/** One step of tools is all it takes to have a report to hand in: `a` is the report's tool. */
+/** `a` is the report's tool, so any step with tools may submit a report. */
 const report = Layer.succeed(FinalReport, {
   tool: { name: "a", inputSchema: {} },
   validate: (value) => (typeof value === "object" ? undefined : "it is no object")
 })
 
-/** Stands for all but the newest message, and for that one's call where it is a result. */
+/** Replaces all but the newest message, and its call too if it is a result. */
 const compactor = Layer.succeed(Compactor, {
   compact: ({ messages }) =>
     Effect.sync(() => {

@@ -1,16 +1,16 @@
-/** A router that does what a test says, and keeps what it was asked. */
+/** A router that follows a test's functions, and keeps its questions. */
 import { Effect, Layer, type Schema } from "effect"
-import type { Directive, Situation } from "../src/Directive.ts"
-import type { Route } from "../src/Route.ts"
-import { type Beginning, type Question, Router } from "../src/Router.ts"
+import type { Directive, Situation } from "../src/turn/Directive.ts"
+import type { Route } from "../src/records/Route.ts"
+import { type Beginning, type Question, Router } from "../src/ports/Router.ts"
 
-/** Where a retry goes, and after what delay; `undefined`: there is none. */
+/** The route and the delay of a retry; `undefined`: there is none. */
 export type Move =
   | { readonly delayMs: number; readonly route?: Route; readonly state?: Schema.Json; readonly basis?: Schema.Json }
   | undefined
 
 export interface Options {
-  /** Where a step begins; without it, on the primary. */
+  /** The first route of a step; absent: the primary. */
   readonly begin?: (question: Question) => Beginning
   readonly direct: (situation: Situation, question: Question) => Move
 }
@@ -18,7 +18,7 @@ export interface Options {
 export class TestRouter {
   readonly begun: Array<Question> = []
   readonly asked: Array<readonly [situation: Situation, question: Question]> = []
-  /** The calls that have succeeded. */
+  /** The successful calls. */
   readonly answered: Array<readonly [route: Route, began: number]> = []
   readonly layer: Layer.Layer<Router>
 

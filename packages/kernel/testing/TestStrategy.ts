@@ -1,7 +1,7 @@
-/** A strategy over a list of delays, asleep on the test's clock, with a hand on its sleep. */
+/** A strategy over a list of delays, whose sleep a test can end. */
 import { Deferred, Duration, Effect } from "effect"
-import type { RetryStrategy, SleepFailure, Wake } from "../src/RetryStrategy.ts"
-import type { TurnParked } from "../src/TurnParked.ts"
+import type { RetryStrategy, SleepFailure, Wake } from "../src/ports/RetryStrategy.ts"
+import type { TurnParked } from "../src/ports/TurnParked.ts"
 
 export interface Options {
   /** Milliseconds before each retry; after the last there is none. */
@@ -9,14 +9,14 @@ export interface Options {
   readonly maxRetries?: number
   /** Instead of sleeping. */
   readonly sleep?: Effect.Effect<Wake, SleepFailure | TurnParked>
-  /** What has to be asked after a wait (X11). */
+  /** The question after a wait (X11). */
   readonly ask?: RetryStrategy["Service"]["ask"]
 }
 
 export class TestStrategy {
-  /** The sleeps that were asked for, in milliseconds. */
+  /** The requested sleeps, in milliseconds. */
   readonly sleeps: Array<number> = []
-  /** What had been added to the budget at each decision, in milliseconds. */
+  /** The extension of the budget at each decision, in milliseconds. */
   readonly extensions: Array<number> = []
   private command: Deferred.Deferred<Wake> | undefined = undefined
   readonly service: RetryStrategy["Service"]
@@ -49,7 +49,7 @@ export class TestStrategy {
   }
 }
 
-/** One with the first delays of the default schedule (D1), where nothing else is said. */
+/** Makes a strategy; by default with the first delays of the default schedule (D1). */
 export const make = (options: Partial<Options> = {}): TestStrategy =>
   new TestStrategy({ delays: [5_000, 10_000, 30_000], ...options })
 

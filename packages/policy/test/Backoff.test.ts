@@ -36,7 +36,7 @@ describe("Backoff", () => {
     expect(Backoff.sumBefore(Backoff.overnight, 21)).toBe(27_105_000)
   })
 
-  it("delays are whole, finite and never negative, whatever the schedule and however far the retry", () => {
+  it("delays are whole, finite and never negative, for any schedule and retry", () => {
     const schedule = fc.oneof(
       fc
         .tuple(fc.double({ min: 0, max: 1e18 }), fc.double({ min: 0, max: 1e6 }))

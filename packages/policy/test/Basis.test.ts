@@ -7,7 +7,7 @@ import { Basis, Profile, RetryPolicy, RetryStrategies } from "../src/index.ts"
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
 const spent = { sleptMs: 5_000, elapsedMs: 6_000, spread: 0.5 }
 
-/** What is recorded of it: what chance drew is in the attempt's own record. */
+/** The recorded spending: the record of the attempt has the random draw. */
 const { spread: _spread, ...spending } = spent
 
 const basisOf = (
@@ -17,11 +17,11 @@ const basisOf = (
   spent: RetryStrategy.Spent
 ) => Basis.decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, spent })
 
-/** As it comes back from a record. */
+/** The basis as it is read from a record. */
 const recorded = (basis: unknown) => Schema.decodeUnknownSync(Schema.fromJsonString(Basis.Basis))(JSON.stringify(basis))
 
 describe("Basis", () => {
-  it("X9: has the numbers of a wait, what had been spent, and the limits in force", () => {
+  it("X9: has the numbers of a wait, the spending, and the limits in force", () => {
     const failure = { ...overloaded, hint: { retryAfterMs: 60_000, source: "retry-after" } }
     const policy = Profile.resolve({ jitter: { factor: 0.5 }, maxRetries: 9, maxDelay: Duration.hours(1) })
     expect(recorded(basisOf(policy, 1, failure, spent))).toEqual({
@@ -41,7 +41,7 @@ describe("Basis", () => {
     })
   })
 
-  it("X5: says of a wait whether what failed was the endpoint's; where it was, which is most often, it is not written", () => {
+  it("X5: records of a wait that its failure did not concern the endpoint; the usual case is not written", () => {
     const policy = Profile.resolve()
     const invalid: Failure.Failure = { reason: "invalid-response", message: "No JSON", retryable: true }
     expect(recorded(basisOf(policy, 0, invalid, spent))).toMatchObject({ _tag: "Delay", ofEndpoint: false })
@@ -49,7 +49,7 @@ describe("Basis", () => {
     expect(recorded(basisOf(Profile.resolve({ maxRetries: 0 }), 0, invalid, spent))).not.toHaveProperty("ofEndpoint")
   })
 
-  it("X9: has what was refused, and why", () => {
+  it("X9: has the refused wait, and the reason", () => {
     const policy = Profile.resolve({ budget: Duration.seconds(10) })
     expect(recorded(basisOf(policy, 1, overloaded, spent))).toMatchObject({
       _tag: "Refused",
@@ -59,7 +59,7 @@ describe("Basis", () => {
     })
   })
 
-  it("P15: says that nobody was asked", () => {
+  it("P15: records that retries were switched off", () => {
     expect(recorded(Basis.switchedOff(Profile.resolve(), spent))).toMatchObject({
       because: "switched-off",
       spent: spending
@@ -69,7 +69,7 @@ describe("Basis", () => {
   it("is what a strategy records, and small: a turn that waits has one on disk", () => {
     const policy = Profile.resolve()
     const strategy = RetryStrategies.make(policy, () => {
-      throw new Error("nothing sleeps here")
+      throw new Error("this test does not sleep")
     })
     const basis = strategy.decide(1, overloaded, spent)?.basis
     expect(basis).toEqual(basisOf(policy, 1, overloaded, spent))
@@ -78,7 +78,7 @@ describe("Basis", () => {
     expect(basis).not.toHaveProperty("clipped")
   })
 
-  it("X9: has that a budget cut the wait, and what was added to that budget", () => {
+  it("X9: records that a budget cut the wait, and the extension of that budget", () => {
     const policy = Profile.resolve({ budget: { total: Duration.seconds(12), clip: true } })
     expect(basisOf(policy, 1, overloaded, { ...spent, extendedMs: 1_000 })).toMatchObject({
       delayMs: 8_000,
@@ -87,7 +87,7 @@ describe("Basis", () => {
     })
   })
 
-  it("X9: has what jitter has added from the first millisecond, and nothing where it has added none", () => {
+  it("X9: has jitter from the first millisecond, and no field without jitter", () => {
     const policy = Profile.resolve({ jitter: { factor: 0.5 } })
     expect(basisOf(policy, 0, overloaded, { ...spent, spread: 1 / 2_500 })).toMatchObject({
       delayMs: 5_001,
@@ -96,19 +96,19 @@ describe("Basis", () => {
     expect(basisOf(policy, 0, overloaded, { ...spent, spread: 0 })).not.toHaveProperty("jitterMs")
   })
 
-  it("X9: has what was added to a budget from the first millisecond, and nothing where nothing was", () => {
+  it("X9: has an extension of the budget from the first millisecond, and no field without one", () => {
     const of = (extendedMs: number) => basisOf(Profile.resolve(), 0, overloaded, { ...spent, extendedMs })
     expect(of(1).spent).toEqual({ ...spending, extendedMs: 1 })
     expect(of(0).spent).toEqual(spending)
   })
 
-  it("X9: has the longest delay where there is one; 0 is none", () => {
+  it("X9: has the longest delay if there is one; 0 is none", () => {
     const limits = (maxDelayMs: number) => basisOf({ ...Profile.resolve(), maxDelayMs }, 0, overloaded, spent).limits
     expect(limits(0)).not.toHaveProperty("maxDelayMs")
     expect(limits(1)).toHaveProperty("maxDelayMs", 1)
   })
 
-  it("X9: has the ways from two on; where there is one there was nothing to choose", () => {
+  it("X9: has the targets from two on; a single one is not recorded", () => {
     const of = (...targets: ReadonlyArray<string>) =>
       Basis.atOnce(
         Profile.resolve(),
@@ -120,7 +120,7 @@ describe("Basis", () => {
     expect(of("a/a", "b/b").ways).toEqual([{ target: "a/a" }, { target: "b/b" }])
   })
 
-  it("reads what was recorded when nothing was left out", () => {
+  it("reads records of versions that left no field out", () => {
     const old = {
       _tag: "Delay",
       delayMs: 5_000,
@@ -132,19 +132,19 @@ describe("Basis", () => {
     expect(recorded(old)).toEqual(old)
   })
 
-  it("reads what was recorded before limits were", () => {
+  it("reads records of versions without limits", () => {
     const { limits: _, ...old } = basisOf(Profile.resolve(), 0, overloaded, spent)
     expect(recorded(old)).toEqual(old)
   })
 
-  it("X9: says that a wait came of a rule for its reason", () => {
+  it("X9: records that a wait came from a rule for its reason", () => {
     const policy = Profile.resolve({ profile: "cycling" })
     const timeout: Failure.Failure = { reason: "timeout", message: "Timed out", retryable: true }
     expect(recorded(basisOf(policy, 0, timeout, spent))).toMatchObject({ byReason: true, limits: { maxRetries: 2 } })
     expect(recorded(basisOf(policy, 0, overloaded, spent))).not.toHaveProperty("byReason")
   })
 
-  it("X11: has what failures of its reason had cost, and their limits, where the reason has any", () => {
+  it("X11: has the spending on its reason, and the limits of the reason, if it has any", () => {
     const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.hours(1), maxRetries: 9 } } })
     const onReason = { retries: 2, sleptMs: 3_000, elapsedMs: 4_000 }
     const basis = basisOf(policy, 3, overloaded, { ...spent, onReason })
@@ -158,7 +158,7 @@ describe("Basis", () => {
     expect(basisOf(policy, 3, other, { ...spent, onReason }).spent).not.toHaveProperty("onReason")
   })
 
-  it("X9: says why there was no wait, and which ways there were", () => {
+  it("X9: records why there was no wait, and the targets", () => {
     const ways = [{ target: "a/a", until: 9_000 }, { target: "b/b" }]
     const basis = Basis.atOnce(Profile.resolve(), "other-target", { failure: overloaded, spent }, ways)
     expect(recorded(basis)).toEqual(basis)

@@ -14,7 +14,7 @@ describe("Budget", () => {
     expect(Budget.remainingMs({ ...strict, measure: "wall-clock" }, spent)).toBe(5 * hour)
   })
 
-  it("what is left is never negative, and without a total it is unlimited", () => {
+  it("the rest is never negative, and without a total it is unlimited", () => {
     expect(Budget.remainingMs(strict, { sleptMs: 9 * hour, elapsedMs: 0 })).toBe(0)
     expect(Budget.remainingMs(Budget.unlimited, { sleptMs: 9 * hour, elapsedMs: 9 * hour })).toBe(Infinity)
   })
@@ -31,12 +31,12 @@ describe("Budget", () => {
     expect(Budget.grant(clipping, 0, 1)).toBeUndefined()
   })
 
-  it("P5: clipping does not cut into a wait that a provider asked for", () => {
+  it("P5: clipping does not shorten a wait below a provider's hint", () => {
     expect(Budget.grant(clipping, hour, 2 * hour, 2 * hour)).toBeUndefined()
     expect(Budget.grant(clipping, hour, 2 * hour, hour)).toBe(hour)
   })
 
-  it("a grant never exceeds what is left nor what was asked for", () => {
+  it("a grant never exceeds the rest of the budget nor the wait", () => {
     fc.assert(
       fc.property(
         fc.boolean(),
@@ -55,7 +55,7 @@ describe("Budget", () => {
   })
 })
 
-it("X4: what a person adds to a step's budget is part of it", () => {
+it("X4: a person's extension of a step's budget is part of it", () => {
   const spent = { sleptMs: Budget.OVERNIGHT_MS, elapsedMs: 0 }
   expect(Budget.remainingMs(Budget.overnight, spent)).toBe(0)
   expect(Budget.remainingMs(Budget.overnight, { ...spent, extendedMs: 60_000 })).toBe(60_000)
@@ -67,7 +67,7 @@ it("D2: attempts that took longer than the whole budget leave no retry, not even
   expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_001 })).toBe(true)
 })
 
-it("D1: with clip any room is granted, down to what a provider asked for, and no room is none", () => {
+it("D1: with clip any rest is granted, down to a provider's hint, and an empty rest is refused", () => {
   expect(Budget.grant(clipping, 0, 5)).toBeUndefined()
   expect(Budget.grant(clipping, 0.5, 5)).toBe(0.5)
   expect(Budget.grant(clipping, 5, 10, 5)).toBe(5)

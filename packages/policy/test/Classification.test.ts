@@ -2,7 +2,7 @@ import { Failure } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as fc from "fast-check"
-import * as Classification from "../src/Classification.ts"
+import * as Classification from "../src/classification/Classification.ts"
 import * as Codes from "../src/classification/Codes.ts"
 
 const now = Date.UTC(2026, 2, 1, 12)
@@ -64,7 +64,7 @@ describe("by status", () => {
     expect(respond(400, "", { "x-should-retry": "true" }).retryable).toBe(true)
   })
 
-  it("C2: a spent quota is waited for when a reset is named, and not otherwise", () => {
+  it("C2: a used-up quota is retryable only if a reset is named", () => {
     const body = { error: { type: "usage_limit_reached", message: "The usage limit has been reached" } }
     expect(respond(429, body)).toMatchObject({ reason: "quota-exhausted", retryable: false })
     expect(respond(429, body, { "retry-after": "3600" })).toMatchObject({
@@ -73,7 +73,7 @@ describe("by status", () => {
     })
   })
 
-  it("C2: a throttle's reset is not the reset of a spent quota", () => {
+  it("C2: a throttle's reset is not the reset of a used-up quota", () => {
     const failure = respond(
       429,
       { error: { code: "insufficient_quota", message: "no" } },
@@ -92,7 +92,7 @@ describe("by status", () => {
 })
 
 describe("by code", () => {
-  it("P2: a code that counts tokens is an overflow, and at 429 a rate limit: nothing that is too long is answered so", () => {
+  it("P2: a code that counts tokens is an overflow, and at 429 a rate limit: a request that is too long never gets 429", () => {
     const body = { error: { type: "too_many_tokens_error", message: "Tokens per minute limit exceeded" } }
     expect(respond(429, body).reason).toBe("rate-limited")
     expect(respond(400, { code: "TOO_MANY_TOKENS", message: "no" })).toMatchObject({
@@ -105,7 +105,7 @@ describe("by code", () => {
     )
   })
 
-  it("C2: Z.ai's codes: a week's quota is used up, requests that come too often are slowed down", () => {
+  it("C2: Z.ai's codes: a week's quota is used up, frequent requests are rate-limited", () => {
     const said = (code: string, message: string) => respond(429, { error: { code, message } })
     expect(said("1310", "Weekly/Monthly Limit Exhausted.")).toMatchObject({
       reason: "quota-exhausted",
@@ -117,7 +117,7 @@ describe("by code", () => {
     })
   })
 
-  it("C2: 402 is a used-up quota, whatever a gateway calls its upstream's error", () => {
+  it("C2: 402 is a used-up quota, for any code of a gateway for its upstream's error", () => {
     expect(respond(402, { type: "server_error", message: "Upstream request failed" }).reason).toBe("quota-exhausted")
     expect(respond(402, { error: { type: "authentication_error", message: "no" } }).reason).toBe("auth")
   })
@@ -144,7 +144,7 @@ describe("by code", () => {
     )
   })
 
-  it("P1: a family's code wins over text, unless the text names overflow or a spent quota", () => {
+  it("P1: a family's code wins over text, unless the text names overflow or a used-up quota", () => {
     for (const [code, reason] of Codes.known("family")) {
       expect(frame({ error: { code, message: "Overloaded, socket hang up, 500" } }).reason).toBe(reason)
       expect(frame({ error: { code, message: "Request too large for gpt-5 on tokens per min" } }).reason).toBe(
@@ -212,11 +212,11 @@ describe("by text", () => {
     "id req-503-x",
     "version 5.502.1",
     "the flux capacitor is cold"
-  ])("P1: %j says nothing", (text) => {
+  ])("P1: %j has no reason", (text) => {
     expect(Classification.ofText(text)).toBeUndefined()
   })
 
-  it("C4: what a message quotes is not read", () => {
+  it("C4: quotations in a message are not read", () => {
     for (const quote of ["'", '"', "`"]) {
       expect(Classification.ofText(`Invalid value: ${quote}rate limit 500, overloaded${quote}`)).toBeUndefined()
     }
@@ -235,18 +235,18 @@ describe("inside a stream", () => {
     })
   })
 
-  it("C3: the status in an error object stands in for the one that the stream had", () => {
+  it("C3: the status in an error object replaces that of the stream", () => {
     expect(frame({ error: { code: 503, message: "no" }, choices: [] })).toMatchObject({
       reason: "overloaded",
       status: 503
     })
   })
 
-  it("C3: an event's name is a code where the data has none", () => {
+  it("C3: an event's name is a code if the data has none", () => {
     expect(frame({ message: "no" }, "overloaded_error").reason).toBe("overloaded")
   })
 
-  it("C3: a frame that says nothing known is unknown, and retryable", () => {
+  it("C3: a frame without a known error is unknown, and retryable", () => {
     expect(frame({ error: { message: "hm" } })).toEqual({ reason: "unknown", message: "hm", retryable: true })
     expect(frame("")).toMatchObject({ reason: "unknown", retryable: true })
   })
@@ -259,11 +259,11 @@ describe("inside a stream", () => {
     }
   })
 
-  it("C4: half a frame may be a model's words, and is not looked into", () => {
+  it("C4: half a frame may be a model's output, and is not read", () => {
     expect(frame('{"choices":[{"delta":{"content":"prompt is too long').reason).toBe("invalid-response")
   })
 
-  it("C4: nothing beside the error object is read", () => {
+  it("C4: only the error object is read", () => {
     const words = "overloaded 503 rate limit prompt is too long insufficient_quota"
     const failure = respond(400, {
       error: { message: "bad role", type: "invalid_request_error", param: words, failed_generation: words },
@@ -282,7 +282,7 @@ describe("inside a stream", () => {
     expect(Classification.incomplete("cut after 3 events").message).toBe("cut after 3 events")
   })
 
-  it("C8: both limits say what they waited for", () => {
+  it("C8: the messages of both limits name the missing content", () => {
     expect(Classification.timedOut("first-content", 600_000)).toEqual({
       reason: "timeout",
       message: "No content within 10m of the request",
@@ -316,7 +316,7 @@ describe("thrown errors", () => {
     expect(thrown(error)).toMatchObject({ reason: "unknown", message: "round" })
   })
 
-  it("C5: fifty errors are looked at, and no more", () => {
+  it("C5: fifty errors are read, and no more", () => {
     const part = (n: number) => new Error(`part ${n}`)
     const parts = (before: number) => [
       ...Array.from({ length: before }, (_, n) => part(n)),
@@ -326,7 +326,7 @@ describe("thrown errors", () => {
     expect(thrown(new AggregateError(parts(49), "all failed"))).not.toHaveProperty("status")
   })
 
-  it("C1: a header's value that a runtime quotes is not in the message, not one character of it", () => {
+  it("C1: no character of a header's value that a runtime quotes is in the message", () => {
     for (const quote of ['"', "'", "`"]) {
       const error = new TypeError(`Headers.append: ${quote}sk-secret${quote} is an invalid header value.`)
       expect(thrown(error).message).toBe(`TypeError: Headers.append: ${quote}…${quote} is an invalid header value.`)
@@ -335,19 +335,19 @@ describe("thrown errors", () => {
     expect(thrown(other).message).toBe(other.message)
   })
 
-  it("C5: an error that is there many times is looked at once, and hides no other", () => {
+  it("C5: an error that occurs many times is read once, and hides no other", () => {
     const same = new Error("no")
     const parts = [...Array.from({ length: 49 }, () => same), Object.assign(new Error("slow down"), { status: 429 })]
     expect(thrown(new AggregateError(parts, "all failed"))).toMatchObject({ status: 429, reason: "rate-limited" })
   })
 
-  it("C5: a failure that is classified already stays as it is", () => {
+  it("C5: a failure that is classified already is unchanged", () => {
     const failure: Failure.Failure = { reason: "refused", message: "no", retryable: false, code: "x" }
     expect(thrown(new Failure.ProviderFailure({ failure }))).toEqual(failure)
     expect(thrown(new Error("wrapped", { cause: new Failure.ProviderFailure({ failure }) }))).toEqual(failure)
   })
 
-  it("C5: a delay that a thrown error names in words is its hint", () => {
+  it("C5: a delay in the text of a thrown error is its hint", () => {
     expect(thrown(new Error("Rate limit reached. Please try again in 20s"))).toEqual({
       reason: "rate-limited",
       message: "Rate limit reached. Please try again in 20s",
@@ -376,7 +376,7 @@ describe("thrown errors", () => {
     expect(thrown(new SyntaxError("Unexpected end of JSON input"))).toMatchObject({ reason: "invalid-response" })
   })
 
-  it("M3: an abort that nobody asked for is transient, unless something else caused it", () => {
+  it("M3: an abort that the user did not request is transient, unless another error caused it", () => {
     expect(thrown(new DOMException("This operation was aborted", "AbortError"))).toMatchObject({
       reason: "aborted",
       retryable: true
@@ -385,7 +385,7 @@ describe("thrown errors", () => {
     expect(thrown(error)).toMatchObject({ reason: "network", code: "ECONNRESET" })
   })
 
-  it("C4: a request that hangs on an error is not read and not shown", () => {
+  it("C4: a request attached to an error is not read and not shown", () => {
     const failure = thrown({
       config: { headers: { authorization: "Bearer sk-planted" }, data: "overloaded rate limit" },
       request: { body: "prompt is too long" },
@@ -484,7 +484,7 @@ describe("laws", () => {
     )
   })
 
-  it("C1, C5: anything thrown has a failure, even what fights back", () => {
+  it("C1, C5: any thrown value has a failure, even one whose fields throw", () => {
     const hostile = fc.constantFrom<() => unknown>(
       () =>
         new Proxy(

@@ -1,7 +1,7 @@
 import { Failure } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Classification from "../src/Classification.ts"
+import * as Classification from "../src/classification/Classification.ts"
 import { corpus } from "./corpus/Corpus.ts"
 import { type Input, NOW, type Origin, type Payload } from "./corpus/Payload.ts"
 
@@ -41,18 +41,18 @@ describe("the corpus of real errors", () => {
 })
 
 describe("the corpus itself", () => {
-  it("has at least 300 payloads, each with an id of its own", () => {
+  it("has at least 300 payloads, each with its own id", () => {
     expect(corpus.length).toBeGreaterThanOrEqual(300)
     expect(new Set(corpus.map(({ id }) => id)).size).toBe(corpus.length)
   })
 
-  it("names for each payload where it was seen: an issue or a page", () => {
+  it("names the source of each payload: an issue or a page", () => {
     for (const { id, kind, source } of corpus) {
       expect(source, id).toMatch(kind === "recorded" ? /^[\w.-]+\/[\w.-]+#\d+$/ : /https:\/\/|[\w.-]+\/[\w.-]+ /)
     }
   })
 
-  it("is mostly recorded where providers speak", () => {
+  it("has mostly recorded payloads of providers", () => {
     const spoken = corpus.filter(({ origin }) => origin !== "node" && origin !== "sdks" && origin !== "proxies")
     expect(spoken.filter(({ kind }) => kind === "recorded").length).toBeGreaterThan(spoken.length / 2)
   })
@@ -94,7 +94,7 @@ describe("the corpus itself", () => {
     expect(Object.keys(origins).filter((origin) => !seen.has(origin))).toEqual([])
   })
 
-  it("C1: classifies every payload into what the wire can carry", () => {
+  it("C1: classifies every payload into a failure of the wire format", () => {
     for (const { input } of corpus) expect(Schema.is(Failure.Failure)(classify(input))).toBe(true)
   })
 })

@@ -23,20 +23,20 @@ describe("a duration in a configuration", () => {
     expect(millisOf(Durations.Limit, text)).toBe(millis)
   })
 
-  it.each(["", "soon", "5", "5 fortnights", "minutes 5"])("that is none is refused with an example: %j", (text) => {
+  it.each(["", "soon", "5", "5 fortnights", "minutes 5"])("that is invalid is rejected with an example: %j", (text) => {
     for (const schema of [Durations.Any, Durations.NotNegative, Durations.Positive, Durations.Limit]) {
       expect(problemOf(schema, text)).toContain('Expected a duration such as "30 minutes", "8 hours" or "100 millis"')
     }
   })
 
-  it("that is no text is refused with an example", () => {
+  it("that is no text is rejected with an example", () => {
     expect(problemOf(Durations.Any, 5)).toContain('Expected a string such as "30 minutes" or "100 millis"')
   })
 
   it.each([
     ["NotNegative", Durations.NotNegative, 0],
     ["Positive", Durations.Positive, 1]
-  ])("%s has a least and a greatest value, themselves included", (_, schema, least) => {
+  ])("%s has a least and a greatest value, both included", (_, schema, least) => {
     expect(millisOf(schema, `${least} millis`)).toBe(least)
     expect(millisOf(schema, "365 days")).toBe(365 * DAY_MS)
     expect(problemOf(schema, `${365 * DAY_MS + 1} millis`)).toContain("Expected a duration of 365 days at most")
@@ -54,7 +54,7 @@ describe("a duration in a configuration", () => {
     expect(problemOf(Durations.Limit, "-1 millis")).toContain('Expected a duration of 0 or more, or "Infinity"')
   })
 
-  it("has a stand-in where there is none", () => {
+  it("has a default if it is absent", () => {
     expect(Durations.millisOr(Duration.seconds(2), 7)).toBe(2_000)
     expect(Durations.millisOr(undefined, 7)).toBe(7)
   })

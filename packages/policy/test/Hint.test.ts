@@ -16,12 +16,12 @@ const ofBody = (body: unknown) =>
 const ofMessage = (message: string) => ofBody({ error: { message, type: "rate_limit_error" } })
 
 describe("of several resets", () => {
-  it("P5: the first of two that are equally long is named", () => {
+  it("P5: the first of two equally long ones is named", () => {
     const headers = { "x-ratelimit-reset-requests": "30s", "x-ratelimit-reset-tokens": "30s" }
     expect(ofHeaders(headers)).toEqual({ retryAfterMs: 30_000, source: "x-ratelimit-reset-requests" })
   })
 
-  it("P5: one counts whose window is used up, to the last or beyond", () => {
+  it("P5: a limit counts if its window is used up, to the last or beyond", () => {
     const reset = { "anthropic-ratelimit-unified-5h-reset": String(epoch + 60) }
     const used = (utilization: string) =>
       ofHeaders({ ...reset, "anthropic-ratelimit-unified-5h-utilization": utilization })
@@ -69,7 +69,7 @@ describe("Google's RetryInfo", () => {
     expect(ofDetails({ "@type": info["@type"] }, info)).toBe(34_000)
   })
 
-  it("N4: is looked for among the first 50 details", () => {
+  it("Envelope.N4: is searched among the first 50 details", () => {
     const others = (n: number) => Array.from({ length: n }, () => ({ "@type": "type.googleapis.com/google.rpc.Help" }))
     expect(ofDetails(...others(49), info)).toBe(34_000)
     expect(ofDetails(...others(50), info)).toBeUndefined()
@@ -85,13 +85,13 @@ describe("headers inside an error", () => {
     expect(inside({ "retry-after": 30 })).toEqual(hint)
   })
 
-  it("C5: of any other shape are none", () => {
+  it("C5: of any other shape are ignored", () => {
     for (const headers of ["retry-after: 30", ["retry-after", "30"], 30, null, { "retry-after": true }]) {
       expect(inside(headers)).toBeUndefined()
     }
   })
 
-  it("P5: the outer ones decide where there are several", () => {
+  it("P5: the outer ones decide if there are several", () => {
     const body = {
       error: { message: "no", headers: { "retry-after": "5" }, error: { headers: { "retry-after": "30" } } }
     }
@@ -100,7 +100,7 @@ describe("headers inside an error", () => {
 })
 
 describe("words of an error", () => {
-  it("N4: are searched from the first character, and for about 2,000", () => {
+  it("Envelope.N4: are searched from the first character, up to about 2,000", () => {
     expect(ofMessage("Retry after 5s")?.retryAfterMs).toBe(5_000)
     expect(ofMessage(`${". ".repeat(900)}Retry after 5s`)?.retryAfterMs).toBe(5_000)
     expect(ofMessage(`${". ".repeat(1_500)}Retry after 5s`)).toBeUndefined()
@@ -126,7 +126,7 @@ describe("headers that answer this request", () => {
     ["retry-after", "59.99999713897705", 60_000],
     ["retry-after", "403973", 403_973_000],
     ["retry-after", "20s", 20_000],
-    // RFC 9110, 5.6.7: the form that is sent, and the two obsolete ones
+    // RFC 9110, 5.6.7: the present form, and the two obsolete ones
     ["retry-after", "Sun, 01 Mar 2026 12:05:00 GMT", 5 * minute],
     ["retry-after", "Sunday, 01-Mar-26 12:05:00 GMT", 5 * minute],
     ["retry-after", "Sun Mar  1 12:05:00 2026", 5 * minute]
@@ -134,14 +134,14 @@ describe("headers that answer this request", () => {
     expect(ofHeaders({ [name]: value })).toEqual({ retryAfterMs, source: name })
   })
 
-  it("P5: an HTTP date is compared with the response's own date, not with a clock of ours that is wrong", () => {
+  it("P5: an HTTP date is compared with the response's own date, not with a wrong local clock", () => {
     const headers = { date: "Sun, 01 Mar 2026 12:00:00 GMT", "retry-after": "Sun, 01 Mar 2026 12:00:30 GMT" }
     for (const now of [Date.UTC(2026, 2, 1, 12, 10), Date.UTC(2026, 2, 1, 11, 50), 0]) {
       expect(Hint.find({ headers, body: "", now })).toEqual({ retryAfterMs: 30_000, source: "retry-after" })
     }
   })
 
-  it("P5: a date header that cannot be read leaves our own clock", () => {
+  it("P5: with an unreadable date header the local clock is used", () => {
     expect(ofHeaders({ date: "today", "retry-after": "Sun, 01 Mar 2026 12:00:30 GMT" })?.retryAfterMs).toBe(30_000)
   })
 
@@ -216,7 +216,7 @@ describe("headers of limits", () => {
     ).toBeUndefined()
   })
 
-  it("P5: of Anthropic's unified windows only those count that were rejected or are used up", () => {
+  it("P5: only those of Anthropic's unified windows count that were rejected or are used up", () => {
     const windows = {
       "anthropic-ratelimit-unified-status": "rejected",
       "anthropic-ratelimit-unified-reset": String(epoch + 3_600),
@@ -240,7 +240,7 @@ describe("headers of limits", () => {
     ).toBeUndefined()
   })
 
-  it("P5: of several spent limits the last to reset decides", () => {
+  it("P5: the last reset of several used-up limits decides", () => {
     expect(
       ofHeaders({ "x-ratelimit-reset-requests": "10s", "x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-reset": "0" })
     ).toEqual({ retryAfterMs: 6 * minute, source: "x-ratelimit-reset-tokens" })
@@ -318,20 +318,20 @@ describe("fields of the error", () => {
     expect(ofBody(limited("3"))).toBeUndefined()
   })
 
-  it("P5: a field in JSON that has no word of error in it, alone or behind a prefix", () => {
+  it("P5: a field in JSON without an error, alone or after a prefix", () => {
     expect(ofBody({ retry_after_ms: 700 })?.retryAfterMs).toBe(700)
     expect(ofBody('429 {"retry_after_ms":700}')?.retryAfterMs).toBe(700)
     expect(ofBody({ message: "Slow down", errors: [{ retry_after: 5 }] })?.retryAfterMs).toBe(5_000)
   })
 
-  it("P5: an error behind the prefix that a client or a proxy wrote", () => {
+  it("P5: an error after the prefix of a client or a proxy", () => {
     const error = JSON.stringify({ error: { message: "try again in 3s", failed_generation: "wait for 9h" } })
     for (const prefix of ["429 ", "Error: ", "litellm.RateLimitError: "]) {
       expect(ofBody(prefix + error)?.retryAfterMs).toBe(3_000)
     }
   })
 
-  it("P5: words before something in brackets", () => {
+  it("P5: text before brackets", () => {
     expect(ofBody("Please retry in 5s [1]")?.retryAfterMs).toBe(5_000)
     expect(ofBody("Please retry in 5s {see below")?.retryAfterMs).toBe(5_000)
   })
@@ -369,7 +369,7 @@ describe("words of the error", () => {
     ["Retry your request after 2 minutes", 2 * minute],
     ["retry delay: 5s", 5_000],
     ["Try again in 5 days, 3 hours and 20 minutes.", 5 * day + 3 * hour + 20 * minute],
-    // Z.ai means China Standard Time, unless it says otherwise.
+    // Z.ai's times are in China Standard Time, unless they have a zone.
     ["Usage limit reached for 5 hour. Your limit will reset at 2026-03-01 23:00:00", 3 * hour],
     ["Your limit will reset at 2026-03-01 23:00:00 UTC", 11 * hour],
     ["已达到 5 小时的使用上限。您的限额将在 2026-03-01 23:00:00 重置。", 3 * hour],
@@ -407,7 +407,7 @@ describe("words of the error", () => {
     expect(ofBody({ error: "try again in 10s" })?.retryAfterMs).toBe(10_000)
   })
 
-  it("C4: what a user or a model wrote names no delay", () => {
+  it("C4: text of a user or a model names no delay", () => {
     expect(ofBody({ choices: [{ delta: { content: "try again in 20s" } }] })).toBeUndefined()
     expect(ofBody({ type: "content_block_delta", delta: { text: "try again in 20s" } })).toBeUndefined()
     expect(
@@ -416,7 +416,7 @@ describe("words of the error", () => {
     expect(ofBody({ type: "message_start", message: { content: "retry after 9s" } })).toBeUndefined()
   })
 
-  it("C4: of a page only the head is searched", () => {
+  it("C4: only the head of a page is searched", () => {
     expect(ofBody(`<html>retry in 5s</html>${"x".repeat(3_000)}`)?.retryAfterMs).toBe(5_000)
     expect(ofBody(`<html>${"x".repeat(3_000)}retry in 5s</html>`)).toBeUndefined()
   })
@@ -452,7 +452,7 @@ describe("precedence", () => {
     expect(Hint.find({ headers, body, now })?.retryAfterMs).toBe(retryAfterMs)
   })
 
-  it("P5: a source that is no use leaves the word to the next", () => {
+  it("P5: after an unusable source the next one is used", () => {
     expect(Hint.find({ headers: { ...all, "retry-after-ms": "NaN", "x-ms-retry-after-ms": "-1" }, body, now })).toEqual(
       {
         retryAfterMs: 2_000,
@@ -484,7 +484,7 @@ const FRAGMENTS = [
   ['{"error":', '"message":"', '"retryDelay":', '"details":[', '"resets_at":', "data: ", "event: error\n"]
 ].flat()
 
-/** Texts made of what the parser looks for, in any order. A seed per text is cheaper than an arbitrary per letter. */
+/** Texts of the parser's own tokens, in any order. A seed per text is cheaper than an arbitrary per letter. */
 const textsOf = (seed: number, count: number): ReadonlyArray<string> => {
   let state = seed | 1
   const draw = (below: number): number => {
@@ -499,11 +499,11 @@ const textsOf = (seed: number, count: number): ReadonlyArray<string> => {
   )
 }
 
-/** Whether there is a hint; one outside its range fails the test. */
+/** Whether there is a hint; a hint outside its range fails the test. */
 const check = (hint: ReturnType<typeof Hint.find>): boolean => {
   if (hint === undefined) return false
   const { retryAfterMs } = hint
-  // Plain comparisons: 400,000 calls of expect would take longer than what is tested.
+  // Plain comparisons: 400,000 calls of expect would take longer than the tested code.
   if (!(Number.isInteger(retryAfterMs) && retryAfterMs > 0 && retryAfterMs <= Hint.LONGEST_MS)) {
     expect.fail(`${retryAfterMs} is no hint`)
   }
@@ -524,7 +524,7 @@ describe("laws", () => {
       }),
       { numRuns: 100 }
     )
-    // Texts that are no hint prove little; enough of them must be one.
+    // Texts without a hint prove little: enough of them must have one.
     expect(found).toBeGreaterThan(1_000)
   })
 
@@ -538,7 +538,7 @@ describe("laws", () => {
     )
   })
 
-  it("P5: the later it is, the shorter is the wait until the same moment", () => {
+  it("P5: a later clock gives a shorter wait until the same moment", () => {
     const forms: ReadonlyArray<(at: number) => Readonly<Record<string, string>>> = [
       (at) => ({ "retry-after": new Date(at).toUTCString() }),
       (at) => ({ "x-ratelimit-reset": String(at / 1000) }),
@@ -556,7 +556,7 @@ describe("laws", () => {
     )
   })
 
-  it("a text made to be slow for the expressions is read all the same", () => {
+  it("a text that is made to slow the expressions down is read in time", () => {
     const slow = [
       "retry ".repeat(400),
       "wait" + " ".repeat(2_000),

@@ -22,33 +22,33 @@ describe("Preview", () => {
     expect(rows.at(-1)).toEqual({ attempt: 21, delayMs: 1_695_000, atMs: 28_800_000, clipped: true })
   })
 
-  it("shows the least that jitter makes of a delay", () => {
+  it("shows a delay with the least jitter", () => {
     expect(Preview.rows(Profile.resolve({ jitter: { factor: 0.5 } }))).toEqual(Preview.rows(Profile.profiles.overnight))
   })
 
-  it("says which limit ends it", () => {
+  it("names the limit that ends it", () => {
     expect(Preview.rows(Profile.profiles.interactive).because).toBe("max-retries")
     expect(Preview.rows(Profile.resolve({ enabled: false }))).toEqual({ rows: [], totalMs: 0, because: "disabled" })
     expect(Preview.rows(Profile.resolve({ maxDelay: Duration.minutes(5) })).because).toBe("max-delay")
   })
 
-  it("D1: a policy that ends after as many rows as were asked for has a reason to, one that goes on has none", () => {
+  it("D1: a policy that ends after the requested rows has a reason, and one with further retries has none", () => {
     expect(Preview.rows(Profile.profiles.overnight, 21).because).toBe("budget")
     expect(Preview.rows(Profile.profiles.overnight, 20).because).toBeUndefined()
   })
 
-  it("a policy without end is shown as far as asked for, with no reason to end", () => {
+  it("a policy without end is shown up to the requested rows, without a reason", () => {
     const endless = Profile.resolve({ budget: Duration.infinity })
     const { rows, because } = Preview.rows(endless, 50)
     expect(rows).toHaveLength(50)
     expect(because).toBeUndefined()
   })
 
-  it("a policy without end is shown for 1,000 rows where no number was asked for", () => {
+  it("a policy without end is shown for 1,000 rows by default", () => {
     expect(Preview.rows(Profile.resolve({ budget: Duration.infinity })).rows).toHaveLength(1_000)
   })
 
-  it("C2: what time does not mend ends at once, and everything else is waited for", () => {
+  it("C2: a failure that does not pass ends at once, and every other is waited for", () => {
     const outlooks = Preview.byKind(Profile.profiles.overnight, { provider: "a", model: "a" }, 3)
     const final = outlooks.filter(({ steps }) => steps.length === 0)
     expect(final.map(({ because, kinds }) => [because, kinds])).toEqual([
@@ -67,14 +67,14 @@ describe("Preview", () => {
     ])
   })
 
-  it("has every wait of a step that ends within what was asked for, and why it ends", () => {
+  it("has every wait of a step that ends within the requested steps, and the reason", () => {
     const policy = Profile.resolve({ maxRetries: 3 })
     const [first] = Preview.byKind(policy, { provider: "a", model: "a" }, 3)
     expect(first?.steps.map(({ delayMs }) => delayMs)).toEqual([5_000, 10_000, 30_000])
     expect(first?.because).toBe("max-retries")
   })
 
-  it("A3, A5: tells kinds of failure apart by what is done about them, and leaves none out", () => {
+  it("A3, A5: groups kinds of failure by their treatment, and leaves none out", () => {
     const targets = [
       { provider: "a", model: "a" },
       { provider: "b", model: "b" }
@@ -91,7 +91,7 @@ describe("Preview", () => {
     for (const reason of Failure.Reason.literals) expect(reasons.has(reason)).toBe(reason !== "context-overflow")
   })
 
-  it("shows what has no end as far as asked for", () => {
+  it("shows an endless step up to the requested steps", () => {
     const endless = Profile.resolve({ budget: Duration.infinity })
     const [first] = Preview.byKind(endless, { provider: "a", model: "a" }, 3)
     expect(first?.steps.map(({ delayMs }) => delayMs)).toEqual([5_000, 10_000, 30_000])

@@ -5,7 +5,7 @@ import { Profile, RetryPolicy } from "../src/index.ts"
 
 const resolve = (input: unknown): RetryPolicy.RetryPolicy => Profile.resolve(Result.getOrThrow(Profile.decode(input)))
 
-/** What a person is told of a wrong `retry` object. */
+/** The error message for an invalid `retry` object. */
 const complaint = (input: unknown): string =>
   Result.match(Profile.decode(input), { onSuccess: () => "", onFailure: (error) => error.message })
 
@@ -31,11 +31,11 @@ describe("profiles", () => {
     }
   })
 
-  it("A8: cycling fails what makes no progress for 10 minutes, at its beginning or later", () => {
+  it("A8: cycling fails an attempt without progress for 10 minutes, at its beginning or later", () => {
     expect(resolve({ profile: "cycling" }).requestTimeout).toEqual({ firstContentMs: 600_000, idleMs: 600_000 })
   })
 
-  it("P3: interactive and overnight have no chains, and go back to the primary when its cooldown of 5 minutes is over", () => {
+  it("P3: interactive and overnight have no chains, and return to the primary after its cooldown of 5 minutes", () => {
     for (const { routing } of [resolve({}), resolve({ profile: "interactive" })]) {
       expect(routing).toEqual({ type: "fallback-chain", chains: {}, revert: "cooldown-expiry", cooldownMs: 300_000 })
     }
@@ -139,7 +139,7 @@ describe("settings", () => {
     })
   })
 
-  it("what is left out inside a primitive stays as the profile has it, or has a plain default", () => {
+  it("fields that a primitive leaves out keep the profile's value, or have a plain default", () => {
     expect(resolve({ schedule: { type: "steps", delays: ["1 second"] } }).schedule).toMatchObject({
       delaysMs: [1_000],
       tailMs: 1_000
@@ -298,7 +298,7 @@ describe("errors", () => {
     expect(complaint(input)).toBe(message)
   })
 
-  it("a wait that ends when no calendar does any more is refused: nobody could be told when", () => {
+  it("a wait whose end is beyond the range of dates is rejected", () => {
     const tooLong = "Expected a duration of 365 days at most"
     expect(complaint({ reasons: { overloaded: { atLeast: "366 days" } } })).toContain(tooLong)
     expect(complaint({ schedule: { type: "steps", delays: ["99999999999 days"] } })).toContain(tooLong)
@@ -306,7 +306,7 @@ describe("errors", () => {
     expect(complaint({ reasons: { overloaded: { atLeast: "365 days" } }, budget: "99999 days" })).toBe("")
   })
 
-  it("a list of more targets than anybody has is refused before any of them is compared with the others", () => {
+  it("a list of too many targets is rejected before its targets are compared", () => {
     const targets = Array.from({ length: 50_000 }, (_, n) => `p/${n}`)
     for (const routing of [
       { type: "round-robin", targets },
@@ -317,14 +317,14 @@ describe("errors", () => {
     expect(complaint({ routing: { type: "round-robin", targets: targets.slice(0, 100) } })).toBe("")
   })
 
-  it("everything that is wrong is named at once", () => {
+  it("all faults are named at once", () => {
     const message = complaint({ enabled: 1, maxRetries: "3", colour: "red" })
     for (const key of ["enabled", "maxRetries", "colour"]) expect(message).toContain(`at ["${key}"]`)
   })
 })
 
-describe("the targets that settings name", () => {
-  it("P8, A4: are found with their paths, and a chain for any primary names none by its key", () => {
+describe("the targets in settings", () => {
+  it("P8, A4: are found with their paths, and the key of the default chain is no target", () => {
     const chains = { "a/a": ["b/b", "c/c"], default: ["d/d"] }
     expect(Profile.targetNames({ routing: { type: "fallback-chain", chains } })).toEqual([
       { path: ["routing", "chains", "a/a"], name: "a/a" },

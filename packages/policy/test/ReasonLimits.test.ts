@@ -16,7 +16,7 @@ const spent = (onReason: Partial<RetryStrategy.SpentOnReason>, over: Partial<Ret
 describe("the limits of a reason", () => {
   const own = policyOf({ reasons: { "rate-limited": { budget: "10 minutes", maxRetries: 4 } } })
 
-  it("X11: end the step when failures of that reason have cost as much, and leave the others alone", () => {
+  it("X11: end the step when failures of that reason reach them, and do not affect other reasons", () => {
     const tooMuch = spent({ sleptMs: 10 * MINUTE })
     expect(RetryPolicy.decide(own, 0, failure("rate-limited"), tooMuch)).toEqual(
       RetryPolicy.Decision.Refused({ because: "budget", delayMs: 5_000, byReason: true })
@@ -43,7 +43,7 @@ describe("the limits of a reason", () => {
     expect(RetryPolicy.delay(policy, 5, failure("network"), spent({ retries: 2 }))).toBeUndefined()
   })
 
-  it("X11, P5: cut the last wait where they or the policy say so, but never below what a provider asked for", () => {
+  it("X11, P5: cut the last wait if they or the policy clip, but never below a provider's hint", () => {
     const clipping = policyOf({ reasons: { overloaded: { budget: { total: "10 minutes", clip: true } } } })
     const nineSpent = spent({ sleptMs: 9 * MINUTE })
     expect(RetryPolicy.decide(clipping, 7, failure("overloaded"), nineSpent)).toMatchObject({
@@ -62,12 +62,12 @@ describe("the limits of a reason", () => {
     expect(RetryPolicy.delay(strict, 7, failure("overloaded"), nineSpent)).toBeUndefined()
   })
 
-  it("X4, X11: are extended by what a person adds to the budget", () => {
+  it("X4, X11: are extended by a person's extension of the budget", () => {
     const extended = spent({ sleptMs: 10 * MINUTE }, { extendedMs: MINUTE })
     expect(RetryPolicy.delay(own, 0, failure("rate-limited"), extended)).toBe(5_000)
   })
 
-  it("X11: are those of the whole step, where nobody says what the reason's part is", () => {
+  it("X11: apply to the whole step's spending, if the reason's part is unknown", () => {
     const { onReason: _, ...whole } = spent({})
     expect(RetryPolicy.decide(own, 1, failure("rate-limited"), whole)).toMatchObject({ byReason: true })
     expect(RetryPolicy.delay(own, 4, failure("rate-limited"))).toBeUndefined()
@@ -126,7 +126,7 @@ const failures: fc.Arbitrary<Array<Failed>> = fc.array(
   { maxLength: 40 }
 )
 
-/** Runs a step into failures; what was decided about each, with what had been spent. */
+/** Runs a step through failures; returns each decision with the spending at that time. */
 const run = (policy: RetryPolicy.RetryPolicy, all: ReadonlyArray<Failed>) => {
   let spending = Spending.none
   const decided: Array<{
@@ -153,7 +153,7 @@ const run = (policy: RetryPolicy.RetryPolicy, all: ReadonlyArray<Failed>) => {
 const sum = (ns: ReadonlyArray<number>): number => ns.reduce((a, b) => a + b, 0)
 
 describe("laws of reasons", () => {
-  it("X11, D1: neither the step's budget nor a reason's is exceeded, nor its number of retries, whatever fails in whatever order", () => {
+  it("X11, D1: no budget and no number of retries is exceeded, of the step or of a reason, for any failures in any order", () => {
     fc.assert(
       fc.property(policy, failures, (policy, all) => {
         for (const { decision, reason, spent } of run(policy, all)) {
@@ -171,7 +171,7 @@ describe("laws of reasons", () => {
     )
   })
 
-  it("X11, D2: what the reasons have cost adds up to what the step has, and comes of their own failures alone", () => {
+  it("X11, D2: the spending of the reasons adds up to that of the step, and comes from their own failures alone", () => {
     fc.assert(
       fc.property(policy, failures, (policy, all) => {
         const decided = run(policy, all)
@@ -221,7 +221,7 @@ describe("laws of reasons", () => {
     )
   })
 
-  it("X11, P3: a reason's limits only take away: the wait is never longer than without them, and the step's end never later", () => {
+  it("X11, P3: a reason's limits only restrict: the wait is never longer than without them, and the step's end never later", () => {
     fc.assert(
       fc.property(policy, failures, (policy, all) => {
         const reasons = Object.fromEntries(
@@ -244,7 +244,7 @@ describe("laws of reasons", () => {
     )
   })
 
-  it("X11: the more a reason has cost, the shorter is its wait, down to none", () => {
+  it("X11: more spending on a reason gives a shorter wait, down to none", () => {
     const cost = fc.nat(2 * HOUR)
     fc.assert(
       fc.property(policy, fc.constantFrom(...REASONS), fc.nat(8), cost, cost, (policy, reason, retries, ms, more) => {

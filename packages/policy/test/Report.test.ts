@@ -14,7 +14,7 @@ const retry = (over: Partial<Extract<Directive.Directive, { readonly _tag: "Retr
 })
 
 describe("Report", () => {
-  it("A1: the same target again is a retry, with its wait and where the error came from", () => {
+  it("A1: the same target again is a retry, with its wait and the sources of the error", () => {
     expect(Report.describe(retry({ delayMs: 5_000 }), overloaded, here)).toEqual({
       action: "retry",
       backoffMs: 5_000,
@@ -40,7 +40,7 @@ describe("Report", () => {
     })
   })
 
-  it("A1: giving up is abort, and says why", () => {
+  it("A1: giving up is abort, with the reason", () => {
     expect(Report.describe({ _tag: "GiveUp", because: "not-retryable" }, failure("auth"), here)).toMatchObject({
       action: "abort",
       backoffMs: 0,

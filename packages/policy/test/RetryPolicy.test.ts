@@ -49,7 +49,7 @@ describe("overnight", () => {
     )
   })
 
-  it("D1: with clip 22 retries sleep 28,800,000 ms, the last one what is left", () => {
+  it("D1: with clip 22 retries sleep 28,800,000 ms, the last one the rest of the budget", () => {
     const delays = exhaust(clipping)
     expect(delays).toHaveLength(22)
     expect(sum(delays)).toBe(28_800_000)
@@ -73,7 +73,7 @@ describe("overnight", () => {
     expect(exhaust(overnight, 180_000)).toHaveLength(21)
   })
 
-  it("P5: a hint that needs more than is left of the budget ends the step at once, clipped or not", () => {
+  it("P5: a hint beyond the rest of the budget ends the step at once, clipped or not", () => {
     for (const policy of [overnight, clipping]) {
       expect(RetryPolicy.decide(policy, 0, failure(403_973_000), spent())).toEqual(
         RetryPolicy.Decision.Refused({ because: "budget", delayMs: 403_973_000 })
@@ -194,7 +194,7 @@ const policy: fc.Arbitrary<RetryPolicy.RetryPolicy> = fc.record(
   }
 )
 
-/** Hints as they should be, and as no provider should send them. */
+/** Valid hints, and invalid ones. */
 const hintMs = fc.option(
   fc.oneof(
     fc.nat(6 * hour),
@@ -233,7 +233,7 @@ describe("laws", () => {
     )
   })
 
-  it("D1: a budget is never exceeded, whatever fails and whatever it asks for", () => {
+  it("D1: a budget is never exceeded, for any failures and hints", () => {
     const attempts = fc.array(fc.tuple(hintMs, fc.nat(600_000), spread), { maxLength: 60 })
     fc.assert(
       fc.property(policy, attempts, (policy, attempts) => {
@@ -292,7 +292,7 @@ describe("laws", () => {
 })
 
 describe("limits at their edges", () => {
-  it("A2: n attempts are n - 1 retries, and none of either is none", () => {
+  it("A2: n attempts are n - 1 retries, and a limit of 0 allows none", () => {
     const most = (maxRetries: number) =>
       (["attempts", "retries"] as const).map((counts) => RetryPolicy.mostRetries({ counts, maxRetries }))
     expect([0, 1, 2].map(most)).toEqual([
@@ -302,7 +302,7 @@ describe("limits at their edges", () => {
     ])
   })
 
-  it("P5: a wait may be as long as the longest delay, which 0 and less do not limit", () => {
+  it("P5: a wait may be as long as the longest delay; 0 or less is no limit", () => {
     const delay = (maxDelayMs: number) => RetryPolicy.delay({ ...overnight, maxDelayMs }, 0)
     expect([-1, 0, 1, 4_999, 5_000].map(delay)).toEqual([5_000, 5_000, undefined, undefined, 5_000])
   })

@@ -9,7 +9,7 @@ const sleep: RetryStrategies.Sleep = (delay) => Effect.as(Effect.sleep(delay), {
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
 
-/** An endpoint that is down for good, until the strategy in scope gives up: what was slept, one by one. */
+/** The sleeps against an endpoint that never recovers, until the strategy in scope gives up. */
 const outlast = Effect.gen(function* () {
   const strategy = yield* RetryStrategy.RetryStrategy
   const startedAt = yield* Clock.currentTimeMillis
@@ -69,7 +69,7 @@ describe("RetryStrategies", () => {
     expect(clipped.delayFor(22)).toBeUndefined()
   })
 
-  it("its limits are those of the policy, and absent where there are none", () => {
+  it("its limits are those of the policy, and absent if there are none", () => {
     expect(RetryStrategies.make(Profile.profiles.overnight, sleep).budget).toEqual({
       totalMs: 28_800_000,
       measure: "scheduled"

@@ -4,8 +4,8 @@ import { Router } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as Profile from "../src/Profile.ts"
-import * as Routers from "../src/Routers.ts"
+import * as Profile from "../src/profile/Profile.ts"
+import * as Routers from "../src/ports/Routers.ts"
 import * as Standing from "../src/routing/Standing.ts"
 
 const policy = Profile.resolve({ routing: { type: "fallback-chain", chains: { default: ["b/m"] } } })
@@ -27,7 +27,7 @@ const question: Router.Question = {
 }
 
 describe("a router", () => {
-  it.effect("P8, P9: what one turn has found out sends the next one elsewhere, until it is over", () =>
+  it.effect("P8, P9: a finding of one turn routes the next turn elsewhere, until it is over", () =>
     Effect.gen(function* () {
       const router = yield* Router.Router
       assert.strictEqual((yield* router.begin(question)).route.target.provider, "a")
@@ -39,7 +39,7 @@ describe("a router", () => {
     }).pipe(Effect.provide(Routers.layerMemory(policy)))
   )
 
-  it.effect("C12: an answer ends what its own turn has noted, and where nothing was known nothing is stored", () =>
+  it.effect("C12: a success ends the findings of its own turn, and without findings nothing is stored", () =>
     Effect.gen(function* () {
       let stored = Standing.empty
       let notes = 0
@@ -52,7 +52,7 @@ describe("a router", () => {
       })
       const route = { target: question.primary }
       const isPaused = () => Standing.of(stored, Standing.target(question.primary), 10) !== undefined
-      const answered = router.answered ?? assert.fail("it is told of no answers")
+      const answered = router.answered ?? assert.fail("it handles no successes")
       yield* answered(route, 0)
       assert.deepStrictEqual([notes, isPaused()], [0, false])
       yield* router.direct(situation(5), question)
@@ -64,7 +64,7 @@ describe("a router", () => {
     })
   )
 
-  it.effect("C12: an answer ends what others had noted when the turn last asked", () =>
+  it.effect("C12: a success ends the findings of other turns that the turn last loaded", () =>
     Effect.gen(function* () {
       const thing = Standing.target(question.primary)
       const pause = { until: 1_000, reason: "overloaded", retryable: true, since: 0 } as const
@@ -77,12 +77,12 @@ describe("a router", () => {
         note: (changes) => Effect.sync(() => void (stored = Standing.merge(stored, changes)))
       })
       yield* router.begin(question)
-      yield* (router.answered ?? assert.fail("it is told of no answers"))({ target: question.primary }, 1)
+      yield* (router.answered ?? assert.fail("it handles no successes"))({ target: question.primary }, 1)
       assert.isUndefined(Standing.of(stored, thing, 10))
     })
   )
 
-  it.effect("P15: finds nothing out, and goes nowhere, while retries are switched off", () =>
+  it.effect("P15: stores no findings, and does not switch, while retries are switched off", () =>
     Effect.gen(function* () {
       let notes = 0
       const router = Routers.make(policy, {

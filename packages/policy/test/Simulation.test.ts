@@ -5,7 +5,7 @@ import { failure, HOUR, MINUTE, policyOf, SECOND, target } from "./routing/Rig.t
 const overloaded = failure("overloaded", { status: 529 })
 const primary = target("a/a")
 
-/** Everything is down until then. */
+/** An outage of every target until a moment. */
 const until =
   (ms: number): Simulation.Outage =>
   (_, at) =>
@@ -32,7 +32,7 @@ describe("Simulation", () => {
     expect(run.because).toBe("budget")
   })
 
-  it("P8: a chain goes to its stand-in, and what it found out is told", () => {
+  it("P8: a chain switches to its fallback, and its findings are returned", () => {
     const policy = policyOf({
       profile: "interactive",
       routing: { type: "fallback-chain", chains: { default: ["b/b"] } }
@@ -46,7 +46,7 @@ describe("Simulation", () => {
     expect(run.standing.targets["a/a"]?.pauses[0]?.until).toBe(5 * MINUTE)
   })
 
-  it("X11: a reason that has spent its budget ends the step, whatever is left for others", () => {
+  it("X11: a reason that has spent its budget ends the step, whatever the rest of the others", () => {
     const policy = policyOf({ reasons: { "rate-limited": { budget: "2 minutes" } } })
     const limited = failure("rate-limited", { status: 429 })
     const run = Simulation.run({ policy, primary, outage: (_, __, n) => (n % 2 === 0 ? limited : overloaded) })
@@ -55,14 +55,14 @@ describe("Simulation", () => {
     expect(run.calls).toHaveLength(5)
   })
 
-  it("what has no end is stopped", () => {
+  it("an endless step is stopped", () => {
     const policy = policyOf({ budget: "Infinity" })
     const run = Simulation.run({ policy, primary, outage: () => overloaded, mostCalls: 50 })
     expect(run.outcome).toBe("endless")
     expect(run.calls).toHaveLength(50)
   })
 
-  it("what has no end is stopped after 1,000 calls where no number was given", () => {
+  it("an endless step is stopped after 1,000 calls by default", () => {
     expect(
       Simulation.run({ policy: policyOf({ budget: "Infinity" }), primary, outage: () => overloaded })
     ).toMatchObject({ outcome: "endless", calls: { length: 1_000 } })
@@ -80,7 +80,7 @@ describe("Simulation", () => {
     expect(beginsAt(1)).toEqual([[0, "b"]])
   })
 
-  it("is of a request without tokens: it fits a window of any size, and one that the service has no room in is none", () => {
+  it("has a request without tokens: it fits a window of any size, even 0", () => {
     const policy = policyOf({ profile: "cycling", routing: { type: "round-robin", targets: ["a/a", "b/b"] } })
     const outage: Simulation.Outage = ({ target: { provider } }) =>
       provider === "a" ? failure("auth", { status: 401 }) : undefined
@@ -88,7 +88,7 @@ describe("Simulation", () => {
     expect(run.calls.map(({ route }) => route.target.provider)).toEqual(["a", "b"])
   })
 
-  it("A5: the state of a cycle is handed on from call to call", () => {
+  it("A5: the state of a cycle is passed on from call to call", () => {
     const policy = policyOf({ profile: "cycling", routing: { type: "round-robin", targets: ["a/a", "b/b"] } })
     const limited = failure("rate-limited", { status: 429 })
     const run = Simulation.run({ policy, primary, outage: (_, __, n) => (n < 2 ? limited : undefined) })
@@ -99,7 +99,7 @@ describe("Simulation", () => {
     ])
   })
 
-  it("C12: an answer ends what was known against its target when it was called", () => {
+  it("C12: a success ends the pauses of its target that were known when the call began", () => {
     const known = Standing.paused(Standing.target(primary), {
       until: 100 * HOUR,
       reason: "overloaded",
@@ -110,7 +110,7 @@ describe("Simulation", () => {
     expect(Standing.of(run.standing, Standing.target(primary), 0)).toBeUndefined()
   })
 
-  it("D9: chance adds nothing to its waits", () => {
+  it("D9: its waits have no jitter", () => {
     const runOf = (settings: object) => Simulation.run({ policy: policyOf(settings), primary, outage: until(HOUR) })
     expect(runOf({ jitter: { factor: 0.5 } }).calls.map(({ at }) => at)).toEqual(runOf({}).calls.map(({ at }) => at))
   })

@@ -27,7 +27,7 @@ describe("SpendGuard", () => {
     }
   })
 
-  it("X11: is long after an hour, and has its answer within 8 hours, unless it is told otherwise", () => {
+  it("X11: asks after an hour, and waits 8 hours for the answer, by default", () => {
     expect(guard({ maxInputTokens: 1 })).toEqual({ afterMs: HOUR, maxInputTokens: 1, answerWithinMs: 8 * HOUR })
     expect(guard({ after: "1 minute", maxTurnTokens: 5, answerWithin: "2 hours" })).toEqual({
       afterMs: 60_000,
@@ -51,13 +51,13 @@ describe("SpendGuard", () => {
     })
   })
 
-  it("X11: bounds what the turn has used so far, in and out", () => {
+  it("X11: bounds the usage of the turn so far, in and out", () => {
     const usage = { inputTokens: 60_000, outputTokens: 40_000, reasoningTokens: 30_000, cachedInputTokens: 50_000 }
     expect(ask({ maxTurnTokens: 100_000 }, 1e9, { usage })).toBeUndefined()
     expect(ask({ maxTurnTokens: 99_999 }, 0, { usage })?.asks).toMatchObject({ because: "turn", tokens: 100_000 })
   })
 
-  it("X11: a turn whose provider counts nothing, or only one way, has used what was counted", () => {
+  it("X11: a turn whose provider reports no usage, or only one direction, has used the reported tokens", () => {
     const guard = { afterMs: HOUR, answerWithinMs: HOUR }
     const asks = (maxTurnTokens: number, usage: RetryStrategy.Outlook["usage"]) =>
       SpendGuard.ask({ ...guard, maxTurnTokens }, outlook({ usage }), () => 0)?.asks.tokens
@@ -72,7 +72,7 @@ describe("SpendGuard", () => {
     expect(ask({ maxInputTokens: 0, after: "0 seconds" }, 1e9, { waitedMs: 0 })).toBeDefined()
   })
 
-  it("X11: counts tokens for the target that the request goes to, and only where somebody wants to know", () => {
+  it("X11: counts tokens for the target of the request, and only if there is a limit", () => {
     const counted: Array<string> = []
     const count = (_: unknown, { provider }: { readonly provider: string }) => counted.push(provider)
     SpendGuard.ask(guard({ maxInputTokens: 9 }), outlook({ waitedMs: 1 }), count)
@@ -82,24 +82,24 @@ describe("SpendGuard", () => {
     expect(counted).toEqual(["a"])
   })
 
-  it("X11: a strategy asks where its policy has a guard, and not otherwise", () => {
+  it("X11: a strategy asks only if its policy has a guard", () => {
     const sleep: RetryStrategies.Sleep = () => {
-      throw new Error("nobody sleeps here")
+      throw new Error("this test does not sleep")
     }
     expect(RetryStrategies.make(policyOf({}), sleep).ask).toBeUndefined()
     const made = RetryStrategies.make(policyOf({ spendGuard: { maxInputTokens: 9 } }), sleep, () => 10)
     expect(made.ask?.(outlook())?.asks.tokens).toBe(10)
   })
 
-  it("X11: a strategy that nobody gave a counter takes a request for empty", () => {
+  it("X11: a strategy without a counter counts 0 tokens for a request", () => {
     const sleep: RetryStrategies.Sleep = () => {
-      throw new Error("nobody sleeps here")
+      throw new Error("this test does not sleep")
     }
     const spendGuard = { afterMs: 0, answerWithinMs: HOUR, maxInputTokens: 0 }
     expect(RetryStrategies.make({ ...policyOf({}), spendGuard }, sleep).ask?.(outlook())).toBeUndefined()
   })
 
-  it("X11: asks if and only if the wait was long and a limit is exceeded, and tells the truth about it", () => {
+  it("X11: asks if and only if the wait was long and a limit is exceeded, with the true numbers", () => {
     const tokens = fc.option(fc.nat(1_000), { nil: undefined })
     fc.assert(
       fc.property(

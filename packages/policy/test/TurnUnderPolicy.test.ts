@@ -1,4 +1,4 @@
-/** The profiles at work: a turn of the kernel over the real policies, on a clock that a test moves. */
+/** Turns of the kernel over the real policies, on a test clock. */
 import { assert, describe } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
@@ -15,7 +15,7 @@ const strategyOf = (settings: Profile.RetrySettings, sleep: RetryStrategies.Slee
   service: RetryStrategies.make(Profile.resolve(settings), sleep)
 })
 
-/** An attempt that takes its time, and then fails. */
+/** An attempt that takes `took`, and then fails. */
 const slow = (took: Duration.Input): ScriptedProvider.Script => ({
   reads: [],
   end: Effect.andThen(Effect.sleep(took), throws(overloaded).end)
@@ -91,22 +91,20 @@ describe("overnight", () => {
 describe("limits by reason", () => {
   const limited: Failure.Failure = { reason: "rate-limited", message: "Slow down.", retryable: true, status: 429 }
 
-  Scenario.bothWays(
-    "X11: a turn has spent on a reason what its records say, and not what other reasons cost",
-    (start) =>
-      Effect.gen(function* () {
-        const scripts = Array.from({ length: 30 }, (_, n) => emits(n % 3 === 0 ? limited : overloaded))
-        const budget = Duration.minutes(30)
-        const run = yield* start({ scripts, strategy: strategyOf({ reasons: { "rate-limited": { budget } } }) })
-        const end = yield* settle(run)
-        // Its waits are retries 1, 4, 7: 5 s, 60 s, 15 min. With retry 10 it would be 46 min 5 s.
-        assert.strictEqual(end.attempts, 10)
-        assert.strictEqual(end.error?.message, "Slow down.")
-        assert.deepStrictEqual(attempts(run), [0, 1, 2, 3, 4, 5, 6, 7, 8])
-      })
+  Scenario.bothWays("X11: a turn's spending on a reason is that in its records, without other reasons", (start) =>
+    Effect.gen(function* () {
+      const scripts = Array.from({ length: 30 }, (_, n) => emits(n % 3 === 0 ? limited : overloaded))
+      const budget = Duration.minutes(30)
+      const run = yield* start({ scripts, strategy: strategyOf({ reasons: { "rate-limited": { budget } } }) })
+      const end = yield* settle(run)
+      // Its waits are retries 1, 4, 7: 5 s, 60 s, 15 min. With retry 10 it would be 46 min 5 s.
+      assert.strictEqual(end.attempts, 10)
+      assert.strictEqual(end.error?.message, "Slow down.")
+      assert.deepStrictEqual(attempts(run), [0, 1, 2, 3, 4, 5, 6, 7, 8])
+    })
   )
 
-  Scenario.bothWays("X11: so many retries of a reason and no more; each step counts anew", (start) =>
+  Scenario.bothWays("X11: the retries of a reason are limited; each step counts anew", (start) =>
     Effect.gen(function* () {
       const scripts = [
         emits(limited),

@@ -28,7 +28,7 @@ describe("Waits", () => {
     expect(Waits.of(own, 0, failure("timeout")).ms).toBe(2_000)
   })
 
-  it("A6: a hint can stand instead of the schedule, within bounds, and a second at least", () => {
+  it("A6: a hint can replace the schedule, within bounds, and at least a second", () => {
     const replaced = (ms: number, over: Waits.ReasonWait = {}) =>
       Waits.of(rules({ "rate-limited": { hint: "replace", ...over } }), 3, asking("rate-limited", ms)).ms
     expect(replaced(3_000)).toBe(3_000)
@@ -43,7 +43,7 @@ describe("Waits", () => {
     expect(Waits.of(rules({ network: { hint: "replace" } }, { hints: false }), 0, hinted).ms).toBe(2_000)
   })
 
-  it("A7: a rule of no wait holds only where the number of retries is limited", () => {
+  it("A7: a rule without a wait applies only if the number of retries is limited", () => {
     const none = rules({ "invalid-response": { schedule: "none" } })
     expect(Waits.of({ ...none, maxRetries: 3 }, 0, failure("invalid-response")).ms).toBe(0)
     expect(Waits.of(none, 0, failure("invalid-response")).ms).toBe(2_000)
@@ -60,7 +60,7 @@ describe("Waits", () => {
     expect(RetryPolicy.delay(policy, 0, failure("timeout"))).toBe(2_000)
   })
 
-  it("A15: a wait is finite and never negative, whatever the rule and the hint", () => {
+  it("A15: a wait is finite and never negative, for any rule and hint", () => {
     const bound = fc.nat(100_000)
     const rule: fc.Arbitrary<Waits.ReasonWait> = fc.record(
       {

@@ -1,8 +1,8 @@
 /**
- * docs/crowd.md and its picture: what the gate is worth to a crowd (X5).
+ * Makes docs/crowd.md and its picture: the effect of the gate on a crowd (X5).
  *
- * Every figure is a simulation (`gate/Crowd.ts`) by the functions that the service runs; a test of the service meets the same crowd
- * and finds the same figures.
+ * Every figure is simulated (`gate/Crowd.ts`) by the functions that the service runs; a test of the service has the same crowd and the same
+ * figures.
  */
 import { Crowd, Profile } from "../src/index.ts"
 

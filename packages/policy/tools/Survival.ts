@@ -1,7 +1,7 @@
 /**
- * docs/profiles.md: what each profile survives, and what that costs.
+ * Makes docs/profiles.md: the outages that each profile survives, and their cost.
  *
- * Every cell is a simulated step (`Simulation.ts`), so the page says what the policies do and not what somebody remembers of them.
+ * Every cell is a simulated step (`src/simulation/Simulation.ts`), so the page always matches the policies.
  */
 import type { Failure, Target } from "@holdfast/wire"
 import { Duration } from "effect"
@@ -64,25 +64,25 @@ const unreachable = failure("network", undefined, true)
 const rejected = failure("auth", 401, false)
 const usedUp = failure("quota-exhausted", 429, false)
 
-/** The failure until the outage is over, everywhere. */
+/** An outage of every target, for a time. */
 const lasting =
   (ms: number, of: Failure.Failure): Simulation.Outage =>
   (_, at) =>
     at < ms ? of : undefined
 
-/** The same, with what is left of it as a hint. */
+/** The same, with its remaining time as a hint. */
 const announced =
   (ms: number, of: Failure.Failure): Simulation.Outage =>
   (_, at) =>
     at < ms ? { ...of, retryable: true, hint: { retryAfterMs: ms - at, source: "retry-after" } } : undefined
 
-/** An outage of one provider alone. */
+/** An outage of one provider. */
 const only =
   (provider: string, outage: Simulation.Outage): Simulation.Outage =>
   (route, at, n) =>
     route.target.provider === provider ? outage(route, at, n) : undefined
 
-/** An outage of one model alone. */
+/** An outage of one model. */
 const onlyModel =
   (model: string, outage: Simulation.Outage): Simulation.Outage =>
   (route, at, n) =>

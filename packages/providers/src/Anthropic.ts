@@ -1,5 +1,5 @@
 /**
- * Anthropic's Messages API, and what imitates it.
+ * The provider for Anthropic's Messages API and compatible servers.
  *
  * The format's quirks are in `anthropic/Request.ts` and `anthropic/Response.ts`; one attempt over HTTP is in `Transport.ts`.
  */
@@ -15,7 +15,7 @@ import * as Transport from "./Transport.ts"
 /** The version of the API that this adapter was written for. (Claude API documentation, "Versions") */
 export const VERSION = "2023-06-01"
 
-/** `baseUrl` is what comes before `/v1/messages`, e.g. `https://api.anthropic.com`; a `/v1` at its end does no harm. */
+/** `baseUrl` is the part before `/v1/messages`, e.g. `https://api.anthropic.com`; a `/v1` at its end is allowed. */
 export interface Options extends Endpoint.Options, Request.Options {}
 
 /**

@@ -1,18 +1,19 @@
-/** What an endpoint answers in place of a stream: pages, problem documents, an answer in one piece, nothing. */
+/** Reads response bodies that are no stream: HTML pages, JSON documents, empty bodies. */
 import { TextBuffer } from "@holdfast/kernel"
 import { Effect, Pull } from "effect"
 import * as Deadline from "./Deadline.ts"
 import { concat } from "./EventStream.ts"
 import type { Answer, Broken, BytePull } from "./Http.ts"
 
-/** The most that is read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
+/** The most bytes that are read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
 export const MAX_BYTES = 64 * 1024
 
-/** The longest that is waited for an error's text. The status is known by then, and says enough. */
+/** The longest wait for an error's text, in milliseconds. The status, already known, is enough to classify it. */
 export const MAX_WAIT_MS = 5000
 
 /**
- * What the first bytes of an answer begin: an event stream, or a document, which no stream looks like. `blank` is too early to say.
+ * The kind of a body, by its first bytes: an event stream or a document; no stream begins like a document. `blank` means that too
+ * little has been read.
  */
 export const kindOf = (reads: ReadonlyArray<Uint8Array>): "blank" | "page" | "json" | "stream" => {
   for (const read of reads) {
@@ -25,7 +26,7 @@ export const kindOf = (reads: ReadonlyArray<Uint8Array>): "blank" | "page" | "js
 
 /**
  * Reads a document to its end, in pieces of any size; `undefined` where it is longer than `most` characters. `begun` has been read
- * already. `progress` is called for each piece that is more than blanks: some servers send these to keep a connection alive.
+ * already. `progress` is called for each piece that has more than blanks: some servers send blanks to keep a connection alive.
  */
 export const document = (
   bytes: BytePull,
@@ -57,7 +58,7 @@ export const document = (
   })
 }
 
-/** Reads the rest as text, up to the limits; what went wrong on the way is left out. `begun` has been read already. */
+/** Reads the rest as text, up to the limits. A connection failure ends the text. `begun` has been read already. */
 export const text = (
   { bytes, isWhole }: Pick<Answer, "bytes" | "isWhole">,
   begun: ReadonlyArray<Uint8Array>
@@ -80,7 +81,7 @@ export const text = (
     return Effect.map(isWhole() ? rest : Deadline.within(rest, MAX_WAIT_MS), () => decoded(reads, length))
   })
 
-/** What is kept of an error's bytes, as text. */
+/** The first `MAX_BYTES` of an error, as text. */
 export const decoded = (reads: ReadonlyArray<Uint8Array>, length: number): string =>
   new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES))
 

@@ -11,7 +11,7 @@ export type Json = { readonly [key: string]: Schema.Json }
 
 /** Fields that an adapter merges into every request body. */
 export interface Options {
-  /** For every model of the provider: `temperature`, `reasoning_effort`, `stop`, whatever the provider accepts. */
+  /** For every model of the provider: any field that it accepts, such as `temperature`, `reasoning_effort` or `stop`. */
   readonly body?: Json | undefined
   /** By model name, merged after `body`. */
   readonly modelBody?: ReadonlyMap<string, Json> | undefined

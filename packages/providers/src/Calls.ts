@@ -1,22 +1,22 @@
 /**
- * Streams that are made of their openings (`Opening` of the kernel): one call, with a fiber or without.
+ * Makes streams from openings (the kernel's `Opening`): one call, with or without a fiber.
  *
- * Calls.C1. The stream makes the same call as the opening, and cancels it when its scope closes before the call was answered.
+ * Calls.C1. The stream makes the same call as the opening, and cancels it when its scope closes before the call has a response.
  */
 import { Opening, type Provider } from "@holdfast/kernel"
 import { Clock, type Context, Effect, Stream } from "effect"
 import { type Failure } from "@holdfast/wire"
 
-/** The stream of an opening. */
+/** The stream of an opening; it keeps the opening attached. */
 export const make = (opening: Opening.Opening): Opening.Events => Opening.attach(opened(opening), () => opening)
 
-/** A refusal, as a stream emits it or fails with it. */
+/** Turns a refusal into a stream: it emits the failure, or fails with it. */
 export const emitted = (
   refusal: Opening.Refusal
 ): Effect.Effect<readonly [Provider.ProviderEvent], Failure.ProviderFailure> =>
   "_tag" in refusal ? Effect.fail(refusal) : Effect.succeed([refusal])
 
-/** What an opening gets of a fiber's context. */
+/** The clock and timers of the fiber's context, as an opening takes them. */
 export const worldOf: Effect.Effect<Opening.World> = Effect.contextWith((context: Context.Context<never>) => {
   const fork = Effect.runForkWith(context)
   return Effect.map(Clock.Clock, (clock) => ({

@@ -1,25 +1,26 @@
 /**
- * Sleeps that end a wait for a provider, and do not blame it for the time in which this process stood still.
+ * Time limits on a provider that exclude the time in which this process was suspended.
  *
- * After a freeze (SIGSTOP, `docker pause`, a VM that moved) and after anything else that blocks the event loop, timers fire before
- * sockets are read: a limit would fail an answer whose words have been here all along.
+ * After a freeze (SIGSTOP, `docker pause`, a migrated VM), or after any block of the event loop, timers fire before sockets are
+ * read. A plain limit would then fail a response whose bytes already lie in the socket.
  *
- * D1. A sleep that ends much later than it was due goes on for a grace, in which the sockets are read.
- * D2. A grace is as long as the delay was, and at most `GRACE_MS`. There are `GRACES` at most, so that a busy process still has limits.
+ * Deadline.D1. A sleep that ends much later than it was due continues for a grace period, in which the sockets are read.
+ * Deadline.D2. A grace period is as long as the delay was, at most `GRACE_MS`. There are at most `GRACES`, so a busy process still
+ *     has limits.
  */
 import type { Opening } from "@holdfast/kernel"
 import { Effect } from "effect"
 
-/** Timers of a busy process are late by some milliseconds, and nothing is to be read then that was not read before. */
+/** Milliseconds above which a timer counts as late. Timers of a busy process are late by less, and its sockets have been read. */
 export const LATE_MS = 100
 
-/** Many times what it takes to read what a socket holds, and short beside every limit. */
+/** The longest grace period, in milliseconds: many times the time to read a full socket, and short beside every limit. */
 export const GRACE_MS = 1_000
 
-/** Someone who stops a process stops it more than once. */
+/** The most grace periods of one sleep. A process may be stopped several times in a row. */
 export const GRACES = 3
 
-/** Sleeps at least so long. */
+/** Sleeps for at least `ms`. */
 export const sleep = (ms: number, graces = GRACES): Effect.Effect<void> =>
   Effect.clockWith((clock) => {
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
@@ -30,7 +31,7 @@ export const sleep = (ms: number, graces = GRACES): Effect.Effect<void> =>
     })
   })
 
-/** The same without a fiber: calls back after at least so long, and returns what takes that back. */
+/** The same without a fiber: calls back after at least `ms`. Returns a function that cancels it. */
 export const after = (
   world: Pick<Opening.World, "after" | "elapsed">,
   ms: number,
@@ -46,12 +47,12 @@ export const after = (
   return () => stop()
 }
 
-/** Runs an effect for at most so long. */
+/** Runs an effect for at most `ms`, then interrupts it. */
 export const within = (effect: Effect.Effect<void>, ms: number): Effect.Effect<void> =>
   Effect.raceFirst(effect, sleep(ms))
 
 // --- internal
 
-/** D1, D2 */
+/** Deadline.D1, Deadline.D2 */
 const graceOf = (lateMs: number, graces: number): number | undefined =>
   lateMs > LATE_MS && graces > 0 ? Math.min(lateMs, GRACE_MS) : undefined

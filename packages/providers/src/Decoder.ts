@@ -1,14 +1,14 @@
 /**
- * One response, from the bytes of its body to events: framing, `JSON.parse`, and the protocol's machine.
+ * Decodes a response's bytes to events: framing, `JSON.parse`, and the protocol's state machine.
  *
- * Synchronous and without a clock of its own, so that any way of cutting a recording can be tried in a loop.
+ * It is synchronous and has no clock, so tests can try every way of cutting a recording in a loop.
  *
- * D1. Nothing is read after an error or after the provider's last word.
- * D2. Frames of a text under way are read by their likeness to each other (`DeltaTemplate`); every other one by `JSON.parse`.
- * D3. A frame that is not JSON, or is named `error`, is an error of the endpoint (C3), unless the body's end cut it off: that is for C6
- *     to judge.
- * D4. What a response has brought and what the machine keeps of it is bounded together, and so is what is held back of a frame (C11).
- *     Nothing of the frame that goes beyond is given.
+ * Decoder.D1. Nothing is read after an error or after the provider's terminal frame.
+ * Decoder.D2. Consecutive frames of one text are matched by a template (`DeltaTemplate`); all other frames go through `JSON.parse`.
+ * Decoder.D3. A frame that is not JSON, or is named `error`, is an error of the endpoint (C3), unless the body's end cut it off: then
+ *     rule C6 applies.
+ * Decoder.D4. The emitted events and the state that the machine keeps are bounded together (C11), and so is an incomplete frame. The
+ *     frame that exceeds the bound emits nothing.
  */
 import { type Provider, ResponseLimit } from "@holdfast/kernel"
 import { JsonShape } from "@holdfast/wire"
@@ -17,33 +17,34 @@ import * as EventStream from "./EventStream.ts"
 import { isObject, type JsonObject } from "./Json.ts"
 import type { Machine, Standing } from "./Protocol.ts"
 
-/** The most that one frame, or a whole answer in JSON, may hold: what a response may, and what is usual around that. */
+/** The most characters of one frame, or of a whole response in JSON: the response's limit, and no less than the usual one. */
 export const mostOfFrame = (most: number): number => Math.max(most, ResponseLimit.MOST_CHARACTERS)
 
-/** Frames from here on are looked at before they are parsed: as many brackets take a hundred times as much memory. */
+/** Longer frames are measured before they are parsed: a frame of brackets takes a hundred times its length in memory. */
 const LONG_FRAME = 65_536
 
-/** Below a long frame's brackets, and above what any provider writes. */
+/** The most levels of a long frame: below a frame of brackets, and above any real provider's output. */
 const MOST_FRAME_LEVELS = 10_000
 
+/** Decodes one response. */
 export interface Decoder {
   readonly feed: (reads: ReadonlyArray<Uint8Array>) => void
-  /** Takes a body that is one JSON document, in place of a stream; `false` where it is no answer. */
+  /** Reads a body that is one JSON document in place of a stream; `false` where it is no response of a model. */
   readonly whole: (document: string) => boolean
   /** The body has ended. */
   readonly end: () => void
   readonly standing: () => Standing
   /** The events since the last call. */
   readonly take: () => Array<Provider.ProviderEvent>
-  /** Appends what the machine held back, and `finish`. */
+  /** Appends the events that the machine held back, and `finish`. */
   readonly finish: () => void
   /** Characters of tool calls so far (`Machine.held`). */
   readonly held: () => number
-  /** What stands before a failure: that calls had begun which are not whole (A12); nothing where there are none. */
+  /** The events before a failure: the tool calls that had begun and are incomplete (A12); empty where there are none. */
   readonly cut: () => ReadonlyArray<Provider.ProviderEvent>
 }
 
-/** `classify` judges a frame that is an error, or is not JSON; `most` is how many characters the response may have. */
+/** `classify` classifies a frame that is an error or is not JSON; `most` is the response's limit in characters. */
 export const make = (
   machine: Machine,
   classify: (data: string, event: string | undefined) => Provider.EmittedFailure,
@@ -66,7 +67,7 @@ export const make = (
     out.push(...cut(), { type: "error", failure })
   }
 
-  /** D4. What came from `before` on is new. */
+  /** Decoder.D4. The events from `before` on are new. */
   const exceeds = (before: number): boolean => {
     for (let i = before; i < out.length; i++) said += sizeOf(out[i] as Provider.ProviderEvent)
     if (said + machine.kept() <= most) return false
@@ -91,7 +92,7 @@ export const make = (
     }
     if (isTooDeep(data)) return fail(TOO_DEEP)
     const frame = parse(data)
-    if (frame === undefined ? !isEnding : event === "error") return fail(classify(data, event)) // D3
+    if (frame === undefined ? !isEnding : event === "error") return fail(classify(data, event)) // Decoder.D3
     if (frame === undefined) return
     const kept = machine.kept()
     standing = machine.frame(frame, event, out)
@@ -114,7 +115,7 @@ export const make = (
       const frame = isTooDeep(document) ? undefined : parse(document)
       if (frame === undefined) return false
       standing = machine.frame(frame, undefined, out)
-      // A document has no `[DONE]`; its end is as good.
+      // A document has no `[DONE]`; its end counts as one.
       if (standing === "open") standing = machine.done()
       if (standing === "open" || standing === "error") return false
       exceeds(0)
@@ -160,7 +161,7 @@ const TOO_DEEP: Provider.EmittedFailure = {
   retryable: false
 }
 
-/** Characters of an event that are the response's; those of calls are the machine's to count. */
+/** The event's characters that count towards the limit; the machine counts those of tool calls. */
 const sizeOf = (event: Provider.ProviderEvent): number => {
   switch (event.type) {
     case "text-delta":

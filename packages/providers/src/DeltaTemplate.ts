@@ -1,28 +1,27 @@
 /**
- * A short cut for the frames of a text that is under way: alike to the letter but for the text, so they need no parser.
+ * Reads consecutive text frames without a parser, by their identical surroundings.
  *
- * A model's answer comes in hundreds of frames of some 200 characters, of which five are new. What is learned from one of
- * them is what stands before and behind its text; the next one that has the same around it is the same JSON with another
- * string in it.
+ * A model's response arrives in hundreds of frames of some 200 characters, of which five are new. The template learns the text
+ * before and after a frame's delta. A later frame with the same surroundings is the same JSON with another string in it.
  *
- * T1. A match gives what `JSON.parse` and the protocol's machine would have given. What stands around the text is compared
- *     whole, and the text must be one JSON string: nothing else can be hidden in it.
- * T2. Only a frame that gave one delta and changed nothing else is learned, and only the frames right behind it are matched:
- *     a machine that was told of no other frame in between has nothing new to say of this one.
- * T3. OpenAI pads frames with an `obfuscation` of changing length; its value is let vary too.
- * T4. A delta keeps no part of the read that it came in alive: V8 makes a copy of a slice below 13 characters, and longer
- *     ones are parsed.
+ * DeltaTemplate.T1. A match gives the same result as `JSON.parse` and the protocol's machine. The surroundings are compared as a
+ *     whole, and the text must be one JSON string, so it can hide nothing else.
+ * DeltaTemplate.T2. Only a frame that gave one delta and changed nothing else is learned, and only the frames directly after it are
+ *     matched: without another frame in between, the machine's state is unchanged.
+ * DeltaTemplate.T3. OpenAI pads frames with an `obfuscation` of varying length; its value may vary too.
+ * DeltaTemplate.T4. A delta keeps no part of its network read alive: V8 copies a slice below 13 characters, and longer ones are parsed.
  */
 import type { Provider } from "@holdfast/kernel"
 
-/** Deltas have one shape each; `undefined` where nothing is known or the frame is another. */
+/** Matches frames against the last learned one; `undefined` where nothing is learned or the frame differs. */
 export interface DeltaTemplate {
   readonly match: (data: string, event: string | undefined) => Provider.ProviderEvent | undefined
-  /** Learns from a frame, given the events that it brought. */
+  /** Learns a frame, given the events that it produced. */
   readonly learn: (data: string, event: string | undefined, events: ReadonlyArray<Provider.ProviderEvent>) => void
   readonly forget: () => void
 }
 
+/** A template that has learned nothing. */
 export const make = (): DeltaTemplate => {
   let known: Template | undefined
 
@@ -52,17 +51,17 @@ export const make = (): DeltaTemplate => {
 interface Template {
   readonly event: string | undefined
   readonly type: "text-delta" | "reasoning-delta"
-  /** Up to and with the quote that opens the text. */
+  /** The frame up to the quote that opens the text, included. */
   readonly before: string
-  /** From the quote that closes it; up to and with the quote that opens the padding, where there is one. */
+  /** The frame from the quote that closes the text; up to the quote that opens the padding, included, where there is one. */
   readonly behind: string
-  /** What follows the padding. */
+  /** The rest of the frame after the padding. */
   readonly end: string | undefined
 }
 
 const PADDING = '"obfuscation":"'
 
-/** A slice that is shorter is a copy (T4). */
+/** Shorter slices are copies (DeltaTemplate.T4). */
 const SLICED_FROM = 13
 
 const templateOf = (
@@ -72,7 +71,7 @@ const templateOf = (
 ): Template | undefined => {
   const literal = JSON.stringify(delta)
   const at = data.indexOf(`:${literal}`)
-  // A text that stands there twice could be either.
+  // If the text occurs twice, its position is ambiguous.
   if (at < 0 || data.includes(literal, at + 2)) return undefined
   const before = data.slice(0, at + 2)
   const behind = data.slice(at + literal.length)
@@ -84,9 +83,9 @@ const templateOf = (
 }
 
 /**
- * Where the text ends; -1 where the frame is another.
+ * The position of the text's end; -1 where the frame differs.
  *
- * Slices are compared, which V8 does word by word; `startsWith` goes character by character.
+ * It compares slices, which V8 does word by word; `startsWith` compares character by character.
  */
 const endOf = (data: string, { before, behind, end }: Template): number => {
   if (data.slice(0, before.length) !== before) return -1
@@ -97,7 +96,7 @@ const endOf = (data: string, { before, behind, end }: Template): number => {
   const closed = data.length - end.length
   if (data.slice(closed) !== end) return -1
   const at = data.lastIndexOf(behind)
-  // The padding is letters and digits: the first quote behind its own is the one that closes it.
+  // The padding is letters and digits, so the first quote after its opening quote closes it.
   return at >= 0 && data.indexOf('"', at + behind.length) === closed ? at : -1
 }
 

@@ -1,34 +1,38 @@
 /**
- * Where a provider is, and how it knows its caller: the part that differs between providers who speak one format.
+ * An endpoint: URL, credentials and headers of a provider.
+ *
+ * Providers with the same wire format differ in these.
  */
 import type { Opening } from "@holdfast/kernel"
 import { type Effect, Redacted, type Scope } from "effect"
 import type { Answer, Broken, Heard, Http } from "./Http.ts"
 import * as Secrets from "./Secrets.ts"
 
+/** The endpoint's settings. */
 export interface Options {
-  /** As the providers' own SDKs take it. A query (Azure's `api-version`) stays behind the path. */
+  /** The same as for the provider's own SDK. A query (Azure's `api-version`) is kept after the path. */
   readonly baseUrl: string
   readonly apiKey?: Redacted.Redacted<string> | undefined
-  /** Sent with every request, over the adapter's own. A secret among them is given as `Redacted`. */
+  /** Sent with every request; they override the adapter's own. A secret value is given as `Redacted`. */
   readonly headers?: Readonly<Record<string, string | Redacted.Redacted<string>>> | undefined
   /**
-   * Takes out of the endpoint's words what the adapter would not: secrets that it is not given, and those that it is given in
-   * other forms than their own (encoded, for one). Of JSON it must make JSON.
+   * Removes further secrets from the endpoint's text: those that the adapter does not have, and its own in another form (such as
+   * encoded). It must keep JSON valid.
    */
   readonly conceal?: Secrets.Conceal | undefined
 }
 
+/** A prepared endpoint. */
 export interface Endpoint {
   /** Sends a body; `Http.Post`. */
   readonly post: (body: unknown, scope: Scope.Scope) => Effect.Effect<Answer, Broken>
   /** The same without a fiber; `Http.Begin`. */
   readonly begin: ((body: unknown, world: Opening.World, heard: Heard) => () => void) | undefined
-  /** Takes out everything that must not be seen. */
+  /** Removes all secrets from a text. */
   readonly conceal: Secrets.Conceal
 }
 
-/** `authorize` gives the headers that carry the key. */
+/** Prepares an endpoint. `authorize` returns the headers that carry the key. */
 export const make = (
   http: Http["Service"],
   options: Options,
@@ -38,7 +42,7 @@ export const make = (
   const given = Object.entries(options.headers ?? {})
   const post = http.endpoint(join(options.baseUrl, path), {
     accept: "text/event-stream",
-    // Some gateways refuse a caller without a name.
+    // Some gateways reject requests without a user agent.
     "user-agent": "holdfast",
     ...(options.apiKey === undefined ? undefined : authorize(Redacted.value(options.apiKey).trim())),
     ...Object.fromEntries(
@@ -59,7 +63,7 @@ export const make = (
   }
 }
 
-/** Puts a path behind a base URL, before its query. */
+/** Appends a path to a base URL, before its query. */
 export const join = (baseUrl: string, path: string): string => {
   const query = baseUrl.indexOf("?")
   const base = query === -1 ? baseUrl : baseUrl.slice(0, query)

@@ -1,38 +1,39 @@
 /**
- * Server-sent events, from bytes as a socket gives them to the data of each frame.
+ * Parses server-sent events: from a socket's bytes to the data of each frame.
  *
- * One pass per read: its bytes are decoded at once, lines are found by native search, and the value of a `data:` line is a
- * slice, not a copy. What a frame means is the protocol's business.
+ * It makes one pass per read: the bytes are decoded at once, lines are found by native search, and the value of a `data:` line is a
+ * slice, not a copy. The protocol interprets the frames.
  *
- * E1. Any way of cutting the same bytes into reads gives the same frames.
- * E2. Lines end in LF, CR or CRLF; a byte order mark at the start is dropped; several `data:` lines of a frame are joined
+ * EventStream.E1. Any way of cutting the same bytes into reads gives the same frames.
+ * EventStream.E2. Lines end in LF, CR or CRLF; a byte order mark at the start is dropped; several `data:` lines of a frame are joined
  *     by LF. Comments, `id:` and `retry:` give nothing. (WHATWG HTML, section 9.2.6)
- * E3. Unlike there, a frame that the end of the stream cuts off is passed on: several providers leave out the last blank line.
- *     Whoever reads it must be ready for half a frame.
- * E4. A line `error: ...`, which is llama.cpp's way to report one, is a frame of its own, named `error`.
- * E5. What is held back takes little more memory than its characters: a frame of a million short lines, and a line of a million short
- *     reads, too.
+ * EventStream.E3. Unlike in that standard, a frame that the end of the stream cuts off is passed on: several providers leave out the
+ *     last blank line. The reader must be able to handle half a frame.
+ * EventStream.E4. A line `error: ...`, which is llama.cpp's form of an error, is a frame of its own, named `error`.
+ * EventStream.E5. An incomplete frame takes little more memory than its characters, even one of a million short lines, or a line of a
+ *     million short reads.
  */
 import { TextBuffer } from "@holdfast/kernel"
 
+/** The parser of one stream. */
 export interface EventStream {
-  /** Takes a read; gives each frame that it completes to `onFrame`. */
+  /** Parses one read; passes each completed frame to `onFrame`. */
   readonly feed: (bytes: Uint8Array) => void
-  /** Gives the frame that was in progress, if there is one. */
+  /** Passes on the incomplete frame, if there is one. */
   readonly end: () => void
-  /** How much is held back until a line or a frame is complete, in characters. */
+  /** Characters of the incomplete line and frame. */
   readonly held: () => number
 }
 
-/** Makes the reader of one stream. `event` is the frame's name, where it has one. */
+/** Makes the parser of one stream. `event` is the frame's name, where it has one. */
 export const make = (onFrame: (data: string, event: string | undefined) => void): EventStream => {
-  // Drops the byte order mark, and keeps a character that a read has cut.
+  // Drops the byte order mark, and joins a character that two reads split.
   const decoder = new TextDecoder()
-  // The line in progress: a long line in short reads costs no more than a short one.
+  // The incomplete line. A buffer, so the cost per read does not grow with the line.
   let held = new TextBuffer.TextBuffer()
   let endedInCr = false
   let data: string | undefined
-  // What follows the first line of a frame's data, each with the line end before it. Almost all frames have one line.
+  // The further lines of a frame's data, each after its line end. Almost all frames have one line.
   let more: TextBuffer.TextBuffer | undefined
   let event: string | undefined
 
@@ -60,7 +61,7 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
     } else if (text.startsWith("event", start)) {
       event = valueOf(text, start + 5, end) ?? event
     } else if (text.startsWith("error:", start)) {
-      onFrame(valueOf(text, start + 5, end) ?? "", "error") // E4
+      onFrame(valueOf(text, start + 5, end) ?? "", "error") // EventStream.E4
     }
   }
 
@@ -68,7 +69,7 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
     if (piece !== "") held.append(piece)
   }
 
-  /** The line that is held, with its end. */
+  /** The incomplete line, completed with `end`. */
   const release = (end: string): string => {
     const whole = held.text() + end
     held = new TextBuffer.TextBuffer()
@@ -90,7 +91,7 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
     hold(start === 0 ? text : text.slice(start))
   }
 
-  /** With LF for every line end. The LF of a CRLF whose CR ended the read before is none of its own. */
+  /** The text with LF for every line end. If the CR of a CRLF ended the previous read, the LF at the start is dropped. */
   const withoutCr = (text: string): string => {
     if (text === "") return text
     const isSplit = endedInCr && text.startsWith("\n")
@@ -109,7 +110,7 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
   }
 }
 
-/** Puts reads together. */
+/** Concatenates reads. */
 export const concat = (reads: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
   const whole = new Uint8Array(length)
   let offset = 0
@@ -126,7 +127,7 @@ const SPACE = 32
 const COLON = 58
 const STREAM = { stream: true }
 
-/** The value after a field's name that ends at `at`; `undefined` where the name goes on, and it is another field. */
+/** The value after a field's name that ends at `at`; `undefined` where the name is longer, so it is another field. */
 const valueOf = (text: string, at: number, end: number): string | undefined => {
   if (at === end) return ""
   if (text.charCodeAt(at) !== COLON) return undefined

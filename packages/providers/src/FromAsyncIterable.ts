@@ -1,9 +1,9 @@
 /**
- * A bridge for embedders: any function that gives provider events as an async iterable, such as a generator around an SDK, is a
- * provider.
+ * Makes a provider from a function that returns events as an async iterable.
  *
- * What it throws is classified like everything else (C5, C10). What it yields is taken at its word, apart from empty deltas, which
- * are no content (C8); the contract that it owes is that of the `Provider` port. An SDK's own retries must be switched off (C9).
+ * For embedders: such a function can be a generator around an SDK. Errors that it throws are classified like all others (C5, C10).
+ * Events that it yields are passed on unchecked, apart from empty deltas, which are no content (C8); it must fulfil the contract of
+ * the `Provider` port. An SDK's own retries must be switched off (C9).
  */
 import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
@@ -15,7 +15,7 @@ import { type Array as Arr, Cause, Channel, Clock, Effect, type Pull, Scope, Str
  *
  * **Details**
  *
- * `signal` aborts when the attempt is over, however it ended; an interrupted turn does not wait for the iterable to notice.
+ * `signal` aborts when the attempt is over, however it ended. An interrupted turn does not wait for the iterable to react.
  */
 export const fromAsyncIterable = (
   call: (request: Provider.ProviderRequest, signal: AbortSignal) => AsyncIterable<Provider.ProviderEvent>
@@ -39,7 +39,7 @@ const attempt = Effect.fnUntraced(function* (
     scope,
     Effect.sync(() => {
       controller.abort()
-      // Not awaited: a generator that waits for its network returns only once that lets go. What it says then is nobody's.
+      // Not awaited: a generator that waits for its network returns only after that. A late error is ignored.
       void (async () => iterator?.return?.())().catch(() => {})
     })
   )

@@ -1,10 +1,10 @@
 /**
- * The port to HTTP: what one attempt needs of it, and nothing else. A POST, what it is answered with, and the body as it comes.
+ * The HTTP port of an attempt: a POST, its response, and the streamed body.
  *
- * H1. One call is one request: nothing is sent again, and no redirect is followed (C9).
- * H2. What happens to the connection comes as what the client threw, for the classifier to look into (C1).
- * H3. When the scope closes, an unfinished connection is closed. One whose body has been read to its end is used again.
- * H4. Nothing here limits time: silence is judged by content (C8).
+ * Http.H1. One call is one request: nothing is sent again, and no redirect is followed (C9).
+ * Http.H2. A connection failure carries the error that the client threw, for the classifier to read (C1).
+ * Http.H3. When the scope closes, an unfinished connection is closed. A connection whose body was read to its end is reused.
+ * Http.H4. The port has no time limits: limits on silence count content (C8).
  *
  * `Undici.ts` implements it for Node; `layerClient` over any client of `effect/http`, at three times the cost of a call.
  */
@@ -13,55 +13,56 @@ import { type Array as Arr, Channel, Context, Data, Effect, Layer, type Pull, Sc
 import { FetchHttpClient, Headers, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import type { HttpClientError } from "effect/http"
 
-/** What has come since the last pull, in reads of the socket. It ends with the body. */
+/** The socket reads since the last pull. It ends with the body. */
 export type BytePull = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, Broken>
 
-/** What a request is answered with. */
+/** The response to a request. */
 export interface Answer {
   readonly status: number
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: BytePull
-  /** Whether the body is here to its end, so that reading it cannot take time. `false` where the client cannot tell. */
+  /** Whether the whole body has arrived, so that reading it takes no time. `false` where the client does not know. */
   readonly isWhole: () => boolean
 }
 
-/** What happened to the connection, as it was thrown. It may quote the request: it is not for people. */
+/** A connection failure, with the error that was thrown. The error may quote the request, so it is not shown to people. */
 export class Broken extends Data.TaggedClass("Broken")<{ readonly cause: unknown }> {}
 
-/** Sends a body, as JSON. */
+/** Sends a JSON body. */
 export interface Post {
   (body: string, scope: Scope.Scope): Effect.Effect<Answer, Broken>
-  /** The same without a fiber. Absent where the client cannot. */
+  /** The same without a fiber. Absent where the client does not support it. */
   readonly begin?: Begin
 }
 
-/** The listener of a request: one of the functions is called, once, and none after the request was cancelled. */
+/** The listener of a request: exactly one function is called, once, and none after the request was cancelled. */
 export interface Heard {
-  /** Its stream may begin. The listener reads the bytes, or closes the answer. */
+  /** The response has a success status. The listener reads its body, or closes it. */
   readonly answered: (answer: Answer, close: () => void) => void
-  /** Another status than of success; `text` is the body, as far as `Body.text` reads one. */
+  /** The response has an error status; `text` is the body, up to the limits of `Body.text`. */
   readonly refused: (answer: Pick<Answer, "status" | "headers">, text: string) => void
   readonly broken: (broken: Broken) => void
 }
 
-/** Sends a body, as JSON, and returns what cancels the request. */
+/** Sends a JSON body. Returns a function that cancels the request. */
 export type Begin = (body: string, world: Pick<Opening.World, "after" | "elapsed">, heard: Heard) => () => void
 
+/** Makes HTTP requests to endpoints. */
 export class Http extends Context.Service<
   Http,
   {
-    /** An address that is posted to again and again. One that is none fails every call. Names of headers are in lower case. */
+    /** Prepares a URL that is posted to repeatedly. With an invalid URL every call fails. Header names are in lower case. */
     readonly endpoint: (url: string, headers: Readonly<Record<string, string>>) => Post
   }
 >()("@holdfast/providers/Http") {}
 
 /**
- * Over a client of `effect/http`.
+ * Implements the port over a client of `effect/http`.
  *
  * **Gotchas**
  *
- * C9 holds as long as that client retries nothing itself. `fetch` must send again after a 421, by its standard.
+ * C9 holds only if that client retries nothing itself. `fetch` repeats a request after a 421, as its standard requires.
  */
 export const layerClient: Layer.Layer<Http, never, HttpClient.HttpClient> = Layer.effect(
   Http,
@@ -82,7 +83,7 @@ export const layerClient: Layer.Layer<Http, never, HttpClient.HttpClient> = Laye
               }))
             ),
             Effect.provideService(Scope.Scope, scope),
-            // `fetch` would follow redirects by itself; the other clients never do.
+            // Only `fetch` follows redirects by itself.
             Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
           )
     }
@@ -93,6 +94,6 @@ export const layerClient: Layer.Layer<Http, never, HttpClient.HttpClient> = Laye
 
 const broken = (error: HttpClientError.HttpClientError): Broken => new Broken({ cause: error })
 
-/** A body that is missing is one that has ended. */
+/** A missing body counts as an ended body. */
 const ended = (error: HttpClientError.HttpClientError): Stream.Stream<never, Broken> =>
   error.reason._tag === "EmptyBodyError" ? Stream.empty : Stream.fail(broken(error))

@@ -1,14 +1,18 @@
 /**
- * Narrowing of what `JSON.parse` gave. On the path of a token nothing is decoded by a schema: an adapter looks at the few
- * fields that it knows, and whatever has another shape than expected counts as absent.
+ * Narrows values from `JSON.parse` without schemas.
+ *
+ * Schemas are too slow on the path of a token: an adapter reads the few fields that it knows, and a field of an unexpected shape
+ * counts as absent.
  */
 
+/** A parsed JSON object. */
 export type JsonObject = { readonly [key: string]: unknown }
 
+/** Whether a value is an object: neither null nor a list. */
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The string, or nothing: an empty delta is no content (C8). */
+/** The string, or `undefined`, also for an empty one: an empty delta is no content (C8). */
 export const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
 
@@ -19,6 +23,6 @@ export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value
 export const objectsOf = (value: unknown): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isObject) : []
 
-/** A count of something, or nothing. */
+/** The whole number from 0 on, or `undefined`. */
 export const countOf = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined

@@ -1,16 +1,16 @@
 /**
- * Limits on silence (C8): how long an attempt may take to its first content, and from one content to the next.
+ * Limits an attempt's time to first content and between contents (C8).
  *
- * L1. What counts is content, and progress on it (`Progress`); pings never get here, and empty deltas are none.
- * L2. Connecting counts towards the first content.
- * L3. Only waiting for the provider counts: the time in which a slow consumer asks for nothing is its own.
- * L4. A limit is the same for every attempt.
- * L5. One watchdog sleeps per attempt that has to be waited for; a delta costs it no timer and no fiber. It looks at the clock when
- *     its sleep is over, and sleeps on for what is left.
- * L6. Words that have come count, even if this process stood still and has not read them when a limit is over (`Deadline`).
+ * Limits.L1. Content counts, and progress on it (`Progress`). Pings never get here, and empty deltas do not count.
+ * Limits.L2. Connecting counts towards the first content.
+ * Limits.L3. Only waiting for the provider counts, not the time in which a slow consumer pulls nothing.
+ * Limits.L4. A limit is the same for every attempt.
+ * Limits.L5. Each attempt that has to wait has one sleeping watchdog; a delta starts no timer and no fiber. When its sleep is over, the
+ *     watchdog reads the clock and sleeps again for the remaining time.
+ * Limits.L6. Content in the socket counts, even if this process was suspended and has not read it when a limit is over (`Deadline`).
  *
- * The provider's stream runs in a fiber of its own, which pulls when asked to; that is what the watchdog can interrupt without
- * interrupting the turn. What a native provider pushes (`Push`) passes that fiber by; the watchdog stops the push.
+ * The provider's stream runs in a fiber of its own, which pulls on demand, so the watchdog can interrupt it without interrupting the
+ * turn. Events that a native provider pushes (`Push`) bypass that fiber; the watchdog stops the push.
  */
 import { Opening, type Provider, Push } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
@@ -19,13 +19,13 @@ import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Strea
 import * as Deadline from "./Deadline.ts"
 import { Progress } from "./Progress.ts"
 
-/** In milliseconds; absent means no limit. */
+/** The limits in milliseconds; an absent key means no limit. */
 export interface Limits {
   readonly firstContentMs?: number | undefined
   readonly idleMs?: number | undefined
 }
 
-/** The same provider, whose attempts fail with a `timeout` when they are silent for too long. */
+/** Wraps a provider: its attempts fail with a `timeout` when they are silent for too long. */
 export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => ({
   stream: (request) =>
     Opening.through(
@@ -45,7 +45,7 @@ export const withLimits = (provider: Provider.Provider["Service"], limits: Limit
 
 // --- internal
 
-/** The same of a call that begins without a fiber; what is answered is guarded as a stream, for what is left of the limit. */
+/** The same for a call that begins without a fiber. Its response is guarded as a stream, for the rest of the limit. */
 const limited =
   (opening: Opening.Opening, limits: Limits): Opening.Opening =>
   (world, listener) => {
@@ -92,15 +92,15 @@ type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
 type EventChannel = Channel.Channel<Events, Failure.ProviderFailure, void>
 
-/** How long the provider has been waited for since it last said something. */
+/** Measures the waiting time since the provider's last content. */
 interface Silence {
-  /** The consumer begins to wait. */
+  /** The consumer starts to wait. */
   readonly begin: () => void
-  /** The consumer has been given something. */
+  /** The consumer has received events. */
   readonly end: (events: ReadonlyArray<Provider.ProviderEvent>) => void
   /** Progress without an event. */
   readonly heard: () => void
-  /** What has run out; otherwise the milliseconds after which to look again. Without limits there is nothing to look for. */
+  /** The failure of the exceeded limit; otherwise the milliseconds until the next check. `undefined` without limits. */
   readonly check: () => { readonly after: number } | { readonly over: Failure.ProviderFailure } | undefined
 }
 
@@ -133,7 +133,7 @@ const makeSilence = (limits: Limits, now: () => number): Silence => {
         const failure = Classification.timedOut(isFirst ? "first-content" : "idle", limitMs)
         return { over: new Failure.ProviderFailure({ failure }) }
       }
-      // The first content may come while the watchdog sleeps: it must not sleep past the limit that holds from then on.
+      // The first content may arrive while the watchdog sleeps, so it must not sleep past the idle limit that holds from then on.
       const after = Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
       return after === Infinity ? undefined : { after }
     }
@@ -144,11 +144,11 @@ const isProgress = (event: Provider.ProviderEvent): boolean =>
   (event.type !== "text-delta" && event.type !== "reasoning-delta") || event.delta !== ""
 
 /**
- * Runs `inner` in a fiber that pulls when it is asked to.
+ * Runs `inner` in a fiber that pulls on demand.
  *
- * The two fibers hand over by resuming each other on the spot, which costs neither a queue nor a turn of the scheduler. At most one of
- * `answer` and `ask` is set: either the consumer waits, or the producer. What is there before the consumer has begun to wait is in
- * `given`; then nobody needs to be watched.
+ * The two fibers resume each other synchronously, which needs neither a queue nor a turn of the scheduler. At most one of `answer` and
+ * `ask` is set: either the consumer waits, or the producer. Events that arrive before the consumer starts to wait are in `given`;
+ * no watchdog is needed then.
  */
 const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Effect.Effect<EventPull> => {
   let answer: ((exit: EventPull) => void) | undefined
@@ -175,7 +175,7 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
       tell(Effect.succeed(events))
     })
 
-  // Its scope is its own: a fiber's interruption comes before what it holds goes.
+  // The producer has its own scope: it is interrupted before its resources are released.
   const producer = Effect.scopedWith((held) =>
     Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(inner, held)), (pull) => {
       push = () => Push.of(pull)
@@ -200,7 +200,7 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
   }
   const answered: EventPull = Effect.callback((resume) => {
     if (given === undefined) answer = resume
-    else resume(taken(given)) // a limit of nothing at all
+    else resume(taken(given)) // a limit of 0 ms
     return Effect.sync(() => {
       answer = undefined
     })
@@ -257,7 +257,7 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
   return Effect.map(producer, (fiber) => {
     fiber.addObserver((exit) => tell(exit))
     return Push.attach(pull, () => {
-      // The producer waits to be asked, and the watchdog runs.
+      // The producer waits for the next demand, and the watchdog runs.
       const source = given === undefined && ask !== undefined && isWatched ? push() : undefined
       return source && pushed(source)
     })

@@ -1,5 +1,7 @@
 /**
- * Chat completions, as OpenAI defined them and DeepSeek, xAI, Groq, Mistral, OpenRouter, Azure, vLLM, Ollama and others speak them.
+ * The provider for OpenAI's chat completions and compatible servers.
+ *
+ * Compatible servers are those of DeepSeek, xAI, Groq, Mistral, OpenRouter and Azure, vLLM, Ollama and others.
  *
  * The format's quirks are in `openai/Request.ts` and `openai/Response.ts`; one attempt over HTTP is in `Transport.ts`.
  */
@@ -12,7 +14,7 @@ import { Http } from "./Http.ts"
 import * as Prompt from "./Prompt.ts"
 import * as Transport from "./Transport.ts"
 
-/** `baseUrl` is what comes before `/chat/completions`, e.g. `https://api.openai.com/v1`. */
+/** `baseUrl` is the part before `/chat/completions`, e.g. `https://api.openai.com/v1`. */
 export interface Options extends Endpoint.Options, Request.Options {}
 
 /**

@@ -1,18 +1,18 @@
 /**
- * Bounds how much of one response is read before others get their turn.
+ * Bounds the bytes of one response that are read per turn of the event loop.
  *
- * A provider that sends faster than it can be read always has more for the next read. Without a pause one response, be it nothing but
- * keep-alives, would hold the event loop, and with it every client of the service.
+ * A provider that sends faster than it can be read always has more for the next read. Without a pause one response, even of
+ * keep-alives alone, would block the event loop, and with it every client of the service.
  *
- * P1. No more than `SLICE_BYTES` are given at once, whatever a read of the socket brought; what is left comes with the next pulls.
- * P2. Between two slices of that size the fiber yields to the event loop. A response that comes at the pace of a model yields once in
+ * Pace.P1. A pull returns at most `SLICE_BYTES`, however much a read of the socket had; the next pulls return the rest.
+ * Pace.P2. Between two slices of that size the fiber yields to the event loop. A response at the pace of a model yields once in
  *     hundreds of deltas; between two yields its reads can be pushed.
  */
 import { Push } from "@holdfast/kernel"
 import { Array as Arr, Effect } from "effect"
 import type { BytePull } from "./Http.ts"
 
-/** What Node reads from a socket at once: some milliseconds of work at most. */
+/** Bytes that Node reads from a socket at once: some milliseconds of work at most. */
 export const SLICE_BYTES = 65_536
 
 /** The same bytes, in slices. */
@@ -42,7 +42,7 @@ export const paced = (bytes: BytePull, most = SLICE_BYTES): BytePull => {
   const pull: BytePull = Effect.suspend(() => {
     if (given < most) return next
     given = 0
-    return Effect.andThen(Effect.yieldNow, next) // P2
+    return Effect.andThen(Effect.yieldNow, next) // Pace.P2
   })
   return Push.attach(pull, () => {
     const push = given < most && left.length === 0 ? Push.of(bytes) : undefined

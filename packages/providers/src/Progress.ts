@@ -1,11 +1,12 @@
 /**
- * Progress that is not yet an event.
+ * Reports progress of a response that is not yet an event.
  *
- * A tool call is told whole (C7), so a model that writes a long file as a call's arguments says nothing for minutes and is
- * anything but stalled (C8). An adapter calls this once for each read that brought it further; a limit listens.
+ * A tool call is emitted only when it is complete (C7). A model that writes a long file as a call's arguments therefore emits nothing
+ * for minutes without being stalled (C8). An adapter calls this function once for each read with progress; `Limits` provides it.
  */
 import { Context } from "effect"
 
+/** The function to call on progress. Without a listener it has no effect. */
 export const Progress: Context.Reference<() => void> = Context.Reference("@holdfast/providers/Progress", {
   defaultValue: () => () => {}
 })

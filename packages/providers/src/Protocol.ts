@@ -1,38 +1,39 @@
 /**
- * What the two wire formats have to say about themselves; all that is HTTP is the transport's.
+ * The interface of a wire format; the transport handles HTTP.
  *
- * A protocol turns a request into a body, and frames into events by a state machine that lives for one attempt. The
- * machine is synchronous and appends to an array that is passed in, so that a read of many frames becomes one array.
+ * A protocol encodes a request as a body, and decodes frames to events by a state machine that lives for one attempt. The machine is
+ * synchronous and appends to an array that is passed in, so a read of many frames becomes one array.
  *
- * M1. A machine never appends usage before output (P1 of the Provider port), half a tool call (C7) or an empty delta (C8).
- * M2. What a machine keeps for later counts in `kept`, so that an endless tool call is bounded like an endless text (C11).
- * M3. `finish` is asked for once, after a frame that left the stream `finishing` or `finished`, and appends last.
+ * Protocol.M1. A machine never appends usage before output (P1 of the Provider port), half a tool call (C7) or an empty delta (C8).
+ * Protocol.M2. State that a machine keeps for later counts in `kept`, so an endless tool call is bounded like an endless text (C11).
+ * Protocol.M3. `finish` is called once, after a frame that left the stream `finishing` or `finished`, and appends last.
  */
 import type { Provider } from "@holdfast/kernel"
 import type { JsonObject } from "./Json.ts"
 
 /**
- * Where a stream stands after a frame.
+ * The state of a stream after a frame.
  *
- * - `open`: it goes on.
- * - `finishing`: the model has stopped; usage may still come.
- * - `finished`: the provider has said its last word.
+ * - `open`: more frames follow.
+ * - `finishing`: the model has stopped; usage may follow.
+ * - `finished`: the terminal frame has arrived.
  * - `error`: the frame is an error, to be classified.
  * - `failed`: the frame was an error, and the machine has appended it.
  */
 export type Standing = "open" | "finishing" | "finished" | "error" | "failed"
 
+/** The state machine of one response. */
 export interface Machine {
-  /** Takes one frame. `event` is the frame's name, where it had one. */
+  /** Reads one frame. `event` is the frame's name, where it has one. */
   readonly frame: (frame: JsonObject, event: string | undefined, out: Array<Provider.ProviderEvent>) => Standing
-  /** Takes the `[DONE]` that closes the streams of OpenAI and of many that imitate it. */
+  /** Reads the `[DONE]` that closes streams of OpenAI and of many compatible servers. */
   readonly done: () => Standing
-  /** Appends what was held back, and `finish`. */
+  /** Appends the events that were held back, and `finish`. */
   readonly finish: (out: Array<Provider.ProviderEvent>) => void
   /** Characters of tool calls so far: progress that is not yet an event (C8). */
   readonly held: () => number
-  /** The tools whose calls have begun and are not whole. */
+  /** The tools whose calls have begun and are incomplete. */
   readonly unfinished: () => ReadonlyArray<string>
-  /** Characters of everything that it has kept so far, be it an event by now or not; `PART_CHARACTERS` more for each part. */
+  /** Characters of everything kept so far, emitted or not; `PART_CHARACTERS` more for each part. */
   readonly kept: () => number
 }

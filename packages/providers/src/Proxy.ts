@@ -2,32 +2,32 @@
  * Chooses how a request reaches its server: directly, or through an HTTP proxy.
  *
  * Proxy.X1. An https server is reached through a tunnel (CONNECT), an http server by a request in absolute form.
- * Proxy.X2. A proxy that refuses fails the request with the status that it answered, so that the failure is classified by it.
- * Proxy.X3. One request is one request on either way (C9): a tunnel that is refused is not asked for again.
+ * Proxy.X2. When a proxy rejects a request, the request fails with the proxy's status, so the failure is classified by it.
+ * Proxy.X3. One call is one request in both cases (C9): a rejected tunnel is not requested again.
  */
 import { Effect, type Scope } from "effect"
 import type { Dispatcher } from "undici"
 
-/** Addresses of proxies by the scheme of the server; a user and a password may stand in them. */
+/** URLs of proxies by the scheme of the server; they may contain a user and a password. */
 export interface Proxies {
   readonly http: string | undefined
-  /** Absent: https servers are reached by the way of http servers. */
+  /** Absent: https servers use the proxy for http. */
   readonly https: string | undefined
   /** Hosts that are reached directly, as `NO_PROXY` lists them. */
   readonly exceptions: string
 }
 
-/** Connections of its own, which close with the scope. */
+/** A dispatcher with its own connections, which close with the scope. */
 export const dispatcher = (proxies: Proxies | undefined): Effect.Effect<Dispatcher, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
-      // Loaded where somebody calls: it takes a while, and most commands call nobody.
+      // Loaded on the first use: it takes a while, and most commands make no request.
       Effect.map(
         Effect.promise(() => import("undici")),
         ({ Agent, EnvHttpProxyAgent }) =>
           proxies === undefined
             ? new Agent()
-            : // What is left out would be read from the process's own variables.
+            : // All keys are set: undici reads absent ones from the process's environment.
               new EnvHttpProxyAgent({
                 httpProxy: proxies.http ?? "",
                 httpsProxy: proxies.https ?? "",
@@ -46,7 +46,7 @@ export const dispatcher = (proxies: Proxies | undefined): Effect.Effect<Dispatch
 
 type Controller = Dispatcher.DispatchController
 
-/** Turns a proxy's refusal into an error with its status (X2). */
+/** Turns a proxy's rejection into an error with its status (Proxy.X2). */
 class Explained implements Dispatcher.DispatchHandler {
   private readonly handler: Dispatcher.DispatchHandler
 
@@ -77,7 +77,7 @@ class Explained implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The status in undici's own words for a refused tunnel, and for a 407 to a request in absolute form. */
+/** The status in undici's error texts for a rejected tunnel, and for a 407 to a request in absolute form. */
 const refusalOf = ({ message }: Error): number | undefined => {
   const [, tunnel, absolute] =
     /^Proxy response \((\d{3})\) !== 200 when HTTP Tunneling$|^Proxy Authentication Required \((407)\)$/.exec(
@@ -89,5 +89,5 @@ const refusalOf = ({ message }: Error): number | undefined => {
 
 const wordsFor = (status: number): string =>
   status === 407
-    ? "The proxy asks for a user and a password, or refused them (HTTP 407)."
+    ? "The proxy requires a user and a password, or rejected them (HTTP 407)."
     : `The proxy refused the connection (HTTP ${status}).`

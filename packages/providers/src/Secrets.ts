@@ -1,30 +1,30 @@
 /**
- * Keeps keys out of what people and logs get to see.
+ * Redacts secrets from endpoint texts and failures.
  *
- * Providers and proxies like to quote the key that they refuse.
+ * Providers and proxies often quote the key that they reject.
  *
- * S1. What an endpoint says in place of an answer is cleaned before anybody reads it: a message that was cut short first might
- *     end in half a key, which nobody recognises.
- * S2. A failure leaves this package only after every secret that the adapter knows has been taken out of it, wherever it came
- *     from.
+ * Secrets.S1. An endpoint's error text is redacted before anything else reads it. If it were cut first, it could end in half a key,
+ *     which no redaction recognises.
+ * Secrets.S2. A failure leaves this package only after every secret that the adapter knows has been removed from it, whatever its
+ *     source.
  */
 import type { Failure } from "@holdfast/wire"
 import { Record, Redacted } from "effect"
 
-/** What stands where a secret stood. */
+/** The replacement of a secret. */
 export const PLACEHOLDER = "<redacted>"
 
-/** Takes secrets out of text. Of JSON it makes JSON. */
+/** Removes secrets from a text. It keeps JSON valid. */
 export type Conceal = (text: string) => string
 
-/** Takes the given secrets out, and before them whatever `more` does. */
+/** Removes the given secrets; `more` runs first. */
 export const conceal = (secrets: ReadonlyArray<Redacted.Redacted<string>>, more: Conceal = (text) => text): Conceal => {
-  // Trimmed, as they are sent: a key that was read from a file may end in a newline.
+  // Trimmed, as when sent: a key from a file may end in a newline.
   const values = secrets.map((secret) => Redacted.value(secret).trim()).filter((secret) => secret !== "")
   return (text) => values.reduce((text, secret) => text.replaceAll(secret, PLACEHOLDER), more(text))
 }
 
-/** The same for all that is text in a failure. */
+/** Redacts all texts of a failure. */
 export const inFailure = <F extends Pick<Failure.Failure, "message" | "code" | "evidence">>(
   conceal: Conceal,
   failure: F

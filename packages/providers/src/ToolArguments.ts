@@ -1,9 +1,8 @@
 /**
- * A tool call's arguments, from the text that a model wrote.
+ * Parses a tool call's arguments from a model's text.
  *
- * A call is whole only if its arguments are a JSON object. Whatever else a model wrote is passed on as text, with the
- * reason, so that the call is answered instead of run (C7, A10). That holds for arguments that are nested too deeply, too (C11): they are
- * not even parsed.
+ * A call is complete only if its arguments are a JSON object. Any other text is passed on with the reason; the call is not run, and
+ * the model gets an error as its result (C7, A10). This includes arguments that are nested too deeply (C11), which are not parsed.
  */
 import { ResponseLimit } from "@holdfast/kernel"
 import { JsonShape, type Message } from "@holdfast/wire"
@@ -15,7 +14,7 @@ import { isObject } from "./Json.ts"
  *
  * **Gotchas**
  *
- * No arguments mean `{}`, unless the response was cut at its length limit: then they may just not have been written yet.
+ * No arguments mean `{}`, unless the response was cut at its length limit: then the model may not have written them yet.
  */
 export const toCall = (call: {
   readonly toolCallId: string

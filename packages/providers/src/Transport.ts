@@ -1,14 +1,14 @@
 /**
- * One attempt over HTTP: a request, its status, its frames, its end.
+ * Runs one attempt over HTTP: request, status, frames, end.
  *
- * T1. One attempt is one request: nothing is sent again, and no redirect is followed (C9).
- * T2. What the endpoint answers in place of a stream, and errors in the stream, are emitted; what happens to the connection fails the
- *     stream (D3). Both are classified here and nowhere else (C1).
- * T3. The end of the body before the model has stopped is a failure (C6). What happens to the connection afterwards is none.
- * T4. `finish` waits for the end of the body, so that late usage is seen and the connection can be used again, but only so long.
- * T5. The events of one network read leave as one array. While a text is under way they are pushed (`Push`).
- * T6. A response is bounded as a whole (C11), and so is the work that it makes in one turn of the event loop (`Pace`).
- * T7. When the stream's scope closes, for whatever reason, an unfinished connection is closed.
+ * Transport.T1. One attempt is one request: nothing is sent again, and no redirect is followed (C9).
+ * Transport.T2. A response that is no stream, and errors in the stream, are emitted as errors; a connection failure fails the stream
+ *     (D3). Both are classified here and nowhere else (C1).
+ * Transport.T3. The end of the body before the model has stopped is a failure (C6). A connection failure after that is ignored.
+ * Transport.T4. `finish` waits for the end of the body, for a limited time, to receive late usage and to reuse the connection.
+ * Transport.T5. The events of one network read are emitted as one array. While a text is under way they are pushed (`Push`).
+ * Transport.T6. A response is bounded as a whole (C11), and so is its work in one turn of the event loop (`Pace`).
+ * Transport.T7. When the stream's scope closes, for any reason, an unfinished connection is closed.
  */
 import { Opening, type Provider, Push, ResponseLimit } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
@@ -24,21 +24,22 @@ import type { Machine } from "./Protocol.ts"
 import * as Secrets from "./Secrets.ts"
 import * as WholeBody from "./WholeBody.ts"
 
-/** How long usage may take to come after the model has stopped. Providers send it with the next frame. */
+/** The longest wait for usage after the model has stopped, in milliseconds. Providers send it with the next frame. */
 export const AWAIT_USAGE_MS = 1000
 
-/** How long the body may take to end after the provider's last word. Beyond this a new connection is cheaper. */
+/** The longest wait for the body's end after the terminal frame, in milliseconds. Beyond this a new connection is cheaper. */
 export const AWAIT_END_MS = 250
 
+/** One attempt: its request, its protocol, and its limits. */
 export interface Options {
   /** Sends the request. */
   readonly post: (scope: Scope.Scope) => Effect.Effect<Answer, Broken>
-  /** The same without a fiber, where the client can. */
+  /** The same without a fiber, where the client supports it. */
   readonly begin?: ((world: Opening.World, heard: Heard) => () => void) | undefined
   readonly machine: () => Machine
-  /** Takes secrets out of what the endpoint says. */
+  /** Removes secrets from the endpoint's texts. */
   readonly conceal: Secrets.Conceal
-  /** What the response may hold (C11). */
+  /** The limit of the response (C11). */
   readonly request: Pick<Provider.ProviderRequest, "maxResponseCharacters">
 }
 
@@ -51,7 +52,7 @@ export const stream = (options: Options): Opening.Events => {
 
 // --- internal
 
-/** The call without a fiber, until it is answered. */
+/** The call without a fiber, until its response arrives. */
 const opening =
   (options: Options, begin: NonNullable<Options["begin"]>): Opening.Opening =>
   (world, listener) => {
@@ -89,7 +90,7 @@ const events = (options: Options): Opening.Events =>
 type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
 
-/** What a failure is made with. */
+/** The dependencies of making a failure. */
 interface Saying extends Pick<Options, "conceal"> {
   readonly now: () => number
 }
@@ -101,7 +102,7 @@ interface Attempt extends Options, Saying {
 
 type ErrorEvent = Extract<Provider.ProviderEvent, { readonly type: "error" }>
 
-/** What an answer is that is no stream. */
+/** The failure of a response that is no stream. */
 const judgedAs = (self: Saying, { headers, status }: Pick<Answer, "headers" | "status">, body: string): ErrorEvent => {
   const text = self.conceal(body)
   return cleanedError(
@@ -140,7 +141,7 @@ const attempt = (self: Attempt): EventPull => {
     return [judgedAs(self, answer, body)]
   }
 
-  /** A server that ignores `stream: true` answers in one piece; an error may come so, too (C3). */
+  /** A server that ignores `stream: true` sends one document; an error may arrive this way, too (C3). */
   const whole = (answer: Answer, reads: ReadonlyArray<Uint8Array>): EventPull =>
     Effect.matchEffect(Body.document(answer.bytes, reads, Decoder.mostOfFrame(most), self.progress), {
       onFailure: (broken) => Effect.fail(thrown(self)(broken)),
@@ -153,7 +154,7 @@ const attempt = (self: Attempt): EventPull => {
       }
     })
 
-  /** The frame that was an error. */
+  /** The text of an error frame. */
   let frame = ""
   const decoderOf = ({ headers }: Answer): Decoder.Decoder =>
     Decoder.make(
@@ -170,7 +171,7 @@ const attempt = (self: Attempt): EventPull => {
       most
     )
 
-  /** What there is to hand out. Both the classifier and the machine make failures. */
+  /** The pending events. Both the classifier and the machine make failures. */
   const taken = (decoder: Decoder.Decoder) => {
     const events = decoder.take()
     return decoder.standing() === "failed" ? Arr.map(events, (event) => cleaned(event, frame)) : events
@@ -186,7 +187,7 @@ const attempt = (self: Attempt): EventPull => {
     return Arr.isArrayNonEmpty(events) ? Effect.succeed(events) : next
   }
 
-  /** Looks whether a stream begins: a proxy's page and a JSON error come with a 200, and under any media type (C3). */
+  /** Checks that a stream begins: a proxy's page and a JSON error may have a 200 and any media type (C3). */
   const begun = (answer: Answer): EventPull =>
     Pull.matchEffect(answer.bytes, {
       onSuccess: (reads): EventPull => {
@@ -232,7 +233,7 @@ const attempt = (self: Attempt): EventPull => {
       }
     })
 
-    /** Hands out what there is; `open` is what follows while the model has not stopped. */
+    /** Emits the pending events; continues with `open` while the model has not stopped. */
     const settle = (open: EventPull): EventPull => {
       const standing = decoder.standing()
       next = standing === "open" ? open : standing === "failed" ? Cause.done() : drained
@@ -247,7 +248,7 @@ const attempt = (self: Attempt): EventPull => {
       self.progress()
     }
 
-    /** Decodes reads as they come. What ends the text is settled by the next pull. */
+    /** Decodes reads as they arrive. The next pull settles the end of the text. */
     const pushed =
       (source: Push.Push<ReadonlyArray<Uint8Array>>): Push.Push<Events> =>
       (take, over) =>
@@ -268,7 +269,7 @@ const attempt = (self: Attempt): EventPull => {
       return source && pushed(source)
     }
 
-    /** The rest of the body. The connection may do as it likes now (T3). */
+    /** Reads the rest of the body. Connection failures are ignored now (Transport.T3). */
     const drain: Effect.Effect<void> = Pull.matchEffect(bytes, {
       onSuccess: (reads) => {
         decoder.feed(reads)
@@ -304,8 +305,8 @@ const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: Saying, 
   copied(Secrets.inFailure(conceal, failure))
 
 /**
- * The same with nothing alive behind it: V8 keeps the whole text that a slice was cut from, which of an error may be megabytes, and
- * failures are kept for as long as an outage lasts.
+ * A deep copy that keeps no other text alive: V8 keeps the whole text behind a slice, which may be megabytes for an error, and failures
+ * are kept as long as an outage lasts.
  */
 const copied = <A>(value: A): A => {
   const copy: A = JSON.parse(JSON.stringify(value))

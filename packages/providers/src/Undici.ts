@@ -1,11 +1,13 @@
 /**
- * HTTP on Node, straight over undici's dispatcher: no stream, no signal and no promise is made for a request.
+ * Implements the HTTP port on Node, directly over undici's dispatcher.
  *
- * U1. Turns that wake together do not queue for each other: over HTTP/1.1 there are as many connections as requests, over HTTP/2,
- *     which is spoken where an endpoint offers it, as many as it takes to have them all under way.
- * U2. What one read of the socket brings is one array of a pull, however many chunks it was sent in: whoever waits is woken after
- *     the read, and not within it. An error's few bytes are mostly here before its status has been looked at.
- * U3. Who reads slowly is not written to without end: beyond `MOST_HELD` bytes the socket is not read on.
+ * It creates no stream, signal or promise for a request.
+ *
+ * Undici.U1. Turns that wake together do not queue for each other: over HTTP/1.1 there are as many connections as requests; over
+ *     HTTP/2, used where an endpoint offers it, there are enough connections to run all requests at once.
+ * Undici.U2. One read of the socket becomes one array of a pull, however many chunks it contains: a waiting reader is woken after the
+ *     read, not during it. An error's few bytes have mostly arrived before its status is read.
+ * Undici.U3. The buffer for a slow reader is bounded: beyond `MOST_HELD` bytes the socket is paused.
  */
 import { Push } from "@holdfast/kernel"
 import { Array as Arr, Cause, Effect, Layer, Scope } from "effect"
@@ -15,10 +17,10 @@ import * as Deadline from "./Deadline.ts"
 import { type Answer, type Begin, Broken, type BytePull, type Heard, Http } from "./Http.ts"
 import * as Proxy from "./Proxy.ts"
 
-/** Several reads of a socket (64 KiB each). */
+/** The most buffered bytes of a response: several reads of a socket (64 KiB each). */
 const MOST_HELD = 256 * 1024
 
-/** Over a dispatcher of one's own: a proxy's, or one with other limits. */
+/** Implements the port over a given dispatcher: a proxy's, or one with other limits. */
 export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] => ({
   endpoint: (url, headers) => {
     const sent = { ...headers, "content-type": "application/json" }
@@ -27,7 +29,7 @@ export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] 
       try {
         address ??= addressOf(url)
         dispatcher.dispatch(
-          { ...address, method: "POST", headers: sent, body, headersTimeout: 0, bodyTimeout: 0 }, // H4
+          { ...address, method: "POST", headers: sent, body, headersTimeout: 0, bodyTimeout: 0 }, // Http.H4
           reader
         )
         return undefined
@@ -59,11 +61,11 @@ export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] 
   }
 })
 
-/** Over connections of its own, which close with the scope; through proxies, where there are any. */
+/** The port over its own connections, which close with the scope; through proxies, where given. */
 export const layerVia = (proxies: Proxy.Proxies | undefined): Layer.Layer<Http> =>
   Layer.effect(Http, Effect.map(Proxy.dispatcher(proxies), make))
 
-/** The same, directly. */
+/** The port over its own connections, without a proxy. */
 export const layer: Layer.Layer<Http> = layerVia(undefined)
 
 // --- internal
@@ -75,7 +77,7 @@ const addressOf = (url: string): Address => {
   return { origin, path: pathname + search }
 }
 
-/** What undici tells of a request, held until it is asked for. */
+/** Buffers a response from undici's callbacks until it is pulled. */
 class Reader implements Dispatcher.DispatchHandler {
   private head: Pick<Answer, "status" | "headers"> | undefined = undefined
   private reads: Array<Uint8Array> = []
@@ -91,7 +93,7 @@ class Reader implements Dispatcher.DispatchHandler {
   /** Reports progress to a listener that has no fiber. */
   private look: (() => void) | undefined = undefined
 
-  /** Reports how the request is answered, without a fiber. A stream is read by one, as ever. */
+  /** Reports the response to a listener without a fiber. A stream is still read by a fiber. */
   listen(world: Parameters<Begin>[1], { answered, broken, refused }: Heard): void {
     let stop: (() => void) | undefined
     const settle = (): void => {
@@ -130,7 +132,7 @@ class Reader implements Dispatcher.DispatchHandler {
     status: number,
     headers: Readonly<Record<string, string | Array<string> | undefined>>
   ): void {
-    if (status < 200) return // 100 and 103 come before the answer
+    if (status < 200) return // 100 and 103 precede the response
     this.head = { status, headers: flat(headers) }
     this.tell()
   }
@@ -152,14 +154,14 @@ class Reader implements Dispatcher.DispatchHandler {
     this.tell()
   }
 
-  /** H3 */
+  /** Http.H3 */
   close(): void {
     this.isClosed = true
     this.look?.()
     if (!this.isEnded && this.fault === undefined) this.controller?.abort(new Error(OVER))
   }
 
-  // A waiter that was interrupted, or is woken a second time, ignores it.
+  // A waiter that was interrupted, or is woken twice, ignores the wake-up.
   private readonly news = Effect.callback<void>((resume) => {
     this.wake = () => resume(Effect.void)
   })
@@ -192,7 +194,7 @@ class Reader implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Pushes what one read of the socket has brought. */
+  /** Pushes the bytes of one read of the socket. */
   private readonly pushed = (): void => {
     const { consumer } = this
     this.isPushing = false
@@ -204,7 +206,7 @@ class Reader implements Dispatcher.DispatchHandler {
     if (goesOn) consumer.over()
   }
 
-  /** What a consumer throws ends the response: there is no fiber here that could fail. */
+  /** An exception of the consumer ends the response: there is no fiber here that could fail. */
   private isTaken(consumer: Consumer, reads: Reads): boolean {
     try {
       return consumer.take(reads)
@@ -218,7 +220,7 @@ class Reader implements Dispatcher.DispatchHandler {
     return this.isEnded || this.fault !== undefined || this.defect !== undefined
   }
 
-  /** What has come since the last time. */
+  /** Takes the bytes that arrived since the last time. */
   private taken(): Reads | undefined {
     const { reads } = this
     if (!Arr.isArrayNonEmpty(reads)) return undefined
@@ -228,7 +230,7 @@ class Reader implements Dispatcher.DispatchHandler {
     return reads
   }
 
-  /** U2 */
+  /** Undici.U2 */
   private tell(): void {
     const { look, wake } = this
     if (look !== undefined) return look()
@@ -245,16 +247,16 @@ class Reader implements Dispatcher.DispatchHandler {
 
 type Reads = Arr.NonEmptyReadonlyArray<Uint8Array>
 
-/** Takes what is pushed (`Push`). */
+/** Takes pushed reads (`Push`). */
 interface Consumer {
   readonly take: (reads: Reads) => boolean
   readonly over: () => void
 }
 
-/** Its callbacks are microtasks without the asynchronous context that `queueMicrotask` makes for each. */
+/** Callbacks on it are microtasks, without the asynchronous context that `queueMicrotask` creates for each. */
 const settled = Promise.resolve()
 
-/** Nobody reads it: whoever waited is gone. */
+/** The abort reason. No code reads it, because the attempt has ended. */
 const OVER = "The attempt is over."
 
 const flat = (headers: Readonly<Record<string, string | Array<string> | undefined>>): Record<string, string> => {

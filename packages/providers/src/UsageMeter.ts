@@ -1,22 +1,24 @@
 /**
- * Holds a response's token counts until they may be told.
+ * Holds a response's token counts until they may be emitted.
  *
- * Usage is content, so counts that a provider sends ahead of its output wait for output: an overload right after the
- * preamble is still before content (P1 of the Provider port). They are told twice at most, with the first output and at the end.
+ * Usage is content, so counts that a provider sends ahead of its output wait for output: an overload right after the preamble is
+ * still before content (P1 of the Provider port). They are emitted twice at most, with the first output and at the end.
  */
 import type { Provider } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
 
+/** The token counts of one response. */
 export interface UsageMeter {
   /** Replaces the counts. */
   readonly set: (usage: Message.Usage) => void
   readonly get: () => Message.Usage
-  /** Tells the first counts; to be called with output. */
+  /** Emits the first counts; to be called with output. */
   readonly first: (out: Array<Provider.ProviderEvent>) => void
-  /** Tells the last counts, unless they have been told. */
+  /** Emits the last counts, unless they have been emitted. */
   readonly last: (out: Array<Provider.ProviderEvent>) => void
 }
 
+/** A meter without counts. */
 export const make = (): UsageMeter => {
   let current: Message.Usage = {}
   let isTold = true
@@ -40,7 +42,7 @@ export const make = (): UsageMeter => {
   }
 }
 
-/** Drops what is absent. */
+/** Drops the counts that are `undefined`. */
 export const usageOf = (counts: { readonly [K in keyof Message.Usage]: number | undefined }): Message.Usage => {
   const usage: { -readonly [K in keyof Message.Usage]: Message.Usage[K] } = {}
   if (counts.inputTokens !== undefined) usage.inputTokens = counts.inputTokens

@@ -1,14 +1,14 @@
 /**
- * The whole of an endpoint's error, where it says more than the failure that was read from it (D5).
+ * Keeps an error's whole body where it adds to the failure (D5).
  *
- * W1. A body whose every value is in the failure already, or names the class of the error, adds nothing and is not kept: most errors
- *     are a message, a code and a type.
- * W2. At most `Failure.MOST_OF_BODY` characters are kept. Secrets are taken out before the body is cut.
+ * WholeBody.W1. A body adds nothing, and is not kept, if each of its values is in the failure or names the class of the error. Most
+ *     errors are a message, a code and a type.
+ * WholeBody.W2. At most `Failure.MOST_OF_BODY` characters are kept. Secrets are removed before the body is cut.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Failure } from "@holdfast/wire"
 
-/** What is worth keeping of a body without secrets; `undefined`: nothing. */
+/** The part of a redacted body to keep; `undefined` where it adds nothing. */
 export const of = (body: string, failure: Provider.EmittedFailure): string | undefined => {
   const text = body.trim()
   if (!adds(text, failure)) return undefined
@@ -17,7 +17,7 @@ export const of = (body: string, failure: Provider.EmittedFailure): string | und
 
 // --- internal
 
-/** W1 */
+/** WholeBody.W1 */
 const adds = (text: string, { code, evidence = {}, message, status }: Provider.EmittedFailure): boolean => {
   const known = new Set(["", "error", message.trim(), code, String(status), ...Object.values(evidence)])
   const isNews = (value: unknown): boolean =>
@@ -38,7 +38,7 @@ const isClass = (key: string, value: unknown): boolean =>
 
 const CLASSES = new Set(["type", "status", "object"])
 
-/** JSON as it is; any other text as one value. */
+/** Parsed JSON; any other text as one value. */
 const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)

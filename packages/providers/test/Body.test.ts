@@ -6,7 +6,7 @@ import { type Answer, Broken, type BytePull } from "../src/Http.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-/** A body of these pieces, and what follows them. */
+/** A body of these pieces, followed by `after`. */
 const pulling = (pieces: ReadonlyArray<string | Uint8Array>, after: BytePull = Cause.done()): BytePull => {
   const left = [...pieces]
   return Effect.suspend(() => {
@@ -25,8 +25,8 @@ const answer = (bytes: BytePull, isWhole = true): Answer => ({
 
 const kindOf = (...reads: ReadonlyArray<string>) => Body.kindOf(reads.map(bytes))
 
-describe("what the first bytes of an answer begin", () => {
-  it("C3: a page, a JSON document or a stream, behind any blanks and a byte order mark", () => {
+describe("the first bytes of a response", () => {
+  it("C3: distinguish a page, a JSON document and a stream, after any blanks and a byte order mark", () => {
     for (const blank of ["", " ", "\t", "\n", "\r", "\r\n \t", "\uFEFF", "\uFEFF\n"]) {
       expect(kindOf(blank), JSON.stringify(blank)).toBe("blank")
       for (const [text, kind] of [
@@ -63,7 +63,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("characters that a read has cut are whole, and one that the end has cut is marked as damaged", () =>
+  it.effect("a character split by a read is whole, and one split by the end is marked as damaged", () =>
     Effect.gen(function* () {
       const cut = bytes("aü🙂b")
       const single = Array.from(cut, (_, i) => cut.subarray(i, i + 1))
@@ -72,7 +72,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("C8: each piece that is more than blanks is progress, what had begun included", () =>
+  it.effect("C8: each piece with more than blanks is progress, including the first one", () =>
     Effect.gen(function* () {
       let heard = 0
       yield* Body.document(pulling([" ", '"a"', "\n", ":1}"]), [bytes("{")], 100, () => heard++)
@@ -90,7 +90,7 @@ describe("a document", () => {
 })
 
 describe("an error's text", () => {
-  it.effect("is what had begun and the rest, even if the connection breaks", () =>
+  it.effect("is the first bytes and the rest, even if the connection breaks", () =>
     Effect.gen(function* () {
       expect(yield* Body.text(answer(pulling(["b", "c"])), [bytes("a")])).toBe("abc")
       expect(yield* Body.text(answer(pulling(["b"], Effect.fail(new Broken({ cause: "cut" })))), [])).toBe("b")
@@ -133,7 +133,7 @@ describe("an error's text", () => {
     })
   )
 
-  it.effect("is waited for no longer than five seconds, unless it is here already", () =>
+  it.effect("has a time limit of five seconds, unless it has arrived already", () =>
     Effect.gen(function* () {
       const late = pulling(["a"], Effect.never)
       const fiber = yield* Effect.forkChild(Body.text(answer(late, false), []), { startImmediately: true })

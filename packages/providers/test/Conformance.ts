@@ -1,4 +1,4 @@
-/** What every provider adapter must do, whatever its wire format. */
+/** The test suite that every provider adapter must pass, whatever its wire format. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -10,6 +10,7 @@ import { KEY, request } from "./harness/Dialect.ts"
 import { advanceUntilDone, calls, opened, reasoning, run as inAFiber, signal, text, usage } from "./harness/Run.ts"
 import { cut, type Handler, hang, pieces, serve, SSE } from "./harness/Server.ts"
 
+/** Registers the suite for a wire format. */
 export const suite = (dialect: Dialect): void => {
   laws(dialect, dialect.name, inAFiber)
   laws(dialect, `${dialect.name}, begun without a fiber`, (provider, ...more) => inAFiber(opened(provider), ...more))
@@ -18,7 +19,7 @@ export const suite = (dialect: Dialect): void => {
 // --- internal
 
 const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
-  /** A server with this handler, and a provider that asks it. */
+  /** A server with this handler, and a provider that calls it. */
   const set = (handler: Handler) =>
     Effect.gen(function* () {
       const server = yield* serve(handler)
@@ -37,7 +38,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
 
   describe(name, () => {
     it.layer(Undici.layer)((it) => {
-      it.effect("a recorded text comes in its pieces, with usage before the one finish", () =>
+      it.effect("a recorded text is emitted in its pieces, with usage before the only finish", () =>
         Effect.gen(function* () {
           const { events, isSuccess, server } = yield* answer(pieces([dialect.text.join("")]))
           expect(isSuccess).toBe(true)
@@ -60,7 +61,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("C7: a tool call comes whole, once", () =>
+      it.effect("C7: a tool call is emitted once, complete", () =>
         Effect.gen(function* () {
           const { events } = yield* answer(pieces(dialect.toolCall))
           expect(calls(events)).toMatchObject([{ toolName: "weather", input: { location: "San Francisco" } }])
@@ -76,7 +77,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("parallel calls are told apart, however their pieces are interleaved", () =>
+      it.effect("parallel calls stay separate, however their pieces are interleaved", () =>
         Effect.gen(function* () {
           const { events } = yield* answer(pieces(dialect.parallel))
           expect(calls(events)).toEqual([
@@ -86,7 +87,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("malformed arguments come as text, with the reason", () =>
+      it.effect("malformed arguments are emitted as text, with the reason", () =>
         Effect.gen(function* () {
           const { events } = yield* answer(pieces(dialect.malformed))
           expect(calls(events)).toMatchObject([
@@ -225,7 +226,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("a JSON answer to a request for a stream is an answer: text, reasoning, calls, usage, finish", () =>
+      it.effect("a JSON document is accepted in place of a stream: text, reasoning, calls, usage, finish", () =>
         Effect.gen(function* () {
           for (const type of ["application/json", "text/event-stream"]) {
             const { events, server } = yield* answer((response) => {
@@ -245,7 +246,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("a JSON answer in pieces is read to its end; one that breaks off has failed, and gives nothing", () =>
+      it.effect("a JSON document in pieces is read to its end; one that breaks off has failed, and emits nothing", () =>
         Effect.gen(function* () {
           const bytes = new TextEncoder().encode(dialect.whole())
           const single = Array.from(bytes, (_, i) => bytes.subarray(i, i + 1))
@@ -258,20 +259,18 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect(
-        "C7: a JSON answer that was cut at its length limit has no whole call without arguments at its end",
-        () =>
-          Effect.gen(function* () {
-            const { events } = yield* answer(pieces([dialect.whole("length")]))
-            expect(calls(events)).toMatchObject([
-              { toolCallId: "a", input: { path: "ü" } },
-              { toolCallId: "b", malformed: expect.stringContaining("length limit") }
-            ])
-            expect(events.at(-1)).toEqual({ type: "finish", finishReason: "length" })
-          })
+      it.effect("C7: a JSON document cut at its length limit has no complete call without arguments at its end", () =>
+        Effect.gen(function* () {
+          const { events } = yield* answer(pieces([dialect.whole("length")]))
+          expect(calls(events)).toMatchObject([
+            { toolCallId: "a", input: { path: "ü" } },
+            { toolCallId: "b", malformed: expect.stringContaining("length limit") }
+          ])
+          expect(events.at(-1)).toEqual({ type: "finish", finishReason: "length" })
+        })
       )
 
-      it.effect("C3: JSON in place of a stream that is neither an answer nor an error is an invalid response", () =>
+      it.effect("C3: a JSON document that is neither a response nor an error is an invalid response", () =>
         Effect.gen(function* () {
           for (const body of ['{"models":[]}', '{"choices":[]}', "[]", "{"]) {
             expect((yield* answer(pieces([body]))).emitted).toMatchObject({ reason: "invalid-response" })
@@ -279,7 +278,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("C8: blanks before a JSON answer do not put off the limit, and its text does", () =>
+      it.effect("C8: the text of a JSON document is progress, the blanks before it are not", () =>
         Effect.gen(function* () {
           let write = (_piece: string) => {}
           const { provider } = yield* set((response, request, n) => {
@@ -309,7 +308,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("C3: a line of llama.cpp that says error is that error, and nothing behind it is read", () =>
+      it.effect("C3: a line `error:` of llama.cpp is that error, and nothing after it is read", () =>
         Effect.gen(function* () {
           const shapes: ReadonlyArray<readonly [string, object]> = [
             ['{"code":500,"message":"failed to decode","type":"server_error"}', { reason: "server-error" }],
@@ -332,37 +331,35 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect(
-        "C11: an endless answer and an endless tool call fail at the limit, and are not to be tried again",
-        () =>
-          Effect.gen(function* () {
-            const [first, next] = dialect.endlessCall("x".repeat(100))
-            const flood =
-              (begin: string, frame: string): Handler =>
-              (response) => {
-                response.writeHead(200, SSE)
-                response.write(begin)
-                const more = () => {
-                  while (!response.destroyed && response.write(frame));
-                  if (!response.destroyed) response.once("drain", more)
-                }
-                more()
+      it.effect("C11: an endless text and an endless tool call fail at the limit, and are not retryable", () =>
+        Effect.gen(function* () {
+          const [first, next] = dialect.endlessCall("x".repeat(100))
+          const flood =
+            (begin: string, frame: string): Handler =>
+            (response) => {
+              response.writeHead(200, SSE)
+              response.write(begin)
+              const more = () => {
+                while (!response.destroyed && response.write(frame));
+                if (!response.destroyed) response.once("drain", more)
               }
-            const asked = { ...request, maxResponseCharacters: 10_000 }
-            for (const [begin, frame] of [
-              ["", dialect.delta("x".repeat(100))],
-              [first, next],
-              ["", first]
-            ] as const) {
-              const { provider, server } = yield* set(flood(dialect.preamble.join("") + begin, frame))
-              const { emitted, events, isSuccess } = yield* run(provider, undefined, asked)
-              expect(emitted).toMatchObject({ reason: "invalid-response", retryable: false })
-              expect(emitted?.message).toContain("10000 characters")
-              expect(isSuccess).toBe(false)
-              expect(text(events).length).toBeLessThanOrEqual(10_000)
-              yield* server.closed(1)
+              more()
             }
-          })
+          const asked = { ...request, maxResponseCharacters: 10_000 }
+          for (const [begin, frame] of [
+            ["", dialect.delta("x".repeat(100))],
+            [first, next],
+            ["", first]
+          ] as const) {
+            const { provider, server } = yield* set(flood(dialect.preamble.join("") + begin, frame))
+            const { emitted, events, isSuccess } = yield* run(provider, undefined, asked)
+            expect(emitted).toMatchObject({ reason: "invalid-response", retryable: false })
+            expect(emitted?.message).toContain("10000 characters")
+            expect(isSuccess).toBe(false)
+            expect(text(events).length).toBeLessThanOrEqual(10_000)
+            yield* server.closed(1)
+          }
+        })
       )
 
       it.effect("C11, A10: a call whose arguments are nested too deeply is malformed, and its text is kept", () =>
@@ -422,7 +419,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("a connection whose body has ended is used again", () =>
+      it.effect("a connection whose body has ended is reused", () =>
         Effect.gen(function* () {
           const { provider, server } = yield* set(pieces([dialect.text.join("")]))
           for (let i = 0; i < 3; i++) {
@@ -434,7 +431,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("C8: a server that answers nothing fails at the limit for first content, not before", () =>
+      it.effect("C8: a server that sends nothing fails at the limit for first content, not before", () =>
         Effect.gen(function* () {
           const { provider, server } = yield* set(() => {})
           const limited = Limits.withLimits(provider, { firstContentMs: 10_000, idleMs: 60_000 })
@@ -474,7 +471,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         })
       )
 
-      it.effect("C8: pings do not put off the limit between contents, and the connection is closed", () =>
+      it.effect("C8: pings do not extend the limit between contents, and the connection is closed", () =>
         Effect.gen(function* () {
           const content = signal()
           let ping = () => {}

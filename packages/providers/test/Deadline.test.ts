@@ -3,7 +3,7 @@ import { Clock, Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Deadline from "../src/Deadline.ts"
 
-/** Runs with a clock on which the first sleeps are late by so much, as after a freeze; gives what was slept for. */
+/** Runs with a clock on which the first sleeps are late by `delays`, as after a freeze; returns the requested sleeps. */
 const withDelays = Effect.fnUntraced(function* (delays: ReadonlyArray<number>, effect: Effect.Effect<void>) {
   const clock = yield* Clock.Clock
   const slept: Array<number> = []
@@ -21,21 +21,21 @@ const withDelays = Effect.fnUntraced(function* (delays: ReadonlyArray<number>, e
 })
 
 describe("Deadline", () => {
-  it.effect("C8: a sleep that ends when it should is over", () =>
+  it.effect("C8: a sleep that ends on time is over", () =>
     Effect.gen(function* () {
       expect(yield* withDelays([], Deadline.sleep(5000))).toEqual([5000])
       expect(yield* withDelays([Deadline.LATE_MS], Deadline.sleep(5000))).toEqual([5000])
     })
   )
 
-  it.effect("C8: one that ends much later goes on for as long as it was late, and a second at most", () =>
+  it.effect("C8: a sleep that ends much later continues for the length of its delay, one second at most", () =>
     Effect.gen(function* () {
       expect(yield* withDelays([101], Deadline.sleep(5000))).toEqual([5000, 101])
       expect(yield* withDelays([600_000], Deadline.sleep(5000))).toEqual([5000, Deadline.GRACE_MS])
     })
   )
 
-  it.effect("C8: a process that is stopped in the grace, too, has another one, but no more than so many", () =>
+  it.effect("C8: a process that is stopped during a grace period gets another one, up to a maximum", () =>
     Effect.gen(function* () {
       expect(yield* withDelays([9000, 300], Deadline.sleep(50))).toEqual([50, 1000, 300])
       const always = Array.from({ length: 9 }, () => 9000)

@@ -44,7 +44,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     }
   )
 
-  it(`C11: ${dialect.name}: a response stays within its limit or fails, however it is cut, and gives nothing beyond it`, () => {
+  it(`C11: ${dialect.name}: a response stays within its limit or fails, however it is cut, and emits nothing beyond it`, () => {
     const [first, next] = dialect.endlessCall('{"x":1}')
     const frame = fc.oneof(
       fc.integer({ min: 1, max: 40 }).map((length) => dialect.delta("x".repeat(length))),
@@ -129,7 +129,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     expect(Decoder.make(make(idOf), (message) => ({ reason: "unknown", message })).whole(document)).toBe(false)
   })
 
-  it(`D1: ${dialect.name}: what is read behind the last word is not held, however much it is`, () => {
+  it(`Decoder.D1: ${dialect.name}: bytes after the terminal frame are not kept, however many there are`, () => {
     const last = dialect.text.slice(-3).join("")
     const decoder = Decoder.make(make(idOf), (message) => ({ reason: "unknown", message }))
     decoder.feed([new TextEncoder().encode(last), new TextEncoder().encode("x".repeat(Decoder.mostOfFrame(0) + 1))])
@@ -137,7 +137,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     expect(decoder.take().map((event) => event.type)).not.toContain("error")
   })
 
-  it(`D1: ${dialect.name}: nothing is read behind an error, in one read or in the next`, () => {
+  it(`Decoder.D1: ${dialect.name}: nothing is read after an error, in one read or in the next`, () => {
     const text = dialect.delta("no")
     for (const reads of [[dialect.error + text], [dialect.error, text], [dialect.error, text, text]]) {
       const { events, standing } = decode(make(idOf), reads)
@@ -167,7 +167,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     const piece = `data: "${"x".repeat(Decoder.mostOfFrame(0) / 4)}`
     const decoder = Decoder.make(make(idOf), (message) => ({ reason: "unknown", message }))
     for (let i = 0; i < 5; i++) decoder.feed([new TextEncoder().encode(piece)])
-    // Before its end, which may never come.
+    // Before its end, which may never arrive.
     expect(decoder.standing()).toBe("failed")
     const events = decoder.take()
     expect(events).toMatchObject([{ type: "error", failure: { reason: "invalid-response", retryable: false } }])

@@ -11,7 +11,7 @@ import { heapUsed } from "./harness/Heap.ts"
 
 const idOf = (n: number) => `id${n}`
 
-/** What the machine says when it is given every frame, with no short cut. */
+/** The machine's events when it decodes every frame, without a template. */
 const thorough = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) => {
   const machine = make(idOf)
   const out: Array<Provider.ProviderEvent> = []
@@ -26,7 +26,7 @@ const quick = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) =>
     frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`)
   ).events
 
-/** Texts that look like what stands around them. */
+/** Texts that resemble their surroundings. */
 const text = fc.oneof(
   fc.string({ unit: "binary", maxLength: 20 }),
   fc.constantFrom(
@@ -100,7 +100,7 @@ const anthropicStream = fc
   ])
 
 describe("DeltaTemplate", () => {
-  it("the short cut gives what the parser and the machine give, for OpenAI's frames", () => {
+  it("the template gives the same events as parser and machine, for OpenAI's frames", () => {
     fc.assert(
       fc.property(openAiStream, (frames) => {
         expect(quick(OpenAi.make, frames)).toEqual(thorough(OpenAi.make, frames))
@@ -109,7 +109,7 @@ describe("DeltaTemplate", () => {
     )
   })
 
-  it("the short cut gives what the parser and the machine give, for Anthropic's frames", () => {
+  it("the template gives the same events as parser and machine, for Anthropic's frames", () => {
     fc.assert(
       fc.property(anthropicStream, (frames) => {
         expect(quick(Anthropic.make, frames)).toEqual(thorough(Anthropic.make, frames))
@@ -141,7 +141,7 @@ describe("DeltaTemplate", () => {
     expect(taken).toBeGreaterThan(deltas / 2)
   })
 
-  it("a frame is matched by what stands around its text and padding, whole, and by its name", () => {
+  it("a frame is matched by its whole surroundings of text and padding, and by its name", () => {
     const learned = (frame: string, delta: string, event?: string) => {
       const template = DeltaTemplate.make()
       template.learn(frame, event, [{ type: "text-delta", delta }])
@@ -180,7 +180,7 @@ describe("DeltaTemplate", () => {
     }
   })
 
-  it("a text that stands twice in its frame, or nowhere, teaches nothing", () => {
+  it("a frame that contains its text twice, or not once, is not learned", () => {
     for (const frame of ['{"a":"x","b":"x"}', '{"a":["x"]}', '{"a":"y"}']) {
       const template = DeltaTemplate.make()
       template.learn(frame, undefined, [{ type: "text-delta", delta: "x" }])
@@ -188,7 +188,7 @@ describe("DeltaTemplate", () => {
     }
   })
 
-  it("T2: what a frame in between has changed is not passed over", () => {
+  it("T2: a change by a frame in between is not lost", () => {
     const machineOf = () => OpenAi.make(idOf)
     const text = (content: string, prompt_tokens: number) => ({
       choices: [{ index: 0, delta: { content } }],
@@ -216,7 +216,7 @@ describe("DeltaTemplate", () => {
     expect(after - before).toBeLessThan(4_000_000)
   })
 
-  it("a frame that gave more than its text is not learned: the next one like it may have more to give, too", () => {
+  it("a frame with more than its text is not learned: the next similar one may have more, too", () => {
     const frame = '{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":1}}'
     const template = DeltaTemplate.make()
     const text = { type: "text-delta", delta: "a" } as const

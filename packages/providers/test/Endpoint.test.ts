@@ -5,7 +5,7 @@ import type { Answer, Http } from "../src/Http.ts"
 
 const ANSWER: Answer = { status: 200, headers: {}, bytes: Effect.never, isWhole: () => false }
 
-/** An endpoint, and what it would send. */
+/** An endpoint, and the request that it would send. */
 const make = (options: Endpoint.Options) => {
   const sent: Array<{
     readonly url: string
@@ -48,7 +48,7 @@ describe("Endpoint", () => {
     })
   )
 
-  it.effect("without a key and headers there is a name and nothing else, and nothing to conceal", () =>
+  it.effect("without a key and headers only the user agent is sent, and nothing is redacted", () =>
     Effect.gen(function* () {
       const { endpoint, sent } = make({ baseUrl: "https://a.test" })
       yield* endpoint.post(null, yield* Scope.Scope)
@@ -59,7 +59,7 @@ describe("Endpoint", () => {
     })
   )
 
-  it("a path comes behind the base and before its query, with one slash between them", () => {
+  it("a path is inserted between the base and its query, with one slash", () => {
     for (const [base, url] of [
       ["https://a.test", "https://a.test/p"],
       ["https://a.test/", "https://a.test/p"],

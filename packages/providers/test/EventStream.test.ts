@@ -16,7 +16,7 @@ const read = (reads: ReadonlyArray<Uint8Array>): ReadonlyArray<Frame> => {
 const bytes = (text: string) => new TextEncoder().encode(text)
 
 describe("EventStream", () => {
-  it("frames end at a blank line, whatever ends a line", () => {
+  it("frames end at a blank line, with any line end", () => {
     for (const end of ["\n", "\r\n", "\r"]) {
       const text = ["event: a", "data: 1", "", ": comment", "data:2", "data: 3", "id: 7", "retry: 5", "", ""].join(end)
       expect(read([bytes(text)])).toEqual([
@@ -34,18 +34,18 @@ describe("EventStream", () => {
     ])
   })
 
-  it("a byte order mark at the start is dropped, one space after the colon is none of the value", () => {
+  it("a byte order mark at the start is dropped, and one space after the colon", () => {
     expect(read([bytes("\uFEFFdata:  x\n\n")])).toEqual([[" x", undefined]])
   })
 
-  it("a field without a colon is empty, and a field whose name only begins like ours is another", () => {
+  it("a field without a colon is empty, and a field with a longer name is another field", () => {
     expect(read([bytes("data\n\ndatabase: x\n\nevents: y\ndata: z\n\n")])).toEqual([
       ["", undefined],
       ["z", undefined]
     ])
   })
 
-  it("a name without data is no frame, and does not name the next", () => {
+  it("a name without data is no frame, and does not name the next one", () => {
     expect(read([bytes("event: a\n\ndata: 1\n\n")])).toEqual([["1", undefined]])
   })
 
@@ -61,7 +61,7 @@ describe("EventStream", () => {
     ])
   })
 
-  it("what is held back is counted for frames of many lines and lines of many reads, as characters", () => {
+  it("characters of an incomplete frame are counted, for many lines and for many reads", () => {
     const stream = EventStream.make(() => {})
     stream.feed(bytes("data:\n".repeat(1_000)))
     expect(stream.held()).toBe(999)
@@ -76,7 +76,7 @@ describe("EventStream", () => {
     ])
   })
 
-  it("what is held back is counted, so that it can be limited", () => {
+  it("an incomplete frame is counted, so that it can be limited", () => {
     const stream = EventStream.make(() => {})
     stream.feed(bytes("data: 12345\ndata: 678"))
     expect(stream.held()).toBe(5 + 9)
@@ -94,7 +94,7 @@ describe("EventStream", () => {
       fc.property(text, fc.array(fc.nat(400), { maxLength: 20 }), (text, places) => {
         const cut = cutAt(bytes(text), places)
         expect(read(cut)).toEqual(read([bytes(text)]))
-        // A read of nothing says nothing, not even that a CR had no LF.
+        // An empty read changes nothing; a CR before it may still be followed by its LF.
         expect(read(cut.flatMap((piece) => [piece, new Uint8Array()]))).toEqual(read([bytes(text)]))
       }),
       { numRuns: 500 }

@@ -1,4 +1,4 @@
-/** A process that stood still for longer than a limit on silence, while the provider talked on. */
+/** Tests a process that is suspended longer than a limit on silence, while the provider continues to send. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { LATE_MS } from "../src/Deadline.ts"
@@ -8,11 +8,11 @@ import { anthropicMessages, openAiCompatible } from "./harness/Dialect.ts"
 import { run, text, usage } from "./harness/Run.ts"
 import { talking } from "./harness/Talking.ts"
 
-/** Far more than passes between the first words and the freeze, on any machine. */
+/** Far longer than the time between the first content and the freeze, on any machine. */
 const IDLE_MS = 1_000
 
 describe.each([openAiCompatible, anthropicMessages])("$name", (dialect) => {
-  it.live("C8: after a freeze that was longer than the limit the words in the socket are read, not failed", () =>
+  it.live("C8: after a freeze longer than the limit the data in the socket is read; the attempt does not fail", () =>
     Effect.gen(function* () {
       const cut = dialect.text.findIndex((frame) => frame.includes("delta") && /"(content|text)":"\w/.test(frame)) + 1
       const first = dialect.text.slice(0, cut).join("")
@@ -22,7 +22,7 @@ describe.each([openAiCompatible, anthropicMessages])("$name", (dialect) => {
       const ending = yield* run(limited, (event) => {
         if (event.type !== "text-delta" || !isFirst) return
         isFirst = false
-        // When the consumer waits again, which is when the watchdog is set.
+        // After the consumer waits again; the watchdog is set then.
         setImmediate(() => standStill(IDLE_MS + 2 * LATE_MS))
       })
       expect(ending.failure).toBeUndefined()

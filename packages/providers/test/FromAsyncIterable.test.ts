@@ -8,7 +8,7 @@ import { run, signal } from "./harness/Run.ts"
 const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
 
 describe("FromAsyncIterable", () => {
-  it.effect("C8: what a generator yields is the stream; empty deltas are left out", () =>
+  it.effect("C8: a generator's events are the stream; empty deltas are left out", () =>
     Effect.gen(function* () {
       const others: ReadonlyArray<Provider.ProviderEvent> = [
         { type: "usage", usage: {} },
@@ -30,7 +30,7 @@ describe("FromAsyncIterable", () => {
     })
   )
 
-  it.effect("C5: what it throws is classified by its causes", () =>
+  it.effect("C5: its errors are classified by their causes", () =>
     Effect.gen(function* () {
       const provider = fromAsyncIterable(async function* () {
         yield { type: "text-delta", delta: "a" } as const
@@ -73,7 +73,7 @@ describe("FromAsyncIterable", () => {
     })
   )
 
-  it.effect("an iterator is told that nobody reads on, once, and what it answers to that is nobody's", () =>
+  it.effect("an iterator is closed once when reading stops, and its reaction is ignored", () =>
     Effect.gen(function* () {
       const answers: ReadonlyArray<() => Promise<IteratorResult<Provider.ProviderEvent>>> = [
         async () => ({ done: true, value: undefined }),

@@ -20,7 +20,7 @@ const values: ReadonlyArray<unknown> = [
   { a: 1 }
 ]
 
-describe("what has another shape than expected counts as absent", () => {
+describe("a value of an unexpected shape counts as absent", () => {
   it("a text is a string that is not empty", () => {
     expect(values.map(Json.textOf).filter((text) => text !== undefined)).toEqual(["a"])
   })
@@ -35,7 +35,7 @@ describe("what has another shape than expected counts as absent", () => {
     expect(values.map(Json.objectOf).every(Json.isObject)).toBe(true)
   })
 
-  it("of a list the objects are taken, and of anything else nothing", () => {
+  it("only the objects of a list are returned, and nothing for any other value", () => {
     expect(Json.objectsOf([1, { a: 1 }, null, [2], { b: 2 }])).toEqual([{ a: 1 }, { b: 2 }])
     expect(Json.objectsOf({ a: 1 })).toEqual([])
     expect(Json.objectsOf("[]")).toEqual([])

@@ -13,7 +13,7 @@ import { opened, run, text } from "./harness/Run.ts"
 const delta = (delta: string): Provider.ProviderEvent => ({ type: "text-delta", delta })
 const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
 
-/** Says something after each wait. */
+/** Emits an event after each wait. */
 const provider = (
   ...steps: ReadonlyArray<readonly [waitMs: number, ...events: ReadonlyArray<Provider.ProviderEvent>]>
 ): Provider.Provider["Service"] => ({
@@ -29,7 +29,7 @@ const limited = (inner: Provider.Provider["Service"], limits: Limits.Limits) =>
   Effect.forkChild(run(Limits.withLimits(inner, limits)), { startImmediately: true })
 
 describe("Limits", () => {
-  it.effect("C8: a stream within its limits is passed on as it is, arrays whole", () =>
+  it.effect("C8: a stream within its limits is passed on unchanged, array by array", () =>
     Effect.gen(function* () {
       const sizes: Array<number> = []
       const fiber = yield* Limits.withLimits(provider([10, delta("a"), delta("b")], [10, delta("c"), finish]), {
@@ -57,7 +57,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: once there is content the other limit holds, to the millisecond, however long the first one is", () =>
+  it.effect("C8: once there is content the idle limit holds, to the millisecond, however long the first one is", () =>
     Effect.gen(function* () {
       const fiber = yield* limited(provider([7, delta("a")], [1000, finish]), { firstContentMs: 600_000, idleMs: 50 })
       yield* TestClock.adjust(56)
@@ -84,7 +84,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: what had been waited for before a content does not count after it", () =>
+  it.effect("C8: waiting before a content does not count after it", () =>
     Effect.gen(function* () {
       const steps = [
         [30, delta("")],
@@ -98,7 +98,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: a tool call that is being written is progress, although it is no event yet", () =>
+  it.effect("C8: an incomplete tool call that grows is progress, although it is no event yet", () =>
     Effect.gen(function* () {
       const writing: Provider.Provider["Service"] = {
         stream: () =>
@@ -149,7 +149,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: connecting counts, and what was connecting is interrupted", () =>
+  it.effect("C8: connecting counts, and the connection attempt is interrupted", () =>
     Effect.gen(function* () {
       let wasInterrupted = false
       const connecting: Effect.Effect<Stream.Stream<Provider.ProviderEvent>> = Effect.onInterrupt(Effect.never, () =>
@@ -165,7 +165,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("an attempt that is answered at once is watched by nobody, and one that has to be waited for by one", () =>
+  it.effect("an attempt with an immediate response has no watchdog, and one that has to wait has one", () =>
     Effect.gen(function* () {
       const clock = yield* Clock.Clock
       let slept = 0
@@ -222,7 +222,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: waiting that was used up while the consumer was slow ends the attempt when it waits again", () =>
+  it.effect("C8: a limit that ran out while the consumer was slow ends the attempt when it waits again", () =>
     Effect.gen(function* () {
       const inner = provider([80, delta("")], [1_000, delta("a")])
       const fiber = yield* Limits.withLimits(inner, { firstContentMs: 80, idleMs: 500 })
@@ -240,7 +240,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: a limit of nothing at all fails what has to be waited for, and nothing else", () =>
+  it.effect("C8: a limit of 0 ms fails every wait, and nothing else", () =>
     Effect.gen(function* () {
       const limits = { firstContentMs: 0, idleMs: 0 }
       const atOnce = { stream: () => Stream.make(delta("a"), finish) }
@@ -250,7 +250,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: the failure names the limit that was over", () =>
+  it.effect("C8: the failure names the exceeded limit", () =>
     Effect.gen(function* () {
       const first = yield* limited(provider([2000, finish]), { firstContentMs: 1000, idleMs: 5000 })
       const idle = yield* limited(provider([10, delta("a")], [6000, finish]), { firstContentMs: 1000, idleMs: 5000 })
@@ -260,29 +260,31 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("what comes while a pull is interrupted is the next one's, and the time until then is the consumer's", () =>
-    Effect.gen(function* () {
-      const inner = provider([40, delta("a")], [40, finish])
-      const limits = { firstContentMs: 50, idleMs: 50 }
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const pull = yield* Stream.toPull(Limits.withLimits(inner, limits).stream(request))
-          const given = yield* Effect.forkChild(pull, { startImmediately: true })
-          yield* TestClock.adjust(10)
-          yield* Fiber.interrupt(given)
-          yield* TestClock.adjust(30)
-          yield* TestClock.adjust(10_000)
-          expect(yield* pull).toEqual([delta("a")])
-          yield* TestClock.adjust(10_000)
-          const next = yield* Effect.forkChild(pull, { startImmediately: true })
-          yield* TestClock.adjust(40)
-          expect(yield* Fiber.join(next)).toEqual([finish])
-        })
-      )
-    })
+  it.effect(
+    "events that arrive while a pull is interrupted go to the next pull, and the time until then is not counted",
+    () =>
+      Effect.gen(function* () {
+        const inner = provider([40, delta("a")], [40, finish])
+        const limits = { firstContentMs: 50, idleMs: 50 }
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const pull = yield* Stream.toPull(Limits.withLimits(inner, limits).stream(request))
+            const given = yield* Effect.forkChild(pull, { startImmediately: true })
+            yield* TestClock.adjust(10)
+            yield* Fiber.interrupt(given)
+            yield* TestClock.adjust(30)
+            yield* TestClock.adjust(10_000)
+            expect(yield* pull).toEqual([delta("a")])
+            yield* TestClock.adjust(10_000)
+            const next = yield* Effect.forkChild(pull, { startImmediately: true })
+            yield* TestClock.adjust(40)
+            expect(yield* Fiber.join(next)).toEqual([finish])
+          })
+        )
+      })
   )
 
-  it.effect("what the provider fails with, or dies of, is passed on", () =>
+  it.effect("the provider's failures and defects are passed on", () =>
     Effect.gen(function* () {
       const failure: Failure.Failure = { reason: "network", message: "cut", retryable: true }
       const failing = { stream: () => Stream.fail(new Failure.ProviderFailure({ failure })) }
@@ -293,7 +295,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("an interruption of the consumer releases what the provider holds", () =>
+  it.effect("an interruption of the consumer releases the provider's resources", () =>
     Effect.gen(function* () {
       let isReleased = false
       const inner = {
@@ -312,7 +314,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("ten thousand arrays pass without the stack or the order suffering", () =>
+  it.effect("ten thousand arrays pass in order and without a stack overflow", () =>
     Effect.gen(function* () {
       const inner = { stream: () => Stream.fromArrays(...Arr.makeBy(10_000, (i) => [delta(`${i},`)])) }
       const { events } = yield* run(Limits.withLimits(inner, { firstContentMs: 100, idleMs: 100 }))
@@ -320,8 +322,8 @@ describe("Limits", () => {
     })
   )
 
-  describe("of a call that begins without a fiber", () => {
-    /** Is answered, or refused, after some time. */
+  describe("for a call that begins without a fiber", () => {
+    /** Gets a response, or a refusal, after `afterMs`. */
     const native = (afterMs: number, outcome: Opening.Refusal | Opening.Events, ended: () => void = () => {}) => ({
       stream: () =>
         Calls.make((world, listener) => {
@@ -339,7 +341,7 @@ describe("Limits", () => {
     const begun = (inner: Provider.Provider["Service"], limits: Limits.Limits) =>
       Effect.forkChild(run(opened(Limits.withLimits(inner, limits))), { startImmediately: true })
 
-    it.effect("C8: what is not answered in time has failed, and is cancelled", () =>
+    it.effect("C8: a call without a response in time has failed, and is cancelled", () =>
       Effect.gen(function* () {
         let cancelled = 0
         const fiber = yield* begun(
@@ -355,7 +357,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("C8: the time until the answer counts towards the first content", () =>
+    it.effect("C8: the time until the response counts towards the first content", () =>
       Effect.gen(function* () {
         const fiber = yield* begun(native(60, provider([41, delta("a"), finish]).stream(request)), {
           firstContentMs: 100
@@ -367,7 +369,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("C8: behind the answer the other limit holds, and what comes in time is passed on", () =>
+    it.effect("C8: after the response the idle limit holds, and events in time are passed on", () =>
       Effect.gen(function* () {
         const late = yield* begun(native(60, provider([10, delta("a")], [51, finish]).stream(request)), {
           firstContentMs: 100,
@@ -383,7 +385,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("C8: what is refused in time is what was said, and no limit runs out behind it", () =>
+    it.effect("C8: a refusal in time is passed on unchanged, and no limit runs out after it", () =>
       Effect.gen(function* () {
         const refusal = { type: "error", failure: { reason: "overloaded", message: "Full" } } as const
         const fiber = yield* begun(native(99, refusal), { firstContentMs: 100 })

@@ -1,4 +1,4 @@
-/** What is kept of a response takes little more memory than its characters, however it comes. */
+/** Tests that a kept response takes little more memory than its characters, however it arrives. */
 import { describe, expect, it } from "@effect/vitest"
 import { starved, type Task } from "./harness/Starved.ts"
 
@@ -13,7 +13,7 @@ describe("a thread with little memory", () => {
     expect(await starved(task, mebibytes)).toBeGreaterThanOrEqual(characters)
   })
 
-  it("of eight failures that were errors of four megabytes keeps their messages alone", async () => {
+  it("keeps only the messages of eight failures whose errors had four megabytes", async () => {
     expect(await starved("errors", 1_000)).toBeLessThan(8_000_000)
   })
 })

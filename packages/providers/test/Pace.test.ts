@@ -26,7 +26,7 @@ const collect = Effect.fnUntraced(function* (bytes: BytePull) {
   return slices
 })
 
-/** Runs to the end of a body; gives how often its fiber left the event loop to others, before each of its pulls. */
+/** Reads a body to its end; returns how often its fiber had yielded to the event loop before each pull. */
 const yieldsOf = (pulls: ReadonlyArray<ReadonlyArray<number>>, most: number): Promise<ReadonlyArray<number>> => {
   let yields = 0
   const scheduler = new Scheduler.MixedScheduler("async", (run) => {
@@ -49,7 +49,7 @@ const yieldsOf = (pulls: ReadonlyArray<ReadonlyArray<number>>, most: number): Pr
 const sizeOf = (reads: ReadonlyArray<Uint8Array>) => reads.reduce((sum, read) => sum + read.length, 0)
 
 describe("Pace", () => {
-  it("gives the bytes that it was given, in order, in slices that are not too large and never empty", () =>
+  it("returns the same bytes in order, in slices that are not too large and never empty", () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 6 }), { maxLength: 12 }),
@@ -69,7 +69,7 @@ describe("Pace", () => {
       { numRuns: 200 }
     ))
 
-  it("what one read brought is left as it is, up to the size of a slice; what is beyond comes with the next pull", async () => {
+  it("a read up to the size of a slice stays unchanged; the rest of a larger one comes with the next pull", async () => {
     const sizes = async (...reads: ReadonlyArray<number>) =>
       (await Effect.runPromise(collect(Pace.paced(pulling([bytesOf(reads)]), 10)))).map((slice) =>
         slice.map((read) => read.length)
@@ -85,12 +85,12 @@ describe("Pace", () => {
     expect(await sizes(25)).toEqual([[10], [10], [5]])
   })
 
-  it("P1: a slice has 64 KiB unless it is given another size", async () => {
+  it("Pace.P1: a slice has 64 KiB by default", async () => {
     const slices = await Effect.runPromise(collect(Pace.paced(pulling([[new Uint8Array(70_000)]]))))
     expect(slices.map(sizeOf)).toEqual([65_536, 4_464])
   })
 
-  it("P2: a fiber yields once for each slice that it has read, however many pulls that took", async () => {
+  it("Pace.P2: a fiber yields once for each slice that it has read, whatever the number of pulls", async () => {
     expect(await yieldsOf([[25]], 10)).toEqual([0, 1, 2])
     expect(await yieldsOf([[10], [10], [1]], 10)).toEqual([0, 1, 2])
     const single = Array.from({ length: 31 }, () => [1])
@@ -98,7 +98,7 @@ describe("Pace", () => {
     expect(await yieldsOf(single, 10)).toEqual(expected)
   })
 
-  it.live("a body that never stops leaves every turn of the event loop to others, after two slices at most", () =>
+  it.live("an endless body yields each turn of the event loop after two slices at most", () =>
     Effect.gen(function* () {
       const read = new Uint8Array(10_000)
       let given = 0

@@ -1,4 +1,4 @@
-/** Calls through a proxy, by names that only the proxy can resolve; TLS behind a tunnel is tested with the service. */
+/** Tests calls through a proxy, by names that only the proxy can resolve. The service's tests cover TLS in a tunnel. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Pull } from "effect"
 import type { Dispatcher } from "undici"
@@ -34,7 +34,7 @@ describe("Proxy", () => {
     })
   )
 
-  it.effect("X1: an http server is asked in absolute form, and its whole answer comes", () =>
+  it.effect("Proxy.X1: a request to an http server has absolute form, and its whole response arrives", () =>
     Effect.gen(function* () {
       const { received, url } = yield* server
       const { forwarded, tunnels, url: http } = yield* proxy(url)
@@ -44,44 +44,48 @@ describe("Proxy", () => {
     })
   )
 
-  it.effect("X1, X2: an https server is reached by a tunnel: its own proxy's, or that of http", () =>
-    Effect.gen(function* () {
-      const first = yield* proxy("http://127.0.0.1:9", 502)
-      const second = yield* proxy("http://127.0.0.1:9", 403)
-      for (const [proxies, status, asked] of [
-        [{ http: first.url, https: second.url, exceptions: "" }, 403, second],
-        [{ http: first.url, https: undefined, exceptions: "" }, 502, first],
-        [{ http: undefined, https: second.url, exceptions: "" }, 403, second]
-      ] as const) {
-        const before = asked.tunnels.length
-        const broken = yield* Effect.flip(ask(yield* Proxy.dispatcher(proxies), "https://provider.test/a"))
-        expect(broken).toBeInstanceOf(Broken)
-        expect(broken.cause).toMatchObject({
-          status,
-          message: `The proxy refused the connection (HTTP ${status}).`
-        })
-        // X3: a tunnel that is refused is not asked for again.
-        expect(asked.tunnels.slice(before)).toEqual(["provider.test:443"])
-      }
-    })
+  it.effect(
+    "Proxy.X1, Proxy.X2: an https server is reached by a tunnel through its own proxy, or through that for http",
+    () =>
+      Effect.gen(function* () {
+        const first = yield* proxy("http://127.0.0.1:9", 502)
+        const second = yield* proxy("http://127.0.0.1:9", 403)
+        for (const [proxies, status, asked] of [
+          [{ http: first.url, https: second.url, exceptions: "" }, 403, second],
+          [{ http: first.url, https: undefined, exceptions: "" }, 502, first],
+          [{ http: undefined, https: second.url, exceptions: "" }, 403, second]
+        ] as const) {
+          const before = asked.tunnels.length
+          const broken = yield* Effect.flip(ask(yield* Proxy.dispatcher(proxies), "https://provider.test/a"))
+          expect(broken).toBeInstanceOf(Broken)
+          expect(broken.cause).toMatchObject({
+            status,
+            message: `The proxy refused the connection (HTTP ${status}).`
+          })
+          // Proxy.X3: a rejected tunnel is not requested again.
+          expect(asked.tunnels.slice(before)).toEqual(["provider.test:443"])
+        }
+      })
   )
 
-  it.effect("X2: a proxy that wants a user and a password says so, for a tunnel and for a request", () =>
-    Effect.gen(function* () {
-      const { forwarded, tunnels, url } = yield* proxy("http://127.0.0.1:9", 407)
-      const dispatcher = yield* Proxy.dispatcher({ http: url, https: undefined, exceptions: "" })
-      for (const scheme of ["http", "https"]) {
-        const { cause } = yield* Effect.flip(ask(dispatcher, `${scheme}://provider.test/a`))
-        expect(cause).toMatchObject({
-          status: 407,
-          message: "The proxy asks for a user and a password, or refused them (HTTP 407)."
-        })
-      }
-      expect([forwarded.length, tunnels.length]).toEqual([1, 1])
-    })
+  it.effect(
+    "Proxy.X2: the error of a proxy that requires a user and a password states that, for a tunnel and for a request",
+    () =>
+      Effect.gen(function* () {
+        const { forwarded, tunnels, url } = yield* proxy("http://127.0.0.1:9", 407)
+        const dispatcher = yield* Proxy.dispatcher({ http: url, https: undefined, exceptions: "" })
+        for (const scheme of ["http", "https"]) {
+          const { cause } = yield* Effect.flip(ask(dispatcher, `${scheme}://provider.test/a`))
+          expect(cause).toMatchObject({
+            status: 407,
+            message: "The proxy requires a user and a password, or rejected them (HTTP 407)."
+          })
+        }
+        expect([forwarded.length, tunnels.length]).toEqual([1, 1])
+      })
   )
 
-  it.effect("X2: whatever else goes wrong comes as it was thrown", () =>
+  it.effect("Proxy.X2: any other error is passed on as it was thrown", () =>
     Effect.gen(function* () {
       const dispatcher = yield* Proxy.dispatcher({ http: "http://127.0.0.1:9", https: undefined, exceptions: "" })
       const { cause } = yield* Effect.flip(ask(dispatcher, "http://provider.test/a"))
@@ -90,7 +94,7 @@ describe("Proxy", () => {
     })
   )
 
-  it.effect("what is listed as an exception is reached directly, and so is what has no proxy", () =>
+  it.effect("an exception is reached directly, and so is a server without a proxy", () =>
     Effect.gen(function* () {
       const { received, url } = yield* server
       const refusing = yield* proxy(url, 403)

@@ -1,4 +1,4 @@
-/** What `Undici` makes of undici's own calls, which the tests play, in every order. */
+/** Tests `Undici` with undici's callbacks in every order; the tests call them. */
 import { describe, expect, it } from "@effect/vitest"
 import { Push } from "@holdfast/kernel"
 import { Cause, Effect, Exit, Fiber, Pull, Scope } from "effect"
@@ -58,7 +58,7 @@ const call = Effect.fnUntraced(function* () {
 const sizesOf = (reads: ReadonlyArray<Uint8Array>) => reads.map((read) => read.length)
 
 describe("an attempt over undici", () => {
-  it.effect("H4: a request is a POST of JSON without limits on time, to the path and its query", () =>
+  it.effect("H4: a request is a POST of JSON without time limits, to the path and its query", () =>
     Effect.gen(function* () {
       const sent: Array<unknown> = []
       const http = Undici.make({
@@ -84,7 +84,7 @@ describe("an attempt over undici", () => {
     })
   )
 
-  it.effect("a request that is given up before it has a connection is aborted when it gets one", () =>
+  it.effect("a request that is cancelled before it has a connection is aborted when it gets one", () =>
     Effect.gen(function* () {
       const { close, controller, start } = yield* call()
       yield* close
@@ -94,7 +94,7 @@ describe("an attempt over undici", () => {
     })
   )
 
-  it.effect("one that is under way is aborted at once, and one that starts in time is not", () =>
+  it.effect("a running request is aborted at once, and a request that starts in time is not", () =>
     Effect.gen(function* () {
       const { close, controller, data, head, start } = yield* call()
       start()
@@ -122,7 +122,7 @@ describe("an attempt over undici", () => {
     })
   )
 
-  it.effect("what comes before the answer is none, from 200 on there is one", () =>
+  it.effect("informational statuses are no response; statuses from 200 on are", () =>
     Effect.gen(function* () {
       const { answer, head } = yield* call()
       head(199)
@@ -135,23 +135,25 @@ describe("an attempt over undici", () => {
     })
   )
 
-  it.effect("a failure before the answer fails the call, and one behind it the body, once what came is read", () =>
-    Effect.gen(function* () {
-      const before = yield* call()
-      before.error(new Error("refused"))
-      expect(yield* Effect.flip(Fiber.join(before.answer))).toEqual(new Broken({ cause: new Error("refused") }))
-      const behind = yield* call()
-      behind.head()
-      const { bytes, isWhole } = yield* Fiber.join(behind.answer)
-      behind.data(3)
-      behind.error(new Error("cut"))
-      expect(isWhole()).toBe(false)
-      expect(sizesOf(yield* bytes)).toEqual([3])
-      expect(yield* Effect.flip(bytes)).toEqual(new Broken({ cause: new Error("cut") }))
-    })
+  it.effect(
+    "a failure before the response fails the call; a later one fails the body, after the received data is read",
+    () =>
+      Effect.gen(function* () {
+        const before = yield* call()
+        before.error(new Error("refused"))
+        expect(yield* Effect.flip(Fiber.join(before.answer))).toEqual(new Broken({ cause: new Error("refused") }))
+        const behind = yield* call()
+        behind.head()
+        const { bytes, isWhole } = yield* Fiber.join(behind.answer)
+        behind.data(3)
+        behind.error(new Error("cut"))
+        expect(isWhole()).toBe(false)
+        expect(sizesOf(yield* bytes)).toEqual([3])
+        expect(yield* Effect.flip(bytes)).toEqual(new Broken({ cause: new Error("cut") }))
+      })
   )
 
-  it.effect("a body ends once it is read, whether its end was waited for or there", () =>
+  it.effect("a body ends once it is read, whether its end arrives early or late", () =>
     Effect.gen(function* () {
       const { answer, data, end, head } = yield* call()
       head()
@@ -159,7 +161,7 @@ describe("an attempt over undici", () => {
       const first = yield* Effect.forkChild(bytes, { startImmediately: true })
       data(1)
       data(2)
-      // One wake for both: whoever waits is woken after the read.
+      // One wake-up for both: a waiting reader is woken after the read.
       expect(sizesOf(yield* Fiber.join(first))).toEqual([1, 2])
       const second = yield* Effect.forkChild(bytes, { startImmediately: true })
       data(4)
@@ -171,7 +173,7 @@ describe("an attempt over undici", () => {
     })
   )
 
-  it.effect("who was interrupted while waiting is not woken, and the next one gets what came", () =>
+  it.effect("a reader interrupted while waiting is not woken, and the next one gets the data", () =>
     Effect.gen(function* () {
       const { answer, data, head } = yield* call()
       head()
@@ -186,7 +188,7 @@ describe("an attempt over undici", () => {
     })
   )
 
-  it.effect("beyond 256 KiB the socket is not read on until those are taken, each time anew", () =>
+  it.effect("beyond 256 KiB the socket is paused until they are read, each time", () =>
     Effect.gen(function* () {
       const { answer, controller, data, head, start } = yield* call()
       start()
@@ -298,7 +300,7 @@ describe("a body that is pushed", () => {
 })
 
 describe("a request without a fiber", () => {
-  /** A request, the handler that undici would have, and what was heard of it. */
+  /** A request, the handler that undici would have, and the outcomes reported for it. */
   const begun = (afterMs: Array<() => void> = []) => {
     let taken: Dispatcher.DispatchHandler | undefined
     const http = Undici.make({
@@ -327,7 +329,7 @@ describe("a request without a fiber", () => {
     return { cancel, controller, handler, heard, waits: afterMs }
   }
 
-  it("is answered by its head, and refused by the whole of its body", () => {
+  it("a success is reported with its head, a refusal with its whole body", () => {
     const answered = begun()
     answered.handler.onResponseStart?.(answered.controller, 200, {})
     answered.handler.onResponseData?.(answered.controller, Buffer.from("data"))
@@ -343,7 +345,7 @@ describe("a request without a fiber", () => {
     expect(refused.waits).toEqual([])
   })
 
-  it("an error's body is waited for as long as `Body.text` does, read as far, and taken as it is where it breaks", () => {
+  it("an error's body has the time and size limits of `Body.text`, and ends where the connection breaks", () => {
     const slow = begun()
     slow.handler.onResponseStart?.(slow.controller, 500, {})
     slow.handler.onResponseData?.(slow.controller, Buffer.from("Half"))
@@ -363,7 +365,7 @@ describe("a request without a fiber", () => {
     expect(broken.heard).toEqual([["refused", 500, "Some"]])
   })
 
-  it("a connection that breaks before the answer is told, and nothing behind a cancel", () => {
+  it("a connection failure before the response is reported, and nothing after a cancel", () => {
     const cause = new Error("cut")
     const broken = begun()
     broken.handler.onResponseError?.(broken.controller, cause)
@@ -377,7 +379,7 @@ describe("a request without a fiber", () => {
     expect(cancelled.heard).toEqual([])
   })
 
-  it("an address that is none breaks it", () => {
+  it("an invalid URL is reported as a failure", () => {
     const heard: Array<unknown> = []
     const world = { elapsed: () => 0, after: () => () => {} }
     Undici.make({ dispatch: () => true })

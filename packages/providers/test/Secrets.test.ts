@@ -5,20 +5,20 @@ import * as Secrets from "../src/Secrets.ts"
 const conceal = (...secrets: ReadonlyArray<string>) => Secrets.conceal(secrets.map((secret) => Redacted.make(secret)))
 
 describe("Secrets", () => {
-  it("every occurrence of every secret is taken out, in the form in which it is sent", () => {
+  it("every occurrence of every secret is removed, in the form in which it is sent", () => {
     expect(conceal("key-1\n", " key-2 ")("key-1, key-2, key-1")).toBe("<redacted>, <redacted>, <redacted>")
   })
 
-  it("an empty secret takes nothing out", () => {
+  it("an empty secret removes nothing", () => {
     expect(conceal("", " \n", "key")("a key b")).toBe("a <redacted> b")
   })
 
-  it("what the caller takes out is taken out first", () => {
+  it("the caller's redaction runs first", () => {
     const both = Secrets.conceal([Redacted.make("inner")], (text) => text.replace("<", "inner").replace(">", "!"))
     expect(both("<inner>")).toBe("<redacted><redacted>!")
   })
 
-  it("of a failure the message, the code and the evidence are cleaned, and what is absent stays absent", () => {
+  it("a failure's message, code and evidence are redacted, and absent keys stay absent", () => {
     const failure = { message: "no key", code: "key_bad", evidence: { "x-id": "req-key" }, status: 401 }
     expect(Secrets.inFailure(conceal("key"), failure)).toEqual({
       message: "no <redacted>",

@@ -18,7 +18,7 @@ describe("ToolArguments", () => {
     }
   })
 
-  it("A10: whatever else a model wrote is its text, with the reason", () => {
+  it("A10: any other text is kept, with the reason", () => {
     for (const [text, reason] of [
       ["[]", "not a JSON object"],
       ["1", "not a JSON object"],
@@ -44,7 +44,7 @@ describe("ToolArguments", () => {
     }
   })
 
-  it("C7: at the length limit missing and half arguments are malformed, and say so; whole ones are taken", () => {
+  it("C7: at the length limit missing and half arguments are malformed, with that reason; complete ones are accepted", () => {
     expect(call("", { wasCut: true })).toMatchObject({
       input: "",
       malformed: expect.stringContaining("length limit before the arguments")

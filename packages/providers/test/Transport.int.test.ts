@@ -53,13 +53,13 @@ describe.each(clients)("Transport over %s", (name, layer) => {
       Effect.gen(function* () {
         const provider = yield* dialect.make("http://127.0.0.1:9")
         const { failure } = yield* run(provider)
-        // `fetch` wraps what it was refused with, and refuses some ports by itself.
+        // `fetch` wraps the error of a refused connection, and rejects some ports by itself.
         expect(failure).toMatchObject({ reason: "network", retryable: true })
         if (!name.endsWith("fetch")) expect(failure?.code).toBe("ECONNREFUSED")
       })
     )
 
-    it.effect("C6: an answer without a body has ended too early, and a connection that broke is told from that", () =>
+    it.effect("C6: a response without a body has ended too early, which differs from a broken connection", () =>
       Effect.gen(function* () {
         const server = yield* serve((response, request, n) =>
           n === 1 ? response.writeHead(204).end() : cut([dialect.delta("Hi")])(response, request, n)
@@ -72,7 +72,7 @@ describe.each(clients)("Transport over %s", (name, layer) => {
       })
     )
 
-    it.effect("an error whose text never ends is classified by what has come", () =>
+    it.effect("an error whose text never ends is classified by the text received", () =>
       Effect.gen(function* () {
         const server = yield* serve((response) => {
           response.writeHead(503)
@@ -86,7 +86,7 @@ describe.each(clients)("Transport over %s", (name, layer) => {
       })
     )
 
-    it.effect("an address that is none fails each call, and says so", () =>
+    it.effect("an invalid URL fails each call with that reason", () =>
       Effect.gen(function* () {
         const provider = yield* OpenAiCompatible.make({ baseUrl: "http://[nowhere" })
         for (let n = 0; n < 2; n++) expect((yield* run(provider)).failure?.message).toMatch(/url/i)
@@ -145,7 +145,7 @@ describe("Transport", () => {
       })
     )
 
-    it.effect("a fault of the connection does not carry the request, and so not the key", () =>
+    it.effect("a connection failure does not contain the request, and so not the key", () =>
       Effect.gen(function* () {
         const provider = yield* dialect.make("http://127.0.0.1:9")
         const exit = yield* Effect.exit(Stream.runDrain(provider.stream(request)))
@@ -169,7 +169,7 @@ describe("Transport", () => {
       })
     )
 
-    it.effect("no more of an error is read than is of use", () =>
+    it.effect("an error is read up to its limit only", () =>
       Effect.gen(function* () {
         const server = yield* serve((response) => {
           response.writeHead(500)
@@ -229,7 +229,7 @@ describe("Transport", () => {
       })
     )
 
-    it.effect("C8: a tool call that is written for longer than the limit is no stall", () =>
+    it.effect("C8: a tool call that grows for longer than the limit is no stall", () =>
       Effect.gen(function* () {
         let write = (_piece: string) => {}
         const server = yield* serve((response, request, n) => {
@@ -244,7 +244,7 @@ describe("Transport", () => {
         write(frame('{"a":"'))
         for (let i = 0; i < 20; i++) {
           write(frame("x"))
-          // Until the adapter has read it: there is no event to wait for, which is the point.
+          // Until the adapter has read it. There is no event to wait for; that is the case under test.
           for (let turn = 0; turn < 20; turn++) yield* Effect.promise(() => new Promise(setImmediate))
           yield* TestClock.adjust(900)
         }

@@ -1,4 +1,4 @@
-/** One attempt over an answer that the test makes up; what needs a socket is in `Transport.int.test.ts`. */
+/** Tests one attempt over prepared responses; tests that need a socket are in `Transport.int.test.ts`. */
 import { describe, expect, it } from "@effect/vitest"
 import { Push } from "@holdfast/kernel"
 import { PushSource } from "@holdfast/kernel/testing"
@@ -16,12 +16,12 @@ interface Given {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly pieces: ReadonlyArray<string>
-  /** What follows the pieces. */
+  /** The body after the pieces. */
   readonly after?: BytePull
   readonly most?: number
 }
 
-/** Runs attempts that are answered so; gives how they end, and how often it was asked for. */
+/** Runs attempts with the given response; returns how they end, and the number of requests. */
 const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 200 }: Given) => {
   let asked = 0
   const answer = (): Answer => {
@@ -53,7 +53,7 @@ const stopped = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
 const done = "data: [DONE]\n\n"
 const broken = Effect.fail(new Broken({ cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) }))
 
-/** The time after which an attempt ends that nothing more is heard of. */
+/** The time after which an attempt without further data ends. */
 const endsAfter = (given: Given) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(attempt({ ...given, after: Effect.never }), { startImmediately: true })
@@ -66,7 +66,7 @@ const endsAfter = (given: Given) =>
   })
 
 describe("Transport", () => {
-  it.effect("C2, C9: every 2xx is a stream, nothing else is, and each is asked for once", () =>
+  it.effect("C2, C9: every 2xx is a stream, no other status is, and each is requested once", () =>
     Effect.gen(function* () {
       for (const status of [200, 201, 299]) {
         const { asked, events, isSuccess } = yield* attempt({ status, pieces: [hi, stopped, done] })
@@ -79,7 +79,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C9: an attempt that has given an error is over, and does not ask again", () =>
+  it.effect("C9: an attempt that has emitted an error is over, and makes no further request", () =>
     Effect.gen(function* () {
       for (const pieces of [["<html>"], ['{"error":{"message":"no"}}'], [dialect.error], ['{"models":[]}']]) {
         const { asked, events } = yield* attempt({ pieces })
@@ -88,7 +88,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C6: blanks and then nothing are no answer; before a stream, a page or JSON they are passed over", () =>
+  it.effect("C6: blanks alone are no response; before a stream, a page or JSON they are skipped", () =>
     Effect.gen(function* () {
       for (const pieces of [[], ["\n"], [" ", "\r\n"]]) {
         expect((yield* attempt({ pieces })).failure).toMatchObject({ reason: "network", retryable: true })
@@ -99,22 +99,20 @@ describe("Transport", () => {
     })
   )
 
-  it.effect(
-    "D3: what happens to the connection fails the stream, wherever it happens before the model has stopped",
-    () =>
-      Effect.gen(function* () {
-        for (const pieces of [[], ["\n"], [hi], ["{"]]) {
-          const { failure, isSuccess } = yield* attempt({ pieces, after: broken })
-          expect(failure, pieces.join()).toMatchObject({ reason: "network", code: "ECONNRESET", retryable: true })
-          expect(isSuccess).toBe(false)
-        }
-        for (const pieces of [
-          [hi, stopped],
-          [hi, stopped, done]
-        ]) {
-          expect(yield* attempt({ pieces, after: broken })).toMatchObject({ isSuccess: true, failure: undefined })
-        }
-      })
+  it.effect("D3: a connection failure fails the stream at any point before the model has stopped", () =>
+    Effect.gen(function* () {
+      for (const pieces of [[], ["\n"], [hi], ["{"]]) {
+        const { failure, isSuccess } = yield* attempt({ pieces, after: broken })
+        expect(failure, pieces.join()).toMatchObject({ reason: "network", code: "ECONNRESET", retryable: true })
+        expect(isSuccess).toBe(false)
+      }
+      for (const pieces of [
+        [hi, stopped],
+        [hi, stopped, done]
+      ]) {
+        expect(yield* attempt({ pieces, after: broken })).toMatchObject({ isSuccess: true, failure: undefined })
+      }
+    })
   )
 
   it.effect("a last frame without its blank line is read, before the model has stopped and after it", () =>
@@ -126,19 +124,21 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("usage is waited for a second after the model has stopped, and the end a quarter after its last word", () =>
-    Effect.gen(function* () {
-      const counts = 'data: {"choices":[],"usage":{"prompt_tokens":7}}\n\n'
-      const stop = yield* endsAfter({ pieces: [hi, stopped] })
-      expect([stop.isSuccess, stop.passedMs]).toEqual([true, 1000])
-      const last = yield* endsAfter({ pieces: [hi, stopped + done] })
-      expect([last.isSuccess, last.passedMs]).toEqual([true, 250])
-      const late = yield* endsAfter({ pieces: [hi, stopped, counts, done] })
-      expect([late.isSuccess, late.passedMs, usage(late.events)]).toEqual([true, 1000, { inputTokens: 7 }])
-    })
+  it.effect(
+    "the attempt waits 1 s for usage after the model has stopped, and 250 ms for the end after the terminal frame",
+    () =>
+      Effect.gen(function* () {
+        const counts = 'data: {"choices":[],"usage":{"prompt_tokens":7}}\n\n'
+        const stop = yield* endsAfter({ pieces: [hi, stopped] })
+        expect([stop.isSuccess, stop.passedMs]).toEqual([true, 1000])
+        const last = yield* endsAfter({ pieces: [hi, stopped + done] })
+        expect([last.isSuccess, last.passedMs]).toEqual([true, 250])
+        const late = yield* endsAfter({ pieces: [hi, stopped, counts, done] })
+        expect([late.isSuccess, late.passedMs, usage(late.events)]).toEqual([true, 1000, { inputTokens: 7 }])
+      })
   )
 
-  it.effect("C3: an error between the stop and the end of the body is one, and is not waited for any longer", () =>
+  it.effect("C3: an error between the stop and the end of the body is emitted, and ends the wait", () =>
     Effect.gen(function* () {
       const { emitted, isSuccess, passedMs } = yield* endsAfter({ pieces: [hi, stopped, dialect.error] })
       expect({ emitted, isSuccess, passedMs }).toMatchObject({
@@ -149,7 +149,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("an interruption while the end is waited for is one", () =>
+  it.effect("an interruption during the wait for the end interrupts the attempt", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(attempt({ pieces: [hi, stopped], after: Effect.never }), {
         startImmediately: true
@@ -159,7 +159,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C3: of a JSON error 64 KiB are read", () =>
+  it.effect("C3: 64 KiB of a JSON error are read", () =>
     Effect.gen(function* () {
       const messageOf = Effect.fnUntraced(function* (length: number) {
         const error = (padding: string) => JSON.stringify({ error: { message: "no", padding } })
@@ -173,7 +173,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C11: a JSON answer beyond its limit has failed", () =>
+  it.effect("C11: a JSON document beyond its limit has failed", () =>
     Effect.gen(function* () {
       const long = JSON.stringify({ choices: [{ message: { content: "x".repeat(100) }, finish_reason: "stop" }] })
       expect(text((yield* attempt({ pieces: [long], most: 100 })).events).length).toBe(100)
@@ -186,7 +186,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C1: what an endpoint said in a stream is cleaned, and what it said beyond its message is kept", () =>
+  it.effect("C1: an error in a stream is redacted, and its content beyond the message is kept", () =>
     Effect.gen(function* () {
       const error = { error: { message: `no ${KEY}`, type: "server_error", param: `the pool of ${KEY} is empty` } }
       const { events } = yield* attempt({ pieces: [hi, `data: ${JSON.stringify(error)}\n\n`] })
@@ -213,7 +213,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C8: each read that brings a call further is progress, and one that does not is none", () =>
+  it.effect("C8: a read that extends a call is progress, and any other is not", () =>
     Effect.gen(function* () {
       const [first, next] = dialect.endlessCall('{"a":1}')
       let heard = 0

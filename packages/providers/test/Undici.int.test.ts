@@ -7,7 +7,7 @@ import { type Answer, Broken, Http } from "../src/Http.ts"
 import * as Undici from "../src/Undici.ts"
 import { serve } from "./harness/Server.ts"
 
-/** Posts an empty object; what it is answered with, in a scope that the test closes. */
+/** Posts an empty object; returns the response, in a scope that the test closes. */
 const post = (url: string, headers: Readonly<Record<string, string>> = {}) =>
   Effect.gen(function* () {
     const http = yield* Http
@@ -15,7 +15,7 @@ const post = (url: string, headers: Readonly<Record<string, string>> = {}) =>
     return yield* http.endpoint(url, headers)("{}", scope)
   })
 
-/** What there is until the end of a body, pull by pull. */
+/** A body's text, pull by pull. */
 const pulls = ({ bytes }: Pick<Answer, "bytes">): Effect.Effect<ReadonlyArray<string>, Broken> =>
   Pull.matchEffect(bytes, {
     onSuccess: (reads) => Effect.map(pulls({ bytes }), (rest) => [Buffer.concat(reads).toString(), ...rest]),
@@ -28,14 +28,14 @@ const urlOf = (server: Pick<Server, "address">): string => {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`
 }
 
-/** A server that writes these bytes in one write to whoever asks. */
+/** A server that sends these bytes in one write to every client. */
 const write = (text: string) =>
   Effect.map(
     serve((response) => response.socket?.write(text)),
     ({ url }) => url
   )
 
-/** What undici gives a handler of a request, for the test that plays its part. */
+/** The controller that undici passes to a handler, for a test that calls the handler itself. */
 class Controller {
   aborted = false
   paused = false
@@ -54,7 +54,7 @@ class Controller {
 
 describe("Undici", () => {
   it.layer(Undici.layer)((it) => {
-    it.effect("what one read of the socket brings is one array, however many chunks it was sent in", () =>
+    it.effect("one read of the socket is one array, however many chunks it contains", () =>
       Effect.gen(function* () {
         const chunks = ["a", "b", "c"].map((chunk) => `1\r\n${chunk}\r\n`).join("")
         const url = yield* write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
@@ -64,7 +64,7 @@ describe("Undici", () => {
       })
     )
 
-    it.effect("what comes before the answer is none, and a header that comes twice is one", () =>
+    it.effect("informational responses are skipped, and a repeated header is joined", () =>
       Effect.gen(function* () {
         const url = yield* write(
           "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 529 Busy\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 2\r\n\r\nno"
@@ -76,7 +76,7 @@ describe("Undici", () => {
       })
     )
 
-    it.effect("what came before a connection broke is read before the break", () =>
+    it.effect("data before a broken connection is read before the failure", () =>
       Effect.gen(function* () {
         const server = yield* serve((response) => {
           response.write("half", () => setImmediate(() => response.socket?.destroy()))
@@ -94,7 +94,7 @@ describe("Undici", () => {
       })
     )
 
-    it.effect("who reads slowly is not written to without end", () =>
+    it.effect("the buffer for a slow reader is bounded", () =>
       Effect.gen(function* () {
         const controller = new Controller()
         const http = Undici.make({
@@ -115,7 +115,7 @@ describe("Undici", () => {
       })
     )
 
-    it.effect("a connection is used again after a body that was read, and closed after one that was not", () =>
+    it.effect("a connection is reused after its body was read, and closed otherwise", () =>
       Effect.gen(function* () {
         const server = yield* serve((response, _request, n) => {
           if (n < 3) response.writeHead(503).end("busy")
@@ -132,7 +132,7 @@ describe("Undici", () => {
       })
     )
 
-    it.effect("a call that is given up before its answer closes its connection", () =>
+    it.effect("a call that is cancelled before its response closes its connection", () =>
       Effect.gen(function* () {
         const server = yield* serve(() => {})
         const fiber = yield* Effect.forkChild(Effect.scoped(post(server.url)))
@@ -142,7 +142,7 @@ describe("Undici", () => {
       })
     )
 
-    it.effect("an address that is none, and a header that cannot be sent, fail the call and nothing else", () =>
+    it.effect("an invalid URL and an invalid header fail the call only", () =>
       Effect.gen(function* () {
         for (const [url, headers, code] of [
           ["nowhere", {}, "ERR_INVALID_URL"],
@@ -155,7 +155,7 @@ describe("Undici", () => {
       })
     )
 
-    it.effect("over HTTP/2 calls share connections, and giving one up leaves the others", () =>
+    it.effect("over HTTP/2 calls share connections, and cancelling one leaves the others running", () =>
       Effect.gen(function* () {
         let connections = 0
         const held: Array<ServerHttp2Stream> = []
@@ -165,7 +165,7 @@ describe("Undici", () => {
         server.on("session", () => connections++)
         server.on("stream", (stream) => {
           stream.on("error", () => {})
-          // Before anybody is answered only the one that is given up can.
+          // No stream has a response yet, so only the cancelled one can close.
           stream.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
           held.push(stream)
           if (held.length === 50) Deferred.doneUnsafe(arrived, Effect.void)
@@ -205,7 +205,7 @@ describe("Undici", () => {
         const held: Array<() => void> = []
         const server = yield* serve((response) => {
           held.push(() => response.writeHead(529).end("busy"))
-          // Nobody is answered before everybody has asked.
+          // Responses are sent only after all requests have arrived.
           if (held.length === 200) for (const answer of held) answer()
         })
         const statuses = yield* Effect.forEach(

@@ -11,7 +11,7 @@ const told = (tell: (meter: UsageMeter.UsageMeter, out: Array<Provider.ProviderE
 }
 
 describe("UsageMeter", () => {
-  it("counts are told with the first output and at the end, and only if they have changed since", () => {
+  it("counts are emitted with the first output, and at the end if they have changed since", () => {
     expect(
       told((meter, out) => {
         meter.set({ inputTokens: 1 })
@@ -26,7 +26,7 @@ describe("UsageMeter", () => {
     ).toEqual([{ inputTokens: 1 }, { inputTokens: 1, outputTokens: 2 }])
   })
 
-  it("no counts are none, and nothing is told of them", () => {
+  it("without counts nothing is emitted", () => {
     const tell = (meter: UsageMeter.UsageMeter, out: Array<Provider.ProviderEvent>) => {
       meter.first(out)
       meter.last(out)
@@ -40,7 +40,7 @@ describe("UsageMeter", () => {
     ).toEqual([])
   })
 
-  it("counts that come after the first output wait for the end if there were none before, too", () => {
+  it("counts after the first output wait for the end, even if there were none before", () => {
     expect(
       told((meter, out) => {
         meter.first(out)
@@ -52,7 +52,7 @@ describe("UsageMeter", () => {
     ).toEqual([{ inputTokens: 7 }])
   })
 
-  it("a count is kept under its own name, and zero is one", () => {
+  it("each count keeps its name, and zero is a count", () => {
     const counts = {
       inputTokens: 1,
       outputTokens: 2,
@@ -79,7 +79,7 @@ describe("Anthropic's counts", () => {
   const merged = (...all: ReadonlyArray<{ readonly [key: string]: unknown }>) =>
     AnthropicUsage.toUsage(all.reduce(AnthropicUsage.merge, AnthropicUsage.none))
 
-  it("the last of each holds, and one that is not named stays", () => {
+  it("the last value of each count holds, and an absent one keeps its value", () => {
     const first = { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 3, cache_creation_input_tokens: 5 }
     const all = { inputTokens: 18, outputTokens: 1, cachedInputTokens: 3, cacheWriteTokens: 5 }
     expect(merged(first)).toEqual(all)
@@ -93,7 +93,7 @@ describe("Anthropic's counts", () => {
     })
   })
 
-  it("a cache without input tokens makes no input, input without a cache is input", () => {
+  it("cached tokens alone give no input; input without cached tokens is the input", () => {
     expect(merged({ cache_read_input_tokens: 3 })).toEqual({ cachedInputTokens: 3 })
     expect(merged({ input_tokens: 3 })).toEqual({ inputTokens: 3 })
     expect(merged({})).toEqual({})
@@ -101,7 +101,7 @@ describe("Anthropic's counts", () => {
 })
 
 describe("OpenAI's counts", () => {
-  it("reasoning is added to the output only where the total says that it is not in it", () => {
+  it("reasoning is added to the output only where the total shows that it is not included", () => {
     const read = (completion_tokens: number | undefined, reasoning_tokens: number, total_tokens: number) =>
       OpenAiUsage.read({
         prompt_tokens: 10,
@@ -119,7 +119,7 @@ describe("OpenAI's counts", () => {
     ).toEqual({ outputTokens: 9, reasoningTokens: 2 })
   })
 
-  it("what was read from a cache has three names, and the details hold over the others", () => {
+  it("tokens read from a cache have three names, and the details take precedence", () => {
     const names = { prompt_tokens_details: { cached_tokens: 1, cache_write_tokens: 4 }, prompt_cache_hit_tokens: 2 }
     expect(OpenAiUsage.read({ ...names, cached_tokens: 3 })).toEqual({ cachedInputTokens: 1, cacheWriteTokens: 4 })
     expect(OpenAiUsage.read({ prompt_cache_hit_tokens: 2, cached_tokens: 3 })).toEqual({ cachedInputTokens: 2 })

@@ -11,8 +11,8 @@ const overloaded = {
   evidence: { "request-id": "req_01" }
 } as const
 
-describe("the whole of an error's body", () => {
-  it("D5: is not kept where all that it says is in the failure", () => {
+describe("an error's whole body", () => {
+  it("D5: is not kept where the failure has all its content", () => {
     const bodies = [
       "",
       "Overloaded",
@@ -26,7 +26,7 @@ describe("the whole of an error's body", () => {
     for (const body of bodies) expect(WholeBody.of(body, overloaded), body).toBeUndefined()
   })
 
-  it("D5: is kept as it came where it says anything more", () => {
+  it("D5: is kept unchanged where it has more content", () => {
     const bodies = [
       '{"error":{"message":"Overloaded","metadata":{"raw":"upstream is restarting"}}}',
       '{"error":{"message":"Overloaded","retry_in":7}}',
@@ -40,7 +40,7 @@ describe("the whole of an error's body", () => {
     for (const body of bodies) expect(WholeBody.of(body, overloaded)).toBe(body)
   })
 
-  it("D5: is as long as 8,192 characters at most, of whole characters", () => {
+  it("D5: has at most 8,192 characters, and is not cut inside a character", () => {
     const text = fc.string({ unit: "binary", maxLength: 40 })
     fc.assert(
       fc.property(text, fc.nat(20_000), (piece, length) => {

@@ -1,8 +1,8 @@
 /**
- * What a client may ask of a conversation, whatever it asks over.
+ * Schemas of the commands that clients send to a conversation, over any transport.
  *
- * Every command but `prompt` and `retry` is answered as soon as what it did is on disk, which takes milliseconds, and does
- * nothing where there is nothing to do; so sending one twice is the same as sending it once.
+ * Every command except `prompt` and `retry` is answered as soon as its effect is on disk, which takes milliseconds. It has no
+ * effect where there is nothing to change, so sending a command twice equals sending it once.
  */
 import { Schema } from "effect"
 import { CommandId, ConversationId, TurnId } from "./Ids.ts"
@@ -12,7 +12,7 @@ import { NonEmptyText } from "./Text.ts"
 const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
   Schema.Struct({ type: Schema.tag(type), conversationId: ConversationId, ...fields })
 
-/** Runs a turn. The same `turnId` again is the same turn. */
+/** Runs a turn. A repeated `turnId` refers to the same turn. */
 export const Prompt = command("prompt", { prompt: NonEmptyText, turnId: Schema.optionalKey(TurnId) })
 export type Prompt = typeof Prompt.Type
 
@@ -25,10 +25,10 @@ export const Abort = command("abort", {})
 export type Abort = typeof Abort.Type
 
 const steering = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
-  // The same id again is the same command: it does nothing a second time, not even to a later wait (X4).
+  // A repeated id marks the same command: it has no second effect, not even on a later wait (X4).
   command(type, { ...fields, commandId: Schema.optionalKey(CommandId) })
 
-/** Gives up: ends the wait, the chain of retries, and the turn with its last error (P14, X4). */
+/** Cancels the retries: ends the wait, the retry chain, and the turn with its last error (P14, X4). */
 export const AbortRetry = steering("abort-retry", {})
 export type AbortRetry = typeof AbortRetry.Type
 
@@ -49,12 +49,12 @@ export const SwitchTarget = steering("switch-target", {
 })
 export type SwitchTarget = typeof SwitchTarget.Type
 
-/** A year: longer than anybody waits, and far from where a sum of such numbers is none any more. */
+/** One year: longer than any client waits, and small enough that sums of such numbers stay finite. */
 const LONGEST_EXTENSION_MS = 365 * 86_400_000
 
 const EXTENSION = `expected a number of milliseconds above 0, a year (${LONGEST_EXTENSION_MS}) at most`
 
-/** What a budget is extended by, in milliseconds. What is added again and again still has to be recorded as a number. */
+/** The milliseconds that a budget is extended by. The sum of repeated extensions must stay a number that can be recorded. */
 export const Extension = Schema.Finite.check(
   Schema.isGreaterThan(0, { message: EXTENSION }),
   Schema.isLessThanOrEqualTo(LONGEST_EXTENSION_MS, { message: EXTENSION })
@@ -64,7 +64,7 @@ export const Extension = Schema.Finite.check(
 export const ExtendBudget = steering("extend-budget", { byMs: Extension })
 export type ExtendBudget = typeof ExtendBudget.Type
 
-/** What can be done to a turn that waits. On one that does not, all of it does nothing. */
+/** The commands that steer a waiting turn. On a turn that does not wait they have no effect. */
 export const Steering = Schema.Union([AbortRetry, RetryNow, WaitUntil, SwitchTarget, ExtendBudget])
 export type Steering = typeof Steering.Type
 
@@ -72,5 +72,6 @@ export type Steering = typeof Steering.Type
 export const SetAutoRetry = command("set-auto-retry", { enabled: Schema.Boolean })
 export type SetAutoRetry = typeof SetAutoRetry.Type
 
+/** Any command. */
 export const Command = Schema.Union([Prompt, Retry, Abort, SetAutoRetry, ...Steering.members])
 export type Command = typeof Command.Type

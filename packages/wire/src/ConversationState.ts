@@ -1,4 +1,4 @@
-/** What a client can read of a conversation at any moment (P15). */
+/** Schema of a conversation's state, which a client can read at any moment (P15). */
 import { Schema } from "effect"
 import { Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
@@ -8,7 +8,7 @@ import { Asks } from "./TurnEvent.ts"
 export const RetryState = Schema.Struct({
   /** 0-based, as in `provider-retry`. */
   attempt: Schema.Int,
-  /** Epoch milliseconds; with `asks`, until when there can be an answer. */
+  /** When the retry is due, in epoch milliseconds; with `asks`, the deadline for an answer. */
   retryAt: Schema.Finite,
   delayMs: Schema.Finite,
   message: Schema.String,
@@ -20,18 +20,19 @@ export const RetryState = Schema.Struct({
 })
 export type RetryState = typeof RetryState.Type
 
+/** A conversation: its status, its model, its turns, and the wait in progress. */
 export const ConversationState = Schema.Struct({
   conversationId: ConversationId,
   status: Schema.Literals(["idle", "running", "retrying"]),
-  /** `provider/model` that the next step goes to: while a turn runs, where its attempts go. */
+  /** `provider/model` of the next step; while a turn runs, of its attempts. */
   model: Schema.String,
   autoRetryEnabled: Schema.Boolean,
   isRetrying: Schema.Boolean,
   /** The turn that is running. */
   turnId: Schema.optionalKey(TurnId),
-  /** Turns that wait for it, in order. */
+  /** The turns queued behind it, in order. */
   queued: Schema.Array(TurnId),
-  /** As in `retry`; on top too, because that is where a client looks first. */
+  /** The same as in `retry`, repeated at the top level because clients look there first. */
   attempt: Schema.optionalKey(Schema.Int),
   retryAt: Schema.optionalKey(Schema.Finite),
   retry: Schema.optionalKey(RetryState)

@@ -1,10 +1,10 @@
 /**
  * A classified error (rules, section C).
  *
- * Errors are classified once, where they enter; inside, decisions read `reason` and `retryable`, and nobody reads text.
+ * Errors are classified once, where they enter. Inside, decisions read `reason` and `retryable`, never text.
  *
- * F1. `message` is what the endpoint said, verbatim apart from redacted secrets.
- * F2. `retryAfterMs` is a lower bound counted from the moment of the failure; it is finite and never negative.
+ * Failure.F1. `message` is the endpoint's message, verbatim apart from redacted secrets.
+ * Failure.F2. `retryAfterMs` is a lower bound counted from the moment of the failure; it is finite and never negative.
  */
 import { Schema } from "effect"
 
@@ -27,7 +27,7 @@ export const Reason = Schema.Literals([
 ])
 export type Reason = typeof Reason.Type
 
-/** What a limit belongs to, as the error named it: one model, the credential, or the account behind it (C12). */
+/** The owner of a limit as the error named it: one model, the credential, or the account behind it (C12). */
 export const Scope = Schema.Literals(["model", "credential", "account"])
 export type Scope = typeof Scope.Type
 
@@ -35,7 +35,7 @@ export type Scope = typeof Scope.Type
 export const Hint = Schema.Struct({
   /** Milliseconds from the failure on; a lower bound for the next attempt (P5). */
   retryAfterMs: Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)),
-  /** Where it was found: a header's name, or `body`. */
+  /** The source of the delay: a header's name, or `body`. */
   source: Schema.String
 })
 export type Hint = typeof Hint.Type
@@ -49,35 +49,35 @@ const fields = {
   /** The provider's own code or type, e.g. `overloaded_error`, `ECONNRESET`. */
   code: Schema.optionalKey(Schema.String),
   hint: Schema.optionalKey(Hint),
-  /** Of a rate limit or a used-up quota; absent where the error named nothing. */
+  /** Set for a rate limit or a used-up quota; absent where the error named no owner. */
   scope: Schema.optionalKey(Scope),
   /**
-   * What the response's head had that a decision is made from, or that finds the request again at the provider's, by
-   * lower-case name; for the record (X9).
+   * Response headers, by lower-case name, kept for the record (X9): those that decisions use, and those that identify the
+   * request at the provider.
    */
   evidence: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /**
-   * No call was made for it: another turn's call of the same endpoint had just failed like this (X5). It is no attempt in
-   * `turn-end`, but it is one of the retries that the schedule allows.
+   * No call was made: another turn's call of the same endpoint had just failed this way (X5). `turn-end` does not count it
+   * as an attempt, but it uses one of the retries that the schedule allows.
    */
   shared: Schema.optionalKey(Schema.Literal(true)),
   /** The failure is a bug of the program itself, not of an endpoint (C10). */
   defect: Schema.optionalKey(Schema.Literal(true))
 }
 
-/** A failure as a plain value: what events, messages and records carry. */
+/** A failure as a plain value, as events, messages and records carry it. */
 export const Failure = Schema.Struct(fields)
 export type Failure = typeof Failure.Type
 
-/** The most characters of an endpoint's answer that are kept beside a failure. */
+/** The most characters of an endpoint's response that are kept beside a failure. */
 export const MOST_OF_BODY = 8 * 1024
 
 /**
- * The same as an error: what a provider's stream fails with.
+ * A failure as an error: a provider's stream fails with it.
  *
  * **Details**
  *
- * `body` is the whole of what the endpoint answered, where that holds more than the failure: `MOST_OF_BODY` characters at most, without
+ * `body` is the endpoint's whole response, where that holds more than the failure: `MOST_OF_BODY` characters at most, without
  * secrets. It goes into the turn's record for `explain` (D5), and into no event, log line or notice.
  */
 export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("ProviderFailure", {
@@ -89,6 +89,6 @@ export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("Prov
   }
 }
 
-/** What people and `code` fields are shown: the HTTP status, or else the provider's code (D5, D13). */
+/** The code shown to people and in `code` fields: the HTTP status, or else the provider's code (D5, D13). */
 export const codeOf = (failure: Failure): string | undefined =>
   failure.status === undefined ? failure.code : String(failure.status)

@@ -1,8 +1,8 @@
 /**
- * The identities that cross a process.
+ * Schemas of the ids that cross a process boundary.
  *
- * A conversation's and a turn's id is an opaque string of 1 to 64 letters, digits, `_` and `-`, so that it can stand in a URL, a file name and a
- * log line as it is. Clients may choose a `TurnId` themselves: the same id again is the same turn.
+ * The id of a conversation or a turn is an opaque string of 1 to 64 letters, digits, `_` and `-`, so it needs no escaping in a
+ * URL, a file name or a log line. Clients may choose a `TurnId` themselves: a repeated id refers to the same turn.
  */
 import { Schema } from "effect"
 
@@ -17,19 +17,19 @@ const id = Schema.String.check(
 export const ConversationId = id.pipe(Schema.brand("ConversationId"))
 export type ConversationId = typeof ConversationId.Type
 
-/** Names a turn, over all conversations. */
+/** Names a turn, unique over all conversations. */
 export const TurnId = id.pipe(Schema.brand("TurnId"))
 export type TurnId = typeof TurnId.Type
 
-/** Names a command, so that sending it twice is sending it once. Clients choose it. */
+/** Names a command, so that a command sent twice takes effect once. Clients choose it. */
 export const CommandId = id.pipe(Schema.brand("CommandId"))
 export type CommandId = typeof CommandId.Type
 
-/** Names a message, over all conversations: its turn's id, a dot, and a number. */
+/** Names a message, unique over all conversations: its turn's id, a dot, and a number. */
 export const MessageId = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9_-]{1,64}\.[0-9]{1,9}$/, { message: "expected a turn's id, a dot and a number" })
 ).pipe(Schema.brand("MessageId"))
 export type MessageId = typeof MessageId.Type
 
-/** The id of the nth message of a turn. Counting instead of drawing makes a turn that is run again name them the same. */
+/** The id of the nth message of a turn. Ids are counted, not random, so a turn that is replayed produces the same ids. */
 export const messageIdOf = (turnId: TurnId, n: number): MessageId => MessageId.make(`${turnId}.${n}`)

@@ -1,11 +1,11 @@
 /**
- * Measures JSON from outside before anything recursive touches it: how large it is, how deeply nested.
+ * Measures the size and nesting of foreign JSON before recursive code reads it.
  *
  * `JSON.parse` reads any depth; `JSON.stringify`, schemas and most code that walks a value recurse, and overflow the stack at a few
  * thousand levels. Everything here is iterative.
  *
- * J1. An array or object is one level; `{"a":[1]}` has two, a number none.
- * J2. The work is bounded: each value counts at least one character, and measuring stops at either limit. A cycle is too deep.
+ * JsonShape.J1. An array or object is one level; `{"a":[1]}` has two, a number none.
+ * JsonShape.J2. The work is bounded: each value counts at least one character, and measuring stops at either limit. A cycle is too deep.
  */
 
 /** The most levels of a value that is accepted from outside (C11). Real arguments have fewer than ten. */
@@ -18,7 +18,7 @@ export interface Measure {
   readonly isTooDeep: boolean
 }
 
-/** Measures a value; `most` is the number of characters after which nothing more is looked at. */
+/** Measures a value; it stops reading after `most` characters. */
 export const measure = (value: unknown, most = Infinity, levels = MOST_LEVELS): Measure => {
   const open: Array<object> = []
   const depths: Array<number> = []
@@ -33,7 +33,7 @@ export const measure = (value: unknown, most = Infinity, levels = MOST_LEVELS): 
   }
   visit(value, 1)
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (isTooDeep || characters > most) break // J2
+    if (isTooDeep || characters > most) break // JsonShape.J2
     const depth = (depths.pop() ?? 0) + 1
     if (Array.isArray(next)) {
       for (const child of next) visit(child, depth)
@@ -75,7 +75,7 @@ export const textOf = (value: unknown, most: number): string => {
     written.push(piece)
     length += piece.length
   }
-  // Last in, first out: what closes a value lies under its children.
+  // Last in, first out: the closing bracket of a value lies under its children.
   const todo: Array<{ readonly text: string } | { readonly value: unknown }> = [{ value }]
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
     if (length >= most) break

@@ -1,15 +1,15 @@
 /**
- * The messages of a conversation, as they are kept and as clients read them.
+ * Schemas of a conversation's messages, as stored and as clients read them.
  *
- * M1. A message is written once, when it is finished.
- * M2. An assistant message with an `error` stays in the history and never reaches a model (P12).
+ * Message.M1. A message is written once, when it is finished.
+ * Message.M2. An assistant message with an `error` stays in the history and is never sent to a model (P12).
  */
 import { Schema } from "effect"
 import { Failure } from "./Failure.ts"
 import { MessageId, TurnId } from "./Ids.ts"
 import { Target } from "./Target.ts"
 
-/** Tokens of one model response. Absent means that the provider did not say. */
+/** Tokens of one model response. A key is absent where the provider did not report it. */
 export const Usage = Schema.Struct({
   inputTokens: Schema.optionalKey(Schema.Int),
   outputTokens: Schema.optionalKey(Schema.Int),
@@ -26,9 +26,11 @@ export type Usage = typeof Usage.Type
 export const FinishReason = Schema.Literals(["stop", "length", "tool-calls", "content-filter", "other"])
 export type FinishReason = typeof FinishReason.Type
 
+/** Text of a user or an assistant message. */
 export const TextPart = Schema.Struct({ type: Schema.tag("text"), text: Schema.String })
 export type TextPart = typeof TextPart.Type
 
+/** The model's reasoning. */
 export const ReasoningPart = Schema.Struct({
   type: Schema.tag("reasoning"),
   text: Schema.String,
@@ -39,20 +41,23 @@ export const ReasoningPart = Schema.Struct({
 })
 export type ReasoningPart = typeof ReasoningPart.Type
 
+/** A tool call that the model requested. */
 export const ToolCallPart = Schema.Struct({
   type: Schema.tag("tool-call"),
   toolCallId: Schema.String,
   toolName: Schema.String,
-  /** The arguments as JSON; where they were malformed, the text as it came. */
+  /** The arguments as JSON; where they were malformed, the text as received. */
   input: Schema.Json,
-  /** Why the arguments could not be read; such a call is answered, not run. */
+  /** Why the arguments could not be read. Such a call is not run; the model gets an error as its result (A10). */
   malformed: Schema.optionalKey(Schema.String)
 })
 export type ToolCallPart = typeof ToolCallPart.Type
 
+/** A part of an assistant message. */
 export const AssistantPart = Schema.Union([TextPart, ReasoningPart, ToolCallPart])
 export type AssistantPart = typeof AssistantPart.Type
 
+/** The result of one tool call. */
 export const ToolResultPart = Schema.Struct({
   type: Schema.tag("tool-result"),
   toolCallId: Schema.String,
@@ -69,30 +74,33 @@ const common = {
   createdAt: Schema.Finite
 }
 
+/** A prompt, or a message that Holdfast sends to the model by itself (`synthetic`, `summary`). */
 export const UserMessage = Schema.Struct({
   role: Schema.Literal("user"),
   ...common,
   content: Schema.Array(TextPart),
-  /** Nobody's prompt: Holdfast told the model something (A9, A11, P19). */
+  /** Holdfast wrote the message for the model; it is not a person's prompt (A9, A11, P19). */
   synthetic: Schema.optionalKey(Schema.Literal(true)),
-  /** The message stands for others that the model no longer sees: all before it, up to this one. They stay in the history. */
+  /** The message replaces all messages up to `upTo` in the model's context. They stay in the history. */
   summary: Schema.optionalKey(Schema.Struct({ upTo: MessageId }))
 })
 export type UserMessage = typeof UserMessage.Type
 
+/** A finished response of the model, or one that broke off (`error`). */
 export const AssistantMessage = Schema.Struct({
   role: Schema.Literal("assistant"),
   ...common,
   content: Schema.Array(AssistantPart),
-  /** Who answered. */
+  /** The provider and model that responded. */
   target: Target,
   finishReason: Schema.optionalKey(FinishReason),
   usage: Schema.optionalKey(Usage),
-  /** Set on a response that broke off: what it had said is in `content`. */
+  /** Set on a response that broke off; `content` holds the part received before that. */
   error: Schema.optionalKey(Failure)
 })
 export type AssistantMessage = typeof AssistantMessage.Type
 
+/** The results of the tool calls of one step. */
 export const ToolMessage = Schema.Struct({
   role: Schema.Literal("tool"),
   ...common,
@@ -100,6 +108,7 @@ export const ToolMessage = Schema.Struct({
 })
 export type ToolMessage = typeof ToolMessage.Type
 
+/** Any message of a conversation. */
 export const Message = Schema.Union([UserMessage, AssistantMessage, ToolMessage])
 export type Message = typeof Message.Type
 
@@ -110,7 +119,7 @@ export const textOf = (message: Message): string => {
   return text
 }
 
-/** Adds up two usages; what neither names stays absent. */
+/** Adds two usages; a key that neither has stays absent. */
 export const addUsage = (a: Usage, b: Usage): Usage => {
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = { ...a }
   for (const key of Object.keys(b) as Array<keyof Usage>) {

@@ -1,7 +1,9 @@
 /**
- * The end of a wait that a client names: epoch milliseconds, or in a request a date of RFC 3339.
+ * Schema of the time that a client moves a wait to.
  *
- * Moment.M1. A command has milliseconds, whatever the request had.
+ * A request has epoch milliseconds or a date of RFC 3339.
+ *
+ * Moment.M1. A command always has milliseconds, in either case.
  */
 import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import * as Rfc3339 from "./Rfc3339.ts"
@@ -9,8 +11,8 @@ import * as Rfc3339 from "./Rfc3339.ts"
 const LATEST = 253_402_300_799_999
 
 /**
- * Epoch milliseconds: at most the last of the year 9999. What is later is no moment that a client waits for, but one in micro- or
- * nanoseconds, or none that a calendar has.
+ * Epoch milliseconds, up to the last millisecond of the year 9999. A greater number is a mistake: micro- or nanoseconds, or no
+ * date of any calendar.
  */
 export const Moment = Schema.Finite.check(
   Schema.isBetween(
@@ -23,7 +25,7 @@ const FORMS =
   'epoch milliseconds, as in 1771052400000, or a date as RFC 3339 writes it, as in "2026-02-14T07:00:00Z" or ' +
   '"2026-02-14T08:00:00+01:00", from 1970 to the end of the year 9999'
 
-/** A moment as a request has it: epoch milliseconds, or a date with `Z` or an offset. It is read to milliseconds (M1). */
+/** A moment in a request: epoch milliseconds, or a date with `Z` or an offset. It decodes to milliseconds (Moment.M1). */
 export const MomentOrDate = Schema.Union([Schema.Finite, Schema.String])
   .annotate({
     message: `expected ${FORMS}`,
@@ -35,7 +37,7 @@ export const MomentOrDate = Schema.Union([Schema.Finite, Schema.String])
       Schema.Finite,
       SchemaTransformation.transformEffect<number, number | string>({
         decode: (value, options) => {
-          // Later rather than earlier: a wait ends no sooner than its client asked.
+          // Rounded up: a wait ends no sooner than its client asked.
           const moment = typeof value === "number" ? value : Math.ceil(Rfc3339.parse(value) ?? Number.NaN)
           return moment >= 0 && moment <= LATEST
             ? Effect.succeed(moment)
@@ -50,7 +52,7 @@ export const MomentOrDate = Schema.Union([Schema.Finite, Schema.String])
 
 // --- internal
 
-/** More of what a client sent helps nobody. */
+/** The most characters of a rejected value that an error message quotes. */
 const LONGEST_FOUND = 60
 
 const found = (value: number | string): string =>

@@ -1,7 +1,7 @@
 /**
  * Events as newline-delimited JSON: one object a line (D12).
  *
- * Encoding is on the path of every token and checks nothing. Decoding checks everything, and takes the lines apart with
+ * Encoding is on the path of every token and validates nothing. Decoding validates every event; it splits the lines with
  * Effect's own decoder.
  */
 import { Ndjson } from "effect/encoding"
@@ -11,9 +11,9 @@ import { TurnEvent } from "./TurnEvent.ts"
 export const CONTENT_TYPE = "application/x-ndjson"
 
 /**
- * What is sent while there is nothing to say, so that proxies and clients do not give up on a stream that waits.
+ * A keep-alive sent while a turn waits, so that proxies and clients do not close the stream.
  *
- * A space before an object is JSON, so a reader that takes lines one by one never sees an empty one: every line is an
+ * A space before an object is valid JSON, so a client that reads line by line never gets an empty line: every line is an
  * object (D12).
  */
 export const KEEP_ALIVE = " "
@@ -26,7 +26,7 @@ export const encode = (event: TurnEvent): string => JSON.stringify(event) + "\n"
  *
  * **Gotchas**
  *
- * Fails with `NdjsonError` on a line that is not JSON and with `SchemaError` on one that is no event; what came before it
- * has been passed on by then.
+ * Fails with `NdjsonError` on a line that is not JSON and with `SchemaError` on a line that is no event. It has passed on the
+ * events before that line by then.
  */
 export const decode = Ndjson.decodeSchema(TurnEvent)

@@ -1,29 +1,29 @@
 /**
- * Text from outside, quoted in a message: as JSON has it, and cut short.
+ * Quotes foreign text in a message: escaped as in JSON, and cut short.
  *
- * Quote.Q1. A quotation is short however long the text is, so a message stays one that a person reads.
+ * Quote.Q1. A quotation is short however long the text is, so the message stays readable.
  */
 
-/** More than any name that was meant has. */
+/** The most characters of a quoted text: longer than any intended name. */
 const LONGEST = 60
 
-/** Some sentences. */
+/** The most characters of a library's message: some sentences. */
 const LONGEST_MESSAGE = 400
 
-/** A text in quotation marks; of a long one the beginning, and how much more there is. */
+/** The text in quotation marks. A long text is cut, and the number of further characters is added. */
 export const of = (text: string): string =>
   text.length <= LONGEST
     ? JSON.stringify(text)
     : `${JSON.stringify(beginningOf(text))} and ${text.length - LONGEST} characters more`
 
-/** A text without quotation marks, such as a key in a path; of a long one the beginning. */
+/** The text without quotation marks, such as a key in a path. A long text is cut. */
 export const clip = (text: string): string => (text.length <= LONGEST ? text : `${beginningOf(text)}…`)
 
-/** A library's message, which may quote text from outside whole; of a long one the beginning. */
+/** A library's message, which may quote foreign text in full. A long message is cut. */
 export const message = (text: string): string =>
   text.length <= LONGEST_MESSAGE ? text : `${beginningOf(text, LONGEST_MESSAGE)}…`
 
 // --- internal
 
-/** A cut may fall into a character of two halves. */
+/** A cut may split a surrogate pair. */
 const beginningOf = (text: string, length = LONGEST): string => text.slice(0, length).toWellFormed()

@@ -1,14 +1,14 @@
 /**
- * Dates as RFC 3339 writes them, and days of the calendar, read to epoch milliseconds.
+ * Parses dates of RFC 3339, and calendar dates, to epoch milliseconds.
  *
  * Rfc3339.R1. Strict, unlike `Date.parse`: an offset or `Z` is required.
- * Rfc3339.R2. A day that no calendar has (31 February) is `undefined`, not the next one that it has.
+ * Rfc3339.R2. A day that does not exist (31 February) gives `undefined`, not the next existing day.
  */
 
 /** `2026-03-01T00:00:00.5Z`, with an offset and a space for the T as RFC 3339 allows. */
 const PATTERN = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
 
-/** A timestamp as RFC 3339 writes it; `undefined` for any other text. */
+/** Epoch milliseconds of a timestamp of RFC 3339, with a fraction where it has one; `undefined` for any other text. */
 export const parse = (text: string): number | undefined => {
   const match = PATTERN.exec(text.trim())
   if (match === null) return undefined
@@ -20,7 +20,7 @@ export const parse = (text: string): number | undefined => {
   return epoch + fractionMs - (sign === "-" ? -offsetMs : offsetMs)
 }
 
-/** A second of the calendar in UTC, its months counted from 0; `undefined` where there is none (R2). */
+/** Epoch milliseconds of a calendar second in UTC, months counted from 0; `undefined` where it does not exist (Rfc3339.R2). */
 export const epochOf = (
   year: number,
   month: number,
@@ -29,7 +29,7 @@ export const epochOf = (
   minute: number,
   second: number
 ): number | undefined => {
-  // A leap second is written :60, and is over a second later.
+  // A leap second is written :60; it ends one second later.
   if (hour > 23 || minute > 59 || second > 60) return undefined
   const epoch = Date.UTC(year, month, day, hour, minute, second)
   const midnight = new Date(Date.UTC(year, month, day))

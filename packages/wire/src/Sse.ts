@@ -1,10 +1,10 @@
 /**
  * Events as Server-Sent Events.
  *
- * The `data` of a frame is the same JSON as a line of NDJSON, so an event is turned into text once, however many clients
- * of either kind watch. Persisted events carry their position in the conversation as the frame's `id`, which is what a
- * client sends back as `Last-Event-ID` (X3). Frames have no `event:` name: a browser then gives all of them to one listener.
- * One has: the last frame of a stream that its client has to open again (`reconnect`), which is no event of a turn.
+ * The `data` of a frame is the same JSON as a line of NDJSON, so an event is encoded once, however many clients of either kind
+ * are connected. Persisted events carry their position in the conversation as the frame's `id`; a client sends it back as
+ * `Last-Event-ID` (X3). Frames have no `event:` name, so a browser gives all of them to one listener. The only exception is
+ * `reconnect`, which is no event of a turn: the last frame of a stream that its client has to open again.
  */
 import { Channel, Effect, Schema } from "effect"
 import { Sse } from "effect/encoding"
@@ -16,23 +16,23 @@ export const CONTENT_TYPE = "text/event-stream"
 /** A comment frame. It keeps proxies from closing a stream that waits, and no client shows it. */
 export const KEEP_ALIVE = ": waiting\n\n"
 
-/** One frame around an event that is JSON already; `json` must be free of newlines, as `JSON.stringify` leaves it. */
+/** One frame around an event that is already JSON; `json` must contain no newline, as is true of `JSON.stringify`'s output. */
 export const frame = (json: string, id?: number): string =>
   id === undefined ? `data: ${json}\n\n` : `id: ${id}\ndata: ${json}\n\n`
 
 /** One event as one frame. */
 export const encode = (event: TurnEvent, id?: number): string => frame(JSON.stringify(event), id)
 
-/** The name of the frame that says so. */
+/** The name of the frame that asks a client to reconnect. */
 export const RECONNECT = "reconnect"
 
 /**
- * Why a stream ends before its time. In each case the client connects again with the id of the last event that it saw.
+ * Why a stream ends early. In each case the client reconnects with the id of the last event that it received.
  *
- * - `too-slow`: the client did not take what was sent; at once.
- * - `turn-stopped`: the turn stopped unsealed, and goes on where it is taken up; at once.
- * - `storage-unavailable`, `shutting-down`: after some seconds.
- * - `unexpected`: a bug; after some seconds.
+ * - `too-slow`: the client read too slowly; reconnect at once.
+ * - `turn-stopped`: the turn stopped unsealed and continues where it is resumed; reconnect at once.
+ * - `storage-unavailable`, `shutting-down`: reconnect after some seconds.
+ * - `unexpected`: a bug; reconnect after some seconds.
  */
 export const Reconnect = Schema.Struct({
   code: Schema.Literals(["too-slow", "turn-stopped", "storage-unavailable", "shutting-down", "unexpected"]),
@@ -41,7 +41,7 @@ export const Reconnect = Schema.Struct({
 })
 export type Reconnect = typeof Reconnect.Type
 
-/** The last frame of such a stream. `EventSource` comes back by itself; who wants the reason listens to `reconnect`. */
+/** The last frame of such a stream. `EventSource` reconnects by itself; a listener of `reconnect` gets the reason. */
 export const reconnect = (why: Reconnect): string => `event: ${RECONNECT}\ndata: ${JSON.stringify(why)}\n\n`
 
 /** An event with the position that its frame carried. */
@@ -53,8 +53,8 @@ export interface Positioned {
 const decodeEvent = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent))
 
 /**
- * A channel from text, cut anywhere, to checked events. Fails with `SchemaError` on a frame that holds no event; the one that
- * says `reconnect` is left out, as the end behind it says enough.
+ * A channel from text, cut anywhere, to checked events. Fails with `SchemaError` on a frame that holds no event. The frame
+ * `reconnect` is left out: the stream ends right after it.
  */
 export const decode = <IE, Done>() =>
   Sse.decode<IE, Done>().pipe(

@@ -1,24 +1,25 @@
 /**
- * A target: one provider and one model of it, written `provider/model`.
+ * A target: a provider and one of its models, written `provider/model`.
  *
- * The provider is the name it has in the configuration; the model is whatever that provider calls it, slashes included
+ * The provider is its name in the configuration. The model is the provider's own name for it, slashes included
  * (`openrouter/anthropic/claude-sonnet-4.5` is provider `openrouter`).
  */
 import { Schema } from "effect"
 
+/** A provider and one of its models. */
 export const Target = Schema.Struct({
   provider: Schema.NonEmptyString,
   model: Schema.NonEmptyString
 })
 export type Target = typeof Target.Type
 
-/** `provider/model`, as people write it and as events carry it. */
+/** `provider/model`, as written in configuration and events. */
 export const format = (target: Target): string => `${target.provider}/${target.model}`
 
-/** What `parse` reads, as a regular expression of a JSON Schema. */
+/** The texts that `parse` accepts, as a regular expression for a JSON Schema. */
 export const PATTERN = "^[^/]+/[\\s\\S]+$"
 
-/** Reads `provider/model`; `undefined` where there is no slash, or nothing on one side of it. */
+/** Parses `provider/model`; `undefined` where the slash, the provider or the model is missing. */
 export const parse = (text: string): Target | undefined => {
   const slash = text.indexOf("/")
   return slash > 0 && slash < text.length - 1

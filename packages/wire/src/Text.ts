@@ -1,13 +1,13 @@
 /**
- * Text and JSON that a client sends: any characters but U+0000, and no nesting that overflows a stack.
+ * Schemas of text and JSON from clients: no U+0000, and bounded nesting.
  *
- * PostgreSQL has no text with U+0000 in it, so a request that carries one is refused at the edge, on every database. What a model or a
- * tool sends is not refused: it is stored as JSON, which escapes the character.
+ * PostgreSQL cannot store U+0000 in text, so a request that contains it is rejected at the edge, on every database. Output of a
+ * model or a tool is not rejected: it is stored as JSON, which escapes the character. Deep nesting would overflow the stack.
  */
 import { Schema } from "effect"
 import * as JsonShape from "./JsonShape.ts"
 
-/** The first place of a JSON value where a string or a key has U+0000; `undefined` where none has. */
+/** The first string or key of a JSON value that contains U+0000; `undefined` where there is none. */
 export const findNul = (json: unknown): Nul | undefined => {
   const open: Array<Place> = [{ value: json, key: "", parent: undefined }]
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
@@ -28,6 +28,7 @@ export const findNul = (json: unknown): Nul | undefined => {
   return undefined
 }
 
+/** An occurrence of U+0000, with a message for the client. */
 export interface Nul {
   readonly path: ReadonlyArray<PropertyKey>
   readonly message: string
@@ -45,9 +46,9 @@ export const Text = Schema.String.check(withoutNul)
 export const NonEmptyText = Schema.NonEmptyString.check(withoutNul)
 
 /**
- * An object whose keys and strings have no U+0000, and that is nested 200 levels deep at most: what reads it later recurses.
+ * An object without U+0000 in its keys and strings, nested 200 levels deep at most, because later readers recurse.
  *
- * What is in it is not decoded: JSON text has given it.
+ * Its values are not decoded further: they come from parsed JSON text.
  */
 export const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
   .check(
@@ -63,7 +64,7 @@ export const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
 
 const NUL = "\0"
 
-/** A value and the way to it; a path of its own for each would be long where values are deep. */
+/** A value and a link to its parent; one full path for each value would be long in deep values. */
 interface Place {
   readonly value: unknown
   readonly key: PropertyKey
@@ -78,10 +79,10 @@ const pathOf = (place: Place): ReadonlyArray<PropertyKey> => {
 
 const TOO_DEEP = `expected at most ${JsonShape.MOST_LEVELS} levels of nesting`
 
-/** More of a way that is hundreds of keys long helps nobody. */
+/** The most keys of a long path that a message names. */
 const MOST_NAMED = 3
 
-/** The beginning of the way to what is nested too deeply. */
+/** The beginning of the path to the value that is nested too deeply. */
 const wayTo = (json: unknown): ReadonlyArray<PropertyKey> => {
   const path: Array<PropertyKey> = []
   let value = json

@@ -1,11 +1,11 @@
 /**
- * Everything a turn tells the world, in order.
+ * Schemas of the events of a turn, in the order of their emission.
  *
- * E1. An event is persisted or transient, and its type says which: `PersistedEvent` or `TransientEvent`.
- * E2. A persisted event is on disk before a client sees it. A transient one is never on disk, in no history and in no
- *     prompt (D6); the comment beside it names the persisted one that stands in for it after a reconnect.
- * E3. After `turn-end` nothing of that turn is emitted.
- * E4. Events are plain objects. Encoding is one `JSON.stringify`; only decoding checks.
+ * TurnEvent.E1. An event is persisted or transient, according to its type: `PersistedEvent` or `TransientEvent`.
+ * TurnEvent.E2. A persisted event is on disk before a client receives it. A transient event is never on disk, in the history or in a
+ *     prompt (D6); its comment names the persisted event that replaces it after a reconnect.
+ * TurnEvent.E3. After `turn-end` no event of that turn is emitted.
+ * TurnEvent.E4. Events are plain objects. Encoding is one `JSON.stringify`; only decoding validates.
  */
 import { Schema } from "effect"
 import { Failure, Reason } from "./Failure.ts"
@@ -21,12 +21,13 @@ const Timestamp = Schema.Finite
 // --- transient
 
 /**
- * The text of a step begins here. Its `message` replaces it.
+ * The text of a step begins. The step's `message` replaces it.
  *
  * **Gotchas**
  *
- * It comes again for the same step: on every connection that joins it in the middle, and when another process makes its next
- * attempt. Each time the text of the step is told anew from its beginning, so a client forgets what it holds of the step.
+ * The event is repeated for the same step: on every connection that joins in the middle of the step, and when another process
+ * makes its next attempt. Each time the step's text is emitted again from its beginning, so a client discards the text that it
+ * holds of the step.
  */
 export const StepStart = event("step-start", {
   /** 0-based. */
@@ -36,27 +37,27 @@ export const StepStart = event("step-start", {
 })
 export type StepStart = typeof StepStart.Type
 
-/** Text as it comes: of one read of the provider, whatever lies side by side. The step's `message` replaces it. */
+/** Text as it arrives: adjacent text of one read of the provider's response. The step's `message` replaces it. */
 export const TextDelta = event("text-delta", { delta: Schema.String })
 export type TextDelta = typeof TextDelta.Type
 
-/** Reasoning as it comes, like text. The step's `message` replaces it. */
+/** Reasoning as it arrives, like text. The step's `message` replaces it. */
 export const ReasoningDelta = event("reasoning-delta", { delta: Schema.String })
 export type ReasoningDelta = typeof ReasoningDelta.Type
 
 /**
- * Why a turn that has waited long does not go on by itself: the next attempt could cost more than was allowed for (X11).
+ * Why a turn asks before its next attempt after a long wait: the attempt could exceed a token limit (X11).
  *
- * - `request`: the request alone.
- * - `turn`: what the turn has used so far.
+ * - `request`: the limit of one request.
+ * - `turn`: the limit of the turn's tokens so far.
  */
 export const Asks = Schema.Struct({
   because: Schema.Literals(["request", "turn"]),
-  /** Of the next request, as estimated; or of the turn's responses so far, in and out. */
+  /** Estimated tokens of the next request; or tokens of the turn's responses so far, input and output. */
   tokens: Schema.Int,
-  /** More than that is not spent without an answer. */
+  /** The most tokens that are spent without an answer. */
   limit: Schema.Int,
-  /** How long the step has waited since a person last had a say, in milliseconds. */
+  /** How long the step has waited since a person's last command, in milliseconds. */
   waitedMs: Schema.Finite,
   /** The question, for a person. */
   message: Schema.String
@@ -64,18 +65,18 @@ export const Asks = Schema.Struct({
 export type Asks = typeof Asks.Type
 
 /**
- * A wait begins (D5). The conversation's state, and in the end `retry-end`, replace it.
+ * A wait begins (D5). The conversation's state replaces it, and finally `retry-end`.
  *
  * **Gotchas**
  *
- * With `asks` the turn waits for a person and not for a time: there is no retry at `retryAt` but the end of the turn.
+ * With `asks` the turn waits for a person, not for a time: at `retryAt` the turn ends instead of retrying.
  */
 export const ProviderRetry = event("provider-retry", {
   /** 0-based: the retry that is about to happen. */
   attempt: Schema.Int,
-  /** How long the wait is, from `retryAt` backwards. */
+  /** The length of the wait in milliseconds, which ends at `retryAt`. */
   delayMs: Schema.Finite,
-  /** When the retry is due; with `asks`, until when there can be an answer. Countdowns count to it. */
+  /** When the retry is due; with `asks`, the deadline for an answer. Countdowns run to it. */
   retryAt: Timestamp,
   /** The endpoint's error, verbatim. */
   message: Schema.String,
@@ -86,16 +87,16 @@ export const ProviderRetry = event("provider-retry", {
   target: Schema.String,
   /** The name of the credential that the retry uses, where one was chosen (P7). */
   credential: Schema.optionalKey(Schema.String),
-  /** The most retries there can be, where there is such a limit. */
+  /** The most retries that are possible, where there is such a limit. */
   maxAttempts: Schema.optionalKey(Schema.Int),
-  /** The turn goes on when it is told to: by retry-now, switch-target or wait-until. Without an answer it gives up (X11). */
+  /** The turn continues on the command retry-now, switch-target or wait-until. Without one it gives up (X11). */
   asks: Schema.optionalKey(Asks)
 })
 export type ProviderRetry = typeof ProviderRetry.Type
 
 /**
- * Tool servers are not up, so the turn runs without their tools, or, with `until`, is held for them. Nothing persisted replaces it: the
- * log has the same. It is emitted in each life of the turn, and to whoever connects while it is true.
+ * Tool servers are not up, so the turn runs without their tools; with `until` it waits for them. No persisted event replaces it; the
+ * log has the same facts. It is emitted once in each process that runs the turn, and to every client that connects while it holds.
  */
 export const ToolsMissing = event("tools-missing", {
   servers: Schema.Array(
@@ -105,13 +106,14 @@ export const ToolsMissing = event("tools-missing", {
       message: Schema.String
     })
   ),
-  /** They are required: until then the turn is held, and fails if one is still missing. The next `step-start` ends it. */
+  /** The servers are required: the turn waits until this time, and fails if one is still missing. The next `step-start` ends the wait. */
   until: Schema.optionalKey(Timestamp)
 })
 export type ToolsMissing = typeof ToolsMissing.Type
 
 // --- persisted
 
+/** A turn starts. */
 export const TurnStart = event("turn-start", {
   startedAt: Timestamp,
   /** Set on a manual retry (M1): there is no new prompt. */
@@ -119,7 +121,7 @@ export const TurnStart = event("turn-start", {
 })
 export type TurnStart = typeof TurnStart.Type
 
-/** The model asks for a tool. */
+/** The model requests a tool call. */
 export const ToolCall = event("tool-call", {
   toolCallId: Schema.String,
   toolName: Schema.String,
@@ -127,6 +129,7 @@ export const ToolCall = event("tool-call", {
 })
 export type ToolCall = typeof ToolCall.Type
 
+/** A tool call has a result. */
 export const ToolResult = event("tool-result", {
   toolCallId: Schema.String,
   toolName: Schema.String,
@@ -139,20 +142,20 @@ export type ToolResult = typeof ToolResult.Type
 export const UsageEvent = event("usage", { step: Schema.Int, usage: Usage })
 export type UsageEvent = typeof UsageEvent.Type
 
-/** A message is finished, and in the history. */
+/** A message is finished and part of the history. */
 export const MessageEvent = event("message", { message: Message })
 export type MessageEvent = typeof MessageEvent.Type
 
 /** Closes the chain of retries that `provider-retry` opened (P11). */
 export const RetryEnd = event("retry-end", {
   success: Schema.Boolean,
-  /** The last retry that was tried, or was waiting to be; 0-based as in `provider-retry`. */
+  /** The last retry that was made or waited for; 0-based as in `provider-retry`. */
   attempt: Schema.Int,
   finalError: Schema.optionalKey(Schema.String)
 })
 export type RetryEnd = typeof RetryEnd.Type
 
-/** What was shown of this step is void; the next content replaces it (X2, X7). */
+/** The content emitted so far for this step is void; the next content replaces it (X2, X7). */
 export const StepDiscarded = event("step-discarded", { step: Schema.Int, message: Schema.String })
 export type StepDiscarded = typeof StepDiscarded.Type
 
@@ -164,39 +167,39 @@ export const RetryFallbackApplied = event("retry-fallback-applied", {
 })
 export type RetryFallbackApplied = typeof RetryFallbackApplied.Type
 
-/** The target that took over has answered (P8). */
+/** The fallback target has had its first success (P8). */
 export const RetryFallbackSucceeded = event("retry-fallback-succeeded", {
   model: Schema.String,
   role: Schema.String
 })
 export type RetryFallbackSucceeded = typeof RetryFallbackSucceeded.Type
 
-/** The turn runs on another model from here on (P8, X4). */
+/** From this event on the turn runs on another model (P8, X4). */
 export const ModelChange = event("model-change", { from: Schema.String, to: Schema.String })
 export type ModelChange = typeof ModelChange.Type
 
-/** The model was told why its answer would not do (A9). */
+/** The model received guidance why its answer was not accepted (A9). */
 export const SyntheticRetry = event("synthetic-retry", { step: Schema.Int, guidance: Schema.String })
 export type SyntheticRetry = typeof SyntheticRetry.Type
 
 /** Older messages were replaced by a summary (P19). */
 export const Compaction = event("compaction", {
   summary: Schema.String,
-  /** How many messages the summary stands for. */
+  /** The number of messages that the summary replaces. */
   messages: Schema.Int
 })
 export type Compaction = typeof Compaction.Type
 
-/** Only the final report is asked for from here on (A11). */
+/** From this event on the model is offered the final report alone (A11). */
 export const FinalTurn = event("final-turn", {
   step: Schema.Int,
   cause: Schema.String,
-  /** With cause `malformed-report`: the number of steps that the turn might have had before; absent: any number (A12). */
+  /** With cause `malformed-report`: the turn's former limit of steps; absent where it had none (A12). */
   shortenedFrom: Schema.optionalKey(Schema.Int)
 })
 export type FinalTurn = typeof FinalTurn.Type
 
-/** What the turn failed with (D7). */
+/** The error that the turn failed with (D7). */
 export const ErrorEvent = event("error", {
   message: Schema.String,
   reason: Reason,
@@ -209,11 +212,11 @@ export const TurnStatus = Schema.Literals(["completed", "failed", "aborted"])
 export type TurnStatus = typeof TurnStatus.Type
 
 /**
- * What a turn reports at its end, where a report is asked for (A13).
+ * A turn's final report, where one is required (A13).
  *
- * - `tool-call`: the model handed it in.
- * - `tool-message`: the model said it, as the whole of its text.
- * - `synthetic`: the turn failed without one; Holdfast says why (A14).
+ * - `tool-call`: the model called the report tool.
+ * - `tool-message`: the model's whole text was the report.
+ * - `synthetic`: the turn failed without a report; Holdfast wrote one with the reason (A14).
  */
 export const Report = Schema.Struct({
   source: Schema.Literals(["tool-call", "tool-message", "synthetic"]),
@@ -222,7 +225,7 @@ export const Report = Schema.Struct({
 })
 export type Report = typeof Report.Type
 
-/** The seal. */
+/** The turn is sealed: its status, its totals, and its report or error. */
 export const TurnEnd = event("turn-end", {
   status: TurnStatus,
   endedAt: Timestamp,
@@ -232,10 +235,10 @@ export const TurnEnd = event("turn-end", {
   attempts: Schema.Int,
   /** Scheduled sleep of all steps: what the budget counts (D2). */
   sleptMs: Schema.Finite,
-  /** How long the waits of all steps really took. Absent: sealed by a version that did not record it. */
+  /** The actual duration of the waits of all steps, in milliseconds. Absent where an older version sealed the turn. */
   waitedMs: Schema.optionalKey(Schema.Finite),
   usage: Usage,
-  /** On `failed`: the same as the `error` event's. */
+  /** Set on `failed`: the error of the `error` event. */
   error: Schema.optionalKey(Failure),
   report: Schema.optionalKey(Report)
 })
@@ -243,11 +246,11 @@ export type TurnEnd = typeof TurnEnd.Type
 
 // --- inventory
 
-/** The types that are never written to disk. */
+/** The event types that are never written to disk. */
 export const TransientEvent = Schema.Union([StepStart, TextDelta, ReasoningDelta, ProviderRetry, ToolsMissing])
 export type TransientEvent = typeof TransientEvent.Type
 
-/** The types that are on disk before a client sees them. */
+/** The event types that are on disk before a client receives them. */
 export const PersistedEvent = Schema.Union([
   TurnStart,
   ToolCall,
@@ -267,10 +270,11 @@ export const PersistedEvent = Schema.Union([
 ])
 export type PersistedEvent = typeof PersistedEvent.Type
 
+/** Any event of a turn. */
 export const TurnEvent = Schema.Union([...TransientEvent.members, ...PersistedEvent.members])
 export type TurnEvent = typeof TurnEvent.Type
 
-/** Every `type`, with its fate. Exhaustive by construction: a new type that is missing here does not compile. */
+/** Whether each `type` is persisted. Exhaustive: a new type that is missing here does not compile. */
 export const fate: {
   readonly [Type in TurnEvent["type"]]: Type extends TransientEvent["type"] ? "transient" : "persisted"
 } = {
@@ -296,5 +300,5 @@ export const fate: {
   "turn-end": "persisted"
 }
 
-/** Whether an event is on disk before a client sees it. */
+/** Whether an event is on disk before a client receives it. */
 export const isPersisted = (event: TurnEvent): event is PersistedEvent => fate[event.type] === "persisted"

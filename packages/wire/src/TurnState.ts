@@ -1,4 +1,8 @@
-/** What a turn is at: whether it waits, runs or has ended, and its answer. For a client that did not stay with it (X15). */
+/**
+ * Schema of a turn's state, for clients that do not stay connected (X15).
+ *
+ * It has the status (waiting, running or ended) and the turn's answer or error.
+ */
 import { Schema } from "effect"
 import { Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
@@ -10,9 +14,9 @@ const Timestamp = Schema.Finite
 
 /** The wait in progress. */
 export const Wait = Schema.Struct({
-  /** The retry that is waited for; 0-based, as in `provider-retry`. */
+  /** The next retry; 0-based, as in `provider-retry`. */
   retry: Schema.Int,
-  /** When it is due; with `asks`, until when there can be an answer. A moment that is past means that it is about to go on. */
+  /** When the retry is due; with `asks`, the deadline for an answer. A time in the past means that the turn is about to continue. */
   retryAt: Timestamp,
   since: Timestamp,
   /** The turn waits for a person (X11). */
@@ -20,35 +24,36 @@ export const Wait = Schema.Struct({
 })
 export type Wait = typeof Wait.Type
 
-/** What a turn waits for to pass, or what it failed with. */
+/** The error that a turn waits out, or failed with. */
 export const TurnError = Schema.Struct({
   reason: Reason,
-  /** The provider's own words, without secrets. */
+  /** The provider's message, without secrets. */
   message: Schema.String,
   /** The HTTP status, or the provider's code. */
   code: Schema.optionalKey(Schema.String)
 })
 export type TurnError = typeof TurnError.Type
 
+/** A turn: its status, its model, and its wait, answer or error. */
 export const TurnState = Schema.Struct({
   conversationId: ConversationId,
   turnId: TurnId,
   /** `queued`: behind another turn of its conversation. `waiting`: for a provider, or for a person's answer. */
   status: Schema.Literals(["queued", "running", "waiting", ...TurnStatus.literals]),
-  /** `provider/model` that it waits for, runs on, or ended on. */
+  /** `provider/model` that the turn waits for, runs on, or ended on. */
   model: Schema.String,
   acceptedAt: Timestamp,
   endedAt: Schema.optionalKey(Timestamp),
-  /** Calls of a provider that have come to an end. */
+  /** Calls of a provider that have ended. */
   attempts: Schema.Int,
   /** Present while its status is `waiting`. */
   wait: Schema.optionalKey(Wait),
   error: Schema.optionalKey(TurnError),
-  /** Present once it has ended: the tokens of all its attempts, as far as providers reported them. */
+  /** Present once the turn has ended: the tokens of all its attempts, as far as providers reported them. */
   usage: Schema.optionalKey(Usage),
-  /** Present once it is completed: the text of its last answer. */
+  /** Present once the turn is completed: the text of its last answer. */
   text: Schema.optionalKey(Schema.String),
-  /** The final report that it ended with, where it has one. */
+  /** The turn's final report, where it ended with one. */
   report: Schema.optionalKey(Report)
 })
 export type TurnState = typeof TurnState.Type

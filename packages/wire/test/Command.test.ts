@@ -19,7 +19,7 @@ describe("Command", () => {
     }
   })
 
-  it("X4: an extension that will not do is told what would", () => {
+  it("X4: an invalid extension is rejected with the expected range", () => {
     const refused = overHttp({ byMs: 1e308 })
     assert.include(
       Result.isFailure(refused) ? refused.failure.message : "",

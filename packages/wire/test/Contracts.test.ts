@@ -1,4 +1,4 @@
-/** What every shape that crosses a process has to be, so that other languages and later versions can live with it. */
+/** Checks that every shape on the wire is portable to other languages and later versions. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema, SchemaAST } from "effect"
 import * as Wire from "../src/index.ts"
@@ -34,7 +34,7 @@ interface Part {
 
 const parts = Object.entries(contracts).flatMap(([name, { ast }]) => partsOf(ast, name))
 
-/** A tool's arguments and result, and a report, are any JSON: what is in there is theirs. */
+/** The arguments and result of a tool, and a report, are any JSON. */
 const FREE = /\.(input|output|report\.content)\b/
 
 describe("every contract", () => {
@@ -42,35 +42,36 @@ describe("every contract", () => {
     expect(parts.length).toBeGreaterThan(100)
   })
 
-  it("says what may be in it: nothing is any or unknown", () => {
+  it("defines all its values: none is any or unknown", () => {
     const open = parts.filter(({ ast }) => SchemaAST.isAny(ast) || SchemaAST.isUnknown(ast))
     expect(open.map(({ path }) => path)).toEqual([])
   })
 
-  it("leaves out what is not there: nothing is null or undefined instead", () => {
+  it("leaves out absent values: none is null or undefined", () => {
     const empty = parts.filter(
       ({ ast, path }) => (SchemaAST.isUndefined(ast) || SchemaAST.isNull(ast)) && !FREE.test(path)
     )
     expect(empty.map(({ path }) => path)).toEqual([])
   })
 
-  it("has numbers that JSON has: none may be infinite, or not a number", () => {
+  it("has only numbers that JSON supports: none may be infinite or NaN", () => {
     const numbers = parts.filter(({ ast, path }) => SchemaAST.isNumber(ast) && !FREE.test(path))
     expect(numbers.length).toBeGreaterThan(10)
     const loose = numbers.filter(({ ast }) => Schema.is(Schema.make(ast))(Number.NaN))
     expect(loose.map(({ path }) => path)).toEqual([])
   })
 
-  it("is on the wire what it is in memory, so that encoding is JSON.stringify", () => {
+  it("has the same form on the wire and in memory, so that encoding is JSON.stringify", () => {
     const encoded = parts.filter(({ ast }) => ast.encoding !== undefined)
     expect(encoded.map(({ path }) => path)).toEqual([])
   })
 })
 
-it("the main entry leaves the HTTP API out", () => {
+it("the main entry does not load the HTTP API", () => {
   expect(Object.keys(Wire)).toEqual([
     "Command",
     "ConversationState",
+    "defined",
     "Failure",
     "Ids",
     "JsonShape",

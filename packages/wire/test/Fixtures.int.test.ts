@@ -7,17 +7,17 @@ const folder = new URL("./fixtures/v1/", import.meta.url)
 const files = readdirSync(folder)
 const fixtures = files.map((file) => [file, JSON.parse(readFileSync(new URL(file, folder), "utf8"))] as const)
 
-/** A later version may add keys; it must still read what this one wrote. */
+/** A later version may add keys; it must still read the events of this version. */
 const decode = Schema.decodeUnknownSync(TurnEvent, { onExcessProperty: "error" })
 
-describe("what version 1 wrote", () => {
+describe("events that version 1 wrote", () => {
   for (const [file, fixture] of fixtures) {
-    it(`is read for ever: ${file}`, () => {
+    it(`stay readable: ${file}`, () => {
       expect(decode(fixture)).toEqual(fixture)
     })
   }
 
-  it("has an example of every type", () => {
+  it("have an example of every type", () => {
     expect([...new Set(fixtures.map(([, fixture]) => fixture.type))].sort()).toEqual(Object.keys(fate).sort())
   })
 })

@@ -9,7 +9,7 @@ const nested = (levels: number): unknown => {
   return value
 }
 
-/** What `measure` finds, by recursion. */
+/** The result of `measure`, computed by recursion. */
 const levelsOf = (value: unknown): number =>
   typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(levelsOf)) : 0
 
@@ -28,7 +28,7 @@ describe("JsonShape", () => {
     expect(JsonShape.isTextTooDeep(JSON.stringify(nested(JsonShape.MOST_LEVELS + 1)))).toBe(true)
   })
 
-  it("levels and characters of any JSON are those that recursion finds, in the value and in its text", () => {
+  it("levels and characters of any JSON equal the recursive result, for the value and for its text", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6, depthSize: "large" }), fc.nat(6), (value, levels) => {
         const isTooDeep = levelsOf(value) > levels
@@ -53,7 +53,7 @@ describe("JsonShape", () => {
     )
   })
 
-  it("a value of a million levels, which JSON.stringify does not survive, is measured and written", () => {
+  it("a value of a million levels, on which JSON.stringify overflows the stack, is measured and written", () => {
     const deep = nested(1_000_000)
     expect(() => JSON.stringify(deep)).toThrow(RangeError)
     expect(JsonShape.measure(deep).isTooDeep).toBe(true)

@@ -32,7 +32,7 @@ describe("Moment", () => {
     expect(Result.getOrThrow(overHttp({ until: "2026-02-14T07:00:00.0001Z" }))).toEqual({ until: 1_771_052_400_001 })
   })
 
-  it("X4: what is no moment is refused with what was found and what was expected", () => {
+  it("X4: an invalid moment is rejected with the value found and the form expected", () => {
     for (const until of [
       "tomorrow",
       "",

@@ -23,8 +23,8 @@ it.prop("D12: an event is one line", { event: TurnEvent }, ({ event }) => {
   expect(line.indexOf("\n")).toBe(line.length - 1)
 })
 
-describe("signs of life", () => {
-  it.effect("D12: stand before the next object, so every line is one", () =>
+describe("keep-alive bytes", () => {
+  it.effect("D12: precede the next object, so every line is an object", () =>
     Effect.gen(function* () {
       const { KEEP_ALIVE } = Ndjson
       const text = `${KEEP_ALIVE}${KEEP_ALIVE}${Ndjson.encode(delta("a"))}${KEEP_ALIVE}${Ndjson.encode(delta("b"))}`
@@ -34,10 +34,10 @@ describe("signs of life", () => {
   )
 })
 
-describe("what is no event", () => {
+describe("a line that is no event", () => {
   const failure = (text: string) => Effect.map(Effect.flip(decode(text, 1000)), (error) => error._tag)
 
-  it.effect("fails as what it is: no JSON, or JSON of another shape", () =>
+  it.effect("fails with its kind of error: no JSON, or JSON of another shape", () =>
     Effect.gen(function* () {
       expect(yield* failure("nonsense\n")).toBe("NdjsonError")
       expect(yield* failure('{"type":"text-delta"}\n')).toBe("SchemaError")
@@ -45,7 +45,7 @@ describe("what is no event", () => {
     })
   )
 
-  it.effect("does not take what came before it along", () =>
+  it.effect("does not lose the events before it", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       yield* Stream.make(

@@ -29,7 +29,7 @@ it.effect.prop(
     })
 )
 
-/** A frame without an id of its own has that of the one before it, as `EventSource` has it. */
+/** A frame without an id has the id of the frame before it, as with `EventSource`. */
 const positions = (frames: ReadonlyArray<typeof Positioned.Type>): ReadonlyArray<number | string> => {
   let last: number | string = "none"
   return frames.map(({ id }) => (last = id ?? last))
@@ -40,8 +40,8 @@ it("D12: a frame's data is a line of NDJSON", () => {
   expect(Sse.encode(delta("a"), 7)).toBe(`id: 7\ndata: ${JSON.stringify(delta("a"))}\n\n`)
 })
 
-describe("a stream that ends before its time", () => {
-  it.effect("says why in a frame that is no event", () =>
+describe("a stream that ends early", () => {
+  it.effect("gives the reason in a frame that is no event", () =>
     Effect.gen(function* () {
       const last = Sse.reconnect({ code: "too-slow", message: "Connect again." })
       expect(last).toBe('event: reconnect\ndata: {"code":"too-slow","message":"Connect again."}\n\n')
@@ -51,8 +51,8 @@ describe("a stream that ends before its time", () => {
   )
 })
 
-describe("signs of life", () => {
-  it.effect("are nothing to a client", () =>
+describe("keep-alive comments", () => {
+  it.effect("are ignored by a client", () =>
     Effect.gen(function* () {
       const decoded = yield* decode(Sse.KEEP_ALIVE + Sse.encode(delta("a"), 1) + Sse.KEEP_ALIVE)
       expect(decoded.map(({ event }) => event)).toEqual([delta("a")])
@@ -67,7 +67,7 @@ it.effect("a frame that holds no event fails", () =>
   })
 )
 
-it.effect("an id that is no position is none", () =>
+it.effect("an id that is no position is ignored", () =>
   Effect.gen(function* () {
     const [frame] = yield* decode(`id: abc\n${Sse.encode(delta("a"))}`)
     expect(frame?.id).toBe(undefined)

@@ -1,7 +1,8 @@
-/** What the tests of both codecs are made of. */
+/** Events and byte pieces for the tests of both codecs. */
 import * as Ids from "../src/Ids.ts"
 import type { TextDelta } from "../src/TurnEvent.ts"
 
+/** A text delta of a fixed turn. */
 export const delta = (text: string): TextDelta => ({
   type: "text-delta",
   conversationId: Ids.ConversationId.make("c"),
@@ -9,7 +10,7 @@ export const delta = (text: string): TextDelta => ({
   delta: text
 })
 
-/** Text as bytes in pieces of a length, characters cut in half where it falls so. */
+/** The bytes of a text in pieces of `length`; a piece may end inside a character. */
 export const cut = (text: string, length: number): ReadonlyArray<Uint8Array> => {
   const bytes = new TextEncoder().encode(text)
   const pieces: Array<Uint8Array> = []

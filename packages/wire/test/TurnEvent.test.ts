@@ -6,8 +6,8 @@ const typeOf = (member: { readonly fields: { readonly type: { readonly schema: {
   member.fields.type.schema.literal
 
 /**
- * What is on disk somewhere. A line may be added; none may ever go or change, and a shape that must change gets a version
- * of its own (CONTRACTS.md).
+ * The types that may be on a user's disk. A line may be added; no line may ever be removed or changed. A shape that must change
+ * gets a version of its own (CONTRACTS.md).
  */
 const PERSISTED = [
   "turn-start",
@@ -30,15 +30,15 @@ const PERSISTED = [
 const TRANSIENT = ["step-start", "text-delta", "reasoning-delta", "provider-retry", "tools-missing"]
 
 describe("the inventory", () => {
-  it("of persisted types only grows", () => {
+  it("has every persisted type that was ever written", () => {
     expect(TurnEvent.PersistedEvent.members.map(typeOf)).toEqual(PERSISTED)
   })
 
-  it("D6: of transient types has provider-retry, step-start, tools-missing and the deltas", () => {
+  it("D6: has as transient types provider-retry, step-start, tools-missing and the deltas", () => {
     expect(TurnEvent.TransientEvent.members.map(typeOf)).toEqual(TRANSIENT)
   })
 
-  it("says of every type the same as the unions do", () => {
+  it("agrees with the unions for every type", () => {
     expect(
       Object.entries(TurnEvent.fate)
         .filter(([, fate]) => fate === "persisted")

@@ -74,42 +74,21 @@ export interface Listed {
 
 export const listed: ReadonlyArray<Listed> = [
   {
-    path: "packages/kernel/src/TextBuffer.ts",
+    path: "packages/kernel/src/calls/TextBuffer.ts",
     operator: "boundary",
     before: "this.tree.length >= TREE",
     line: "if (this.tree.length >= TREE) this.flatten()",
     reason: "how long a tree grows is a matter of memory and time"
   },
   {
-    path: "packages/kernel/src/TextBuffer.ts",
+    path: "packages/kernel/src/calls/TextBuffer.ts",
     operator: "constant",
     before: "4096",
     line: "const TREE = 4096",
     reason: "how long a tree grows is a matter of memory and time"
   },
   {
-    path: "packages/policy/src/gate/Crowd.ts",
-    operator: "branch",
-    before: "first === undefined || last === undefined",
-    line: "if (first === undefined || last === undefined || heap.length === 0) return first",
-    reason: "an empty heap has neither, any other has both"
-  },
-  {
-    path: "packages/policy/src/gate/Crowd.ts",
-    operator: "boundary",
-    before: "child < heap.length",
-    line: "if (child < heap.length && isBefore(heap[child], heap[least])) least = child",
-    reason: "behind its end a heap has `undefined`, which comes before nothing"
-  },
-  {
-    path: "packages/policy/src/gate/Crowd.ts",
-    operator: "boundary",
-    before: "i > 0",
-    line: "for (let i = heap.length - 1; i > 0;) {",
-    reason: "above its top a heap has `undefined`, which an entry does not come before"
-  },
-  {
-    path: "packages/policy/src/Budget.ts",
+    path: "packages/policy/src/decision/Budget.ts",
     operator: "constant",
     before: "false",
     line: 'export const unlimited: Budget = { measure: "scheduled", clip: false }',
@@ -130,70 +109,70 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a millisecond of 1970: every call and every failure sets it to now"
   },
   {
-    path: "packages/policy/src/Simulation.ts",
+    path: "packages/policy/src/simulation/Simulation.ts",
     operator: "constant",
     before: "false",
     line: "const situation = { failure, contentSeen: false, retries, defects: 0, spent, now }",
     reason: "`contentSeen` is judged by the turn loop before it asks a router; `Routes.direct` does not read it"
   },
   {
-    path: "packages/policy/src/Preview.ts",
+    path: "packages/policy/src/simulation/Preview.ts",
     operator: "constant",
     before: "429",
     line: 'failure("rate-limited", true, 429),',
     reason: "which error status it is decides nothing: routing asks whether there is one"
   },
   {
-    path: "packages/policy/src/Preview.ts",
+    path: "packages/policy/src/simulation/Preview.ts",
     operator: "constant",
     before: "529",
     line: 'failure("overloaded", true, 529),',
     reason: "which error status it is decides nothing: routing asks whether there is one"
   },
   {
-    path: "packages/policy/src/Preview.ts",
+    path: "packages/policy/src/simulation/Preview.ts",
     operator: "constant",
     before: "500",
     line: 'failure("server-error", true, 500),',
     reason: "which error status it is decides nothing: routing asks whether there is one"
   },
   {
-    path: "packages/policy/src/Preview.ts",
+    path: "packages/policy/src/simulation/Preview.ts",
     operator: "constant",
     before: "429",
     line: 'failure("quota-exhausted", false, 429),',
     reason: "which error status it is decides nothing: routing asks whether there is one"
   },
   {
-    path: "packages/policy/src/Preview.ts",
+    path: "packages/policy/src/simulation/Preview.ts",
     operator: "constant",
     before: "401",
     line: 'failure("auth", false, 401),',
     reason: "which error status it is decides nothing: routing asks whether there is one"
   },
   {
-    path: "packages/policy/src/Preview.ts",
+    path: "packages/policy/src/simulation/Preview.ts",
     operator: "constant",
     before: "404",
     line: 'failure("model-unavailable", false, 404),',
     reason: "which error status it is decides nothing: routing asks whether there is one"
   },
   {
-    path: "packages/policy/src/Preview.ts",
+    path: "packages/policy/src/simulation/Preview.ts",
     operator: "constant",
     before: "400",
     line: 'failure("bad-request", false, 400),',
     reason: "which error status it is decides nothing: routing asks whether there is one"
   },
   {
-    path: "packages/policy/src/Simulation.ts",
+    path: "packages/policy/src/simulation/Simulation.ts",
     operator: "constant",
     before: "0",
     line: "const situation = { failure, contentSeen: false, retries, defects: 0, spent, now }",
     reason: "defects are judged by the turn loop before it asks a router; `Routes.direct` does not read them"
   },
   {
-    path: "packages/policy/src/SpendGuard.ts",
+    path: "packages/policy/src/decision/SpendGuard.ts",
     operator: "constant",
     before: "0",
     line: "const ofRequest = maxInputTokens === undefined ? 0 : countTokens(sent, target) // G3",
@@ -284,7 +263,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "equal ones are compared by their place before"
   },
   {
-    path: "packages/kernel/src/internal/Summary.ts",
+    path: "packages/kernel/src/internal/calls/Summary.ts",
     operator: "boundary",
     before: "most >= LEAST_CHARACTERS",
     line: "for (let most = MOST_CHARACTERS; most >= LEAST_CHARACTERS; most *= 0.75) {",
@@ -298,7 +277,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
-    path: "packages/kernel/src/internal/FailedSteps.ts",
+    path: "packages/kernel/src/internal/machine/FailedSteps.ts",
     operator: "boundary",
     before: "results.length > 0",
     line: "results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0",
@@ -354,7 +333,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "where the two are equal the text is empty, which is no delta either"
   },
   {
-    path: "packages/policy/src/Backoff.ts",
+    path: "packages/policy/src/decision/Backoff.ts",
     operator: "boundary",
     before: "ms < LONGEST_MS",
     line: "const bounded = (ms: number): number => (ms < LONGEST_MS ? Math.max(0, Math.round(ms)) : LONGEST_MS)",
@@ -368,21 +347,21 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the handler is of an empty API, which holds nothing but memory"
   },
   {
-    path: "apps/session-orchestrator/src/durable/Heap.ts",
+    path: "packages/policy/src/Heap.ts",
     operator: "boundary",
     before: "entry.place > 0",
     line: "while (entry.place > 0) {",
     reason: "above its top a heap has `undefined`, where rising ends too"
   },
   {
-    path: "apps/session-orchestrator/src/durable/Heap.ts",
+    path: "packages/policy/src/Heap.ts",
     operator: "boundary",
     before: "a.turn < b.turn",
     line: "a.key < b.key || (a.key === b.key && a.turn < b.turn)",
     reason: "no two entries have the same turn"
   },
   {
-    path: "apps/session-orchestrator/src/durable/Spread.ts",
+    path: "packages/journal/src/Spread.ts",
     operator: "constant",
     before: "1",
     line: "const stepMs = Math.min(STEP_MS, WINDOW_MS / Math.max(1, due.length))",

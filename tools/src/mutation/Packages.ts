@@ -12,7 +12,8 @@ export const packages: ReadonlyArray<Package> = [
   { name: "wire", folder: "packages/wire", without: [] },
   { name: "kernel", folder: "packages/kernel", without: [] },
   { name: "policy", folder: "packages/policy", without: [] },
-  { name: "providers", folder: "packages/providers", without: ["packages/providers/src/simulated/"] },
+  { name: "providers", folder: "packages/providers", without: [] },
+  { name: "journal", folder: "packages/journal", without: [] },
   { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [] }
 ]
 

@@ -1,4 +1,4 @@
-/** `holdfast backup FILE`: a copy of the database, made while the service works on it, and checked. */
+/** Runs `holdfast backup FILE`: copies the database while the service runs, and checks the copy. */
 import { Clock, Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
 import * as CopyProgress from "./terminal/CopyProgress.ts"
@@ -9,12 +9,13 @@ import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
+/** The command `backup`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "backup",
     {
       file: Argument.String("file").pipe(
-        Argument.withDescription("Where to put the copy; what is there already is never overwritten")
+        Argument.withDescription("Where to put the copy; an existing file is never overwritten")
       ),
       config: Setup.configFlag
     },
@@ -23,8 +24,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Effect.gen(function* () {
           if (database.url !== undefined) {
             return yield* new Refused({
-              message:
-                "The data is in PostgreSQL, which has tools of its own: use pg_dump, or your provider's backups.",
+              message: "The data is in PostgreSQL, which has its own tools: use pg_dump, or your provider's backups.",
               exitCode: ExitCode.USAGE
             })
           }
@@ -36,7 +36,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const progress = CopyProgress.make(terminal, clock.currentTimeMillisUnsafe())
           const interrupted = Effect.andThen(
             signals.first,
-            Effect.fail(new Refused({ message: "Stopped. Nothing was kept of it.", exitCode: ExitCode.ABORTED }))
+            Effect.fail(new Refused({ message: "Stopped. No copy was kept.", exitCode: ExitCode.ABORTED }))
           )
           const summary = yield* backup(path, to, (at) => progress.show(at, clock.currentTimeMillisUnsafe())).pipe(
             Effect.raceFirst(interrupted),
@@ -51,14 +51,14 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       )
   ).pipe(
     Command.withDescription(
-      "Copy the database to a file, while the service works on it. The copy is checked before it gets its name"
+      "Copy the database to a file while the service runs. The copy is checked before it gets its name"
     ),
-    Command.withShortDescription("Copy the database, checked, while the service works on it"),
+    Command.withShortDescription("Copy the database, checked, while the service runs"),
     Command.withExamples([
       { command: "holdfast backup /backup/holdfast-$(date +%F).db", description: "A copy of today" },
       {
         command: "holdfast backup --config night.json copy.db",
-        description: "Of the database of another configuration"
+        description: "A copy of another configuration's database"
       }
     ])
   )

@@ -1,8 +1,8 @@
 /**
- * The command line: `holdfast` and its commands, and how any of them ends.
+ * Runs the command line `holdfast` and its commands to an exit code.
  *
- * C1. Every failure is one paragraph on standard error, without a stack trace, and an exit code of `ExitCode.ts`.
- * C2. A wrong command line says what is wrong and where help is; it does not print the help.
+ * Cli.C1. Every failure is one paragraph on standard error, without a stack trace, and an exit code of `ExitCode.ts`.
+ * Cli.C2. A wrong command line prints the mistake and the command for help; it does not print the help.
  */
 import { Cause, Effect, type FileSystem, Layer, type Path, type Stdio, type Terminal as EffectTerminal } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
@@ -18,10 +18,11 @@ import type { Parts, StartFailure } from "./Parts.ts"
 import * as Run from "./Run.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
+import * as Simulate from "./Simulate.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
 import * as Turns from "./Turns.ts"
 
-/** What `effect/cli` wants of the platform. */
+/** The platform services that `effect/cli` needs. */
 export type Platform =
   | FileSystem.FileSystem
   | Path.Path
@@ -29,7 +30,7 @@ export type Platform =
   | EffectTerminal.Terminal
   | ChildProcessSpawner.ChildProcessSpawner
 
-/** Every command under its root. */
+/** The root command with every command. */
 export const root = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make("holdfast").pipe(
     Command.withDescription("Keeps LLM agent turns alive through provider outages"),
@@ -40,6 +41,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Explain.command(parts),
       Backup.command(parts),
       Schedule.command(parts),
+      Simulate.command,
       ConfigCheck.command(parts)
     ])
   )
@@ -61,16 +63,16 @@ export const make = <E extends StartFailure>(
 
 // --- internal
 
-/** Prints an expected failure (C1). */
+/** Prints an expected failure (Cli.C1). */
 const tell = (terminal: Terminal["Service"], error: CliError.CliError | Ended | Refused): ExitCode.ExitCode => {
   if (error instanceof Ended) return error.exitCode
-  // The presenter has said it.
+  // The presenter has printed it.
   if (error instanceof CliError.ShowHelp) return error.errors.length === 0 ? ExitCode.COMPLETED : ExitCode.USAGE
   say(terminal, error.message)
   return error instanceof Refused ? error.exitCode : ExitCode.USAGE
 }
 
-/** Prints a bug of ours; where it happened would tell a person nothing. */
+/** Prints a bug of Holdfast, without its stack trace, which would not help a person. */
 const confess = (terminal: Terminal["Service"], cause: Cause.Cause<never>): ExitCode.ExitCode => {
   if (Cause.hasInterruptsOnly(cause)) return ExitCode.ABORTED
   const defect = Cause.squash(cause)
@@ -85,7 +87,7 @@ const say = (terminal: Terminal["Service"], message: string): void =>
 const presentation = (terminal: Terminal["Service"]): Layer.Layer<never> => {
   const formatter = CliOutput.defaultFormatter({ colors: terminal.colors.stdout })
   return Layer.mergeAll(
-    // No wizard: there is nothing here to be led through.
+    // No wizard: no command needs one.
     CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions, GlobalFlag.LogLevel] }),
     CliOutput.layerPresenter({
       present: (event) =>
@@ -97,7 +99,7 @@ const presentation = (terminal: Terminal["Service"]): Layer.Layer<never> => {
               return terminal.stdout(`${event.name} ${event.version}\n`)
             case "InvalidInvocation": {
               const problems = event.errors.map(({ message }) => message).join("\n")
-              // C2
+              // Cli.C2
               return say(terminal, `${problems}\nSee: ${event.commandPath.join(" ")} --help`)
             }
             default:

@@ -1,4 +1,4 @@
-/** `holdfast config check`: what is in force and where it came from, or everything that is wrong. */
+/** Runs `holdfast config check`: prints the configuration in force with origins, or all problems. */
 import { type Allowance, type Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Duration, Effect, Option, Redacted } from "effect"
@@ -14,13 +14,14 @@ import * as Setup from "./Setup.ts"
 import * as Span from "../text/Span.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
+/** The command `config` with its subcommand `check`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make("config").pipe(
     Command.withDescription("Look at the configuration"),
     Command.withSubcommands([check(parts)])
   )
 
-/** What is in force, as lines; secrets are not in it. */
+/** The configuration in force as lines, without secrets. */
 export const report = (config: Values): ReadonlyArray<string> => {
   const rows = [...settings(config), ...retry(config), ...telemetry(config)]
   const width = Math.max(...rows.map(([key]) => key.length))
@@ -28,7 +29,7 @@ export const report = (config: Values): ReadonlyArray<string> => {
   return [
     config.file === undefined
       ? "There is no configuration file. In force:"
-      : `${config.file} is good. In force, with what is not from it in brackets:`,
+      : `${config.file} is good. In force, with other sources in brackets:`,
     "",
     ...rows.map(([key, value]) => `  ${key.padEnd(width)}  ${value}${originOf(config, key)}`),
     ...(unused.length === 0 ? [] : ["", `Known, and not in use: ${unused.map(({ name }) => name).join(", ")}.`]),
@@ -47,7 +48,7 @@ const check = <E extends StartFailure>(parts: Parts<E>) =>
       })
     )
   ).pipe(
-    Command.withDescription("Print what is in force, keys redacted; exit with 2 and every problem otherwise"),
+    Command.withDescription("Print the configuration in force, keys redacted; or every problem, with exit code 2"),
     Command.withExamples([
       { command: "holdfast config check", description: "Check what `serve` would start with" },
       { command: "holdfast config check --config night.json", description: "Check another file" }
@@ -104,7 +105,7 @@ const proxies = (config: Values): ReadonlyArray<Row> => {
   ]
 }
 
-/** Where the data is, and who shares it. */
+/** The place of the data, and the cluster that shares it. */
 const place = (config: Values): ReadonlyArray<Row> => {
   const { cluster, database } = config
   return database.url === undefined
@@ -121,7 +122,7 @@ const retry = (config: Values): ReadonlyArray<Row> => [
   ...RetryText.primitives(Profile.resolve(config.retry)).map(([name, value]) => [`retry.${name}`, value] as const)
 ]
 
-/** What the service tells of itself, and to whom; no header, no address of a webhook and no argument of a command is in it. */
+/** The telemetry and its receivers, without headers, a webhook's address and a command's arguments. */
 const telemetry = (config: Values): ReadonlyArray<Row> => {
   const { notifications, otlp, retryLog } = config.telemetry
   const { redact } = Secrets.make(Secrets.ofConfig(config))
@@ -149,17 +150,17 @@ const capabilitiesOf = ({ contextWindow, tools }: Models.Capabilities): string =
     ...(tools === undefined ? [] : [tools ? "tools" : "no tools"])
   ].join(", ") || "nothing is known"
 
-/** Where a value came from, unless that is where one would look first: the file, or the defaults. */
+/** The origin of a value, unless it is the expected one: the file, or without a file the defaults. */
 const originOf = ({ file, origins }: Values, key: string): string => {
   const [section, name] = key.split(".")
-  // A token may have come by the name of a variable, and a nested key with the object around it.
+  // A token may come from a variable that the file names, and a nested key's origin is that of the object around it.
   const names = key === "server.token" ? ["server.token", "server.tokenEnv"] : [key, `${section}.${name}`]
   const origin = names.map((name) => origins.get(name)).find((origin) => origin !== undefined)
   if (origin === undefined) return file === undefined || WITHOUT_DEFAULT.has(section) ? "" : "  (default)"
   return /^(HOLDFAST_|--)/.test(origin) ? `  (${origin})` : ""
 }
 
-/** Sections that are there because something says so: the file, or variables of others. */
+/** Sections without defaults: their values come from the file or from variables of other programs. */
 const WITHOUT_DEFAULT: ReadonlySet<string | undefined> = new Set([
   "providers",
   "models",
@@ -175,7 +176,7 @@ const isInUse = (config: Values, provider: ProviderConfig): boolean =>
   config.origins.has(`providers.${provider.name}`) ||
   ProviderTable.hasKey(provider)
 
-/** Where a tool server is, or how it is started; the values of its variables and headers are not in it. */
+/** The address or the command of a tool server, without the values of its variables and headers. */
 const toolsOf = ({ reach, timeout }: ToolServer, { redact }: Secrets.Secrets["Service"]): string => {
   const [how, secrets] =
     reach.type === "http"
@@ -210,7 +211,7 @@ const limitsOf = ({ calls, requestsPerMinute, tokensPerMinute }: Allowance.Allow
   ...(tokensPerMinute === undefined ? [] : [`${tokensPerMinute} tokens a minute`])
 ]
 
-/** What is added to requests. */
+/** The operator's additions to requests. */
 const requestOf = (request: RequestOptions | undefined): ReadonlyArray<string> => {
   if (request === undefined) return []
   const { body, maxTokens, modelBody, promptCaching } = request

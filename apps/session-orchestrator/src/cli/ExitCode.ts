@@ -1,4 +1,4 @@
-/** What the process says when it ends. These numbers are promises to scripts; docs/configuration.md lists them. */
+/** Defines the exit codes. Scripts rely on them; docs/configuration.md lists them. */
 
 /** The turn was answered; the service was stopped; the configuration is good; the backup is whole. */
 export const COMPLETED = 0
@@ -9,7 +9,8 @@ export const FAILED = 1
 /** The command line or the configuration is wrong. */
 export const USAGE = 2
 
-/** Ended by Ctrl-C or SIGTERM before there was an answer, or by a second one: 128 and the number of SIGINT, as shells have it. */
+/** Ended by Ctrl-C or SIGTERM before the answer, or by a second signal: 128 plus the number of SIGINT, as in shells. */
 export const ABORTED = 130
 
+/** Every exit code of Holdfast. */
 export type ExitCode = typeof COMPLETED | typeof FAILED | typeof USAGE | typeof ABORTED

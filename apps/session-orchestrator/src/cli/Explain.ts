@@ -1,4 +1,4 @@
-/** `holdfast explain`: why a turn did what it did, in words; from the database, with a service on it or without (X9). */
+/** Runs `holdfast explain`: prints a turn's decisions from the database, service or not (X9). */
 import { Ids } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -13,6 +13,7 @@ import type { Parts, StartFailure } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
+/** The command `explain`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "explain",

@@ -1,7 +1,7 @@
 /**
- * What the commands are given by `main.ts`: the process's surroundings, and the layers that do the work.
+ * Defines the dependencies of the commands: the process's surroundings and its layers.
  *
- * `E` is whatever those layers fail to start with; its message is shown as it is.
+ * `E` is the failure of those layers to start; its message is printed as it is.
  */
 import type { Effect, Layer } from "effect"
 import type { HttpServer } from "effect/http"
@@ -14,20 +14,21 @@ import type { Inspection } from "../inspection/Inspection.ts"
 import type * as Backup from "../storage/sqlite/Backup.ts"
 import type { Store } from "../storage/Store.ts"
 
-/** A failure to start that can be told in its message. */
+/** A failure to start, with a message for the person. */
 export interface StartFailure {
   readonly message: string
 }
 
+/** The dependencies of the commands. */
 export interface Parts<E extends StartFailure> {
   readonly version: string
   readonly environment: Environment
   readonly simulated: SimulatedModels
-  /** Conversations in this process, for one turn: those of other processes are left alone. */
+  /** Conversations for one turn in this process. Turns of other processes are not touched. */
   readonly conversations: Layer.Layer<Conversations, E, Config | Secrets>
-  /** The same with the database to itself, for a turn of a conversation that is in it already. */
+  /** Conversations for a turn of an existing conversation. This process locks the database meanwhile. */
   readonly continued: Layer.Layer<Conversations | Store, E, Config | Secrets>
-  /** A look into the database, beside a service or without one. */
+  /** Reads the database, with a service running or without. */
   readonly inspection: Layer.Layer<Inspection, E, Config>
   /** Copies a SQLite database. */
   readonly backup: Effect.Effect<typeof Backup.make>

@@ -1,9 +1,9 @@
 /**
- * `holdfast run "prompt"`: one turn in this process, seen in the terminal from its first wait to its last word.
+ * Runs `holdfast run "prompt"`: one turn in this process, shown in the terminal.
  *
- * R1. Standard output has the answer and nothing else, or, with `--json`, the events and nothing else.
- * R2. Ctrl-C aborts the turn and waits for its seal; a second one does not wait.
- * R3. The exit code is how the turn ended.
+ * Run.R1. Standard output has the answer and nothing else, or, with `--json`, the events and nothing else.
+ * Run.R2. Ctrl-C aborts the turn and waits for its seal; a second Ctrl-C does not wait.
+ * Run.R3. The exit code reports the turn's status.
  */
 import { Profile } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -23,6 +23,7 @@ import * as Signals from "./Signals.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 import * as TurnView from "./terminal/TurnView.ts"
 
+/** The command `run`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "run",
@@ -72,11 +73,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       { command: 'holdfast run "Why is the sky blue?"', description: "Ask, and watch" },
       { command: "git diff | holdfast run - > review.md", description: "Prompt from a pipe, answer into a file" },
       { command: 'holdfast run --json "Hello" | jq .type', description: "The turn's events" },
-      { command: 'holdfast run --conversation ID "And at night?"', description: "Go on in a conversation" }
+      { command: 'holdfast run --conversation ID "And at night?"', description: "Continue a conversation" }
     ])
   )
 
-/** What a turn's frames are shown on, and what may end it. */
+/** A turn to show: its frames, the terminal, and how to end it. */
 export interface Showing {
   readonly frames: Stream.Stream<Frame, StartFailure>
   readonly terminal: Terminal["Service"]
@@ -85,13 +86,13 @@ export interface Showing {
   /** Asks for that end. */
   readonly abort: Effect.Effect<unknown, StartFailure>
   readonly timeOfDay: (epochMs: number) => string
-  /** Held while the turn waits; otherwise what is typed shows where it is typed. */
+  /** Held while the turn waits; otherwise typed keys would appear in the output. */
   readonly keyboard?: Keyboard.Keyboard
-  /** Names the turn, for `holdfast explain`. */
+  /** The first line: it names the turn, for `holdfast explain`. */
   readonly head?: string
 }
 
-/** Shows a turn to its end, which is the result. */
+/** Shows a turn until it ends, and returns its end. */
 export const show = Effect.fnUntraced(function* (showing: Showing) {
   const { head, keyboard = Keyboard.none, terminal } = showing
   const screen = Screen.make(terminal)
@@ -99,14 +100,14 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
   let state = TurnView.initial
   const apply = ([next, outputs]: ReturnType<typeof TurnView.update>): void => {
     state = next
-    // Where nothing is repainted a wait has had its line when it began.
+    // Without repainting, a wait had its line when it began.
     screen.write(
       terminal.canRepaint ? outputs : outputs.filter((output) => output._tag === "Answer" || output.tone !== "wait")
     )
   }
   const repaint = (now: number): void => {
     if (terminal.canRepaint) {
-      // What is typed would break the lines that are repainted.
+      // Typed keys would break the repainted lines.
       if (state.wait === undefined) keyboard.release()
       else keyboard.hold()
       screen.show(TurnView.view(state, now, { columns: terminal.columns(), timeOfDay: showing.timeOfDay }))
@@ -146,7 +147,7 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
 
 // --- internal
 
-/** A turn in a conversation of its own. */
+/** Begins a turn in a new conversation. */
 const begin = Effect.fnUntraced(function* ({ prompt, system }: Continuation.Wanted) {
   const conversations = yield* Conversations
   const conversationId = yield* conversations.create({ system })
@@ -183,7 +184,7 @@ const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCode => {
   return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
 }
 
-/** Events as they are, for programs (R1). */
+/** Prints the events as they are, for programs (Run.R1). */
 const printEvents = Effect.fnUntraced(function* (
   frames: Stream.Stream<Frame, StartFailure>,
   terminal: Terminal["Service"],
@@ -199,7 +200,7 @@ const printEvents = Effect.fnUntraced(function* (
   return Option.getOrUndefined(yield* Effect.option(Effect.flatten(Effect.fromOption(yield* Deferred.poll(end)))))
 })
 
-/** One line when a wait begins, and reminders, on standard error. */
+/** Prints a line when a wait begins, and reminders, on standard error. */
 const makePlainWaits = ({ terminal, timeOfDay }: Showing) => {
   let shown: { readonly wait: TurnEvent.ProviderRetry; readonly left: number } | undefined
   return (wait: TurnEvent.ProviderRetry | undefined, now: number): void => {

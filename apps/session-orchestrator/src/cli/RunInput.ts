@@ -1,7 +1,7 @@
 /**
- * What `holdfast run` asks: the prompt, the system prompt, and the turn and the conversation that they are for.
+ * Reads the input of `holdfast run`: prompt, system prompt, turn and conversation.
  *
- * RunInput.I1. A mistake is refused before anything is asked or written, with exit code 2.
+ * RunInput.I1. A mistake is refused before the model is called or the disk is written, with exit code 2.
  */
 import { Ids, Text } from "@holdfast/wire"
 import { Effect, FileSystem, Option, Stdio, Stream } from "effect"
@@ -10,7 +10,7 @@ import type { Values } from "../config/Config.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 
-/** The flags that say where a turn belongs, and under which system prompt. */
+/** The flags for the turn, its conversation and its system prompt. */
 export const flags = {
   system: Flag.String("system").pipe(
     Flag.withMetavar("TEXT"),
@@ -24,17 +24,17 @@ export const flags = {
   ),
   conversation: Flag.String("conversation").pipe(
     Flag.withMetavar("ID"),
-    Flag.withDescription("Conversation of the database to go on in; needs the database to itself"),
+    Flag.withDescription("Conversation of the database to continue; locks the database"),
     Flag.optional
   ),
   turnId: Flag.String("turn-id").pipe(
     Flag.withMetavar("ID"),
-    Flag.withDescription("The turn's id: the same one again is the same turn; needs the database to itself"),
+    Flag.withDescription("The turn's id: the same id again is the same turn; locks the database"),
     Flag.optional
   )
 }
 
-/** The flags as they were given. */
+/** The flags as the person wrote them. */
 export interface Given {
   readonly system: Option.Option<string>
   readonly systemFile: Option.Option<string>
@@ -42,14 +42,14 @@ export interface Given {
   readonly turnId: Option.Option<string>
 }
 
-/** What the flags say. */
+/** The checked flags. */
 export interface Place {
   readonly system: string | undefined
   readonly conversationId: Ids.ConversationId | undefined
   readonly turnId: Ids.TurnId | undefined
 }
 
-/** Reads the flags, and the file that one of them names. */
+/** Checks the flags and reads the file of `--system-file`. */
 export const readPlace = Effect.fnUntraced(function* (given: Given, database: Pick<Values["database"], "url">) {
   const conversationId = yield* idOf("--conversation", given.conversation)
   const turnId = yield* idOf("--turn-id", given.turnId)
@@ -66,7 +66,7 @@ export const readPlace = Effect.fnUntraced(function* (given: Given, database: Pi
   return place
 })
 
-/** The prompt from the command line, or else from standard input, whose last line break is not part of it. */
+/** The prompt from the command line, or else from standard input without its last line break. */
 export const readPrompt = Effect.fnUntraced(function* (argument: string | undefined) {
   const stdio = yield* Stdio.Stdio
   if (argument === undefined && (yield* stdio.stdinIsTerminal)) {

@@ -1,4 +1,4 @@
-/** `holdfast schedule`: the waits of a configuration, one by one, before anybody has to trust them. */
+/** Runs `holdfast schedule`: prints each wait of a configuration's retries. */
 import { Profile } from "@holdfast/policy"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -7,9 +7,10 @@ import * as RetryText from "./terminal/RetryText.ts"
 import * as Setup from "./Setup.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
-/** More rows than a night has retries. */
+/** The default number of rows: more than the retries of a night. */
 const DEFAULT_ROWS = 60
 
+/** The command `schedule`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "schedule",
@@ -52,10 +53,10 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       )
   ).pipe(
     Command.withDescription(
-      "Print the schedule of a configuration: each retry, its wait, and the sum; and where retries go"
+      "Print the schedule of a configuration: each retry, its wait and the sum, and the targets of retries"
     ),
     Command.withExamples([
       { command: "holdfast schedule", description: "The schedule in force" },
-      { command: "holdfast schedule --profile interactive", description: "That of another profile" }
+      { command: "holdfast schedule --profile interactive", description: "The schedule of another profile" }
     ])
   )

@@ -1,8 +1,8 @@
 /**
- * `holdfast serve`: the service, from the line that says where it is to the last answer on the way down.
+ * Runs `holdfast serve`: the service, from its banner to its shutdown.
  *
- * The first Ctrl-C or SIGTERM closes the layers, each in its own time; the second ends the process at once. The start, the signal and the
- * end are lines of the log.
+ * The first Ctrl-C or SIGTERM closes the layers, each within its own time limit; the second ends the process at once. The start, the signal
+ * and the end are logged.
  */
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
@@ -18,6 +18,7 @@ import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
 
+/** The command `serve`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "serve",
@@ -26,17 +27,19 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       port: Flag.Int("port").pipe(
         Flag.withAlias("p"),
         Flag.withMetavar("N"),
-        Flag.withDescription("Port to listen on (default: 4747; 0 takes any that is free)"),
+        Flag.withDescription("Port to listen on (default: 4747; 0 takes any free port)"),
         Flag.optional
       ),
       host: Flag.String("host").pipe(
         Flag.withMetavar("ADDRESS"),
-        Flag.withDescription("Address to listen on (default: 127.0.0.1; any other needs a token)"),
+        Flag.withDescription(
+          "Address to listen on (default: 127.0.0.1; an address that is not loopback needs a token)"
+        ),
         Flag.optional
       ),
       runner: Flag.String("runner").pipe(
         Flag.withMetavar("HOST:PORT"),
-        Flag.withDescription("With database.url: where the other runners reach this one (default: 127.0.0.1:4748)"),
+        Flag.withDescription("With database.url: the address of this runner for the others (default: 127.0.0.1:4748)"),
         Flag.optional
       )
     },
@@ -61,11 +64,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withDescription("Run the service until Ctrl-C"),
     Command.withExamples([
       { command: "holdfast serve", description: "On http://127.0.0.1:4747, data under .holdfast/" },
-      { command: "holdfast serve --config night.json --port 8080", description: "With a configuration of one's own" }
+      { command: "holdfast serve --config night.json --port 8080", description: "With another configuration" }
     ])
   )
 
-/** What is printed once the service listens. */
+/** The lines that are printed once the service listens. */
 export const banner = <E extends StartFailure>(
   parts: Pick<Parts<E>, "version" | "simulated">,
   config: Values,
@@ -87,7 +90,7 @@ export const banner = <E extends StartFailure>(
     "Try it:",
     `  ${curl(url, config.server)}`,
     "",
-    "Ctrl-C stops the service. Turns that wait are kept, and go on at the next start."
+    "Ctrl-C stops the service. Waiting turns are kept, and continue after the next start."
   ]
 }
 
@@ -116,12 +119,12 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
     return yield* MemoryReturn.run()
   })
   const signal = yield* Effect.raceFirst(running, signals.first)
-  // The terminal shows `^C` where the line would begin.
+  // The terminal prints `^C` at the beginning of the line.
   if (terminal.isStderrTerminal) terminal.stderr("\n")
   yield* Effect.logInfo(`Stopping after ${signal}: answers that have begun may finish. A second signal quits at once.`)
 })
 
-/** A conversation and a turn in one line. */
+/** A shell command that creates a conversation and runs a turn. */
 const curl = (url: string, { token, tokenVariable }: Values["server"]): string => {
   const where = tokenVariable === undefined ? "<server.token>" : `$${tokenVariable}`
   const authorization = token === undefined ? "" : ` -H "authorization: Bearer ${where}"`

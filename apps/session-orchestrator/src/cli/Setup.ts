@@ -1,9 +1,9 @@
 /**
- * What every command that reads the configuration begins with.
+ * Sets up a command that reads the configuration.
  *
- * S1. The body has the configuration, knows its secrets, and logs through a logger that takes them out.
- * S2. `--log-level` overrides the log level of the configuration.
- * S3. Whatever fails inside fails as one paragraph without secrets: nothing else is let through.
+ * Setup.S1. The body gets the configuration, its secrets, and a logger that redacts them.
+ * Setup.S2. `--log-level` overrides the log level of the configuration.
+ * Setup.S3. Every failure of the body becomes one paragraph without secrets.
  */
 import { Effect, type FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
@@ -55,7 +55,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
       write: terminal.stderr
     })
     const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
-    const level = Option.getOrElse(flag, () => Str.capitalize(config.log.level)) // S2
+    const level = Option.getOrElse(flag, () => Str.capitalize(config.log.level)) // Setup.S2
     return yield* body(config).pipe(
       Effect.mapError((error) => (error instanceof Ended ? error : refusedBy(secrets)(error))),
       Effect.catchDefect((defect) => Effect.die(secrets.redact(describe(defect)))),
@@ -66,7 +66,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
 
 // --- internal
 
-/** A bug goes on as text: what was thrown may carry anything (S3). */
+/** A defect as text without secrets: a thrown value may contain anything (Setup.S3). */
 const describe = (defect: unknown): string =>
   defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
 

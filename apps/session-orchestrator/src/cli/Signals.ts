@@ -1,23 +1,24 @@
 /**
- * Ctrl-C and SIGTERM, for the commands that have something to finish first.
+ * Handles Ctrl-C and SIGTERM for commands that must finish work first.
  *
- * G1. The first signal is news for the command. The second ends the process at once, whatever it is doing.
- * G2. A command that builds no such layer keeps what Node does: a signal ends it.
+ * Signals.G1. The command receives the first signal. The second one ends the process at once.
+ * Signals.G2. A command without this layer has Node's behaviour: a signal ends it.
  */
 import { Context, Deferred, Effect, Layer } from "effect"
 import * as ExitCode from "./ExitCode.ts"
 
+/** The signals of the process. */
 export class Signals extends Context.Service<
   Signals,
   {
-    /** Ends with the first signal. */
+    /** Waits for the first signal and returns it. */
     readonly first: Effect.Effect<NodeJS.Signals>
   }
 >()("@holdfast/session-orchestrator/cli/Signals") {}
 
 const HANDLED: ReadonlyArray<NodeJS.Signals> = ["SIGINT", "SIGTERM"]
 
-/** This process's signals, for as long as the layer lives. */
+/** Handles this process's signals while the layer is open. */
 export const layer: Layer.Layer<Signals> = Layer.effect(
   Signals,
   Effect.gen(function* () {

@@ -1,11 +1,11 @@
 /** Reads a moment in the past as a person writes it: a length of time, a time of day, or a date. */
 import { Duration, Option } from "effect"
 
-/** What is expected, for the message of a refusal. */
+/** The accepted forms, for the message of a refusal. */
 export const EXPECTED = '"12 hours", a time of day such as "22:00", or a date such as "2026-11-22T07:00:00Z"'
 
 /**
- * The moment in epoch milliseconds; `undefined` where the text is none.
+ * The moment in epoch milliseconds; `undefined` if the text has none of the forms.
  *
  * **Details**
  *
@@ -14,7 +14,7 @@ export const EXPECTED = '"12 hours", a time of day such as "22:00", or a date su
 export const parse = (text: string, now: number): number | undefined => {
   const [, hours, minutes] = TIME_OF_DAY.exec(text) ?? []
   if (hours !== undefined) return timeOfDay(Number(hours), Number(minutes), now)
-  const length = Option.getOrUndefined(Duration.fromInput(text as Duration.Input)) // any other text gives none
+  const length = Option.getOrUndefined(Duration.fromInput(text as Duration.Input)) // `fromInput` checks the text
   if (length !== undefined) return Duration.isFinite(length) ? now - Math.abs(Duration.toMillis(length)) : undefined
   const date = DATE.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(date) ? undefined : date
@@ -24,7 +24,7 @@ export const parse = (text: string, now: number): number | undefined => {
 
 const TIME_OF_DAY = /^([01]?\d|2[0-3]):([0-5]\d)$/
 
-/** RFC 3339, or a day alone; `Date.parse` would take much else. */
+/** RFC 3339, or a day alone; `Date.parse` would accept many other texts. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
 
 const timeOfDay = (hours: number, minutes: number, now: number): number => {

@@ -1,4 +1,4 @@
-/** `holdfast turns`: what runs and what sleeps, until when, and why; from the database, with a service on it or without. */
+/** Runs `holdfast turns`: lists turns from the database, with a service running or without. */
 import { Clock, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Secrets } from "../redaction/Secrets.ts"
@@ -14,6 +14,7 @@ import { paint, Terminal } from "./terminal/Terminal.ts"
 import * as TurnsFilter from "./TurnsFilter.ts"
 import * as TurnsTable from "./terminal/TurnsTable.ts"
 
+/** The command `turns`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "turns",
@@ -25,13 +26,10 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       ),
       all: Flag.Boolean("all").pipe(
         Flag.withAlias("a"),
-        Flag.withDescription("Print the turns that have ended too"),
+        Flag.withDescription("Print ended turns too"),
         Flag.withDefault(false)
       ),
-      failed: Flag.Boolean("failed").pipe(
-        Flag.withDescription("Print the turns that have failed, and no others"),
-        Flag.withDefault(false)
-      ),
+      failed: Flag.Boolean("failed").pipe(Flag.withDescription("Print failed turns only"), Flag.withDefault(false)),
       since: Flag.String("since").pipe(
         Flag.withMetavar("MOMENT"),
         Flag.withDescription(`Print turns accepted or ended since then, ended ones too: ${Since.EXPECTED}`),
@@ -44,7 +42,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       ),
       limit: Flag.Int("limit").pipe(
         Flag.withMetavar("N"),
-        Flag.withDescription("Print the newest N turns of those"),
+        Flag.withDescription("Print the newest N of these turns"),
         Flag.optional
       )
     },
@@ -57,8 +55,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         })
       )
   ).pipe(
-    Command.withDescription("Print what runs and what sleeps, until when and why, with a service running or without"),
-    Command.withShortDescription("What runs and what sleeps, until when and why"),
+    Command.withDescription("Print running and waiting turns, until when and why, with a service running or without"),
+    Command.withShortDescription("Print running and waiting turns, until when and why"),
     Command.withExamples([
       { command: "holdfast turns", description: "Turns that have not ended" },
       { command: "holdfast turns --all", description: "All of them" },
@@ -128,13 +126,13 @@ const lines = (
 ): ReadonlyArray<string> =>
   TurnsTable.view(turns, {
     database,
-    // In a file or a pipe there is no edge to stop at.
+    // A file or a pipe has no limit of width.
     columns: terminal.isStdoutTerminal ? terminal.columns() : Number.POSITIVE_INFINITY,
     moment: (epochMs) => momentOf(epochMs, now),
     paint: (color, text) => paint(terminal.colors.stdout, color, text)
   })
 
-/** The time of day; with the day, where that is another one. */
+/** The time of day, with the date if it is not today. */
 const momentOf = (epochMs: number, now: number): string => {
   const date = new Date(epochMs)
   const time = date.toTimeString().slice(0, 8)
@@ -143,10 +141,10 @@ const momentOf = (epochMs: number, now: number): string => {
   return `${year}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")} ${time}`
 }
 
-/** Somebody who waits for a turn should know when nobody is going to run it. */
+/** A note that no service will run the open turns. */
 const noteOf = (turns: ReadonlyArray<TurnReport>, service: Service): string | undefined => {
   const isOpen = turns.some(({ state }) => state === "waiting" || state === "running" || state === "queued")
   return isOpen && service._tag === "None"
-    ? "No service is at work on this database: its turns go on when `holdfast serve` is started."
+    ? "No service runs on this database: its turns continue when `holdfast serve` is started."
     : undefined
 }

@@ -1,17 +1,18 @@
-/** Which turns `holdfast turns` prints: a plain function over what the database has. */
+/** Filters the turns that `holdfast turns` prints. Pure. */
 import type { TurnReport } from "../inspection/TurnReport.ts"
 
+/** The conditions; a turn must meet all of them. */
 export interface Filter {
   readonly failed: boolean
-  /** Accepted or ended since then, or not ended yet; epoch milliseconds. */
+  /** The turn was accepted or ended since then, or has not ended; epoch milliseconds. */
   readonly since: number | undefined
   /** `provider/model`, or a provider. */
   readonly model: string | undefined
-  /** The newest so many. */
+  /** The number of turns at most; the newest are kept. */
   readonly limit: number | undefined
 }
 
-/** The turns that pass, in the order in which they came. */
+/** The turns that meet the conditions, in their order. */
 export const apply = (turns: ReadonlyArray<TurnReport>, filter: Filter): ReadonlyArray<TurnReport> => {
   const passing = turns.filter((turn) => passes(turn, filter))
   return filter.limit === undefined ? passing : passing.slice(-filter.limit)

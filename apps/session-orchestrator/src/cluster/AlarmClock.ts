@@ -7,15 +7,15 @@
  *     on its way out, or its message may be lost.
  * A3. What has gone to another runner is let go of, and its shard does not count as covered any more. It is read from the
  *     database again when it comes back, however short the time was.
- * A4. An entry stands before its gate as a parked turn does, and is roused when that lets it in, before its time (X5). The pass is
+ * A4. An entry stands before its gate as a parked turn does, and is roused when that lets it in, before its time (X5). The ticket is
  *     for the turn, which calls with it; one that nobody has come for within `PASS_MS` goes back, as does that of an entry which
  *     is let go of. At its time it leaves the gate, and asks again from memory.
  * A5. What goes to another runner is told, from memory or from here; what stops because this one goes down is not: it may come back.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
-import type { Awaited, Pass, Sleeper } from "../gate/Gatekeeper.ts"
-import type { Timer } from "../durable/Timer.ts"
+import type { Awaited, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
 
 /** A conversation that is not in memory. */
 export interface Alarm {
@@ -30,7 +30,7 @@ export interface Alarm {
 }
 
 export interface Dependencies {
-  readonly timer: Pick<Timer["Service"], "at">
+  readonly timer: Pick<Timer.Timer["Service"], "at">
   readonly now: () => number
   readonly shardOf: (id: Ids.ConversationId) => number
   /** Whether a shard is this runner's, as far as it knows. */
@@ -45,7 +45,7 @@ export interface Dependencies {
 export const AGAIN_MS = 2_000
 
 /**
- * As long as a runner may be silent. A pass that is not used keeps others from the endpoint; one that goes back too early is a probe
+ * As long as a runner may be silent. A ticket that is not used keeps others from the endpoint; one that goes back too early is a probe
  * that nobody made.
  */
 export const PASS_MS = 10_000
@@ -89,13 +89,13 @@ export class AlarmClock {
   }
 
   /** The turn of a conversation that comes into memory is about to ask its gate itself. What that has told it so far, if it has. */
-  handOver(id: Ids.ConversationId): Pass | undefined {
+  handOver(id: Ids.ConversationId): GateTicket | undefined {
     const entry = this.entries.get(id)
     if (entry === undefined) return undefined
     entry.leaveGate()
-    const { pass } = entry
-    entry.pass = undefined
-    return pass
+    const { ticket } = entry
+    entry.ticket = undefined
+    return ticket
   }
 
   /** A conversation is in memory, and sees to itself. */
@@ -134,7 +134,7 @@ export class AlarmClock {
     if (!this.isOwned(id)) return
     const { now, rouse, timer } = this.dependencies
     entry.leaveGate()
-    if (now() >= entry.passUntil) giveBack(entry) // A4
+    if (now() >= entry.ticketUntil) giveBack(entry) // A4
     entry.cancel = timer.at(now() + AGAIN_MS, () => this.ring(id)) // A2
     rouse(id)
   }
@@ -146,23 +146,23 @@ export class AlarmClock {
     const { awaited } = alarm
     const sleeper: Sleeper | undefined = awaited && {
       ...awaited,
-      wake: (pass) => this.letIn(id, pass),
+      wake: (ticket) => this.letIn(id, ticket),
       // Only who is due is held: here nobody is.
       held: () => {}
     }
     const cancel = this.dependencies.timer.at(alarm.at, () => this.ring(id))
     const leaveGate = () => sleeper?.gatekeeper.leave(sleeper)
     const shard = this.dependencies.shardOf(id)
-    this.entries.set(id, { ...alarm, shard, cancel, leaveGate, pass: undefined, passUntil: 0 })
+    this.entries.set(id, { ...alarm, shard, cancel, leaveGate, ticket: undefined, ticketUntil: 0 })
     sleeper?.gatekeeper.enter(sleeper)
   }
 
   /** A4 */
-  private letIn(id: Ids.ConversationId, pass: Pass): void {
+  private letIn(id: Ids.ConversationId, ticket: GateTicket): void {
     const entry = this.entries.get(id)
-    if (entry === undefined || this.isSilent) return pass.giveBack()
-    entry.pass = pass
-    entry.passUntil = this.dependencies.now() + PASS_MS
+    if (entry === undefined || this.isSilent) return ticket.giveBack()
+    entry.ticket = ticket
+    entry.ticketUntil = this.dependencies.now() + PASS_MS
     entry.cancel()
     this.ring(id)
   }
@@ -194,12 +194,12 @@ interface Entry extends Alarm {
   cancel: () => void
   /** Waits no more before its gate, if it has one. */
   readonly leaveGate: () => void
-  pass: Pass | undefined
-  /** When its pass goes back, in epoch milliseconds. */
-  passUntil: number
+  ticket: GateTicket | undefined
+  /** When its ticket goes back, in epoch milliseconds. */
+  ticketUntil: number
 }
 
 const giveBack = (entry: Entry): void => {
-  entry.pass?.giveBack()
-  entry.pass = undefined
+  entry.ticket?.giveBack()
+  entry.ticket = undefined
 }

@@ -1,18 +1,18 @@
 /** The alarm clock of this runner, on its timer and its shards. An `Observer` comes with the context, where there is one. */
+import { Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, FiberSet, Layer, Option } from "effect"
 import { EntityId, ShardId, Sharding } from "effect/cluster"
-import { Timer } from "../durable/Timer.ts"
 import { AlarmClock } from "./AlarmClock.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 
 export class Alarms extends Context.Service<Alarms, AlarmClock>()("@holdfast/session-orchestrator/cluster/Alarms") {}
 
-export const layer: Layer.Layer<Alarms, never, Timer | Sharding.Sharding> = Layer.effect(
+export const layer: Layer.Layer<Alarms, never, Timer.Timer | Sharding.Sharding> = Layer.effect(
   Alarms,
   Effect.gen(function* () {
-    const timer = yield* Timer
+    const timer = yield* Timer.Timer
     const clock = yield* Clock.Clock
     const sharding = yield* Sharding.Sharding
     const client = yield* ConversationEntity.client

@@ -7,6 +7,7 @@
  * L2. A runner that is not heard of for 10 seconds is out; the others have its turns again within 20 seconds (X6).
  * L3. A runner that lost the database has lost its locks with it: its turns stop, and go on when it is back.
  */
+import type { StorageError, Timer } from "@holdfast/journal"
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
@@ -18,12 +19,10 @@ import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { Providers } from "../conversation/Providers.ts"
 import type { Tools } from "../conversation/Tools.ts"
-import type { Timer } from "../durable/Timer.ts"
 import { nameOf } from "../storage/sql/DatabaseUrl.ts"
 import * as Postgres from "../storage/sql/Postgres.ts"
 import * as SqlStore from "../storage/sql/SqlStore.ts"
 import * as StorageFailure from "../storage/StorageFailure.ts"
-import type { StorageError } from "../storage/Store.ts"
 import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
@@ -50,7 +49,7 @@ export const layer = (
 ): Layer.Layer<
   Conversations | SqlStore.Storage,
   StorageError | RunnerError,
-  Timer | Providers | Gates | Tools | Defaults | Condition
+  Timer.Timer | Providers | Gates | Tools | Defaults | Condition
 > => {
   const residents = new Residents()
   const address = `${options.runner.host}:${options.runner.port}`

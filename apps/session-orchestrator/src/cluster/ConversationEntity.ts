@@ -7,6 +7,7 @@
  * E3. No message holds up an owner that has to go: not a stream or a result, and not what waits for a disk, or to be sure of the owner.
  * E4. A command names the turn that it was meant for: sent again, it cannot hit the next one.
  */
+import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import { Command, ConversationState, Ids, TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -19,7 +20,6 @@ import {
   SubscriberTooSlow,
   TurnConflict
 } from "../conversation/Conversations.ts"
-import { StorageError } from "../storage/Store.ts"
 
 /** Frames of one conversation on their way to another runner: each event's text, and its id where it is persisted. */
 export const Batch = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))

@@ -16,11 +16,10 @@
  * which this runner hears of three seconds later at most. Then it may send a request in vain; of what it writes, the journal lets
  * nothing stand beside what the owner writes (J2). Nothing but a provider that knows our ids could close the rest.
  */
+import { StorageError, type Wait } from "@holdfast/journal"
 import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
-import type { Readings } from "../durable/Wait.ts"
 import * as Patience from "../storage/Patience.ts"
-import { StorageError } from "../storage/Store.ts"
 
 /** After this a runner that is silent counts as gone. Long enough for a full garbage collection, or a hiccup of the network. */
 export const EXPIRATION_MS = 10_000
@@ -42,14 +41,18 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
     Effect.gen(function* () {
       const storage = yield* RunnerStorage.RunnerStorage
       const clock = yield* Clock.Clock
-      const read = (): Readings => ({
+      const read = (): Wait.Readings => ({
         wallMs: clock.currentTimeMillisUnsafe(),
         monotonicMs: Number(clock.monotonicTimeNanosUnsafe()) / 1e6
       })
-      const confirmedAt = new Map<string, Readings>()
+      const confirmedAt = new Map<string, Wait.Readings>()
       let next = Latch.makeUnsafe()
       /** Notes what an answer says of the shards that were asked about, and of no others. */
-      const hear = (asked: ReadonlyArray<ShardId.ShardId>, owned: ReadonlyArray<ShardId.ShardId>, at: Readings) => {
+      const hear = (
+        asked: ReadonlyArray<ShardId.ShardId>,
+        owned: ReadonlyArray<ShardId.ShardId>,
+        at: Wait.Readings
+      ) => {
         const names = new Set(owned.map(String))
         for (const shard of asked.map(String)) {
           if (names.has(shard)) confirmedAt.set(shard, at)
@@ -109,5 +112,5 @@ const IN_DOUBT =
   "Nothing was done. Check the database, then try again."
 
 /** L2 */
-const since = (at: Readings, now: Readings): number =>
+const since = (at: Wait.Readings, now: Wait.Readings): number =>
   Math.max(now.wallMs - at.wallMs, now.monotonicMs - at.monotonicMs)

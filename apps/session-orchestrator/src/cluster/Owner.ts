@@ -13,11 +13,11 @@
  *     conversation to another runner. So an owner sends an empty message at once and every few seconds: a stream without them is opened
  *     again. A result that takes long is asked for again.
  */
+import { StorageError } from "@holdfast/journal"
 import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
 import * as Patience from "../storage/Patience.ts"
-import { StorageError } from "../storage/Store.ts"
 import type { Batch } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 
@@ -178,7 +178,7 @@ export const ASK_AGAIN = Duration.seconds(30)
 /** A call that lasted for so long was with an owner. */
 const SERVED_MS = 1_000
 
-/** O3. By then its conversation comes back no more often either (`Comebacks`). */
+/** O3. By then its conversation comes back no more often either (`RestartDelays`). */
 const LONGEST = Duration.seconds(5)
 
 /** Between two tries to watch, up to the next frame. */

@@ -11,6 +11,7 @@
  *     its gate holds, stays: it would be held anew whenever it came back (K2).
  * R4. A turn whose start was put off into a spread is not started earlier by somebody who looks at it.
  */
+import { JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
@@ -19,14 +20,13 @@ import { Conversations, type TurnCounts } from "../conversation/Conversations.ts
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
-import { ParkingPlace, type Place, type Waiting } from "../turn/ParkingPlace.ts"
+import { ParkingPlace, type ParkingSpot, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
-import type { Timer } from "../durable/Timer.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
-import { Journal, JournalConflict } from "../durable/Journal.ts"
+import { Journal } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
-import { type StorageError, Store } from "../storage/Store.ts"
+import { Store } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
 export interface Resident {
@@ -49,7 +49,16 @@ export interface Options {
   readonly busy: () => void
 }
 
-export type Requirements = Store | Journal | Standings | Interruptions | Timer | Providers | Gates | Tools | Defaults
+export type Requirements =
+  | Store
+  | Journal
+  | Standings
+  | Interruptions
+  | Timer.Timer
+  | Providers
+  | Gates
+  | Tools
+  | Defaults
 
 /** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
 export const make = Effect.fnUntraced(function* ({
@@ -136,9 +145,9 @@ class ParkedTurn {
     return Effect.andThen(this.latch.await, Effect.yieldNow)
   }
 
-  readonly take = ({ awaited, letGo, wakeAt }: Waiting): Place => {
+  readonly take = ({ awaited, letGo, wakeAt }: Waiting): ParkingSpot => {
     const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // R4
-    const pass = this.alarms.handOver(this.id)
+    const ticket = this.alarms.handOver(this.id)
     const sleeping = { awaited, letGo, until: startAt }
     this.sleeping = sleeping
     this.latch.openUnsafe()
@@ -148,7 +157,7 @@ class ParkedTurn {
       this.latch.closeUnsafe()
       this.busy()
     }
-    return { startAt, pass, left }
+    return { startAt, ticket, left }
   }
 
   /** What sleeps here waits for the next resident: nothing wakes it any more. */

@@ -10,16 +10,14 @@
  * V3. Nothing is asked of the database while no shard moves.
  * V4. The log has each take-over: how many turns, from which runner; and how far one is that takes long.
  */
+import { Interruption, RecordedWait, Spread } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Schedule } from "effect"
 import { Sharding } from "effect/cluster"
 import type { Awaited } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
-import * as Interruption from "../durable/Interruption.ts"
-import * as RecordedWait from "../durable/RecordedWait.ts"
 import * as Progress from "../system/Progress.ts"
-import * as Spread from "../durable/Spread.ts"
-import { Journal } from "../durable/Journal.ts"
+import { Journal } from "../storage/Journal.ts"
 import { Store, type Unsealed } from "../storage/Store.ts"
 import type { Alarm } from "./AlarmClock.ts"
 import * as Alarms from "./Alarms.ts"

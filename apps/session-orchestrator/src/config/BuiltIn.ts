@@ -1,30 +1,32 @@
 /**
- * The providers that need no configuration beyond a key in the environment.
+ * Lists the providers that need nothing but a key in the environment.
  *
- * Names of variables are those that the providers' own SDKs read, so that a key that works elsewhere works here. Order is
- * preference: with several keys and no model chosen, the first provider with a key is taken.
+ * The variables have the names that the providers' own SDKs read, so a key that works elsewhere works here. The order is the
+ * preference: with several keys and no configured model, the first provider with a key is used.
  *
  * Sources: each provider's quickstart and SDK (openai-node and @anthropic-ai/sdk read `*_API_KEY` and `*_BASE_URL`;
  * groq-sdk, @mistralai/mistralai, @google/genai, together-ai and @openrouter/sdk read the keys named here; xAI, DeepSeek
  * and Cerebras document theirs for use with OpenAI's SDK).
  */
 
-/** The wire formats that a provider may speak; `simulated` needs no wire. */
+/** The wire formats of providers; `simulated` needs no wire. */
 export type ProviderType = "openai-compatible" | "anthropic" | "simulated"
 
+/** A provider with a known address, key variable and default model. */
 export interface BuiltIn {
   readonly name: string
-  /** How people call it. */
+  /** The name for people. */
   readonly title: string
   readonly type: Exclude<ProviderType, "simulated">
   readonly baseUrl: string
-  /** Set by people whose SDK talks to a proxy; their key may be worth nothing elsewhere, so it goes there here too. */
+  /** The SDK's variable for a proxy's address. If it is set, the key may be valid for that proxy only, so requests go there. */
   readonly baseUrlEnv?: string
   readonly apiKeyEnv: ReadonlyArray<string>
-  /** Taken when a key is there and no model was chosen. */
+  /** The model if there is a key and no configured model. */
   readonly defaultModel: string
 }
 
+/** All built-in providers, in order of preference. */
 export const builtIns: ReadonlyArray<BuiltIn> = [
   {
     name: "anthropic",
@@ -118,5 +120,5 @@ export const builtIns: ReadonlyArray<BuiltIn> = [
   }
 ]
 
-/** The built-in provider of that name. */
+/** The built-in provider with a name. */
 export const find = (name: string): BuiltIn | undefined => builtIns.find((builtIn) => builtIn.name === name)

@@ -1,8 +1,8 @@
 /**
- * The configuration in force: what the rest of the service reads.
+ * Defines the configuration in force, which the rest of the service reads.
  *
- * G1. Whoever holds one holds a good one: every name in it was looked up, every key that `model` needs is there.
- * G2. Keys, tokens and headers are `Redacted` from the moment they are read.
+ * Config.G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there.
+ * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
 import type { Allowance, Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
@@ -11,7 +11,7 @@ import * as Problem from "./reading/Problem.ts"
 import type { Body } from "./reading/RequestSettings.ts"
 import type { Plain } from "./reading/Settings.ts"
 
-/** One of a provider's keys, and the variable that it came from. */
+/** One of a provider's keys, under the name of its variable. */
 export interface Credential {
   readonly name: string
   readonly value: Redacted.Redacted
@@ -22,21 +22,21 @@ export interface HttpProvider {
   readonly type: "openai-compatible" | "anthropic"
   readonly name: string
   readonly baseUrl: string
-  /** Variables that were looked at for keys, in order. None: the provider needs no key. */
+  /** The variables for keys, in order. Empty: the provider needs no key. */
   readonly apiKeyEnv: ReadonlyArray<string>
-  /** Those that were set. */
+  /** The keys of those variables that are set. */
   readonly credentials: ReadonlyArray<Credential>
-  /** Sent with every request; names as they were written, variables expanded. */
+  /** Headers of every request, with their names as written and their variables expanded. */
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
   /** The values of the variables in `headers`; absent: there are none. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted>
-  /** What the operator adds to requests; absent: nothing. */
+  /** The operator's additions to requests; absent: none. */
   readonly request?: RequestOptions
-  /** What it may be asked at once and in a minute; absent: no limits. */
+  /** The limits of calls at once, requests and tokens a minute; absent: no limits. */
   readonly limits?: Allowance.Allowance
 }
 
-/** What an operator adds to a provider's requests. */
+/** An operator's additions to a provider's requests. */
 export interface RequestOptions {
   /** Merged into every body. */
   readonly body: Body | undefined
@@ -48,22 +48,24 @@ export interface RequestOptions {
   readonly promptCaching: boolean | undefined
 }
 
+/** The provider that simulates outages in this process. */
 export interface SimulatedProvider {
   readonly type: "simulated"
   readonly name: string
 }
 
+/** A provider of the configuration. */
 export type ProviderConfig = HttpProvider | SimulatedProvider
 
-/** How a tool server is reached: as a process of its own, or over HTTP. */
+/** How a tool server is reached: as a child process, or over HTTP. */
 export type ToolServerReach =
   | {
       readonly type: "stdio"
       readonly command: string
       readonly args: ReadonlyArray<string>
-      /** On top of the few variables that every process needs; none of Holdfast's own keys are among them. */
+      /** Added to the few variables that every process needs, which include none of Holdfast's keys. */
       readonly env: Readonly<Record<string, Redacted.Redacted>>
-      /** An absolute path; without it the service's own. */
+      /** An absolute path; `undefined`: the service's working directory. */
       readonly cwd: string | undefined
     }
   | {
@@ -78,78 +80,79 @@ export interface ToolServer {
   readonly reach: ToolServerReach
   /** How long a call may take. */
   readonly timeout: Duration.Duration
-  /** How long it may take from its start to its list of tools. */
+  /** How long it may take from the start to the list of tools. */
   readonly startTimeout: Duration.Duration
-  /** Turns do not run without its tools. */
+  /** Turns wait for its tools and do not run without them. */
   readonly isRequired: boolean
-  /** How much of an output the model is given, in bytes. */
+  /** The most bytes of an output that the model gets. */
   readonly maxOutput: number
-  /** Names of tools, or patterns with `*`: those that are run again after a crash (X8). */
+  /** Names of tools, or patterns with `*`: these tools run again after a crash (X8). */
   readonly idempotent: ReadonlyArray<string>
-  /** Those that are offered; `undefined`: all. */
+  /** The tools that are offered; `undefined`: all. */
   readonly allow: ReadonlyArray<string> | undefined
-  /** Those that are not, whatever `allow` says. */
+  /** Tools that are not offered, even if `allow` lists them. */
   readonly deny: ReadonlyArray<string>
-  /** What of all this must be seen by nobody. */
+  /** All secrets in this entry, for redaction. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
 /** Where a value in force came from: `default`, a file's name, a variable or a flag. */
 export type Origin = string
 
+/** The configuration in force. */
 export class Config extends Context.Service<
   Config,
   {
     /** The file that was read, as an absolute path; absent when there was none. */
     readonly file: string | undefined
     readonly server: Plain<"server"> & {
-      /** What clients must send as a bearer token; absent only on a loopback address. */
+      /** The bearer token that clients must send; `undefined` only on a loopback address. */
       readonly token: Redacted.Redacted | undefined
-      /** The variable that it is in, where it is in one. */
+      /** The variable of the token, if it came from one. */
       readonly tokenVariable?: string | undefined
     }
     readonly database: Plain<"database"> & {
-      /** An absolute path, or `:memory:`. Not used where there is a `url`. */
+      /** An absolute path, or `:memory:`. Not used if there is a `url`. */
       readonly path: string
-      /** The PostgreSQL database that the runners of a cluster share; a password may stand in it. */
+      /** The PostgreSQL database that runners share. It may contain a password. */
       readonly url: Redacted.Redacted | undefined
     }
     /** How runners that share a `database.url` find each other. */
     readonly cluster: Plain<"cluster"> & {
-      /** Where the others reach this one. */
+      /** The address of this runner for the others. */
       readonly runner: { readonly host: string; readonly port: number }
     }
-    /** By name: the built-in ones, and those of the file over them. */
+    /** By name: the built-in providers, and the file's, which replace built-in ones of the same name. */
     readonly providers: ReadonlyMap<string, ProviderConfig>
-    /** Whether those who wait for one endpoint are kept from stampeding it (X5). */
+    /** Whether gates keep waiting turns from stampeding an endpoint (X5). */
     readonly gate: Plain<"gate">
     /** In the order of the file. */
     readonly tools: ReadonlyArray<ToolServer>
-    /** What a conversation that names no model runs on. */
+    /** The model of a conversation that names none. */
     readonly model: Target.Target
-    /** What models can take, where the file says so; by `provider/model`. */
+    /** Capabilities of models that the file lists, by `provider/model`. */
     readonly models: Models.Models
-    /** What a conversation's own settings are merged over; `Profile.resolve` makes a policy of it. */
+    /** The default retry settings, which a conversation's own settings override; `Profile.resolve` makes a policy of the result. */
     readonly retry: Profile.RetrySettings
-    /** The least severe lines that are logged. */
+    /** The least severe level that is logged. */
     readonly log: Plain<"log">
-    /** What the service tells of itself; what is absent is off. Metrics are always there. */
+    /** Telemetry. An absent part is off; metrics are always on. */
     readonly telemetry: {
       readonly retryLog:
-        | { readonly path: string; readonly maxBytes: number; /** Older files beside it. */ readonly keep: number }
+        | { readonly path: string; readonly maxBytes: number; /** The number of older files. */ readonly keep: number }
         | undefined
-      /** Where traces are posted. */
+      /** The collector of traces. */
       readonly otlp: { readonly url: string; readonly headers: Readonly<Record<string, Redacted.Redacted>> } | undefined
       readonly notifications:
         | {
-            /** How long nobody has been answered before it is an incident. */
+            /** How long an endpoint must have answered no turn before it is an incident. */
             readonly after: Duration.Duration
             readonly webhook:
               | { readonly url: Redacted.Redacted; readonly headers: Readonly<Record<string, Redacted.Redacted>> }
               | undefined
             /** A program and its arguments. */
             readonly command: readonly [string, ...ReadonlyArray<string>] | undefined
-            /** The file that incidents are kept in over a restart; absent: they are not. */
+            /** The file that keeps incidents over a restart; `undefined`: they are not kept. */
             readonly state: string | undefined
           }
         | undefined
@@ -163,9 +166,9 @@ export class Config extends Context.Service<
           readonly exceptions: string
         }
       | undefined
-    /** By path. What is not here is the default. */
+    /** The origin of each value, by path. A path that is missing here has its default. */
     readonly origins: ReadonlyMap<string, Origin>
-    /** What the person should know although nothing is wrong: one sentence or two each. */
+    /** Remarks for the operator that are no problems: one sentence or two each. */
     readonly notices: ReadonlyArray<string>
   }
 >()("@holdfast/session-orchestrator/config/Config") {}
@@ -173,9 +176,9 @@ export class Config extends Context.Service<
 /** The value of the service. */
 export type Values = Config["Service"]
 
-/** The service does not start: everything that is wrong, at once. */
+/** The service does not start. The error has all problems of the configuration. */
 export class ConfigError extends Data.TaggedError("ConfigError")<{
-  /** What was read: a file's name, or `The environment`. */
+  /** The source: a file's name, or `The configuration`. */
   readonly subject: string
   readonly problems: ReadonlyArray<Problem.Problem>
 }> {

@@ -1,9 +1,9 @@
 /**
  * Finds and reads the configuration file, and resolves it with the environment and the flags.
  *
- * L1. A file that was asked for must be there; the default one need not be.
- * L2. A file that cannot be read stops the start, with the reason, beside every other mistake, as one `ConfigError`.
- * L3. A problem of the file has the line and the column of its key. Where the key is missing they are those of the object around it.
+ * Load.L1. A file that was named must exist; the default file need not.
+ * Load.L2. A file that cannot be read stops the start. Its cause is in one `ConfigError` together with all other problems.
+ * Load.L3. A problem of the file has the line and the column of its key. If the key is missing, they are those of the object around it.
  */
 import { Text } from "@holdfast/wire"
 import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
@@ -16,11 +16,12 @@ import * as Problem from "./reading/Problem.ts"
 import * as Resolve from "./Resolve.ts"
 import type * as Sources from "./Sources.ts"
 
-/** The file that is looked for in the working directory when none is named. */
+/** The file in the working directory that is read if no file is named. */
 export const DEFAULT_FILE = "holdfast.config.json"
 
+/** The surroundings of the process. */
 export interface Options {
-  /** The file that was asked for on the command line. */
+  /** The file that the command line names. */
   readonly file?: string | undefined
   readonly environment: Environment.Environment
   readonly flags?: Sources.Flags
@@ -56,11 +57,11 @@ export const layer = (options: Options): Layer.Layer<Config, ConfigError, FileSy
 interface Read {
   readonly content: unknown
   readonly problem: Problem.Problem | undefined
-  /** Where it is JSON. */
+  /** The text, if it is JSON. */
   readonly text?: string
 }
 
-/** The error with the positions of its problems (L3). */
+/** The error with the positions of its problems (Load.L3). */
 const located = (error: ConfigError, text: string | undefined): ConfigError => {
   if (text === undefined) return error
   const positions = new Map(JsonText.places(text).map(({ path, position }) => [Problem.formatPath(path), position]))
@@ -89,7 +90,7 @@ const readFile = Effect.fnUntraced(function* (
   if (Result.isFailure(text)) {
     return isNotFound(text.failure) && !isAskedFor ? undefined : unreadable(location, text.failure)
   }
-  // An editor's first save, or a file that was only touched: as good as none.
+  // An empty file, as an editor's first save or `touch` leaves it, counts as no file.
   if (text.success.trim() === "") return { content: {}, problem: undefined }
   return Result.match(JsonText.parse(text.success), {
     onSuccess: (content): Read => {

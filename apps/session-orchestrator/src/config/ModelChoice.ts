@@ -1,12 +1,11 @@
 /**
- * Which model answers when a conversation names none.
+ * Chooses the model of conversations that name none.
  *
- * M1. What was chosen is taken, if it can be: its provider is known, and has the key that it needs.
- * M2. Otherwise the first built-in provider with a key, and the person is told which one it is and why.
- * M3. With no key and no provider of one's own a simulated model answers. A provider of one's own without a model is a
- *     mistake: nobody configures one to hear a simulation.
- * M4. Where targets are taken in turn, the first of them is the one to begin with. Whether they can be used is checked where they
- *     are written.
+ * ModelChoice.M1. A configured model is used if its provider exists and has the key that it needs; otherwise it is a problem.
+ * ModelChoice.M2. Without a configured model the first built-in provider with a key is used. A notice names it and its variable.
+ * ModelChoice.M3. Without a key and without a configured provider a simulated model answers. A configured provider without a model is a
+ *     problem: its operator does not want a simulation.
+ * ModelChoice.M4. With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
  */
 import { Quote, Target } from "@holdfast/wire"
 import { Result } from "effect"
@@ -17,21 +16,22 @@ import type { Problem } from "./reading/Problem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import type { Settings } from "./reading/Settings.ts"
 
-/** The models of the simulated provider, which are scripts. */
+/** The models of the simulated provider. Their names are scripts. */
 export interface SimulatedModels {
-  /** What runs when nothing else is chosen. */
+  /** The model if none is configured. */
   readonly DEFAULT_MODEL: string
-  /** What a model will do, in words; fails where its name is no script. */
+  /** Describes a model's script in words; fails if the name is no script. */
   readonly describe: (model: string) => Result.Result<string, { readonly message: string }>
 }
 
+/** The chosen model, with remarks for the operator and problems. */
 export interface ModelChoice {
   readonly model: Target.Target
   readonly notices: ReadonlyArray<string>
   readonly problems: ReadonlyArray<Problem>
 }
 
-/** Chooses; `origin` is where a model that was written down came from. */
+/** Chooses the model. `origin` is the source of a configured one. */
 export const choose = (
   settings: Settings,
   providers: Values["providers"],
@@ -40,13 +40,13 @@ export const choose = (
 ): ModelChoice => {
   const written = settings.model === undefined ? undefined : Target.parse(settings.model)
   if (written !== undefined) {
-    const message = unusable(written, providers, models) // M1
+    const message = unusable(written, providers, models) // ModelChoice.M1
     const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
     return { model: written, notices: [], problems: message === undefined ? [] : [{ place, message }] }
   }
   const [turns] = settings.retry?.routing?.type === "round-robin" ? (settings.retry.routing.targets ?? []) : []
   const inTurn = turns === undefined ? undefined : Target.parse(turns)
-  if (inTurn !== undefined) return { model: inTurn, notices: [], problems: [] } // M4
+  if (inTurn !== undefined) return { model: inTurn, notices: [], problems: [] } // ModelChoice.M4
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
   if (first !== undefined) {
     const model = { provider: first.name, model: first.defaultModel }
@@ -58,7 +58,7 @@ export const choose = (
   )
   if (own === undefined) return { model: simulated, notices: [NO_KEY], problems: [] }
   const message = `missing. Expected a model of ${[own, ...more].join(" or ")}, such as "${own}/its-model".`
-  return { model: simulated, notices: [], problems: [{ place: "model", message }] } // M3
+  return { model: simulated, notices: [], problems: [{ place: "model", message }] } // ModelChoice.M3
 }
 
 // --- internal
@@ -80,7 +80,7 @@ const foundKey = (
   return `${variable} is set, so ${first.title} answers, with ${first.defaultModel}.${also}`
 }
 
-/** Why a model cannot be run on, in one sentence or two; `undefined` when it can. */
+/** Why a model cannot be used, in one sentence or two; `undefined` if it can. */
 export const unusable = (
   model: Target.Target,
   providers: Values["providers"],

@@ -1,4 +1,4 @@
-/** What the `retry` object of a configuration means to the rest of it: targets that it names, and a schema that it holds. */
+/** Checks the targets and the report schema of a configuration's `retry`. */
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import type { Values } from "./Config.ts"
@@ -7,7 +7,7 @@ import * as Problem from "./reading/Problem.ts"
 import * as ReportSchema from "../report/ReportSchema.ts"
 import type { Settings } from "./reading/Settings.ts"
 
-/** Everything that is wrong there. */
+/** All problems of `retry` with respect to the rest of the configuration. */
 export const problems = (
   { models = {}, retry = {} }: Settings,
   providers: Values["providers"],
@@ -28,7 +28,7 @@ export const problems = (
 
 // --- internal
 
-/** A model that nobody has a key for may well be described. */
+/** An entry of `models` needs a known provider. It needs no key: a model that cannot be used may be described. */
 const unknownProvider = (name: string, providers: Values["providers"]): ReadonlyArray<Problem.Problem> => {
   const provider = Target.parse(name)?.provider ?? name
   if (providers.has(provider)) return []

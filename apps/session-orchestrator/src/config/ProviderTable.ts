@@ -1,9 +1,9 @@
 /**
- * Every provider that a model may name, with its address and its keys.
+ * Builds the table of providers, with their addresses and keys.
  *
- * T1. Built-in providers are there whatever the file says; an entry of the same name replaces the whole of one.
- * T2. An entry that says `type` alone, under a built-in name, is that built-in provider. Once it names an address of its
- *     own it gets no key that it does not name: a key is for the host it was issued for.
+ * ProviderTable.T1. Built-in providers are always in the table; an entry of the file with the same name replaces a built-in one as a whole.
+ * ProviderTable.T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address gets
+ *     only keys that it names: a key belongs to the host it was issued for.
  */
 import { Target } from "@holdfast/wire"
 import { Redacted, Schema } from "effect"
@@ -15,6 +15,7 @@ import * as Problem from "./reading/Problem.ts"
 import * as RequestSettings from "./reading/RequestSettings.ts"
 import * as Settings from "./reading/Settings.ts"
 
+/** The providers by name, with the problems of their entries. */
 export interface ProviderTable {
   readonly providers: ReadonlyMap<string, ProviderConfig>
   /** The variables that headers name. */
@@ -69,7 +70,7 @@ export const make = (
       entry.apiKeyEnv === undefined
         ? entry.baseUrl === undefined
           ? (fallback?.apiKeyEnv ?? [])
-          : [] // T2
+          : [] // ProviderTable.T2
         : typeof entry.apiKeyEnv === "string"
           ? [entry.apiKeyEnv]
           : entry.apiKeyEnv
@@ -96,11 +97,11 @@ export const make = (
   return { providers, variables, problems }
 }
 
-/** Whether a provider has what its requests need to be let in. */
+/** Whether a provider has a key, or needs none. */
 export const hasKey = (provider: ProviderConfig | undefined): boolean =>
   provider !== undefined && provider.type !== "simulated" && provider.credentials.length > 0
 
-/** Which variable would have to be set for a provider to be let in, in words; `undefined` where nothing is missing. */
+/** The variable that a provider's key is missing from, in words; `undefined` if no key is missing. */
 export const missingKey = (provider: ProviderConfig): string | undefined => {
   if (provider.type === "simulated" || provider.apiKeyEnv.length === 0 || provider.credentials.length > 0)
     return undefined
@@ -108,13 +109,13 @@ export const missingKey = (provider: ProviderConfig): string | undefined => {
   return more.length === 0 ? `${only} is not set` : `none of ${provider.apiKeyEnv.join(", ")} is set`
 }
 
-/** The variables that a provider's keys came from. */
+/** The variables of a provider's keys. */
 export const keyNames = (provider: ProviderConfig | undefined): ReadonlyArray<string> =>
   provider === undefined || provider.type === "simulated" ? [] : provider.credentials.map(({ name }) => name)
 
 // --- internal
 
-/** What is added to a provider's requests; nothing where nothing is. */
+/** The additions to a provider's requests; no field if there are none. */
 const requestOf = (
   name: string,
   { body, maxTokens, promptCaching }: Partial<Settings.ProviderSettings>,
@@ -130,7 +131,7 @@ const requestOf = (
   return isPlain && modelBody.size === 0 ? {} : { request: { body, modelBody, maxTokens, promptCaching } }
 }
 
-/** One key under two names is one credential: going on with it again would be no help. */
+/** The same key in two variables is one credential: switching to it again would not help. */
 const credentialsOf = (
   variables: ReadonlyArray<string>,
   environment: Environment.Environment
@@ -143,7 +144,7 @@ const credentialsOf = (
 
 const isBaseUrl = Schema.is(Settings.BaseUrl)
 
-/** The SDKs' own variable for the address, where there is one: people whose key is a proxy's have it set. */
+/** The address of a built-in provider: the SDKs' variable if it is set, as for a key of a proxy. */
 const builtInAddress = (
   builtIn: BuiltIn.BuiltIn,
   environment: Environment.Environment
@@ -164,7 +165,7 @@ const uselessKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyA
     .filter((key) => entry[key] !== undefined)
     .map((key) => ({ place: `${place}.${key}`, message: NOTHING_LEAVES }))
 
-/** Keys of another format. */
+/** The problems of keys that belong to another wire format. */
 const foreignKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<Problem.Problem> =>
   entry.type === "anthropic"
     ? []

@@ -1,8 +1,8 @@
 /**
- * Reads the proxy variables that other programs read too: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+ * Reads the common proxy variables: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
  *
- * ProxyChoice.C1. The lower-case name stands over the upper-case one, as in curl.
- * ProxyChoice.C2. A user and a password may stand in an address. They are secrets.
+ * ProxyChoice.C1. The lower-case name overrides the upper-case one, as in curl.
+ * ProxyChoice.C2. An address may contain a user and a password. They are secrets.
  */
 import type { Proxies } from "@holdfast/providers/proxy"
 import { Redacted } from "effect"
@@ -10,13 +10,14 @@ import type { Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import type { Problem } from "./reading/Problem.ts"
 
+/** The proxies of the environment, with problems of their variables. */
 export interface ProxyChoice {
   /** Absent: every server is reached directly. */
   readonly proxy: Values["proxy"]
   readonly problems: ReadonlyArray<Problem>
 }
 
-/** The variables in force, each with the name that it was set by. */
+/** Reads the variables. A problem names the variable that was set. */
 export const choose = (environment: Environment.Environment): ProxyChoice => {
   const problems: Array<Problem> = []
   const addressIn = (name: string): Redacted.Redacted | undefined => {
@@ -32,7 +33,7 @@ export const choose = (environment: Environment.Environment): ProxyChoice => {
   return { proxy: http === undefined && https === undefined ? undefined : { http, https, exceptions }, problems }
 }
 
-/** The proxies as they are used: with their passwords. */
+/** The proxies for the HTTP client, with their passwords. */
 export const proxiesOf = ({ proxy }: Pick<Values, "proxy">): Proxies | undefined =>
   proxy && {
     http: proxy.http && Redacted.value(proxy.http),
@@ -44,7 +45,7 @@ export const proxiesOf = ({ proxy }: Pick<Values, "proxy">): Proxies | undefined
 
 const EXPECTED = 'the address of an HTTP proxy, such as "http://proxy.example.org:3128"'
 
-/** C1 */
+/** ProxyChoice.C1 */
 const find = (environment: Environment.Environment, name: string) => {
   for (const known of [name.toLowerCase(), name]) {
     const value = Environment.get(environment, known)

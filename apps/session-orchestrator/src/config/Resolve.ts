@@ -1,10 +1,10 @@
 /**
- * From what was written down to what is in force. Pure: file, environment and flags are arguments.
+ * Resolves file, environment and flags into the configuration in force. Pure.
  *
- * V1. Flags stand over the environment, the environment over the file, the file over the defaults.
- * V2. Each of the three is checked as a whole, whether or not something above it wins.
- * V3. What keys mean to each other (a model and its provider, an address and its token) is checked on what is sound, and all problems
- *     are reported together. A problem that may come from another mistake is not reported beside it.
+ * Resolve.V1. Precedence: flags, then environment, then file, then defaults.
+ * Resolve.V2. Each source is checked as a whole, even where another source overrides it.
+ * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
+ *     reported together. A problem that may result from another mistake is not reported beside it.
  */
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
@@ -24,18 +24,19 @@ import * as Sources from "./Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
 
-/** The defaults of keys that are not plain; the others are in `Settings.DEFAULTS`. */
+/** The database file by default. The defaults of plain keys are in `Settings.DEFAULTS`. */
 export const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
+/** The address of this runner by default. */
 export const DEFAULT_RUNNER = { host: "127.0.0.1", port: 4748 }
 
-/** What the environment has a token of its own in. */
+/** The variable of the server's token. */
 const TOKEN_VARIABLE = "HOLDFAST_TOKEN"
 
-/** Checks everything and puts it together. */
+/** Checks all sources and merges them. */
 export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigError> => {
   const layers = Sources.layers(sources)
   const missing = layers.flatMap((layer) => layer.missing)
-  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)] // V2
+  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)] // Resolve.V2
 
   const settings = layers.reduce<Settings.Settings>((merged, layer) => Settings.merge(merged, layer.settings), {})
   const origins = new Map(layers.flatMap(Sources.originsOf))
@@ -70,7 +71,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
     ...PolicyChecks.problems(settings, judged, sources.simulated)
   ]
-  const problems = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))] // V3
+  const problems = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))] // Resolve.V3
   if (problems.length > 0) {
     return Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
   }
@@ -117,8 +118,8 @@ const databasePath = (sources: Sources.Sources, path: string | undefined, origin
       : sources.absolute(path, origin === sources.file?.name ? "file" : "here")
 
 /**
- * The providers, with those that have a mistake of their own as if they could be used: a target is not refused because its provider
- * has a mistake already reported.
+ * The providers, where each provider with a reported mistake counts as usable: a target is not refused for a mistake that its provider's
+ * entry already reports.
  */
 const withUnjudged = (
   providers: Values["providers"],
@@ -144,7 +145,7 @@ const USABLE: ProviderConfig = {
   headers: {}
 }
 
-/** What models can take, without what is added to their requests. */
+/** The capabilities of models, without the additions to their requests. */
 const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Values["models"] =>
   Object.fromEntries(
     Object.entries(models)
@@ -155,7 +156,7 @@ const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Value
       )
   )
 
-/** Variables that the configuration names, whatever they are called. */
+/** All variables that the configuration names. */
 const namedVariables = (
   settings: Settings.Settings,
   providers: Values["providers"],

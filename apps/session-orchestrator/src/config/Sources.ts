@@ -1,8 +1,8 @@
 /**
- * Reads the configuration's three sources into settings of one shape: the file, the environment and the command line.
+ * Decodes the configuration's three sources: file, environment and command line.
  *
- * Sources.S1. Each is decoded by itself, and names its places as a person wrote them: a path, a variable, a flag.
- * Sources.S2. A file that cannot be read is a mistake like any other; the other two are checked all the same.
+ * Sources.S1. Each source is decoded separately, and names its values as a person wrote them: a path, a variable, a flag.
+ * Sources.S2. A file that cannot be read is a mistake like any other; the other two sources are checked all the same.
  */
 import type { Origin } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
@@ -10,16 +10,16 @@ import type * as ModelChoice from "./ModelChoice.ts"
 import * as Partial from "./reading/Partial.ts"
 import * as Problem from "./reading/Problem.ts"
 
-/** The configuration file: its name as the person knows it, where it is, and its content as JSON gave it. */
+/** The configuration file: its name as the person wrote it, its path, and its content as JSON has it. */
 export interface File {
   readonly name: string
   readonly path: string
   readonly content: unknown
-  /** Why there is no content (S2). */
+  /** Why there is no content (Sources.S2). */
   readonly problem?: Problem.Problem | undefined
 }
 
-/** A value that was given, and what to call it. */
+/** The flags of the command line that override settings. */
 export interface Flags {
   readonly host?: string | undefined
   readonly port?: number | undefined
@@ -28,6 +28,7 @@ export interface Flags {
   readonly runner?: string | undefined
 }
 
+/** The three sources, and the surroundings. */
 export interface Sources {
   readonly file: File | undefined
   readonly environment: Environment.Environment
@@ -37,20 +38,20 @@ export interface Sources {
   readonly simulated: ModelChoice.SimulatedModels
 }
 
-/** One source, decoded. */
+/** One decoded source. */
 export interface Layer extends Partial.Partial {
-  /** What the value at a path is reported to come from. */
+  /** The reported origin of the value at a path. */
   readonly origin: (path: string) => Origin
 }
 
-/** The three sources; later ones stand over earlier ones. */
+/** The three sources; later ones override earlier ones. */
 export const layers = ({ environment, file, flags }: Sources): ReadonlyArray<Layer> => [
   fileLayer(file),
   environmentLayer(environment),
   flagsLayer(flags)
 ]
 
-/** Which layer a value came from, one level into each section; later layers win because they come later. */
+/** The origin of each value, one level into each section; entries of later layers override earlier ones. */
 export const originsOf = ({ origin, settings }: Layer): ReadonlyArray<readonly [string, Origin]> =>
   Object.entries(settings).flatMap(([section, value]) =>
     typeof value === "object"

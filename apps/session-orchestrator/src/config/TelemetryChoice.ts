@@ -1,10 +1,10 @@
 /**
- * What the service tells of itself, and where: the `telemetry` settings with their defaults. Pure.
+ * Resolves the `telemetry` settings and their defaults. Pure.
  *
- * T1. Beside a database file the retry log is on (M4); with a database in memory, or one that runners share, only when it is
- *     given a path of its own.
- * T2. Traces and notifications are off until they are told where to go. The variables of OpenTelemetry count as its
- *     specification has them; the file stands over them.
+ * TelemetryChoice.T1. With a database file the retry log is on, beside that file (M4). With a database in memory or a shared one it is on
+ *     only if it has a path.
+ * TelemetryChoice.T2. Traces and notifications are off until they have an address or a command. The variables of OpenTelemetry count as in its
+ *     specification; the file overrides them.
  *
  * Read: opentelemetry.io/docs/specs/otel/protocol/exporter.
  */
@@ -14,24 +14,26 @@ import * as Environment from "./reading/Environment.ts"
 import type { Problem } from "./reading/Problem.ts"
 import * as Settings from "./reading/Settings.ts"
 
+/** The telemetry of the configuration in force. */
 export type Telemetry = Values["telemetry"]
 
-/** Some 30,000 lines. */
+/** The default size of a retry log in bytes: some 30,000 lines. */
 export const DEFAULT_MAX_BYTES = 10_000_000
-/** With the file that is written, 60 MB at most. */
+/** The default number of older retry logs: 60 MB at most, with the current file. */
 export const DEFAULT_KEEP = 5
-/** Shorter outages are over before anybody has got up. */
+/** The default time before an outage is an incident: a shorter one is over before an operator can act. */
 export const DEFAULT_AFTER = Duration.minutes(5)
 
+/** Facts from outside the `telemetry` section. */
 export interface Surroundings {
   readonly environment: Environment.Environment
-  /** The database's file; `undefined` where there is none. */
+  /** The database's file; `undefined` if there is none. */
   readonly database: string | undefined
   /** Makes a path of the file absolute. */
   readonly absolute: (path: string) => string
 }
 
-/** Puts it together. */
+/** Resolves the section. */
 export const choose = (
   { notifications, otlp, retryLog }: NonNullable<Settings.Settings["telemetry"]>,
   surroundings: Surroundings
@@ -91,7 +93,7 @@ const ENDPOINTS = [
   ["OTEL_EXPORTER_OTLP_ENDPOINT", tracesOf]
 ] as const
 
-/** `name=value` pairs, percent-encoded, with commas between. */
+/** Reads `name=value` pairs, percent-encoded, separated by commas. */
 const headersIn = (environment: Environment.Environment): Readonly<Record<string, Redacted.Redacted>> => {
   const text =
     Environment.get(environment, "OTEL_EXPORTER_OTLP_TRACES_HEADERS") ??
@@ -122,7 +124,7 @@ const notificationsOf = (
   const url = given.webhook ?? fromVariable(given, environment, problems)
   const { command } = given
   if (url === undefined && command === undefined && given.webhookEnv === undefined) {
-    const message = 'nobody would be told. Give it a "webhook", a "webhookEnv" or a "command".'
+    const message = 'no receiver is set. Give it a "webhook", a "webhookEnv" or a "command".'
     problems.push({ place: "telemetry.notifications", message })
   }
   return {
@@ -144,7 +146,7 @@ const fromVariable = (
   if (text === undefined) {
     problems.push({ place, message: `the environment variable ${webhookEnv} is not set.` })
   } else if (!Settings.isWebhook(text)) {
-    problems.push({ place, message: `${webhookEnv} is no ${Settings.WEBHOOK}.` })
+    problems.push({ place, message: `${webhookEnv} is not an ${Settings.WEBHOOK}.` })
   } else {
     return Redacted.make(text)
   }

@@ -1,9 +1,9 @@
 /**
- * The tool servers of a configuration, with what their variables stand for.
+ * Builds the table of tool servers, with their variables expanded.
  *
- * T1. `${NAME}` in `env` and `headers` is the value of that variable (`Expansion`).
- * T2. What came from a variable is a secret, and so is every header's value. What was written out in `env` is one when its
- *     name says so; otherwise it is most likely a setting, and taking `production` out of every log would help nobody.
+ * ToolTable.T1. `${NAME}` in `env` and `headers` is the value of that variable (`Expansion`).
+ * ToolTable.T2. The value of a variable is a secret, and so is every header's value. A literal value in `env` is a secret if its name suggests
+ *     one; otherwise it is most likely a setting, and redacting `production` in every log would not help.
  */
 import { Duration, type Redacted } from "effect"
 import type { ToolServer, ToolServerReach } from "./Config.ts"
@@ -12,21 +12,22 @@ import * as Expansion from "./reading/Expansion.ts"
 import * as Problem from "./reading/Problem.ts"
 import type * as Settings from "./reading/Settings.ts"
 
+/** The tool servers, with the problems of their entries. */
 export interface ToolTable {
-  /** In the order in which they were written. */
+  /** In the order of the file. */
   readonly servers: ReadonlyArray<ToolServer>
-  /** The variables that were asked for. */
+  /** The variables that the entries name. */
   readonly variables: ReadonlyArray<string>
   readonly problems: ReadonlyArray<Problem.Problem>
 }
 
-/** As long as most tools take, and a person waits. */
+/** The default limit of a call: most tools are faster, and a person waits this long. */
 export const DEFAULT_TIMEOUT = Duration.seconds(60)
 
-/** A first start by `npx` downloads the server. */
+/** The default limit of a start: the first start by `npx` downloads the server. */
 export const DEFAULT_START_TIMEOUT = Duration.seconds(30)
 
-/** Some 16,000 tokens. */
+/** The default limit of an output in bytes: some 16,000 tokens. */
 export const DEFAULT_MAX_OUTPUT = 65_536
 
 /** Builds the table. `absolute` makes a path of the file absolute. */
@@ -77,7 +78,7 @@ export const make = (
 
 // --- internal
 
-/** T2 */
+/** ToolTable.T2 */
 const SECRET_NAME = /key|token|secret|passw|credential|auth|cookie|pat$/i
 
 const reachOf = (
@@ -97,7 +98,7 @@ const reachOf = (
   return url === undefined ? undefined : { type: "http", url, headers: expand("headers") }
 }
 
-/** Keys that mean nothing beside the others. */
+/** The problems of keys that do not apply beside the others. */
 const misplaced = (place: string, entry: Settings.ToolServerSettings): ReadonlyArray<Problem.Problem> => {
   if (entry.command !== undefined && entry.url !== undefined) {
     return [{ place: `${place}.url`, message: "there is a command too. Keep one of them." }]

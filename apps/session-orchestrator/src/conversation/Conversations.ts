@@ -1,16 +1,16 @@
 /**
- * What the transports call: conversations and their turns, whoever runs them.
+ * The port that transports call: conversations and their turns, on any runner.
  *
- * C1. One turn at a time per conversation; the others queue, in the order in which they were accepted.
- * C2. A turn that was accepted runs, whether or not anybody listens; only `abort` ends it.
- * C3. `abort` and `steer` do nothing where there is nothing to do, and say so. Where there is, what they did is on disk when
- *     they have succeeded.
+ * Conversations.C1. One turn runs at a time per conversation; the others queue, in the order in which they were accepted.
+ * Conversations.C2. An accepted turn runs, with or without a client; only `abort` ends it.
+ * Conversations.C3. `abort` and `steer` return `false` if there is nothing to do. Otherwise their effect is on disk when they succeed.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Command, ConversationState, Ids, Message, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
-import type { StorageError } from "../storage/Store.ts"
 
+/** No conversation has this id. */
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {
   conversationId: Schema.String
 }) {
@@ -19,7 +19,7 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
   }
 }
 
-/** The request cannot be met as it stands; `message` says what was wrong and what was expected. */
+/** The request cannot be met as it stands; `message` names the fault and the expected value. */
 export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
   message: Schema.String
 }) {}
@@ -29,14 +29,14 @@ export class TurnConflict extends Schema.TaggedError<TurnConflict>()("TurnConfli
   message: Schema.String
 }) {}
 
-/** The service is going down and takes no new turns. */
+/** The service is shutting down and accepts no new turns. */
 export class ShuttingDown extends Schema.TaggedError<ShuttingDown>()("ShuttingDown", {}) {
   override get message(): string {
     return "Holdfast is shutting down and takes no new turns. Try again once it is back."
   }
 }
 
-/** A client fell so far behind that its events were let go of. It reconnects with the id of the last event it saw. */
+/** A client fell so far behind that its stream was ended. It reconnects with the id of the last event it received. */
 export class SubscriberTooSlow extends Schema.TaggedError<SubscriberTooSlow>()("SubscriberTooSlow", {
   message: Schema.String
 }) {}
@@ -46,15 +46,16 @@ export interface Frame {
   readonly event: TurnEvent.TurnEvent
   /** The event as JSON, without a newline. */
   readonly json: string
-  /** Its place in the conversation; persisted events only. */
+  /** The event's place in the conversation; persisted events only. */
   readonly id: number | undefined
 }
 
+/** Settings of a new conversation. */
 export interface CreateOptions {
-  /** `provider/model`; otherwise the configuration's. */
+  /** `provider/model`; if absent, the configured default. */
   readonly model?: string | undefined
   readonly system?: string | undefined
-  /** Settings over the configuration's `retry`; checked here. */
+  /** Settings that override the configuration's `retry`; validated on creation. */
   readonly retry?: Schema.Json | undefined
 }
 
@@ -65,17 +66,18 @@ export interface TurnResult {
   readonly text: string
 }
 
-/** How many turns are doing what. */
+/** The number of turns in each status. */
 export interface TurnCounts {
   readonly running: number
   /** Waiting for a provider. */
   readonly retrying: number
-  /** Behind another turn of their conversation. */
+  /** Turns behind another turn of their conversation. */
   readonly queued: number
 }
 
 type WatchError = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
 
+/** Creates, runs, watches and steers conversations. */
 export class Conversations extends Context.Service<
   Conversations,
   {
@@ -86,45 +88,44 @@ export class Conversations extends Context.Service<
       id: Ids.ConversationId,
       options: { readonly prompt: string; readonly turnId?: Ids.TurnId | undefined }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
-    /** Accepts a turn that runs the model again from the last user message (M1). */
+    /** Accepts a turn that runs the model again from the last user message (rule M1). */
     readonly retry: (
       id: Ids.ConversationId,
       options: { readonly turnId?: Ids.TurnId | undefined }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
 
     /**
-     * Waits for a turn's seal; answers at once for one that is sealed. Interrupting the wait leaves the turn alone.
+     * Waits for a turn's seal; returns at once if the turn is sealed. Interrupting the wait does not affect the turn.
      *
      * **Details**
      *
-     * With `within`, its conversation, a turn that is in memory is not looked up.
+     * With `within`, the turn's conversation, a turn that is in memory is not read from the store.
      *
      * **Gotchas**
      *
-     * Fails with `TurnStopped` for a turn that has stopped unsealed: it goes on when somebody takes it up again, and the wait
-     * for that might never end.
+     * Fails with `TurnStopped` for a turn that has stopped unsealed: it continues when a process takes it up again, which may never happen.
      */
     readonly result: (
       id: Ids.TurnId,
       within?: Ids.ConversationId
     ) => Effect.Effect<TurnResult, StorageError | TurnStopped.TurnStopped>
     /**
-     * A turn's events from its first to its `turn-end`, whenever one begins to watch.
+     * All events of a turn from its first to its `turn-end`, whenever the client subscribes.
      *
      * **Details**
      *
-     * With `within`, its conversation, a turn that this process has just accepted is watched without reading anything.
+     * With `within`, the turn's conversation, a turn that this process has just accepted is watched without reading the store.
      *
      * **Gotchas**
      *
-     * The frames of one read of the provider come in one chunk; a transport that keeps chunks together writes once a read.
+     * The frames of one read of the provider arrive in one chunk; a transport that keeps chunks together writes once per read.
      */
     readonly watchTurn: (id: Ids.TurnId, within?: Ids.ConversationId) => Stream.Stream<Frame, WatchError>
-    /** A conversation's persisted events after an id (0: all of them), then live ones without end. */
+    /** A conversation's persisted events after an id (0: all of them), then live events without end. */
     readonly watch: (id: Ids.ConversationId, after: number) => Stream.Stream<Frame, ConversationNotFound | WatchError>
 
     /**
-     * Ends the running turn: its retry first, then the turn (P14). Whether there was one; its seal is on disk by then.
+     * Ends the running turn: its retry first, then the turn (rule P14). Returns whether there was one; its seal is on disk by then.
      *
      * **Details**
      *
@@ -132,27 +133,26 @@ export class Conversations extends Context.Service<
      *
      * **Gotchas**
      *
-     * Fails with `StorageError` where that takes too long, and with `TurnStopped` where the turn stopped before. In the first
-     * case the turn still ends when the disk takes it.
+     * Fails with `StorageError` if that takes too long, and with `TurnStopped` if the turn stopped before. In the first case the turn
+     * still ends once the disk accepts the seal.
      */
     readonly abort: (
       id: Ids.ConversationId,
       meant?: Ids.TurnId
     ) => Effect.Effect<boolean, ConversationNotFound | StorageError | TurnStopped.TurnStopped>
     /**
-     * Steers the turn that waits (P14, X4). Whether there was one; the command is in its record by then.
+     * Steers the turn that waits (rules P14, X4). Returns whether there was one; the command is in its record by then.
      *
      * **Gotchas**
      *
-     * A command whose id was taken before does nothing, also when another wait has begun since, and after a restart. It fails as
-     * `abort` does.
+     * A command whose id was taken before does nothing, also if another wait has begun since, and after a restart. It fails as `abort` does.
      */
     readonly steer: (
       command: Command.Steering,
       origin: string,
       meant?: Ids.TurnId
     ) => Effect.Effect<boolean, ConversationNotFound | InvalidRequest | StorageError | TurnStopped.TurnStopped>
-    /** Switches automatic retries (P15). It counts from the next failure on. */
+    /** Switches automatic retries (rule P15), from the next failure on. */
     readonly setAutoRetry: (
       id: Ids.ConversationId,
       enabled: boolean

@@ -1,14 +1,15 @@
-/** What a conversation has that did not ask for something else. */
+/** Settings of conversations that set none themselves. */
 import type { Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context } from "effect"
 
+/** The configured model and retry settings. */
 export class Defaults extends Context.Service<
   Defaults,
   {
     readonly model: Target.Target
     readonly retry: Profile.RetrySettings
-    /** What models can take, where somebody has said so. */
+    /** What models can take, as far as the configuration sets it. */
     readonly models: Models.Models
   }
 >()("@holdfast/session-orchestrator/conversation/Defaults") {}

@@ -1,26 +1,27 @@
-/** The providers of the configuration, by the name they have there. */
+/** The configured providers, by their configured names. */
 import type { Provider } from "@holdfast/kernel"
 import type { Routes } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
 import { Context, Effect } from "effect"
 import { InvalidRequest } from "./Conversations.ts"
 
+/** Finds providers and their credentials. */
 export class Providers extends Context.Service<
   Providers,
   {
-    /** A provider with one of its credentials; with its first where none is named, or one that is not there any more. */
+    /** A provider with the named credential; with its first if none is named or the named one no longer exists. */
     readonly get: (name: string, credential?: string) => Provider.Provider["Service"] | undefined
     readonly names: ReadonlyArray<string>
-    /** Why every attempt there would fail, as far as that can be told without one, in words: a missing key, a name that is no model. */
+    /** Why every attempt at a target would fail, as far as known without an attempt: a missing key, or a name that is no model. */
     readonly unusable: (target: Target.Target) => string | undefined
-    /** The names of each provider's credentials, in order. One that is not here needs none. */
+    /** The names of each provider's credentials, in order. A provider that is absent needs none. */
     readonly credentials: Routes.Known["credentials"]
   }
 >()("@holdfast/session-orchestrator/conversation/Providers") {}
 
 /**
- * Reads `provider/model`, where there is such a provider and nothing is known that would keep it from answering. `place` is where it was
- * written.
+ * Parses `provider/model`. Fails with `InvalidRequest` if the provider is unknown or the target is known to be unusable. `place` is the
+ * setting's path, for the message.
  */
 export const knownTarget = (
   name: string,
@@ -34,7 +35,7 @@ export const knownTarget = (
       `expected "provider/model" with a provider of the configuration (${names.join(", ")}), got ${Quote.of(name)}.`
     )
   }
-  // Its endpoint would say no, and a turn that has waited for hours would fail with that.
+  // Its endpoint would refuse, and a turn that has waited for hours would fail with that.
   const why = unusable(target)
   return why === undefined ? Effect.succeed(target) : refuse(why)
 }

@@ -1,4 +1,4 @@
-/** The tools of the service, as its turns need them. */
+/** The port for the service's tools, as turns use them. */
 import { Toolbox } from "@holdfast/kernel"
 import { Context, Effect, Layer } from "effect"
 
@@ -11,21 +11,22 @@ export interface MissingServer {
   readonly because: string
 }
 
+/** The tools of the service. */
 export class Tools extends Context.Service<
   Tools,
   {
     /**
-     * The toolbox for a turn that is about to run. It is one for all turns.
+     * The toolbox for a turn that begins to run. All turns share it.
      *
      * **Gotchas**
      *
-     * Right after a start this waits for tools that are on their way, for seconds and not for ever: a turn that runs without
-     * them would tell its user that it has none.
+     * Right after a start this waits some seconds for tool servers that are starting: a turn that runs without their tools would answer its user
+     * that it has none.
      */
     readonly toolbox: Effect.Effect<Toolbox.Toolbox["Service"]>
-    /** Servers whose tools are not on offer at this moment. */
+    /** Servers whose tools are unavailable at this moment. */
     readonly missing: () => ReadonlyArray<MissingServer>
-    /** Waits until the tools of every required server are on offer. */
+    /** Waits until the tools of every required server are available. */
     readonly isComplete: Effect.Effect<void>
   }
 >()("@holdfast/session-orchestrator/conversation/Tools") {}

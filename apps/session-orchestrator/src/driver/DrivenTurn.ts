@@ -1,5 +1,5 @@
 /**
- * One turn that is driven without a fiber: its value, what it runs by, and the call that is under way.
+ * One turn that is driven without a fiber: its value, settings and call in progress.
  *
  * ```
  *   Begun ──▶ Calling ──▶ Recording ──▶ Left: parked, or handed to a fiber
@@ -7,9 +7,9 @@
  *                └──────────────────────────┘
  * ```
  */
-import { BeforeContent, type Toolbox } from "@holdfast/kernel"
+import { BeforeContent, type Records, type Toolbox } from "@holdfast/kernel"
 import { RetryStrategies } from "@holdfast/policy"
-import type { TurnEvent } from "@holdfast/wire"
+import { defined, type TurnEvent } from "@holdfast/wire"
 import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
@@ -17,32 +17,32 @@ import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
-import type { Record } from "../durable/Journal.ts"
 import type { Resumption } from "../storage/Store.ts"
 
+/** A turn in the driver. */
 export interface DrivenTurn {
   readonly session: Session
   readonly life: TurnLife.TurnLife
-  /** It runs before it is accepted. */
+  /** Set if the turn runs before it is accepted. */
   readonly early: Early | undefined
   readonly resumption: Resumption
   readonly setting: TurnSetting.TurnSetting
   readonly value: BeforeContent.BeforeContent
-  /** What is on record of it. */
-  known: ReadonlyArray<Record>
-  /** It has come to the wait that it was parked in, ahead of its time. */
+  /** Its records until now. */
+  known: ReadonlyArray<Records.Stored>
+  /** It has arrived at the wait that it was parked in, ahead of its time. */
   isStandingBy: boolean
-  /** Ends the call that is under way. */
+  /** Ends the call in progress. */
   cancel: (() => void) | undefined
 }
 
-/** A turn with its records until now; `undefined`: it has to be run by a fiber. */
+/** A turn that has followed its records until now; `undefined`: a fiber has to run it. */
 export const make = (
   services: TurnServices,
   session: Session,
   life: TurnLife.TurnLife,
   resumption: Resumption,
-  known: ReadonlyArray<Record>,
+  known: ReadonlyArray<Records.Stored>,
   toolbox: Toolbox.Toolbox["Service"]
 ): DrivenTurn | undefined => {
   const { chance, defaults, observer, providers } = services
@@ -63,9 +63,7 @@ export const make = (
       target,
       history,
       startedAt: acceptedAt,
-      ...(plain.limits === undefined ? undefined : { limits: plain.limits }),
-      ...(system === undefined ? undefined : { system }),
-      ...(prompt === undefined ? undefined : { prompt })
+      ...defined({ limits: plain.limits, system, prompt })
     },
     {
       strategy: TurnRunner.switched(RetryStrategies.deciding(policy), policy, isEnabled),

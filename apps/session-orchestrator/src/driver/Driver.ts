@@ -1,5 +1,5 @@
 /**
- * Drives turns in groups until content comes: no fiber a turn, and one commit for the records of many.
+ * Drives turns in groups until content arrives: no fibers, one commit for many records.
  *
  * ```
  *   take ──▶ inbox ── a pass: call, decide ──▶ records of the pass, in one append ──▶ parked
@@ -8,14 +8,15 @@
  *              └─ rung: its time has come ── stands by (read ahead of its time)
  * ```
  *
- * What a turn does is decided by the kernel (`BeforeContent`). Here its calls are made, its records are written, and it is parked. All that
- * is not of this path goes to a fiber, with what has been done until then (`Handover`).
+ * The kernel (`BeforeContent`) decides the next action of a turn. The driver makes its calls, writes its records and parks it. Everything
+ * else goes to a fiber, with the work done until then (`Handover`).
  *
  * Driver.D1. Nothing is emitted, called or parked before the records that lead there are on disk.
  * Driver.D2. A turn is here or in a fiber. It leaves once.
- * Driver.D3. A pass gives way after `AT_ONCE` turns: others stream meanwhile.
- * Driver.D4. A defect in here is the turn's, and is counted as one of a fiber is (C10).
+ * Driver.D3. A pass yields after `AT_ONCE` turns: others stream meanwhile.
+ * Driver.D4. A defect in here is a defect of the turn, and is counted like a defect in its fiber (rule C10).
  */
+import type { Journal as Port } from "@holdfast/journal"
 import { type BeforeContent, Opening, type Records, type TurnStopped } from "@holdfast/kernel"
 import { Effect, Exit, MutableList } from "effect"
 import type { Awaited } from "../gate/Gatekeeper.ts"
@@ -24,61 +25,58 @@ import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
-import type { Append } from "../durable/Journal.ts"
 import type * as DrivenTurn from "./DrivenTurn.ts"
 import * as Entrance from "./Entrance.ts"
 import * as Handover from "../turn/Handover.ts"
 import * as RecordText from "./RecordText.ts"
 
-/** Turns that are dealt with between two turns of the event loop: some milliseconds of the thread. */
+/** Turns processed between two turns of the event loop: some milliseconds of the thread. */
 const AT_ONCE = 64
 
 /** Where turns go from here. */
-export interface Exits {
-  /** To a fiber, with what has been done; without anything, as if it had never been here. */
+interface Exits {
+  /** To a fiber, with the work done here; with `undefined`, the turn starts as if it had never been here. */
   readonly handOver: (session: Session, turn: TurnLife.TurnLife, handover: Handover.Handover | undefined) => void
-  /** It leaves memory for the time of its wait. */
+  /** The turn leaves memory for the time of its wait. */
   readonly parked: (
     session: Session,
     turn: TurnLife.TurnLife,
-    /** Absent: it is parked still, and was in memory ahead of its time. */
+    /** Absent: the turn is still parked, and was in memory ahead of its time. */
     wait: { readonly retryAt: number; readonly awaited: Awaited | undefined } | undefined
   ) => void
-  /** It stops, with the process or by a defect. */
+  /** The turn stops, with the process or by a defect. */
   readonly stopped: (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) => void
 }
 
+/** The turns that are driven without a fiber. */
 export interface Driver {
-  /** Takes a turn that is about to run, if it may be of this path. */
+  /** Takes a turn that is about to run, if the driver can run it. */
   readonly take: (session: Session, turn: TurnLife.TurnLife) => boolean
-  /** Lets go of a turn that is not accepted, wherever it is. */
+  /** Releases a turn that is not accepted, wherever it is. */
   readonly drop: (turn: TurnLife.TurnLife) => void
-  /** Lets go of all turns, whose process goes down. */
+  /** Releases all turns, because the process shuts down. */
   readonly stop: (why: TurnStopped.TurnStopped) => void
 }
 
 /** A driver whose passes run by `fork`. */
-export const make = (
-  services: TurnServices,
-  exits: Exits,
-  fork: (effect: Effect.Effect<void>) => unknown
-): Effect.Effect<Driver> => Effect.sync(() => new Drives(services, exits, fork))
+export const make = (services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => unknown): Driver =>
+  new Drives(services, exits, fork)
 
 // --- internal
 
 type Happened =
   | ({ readonly _tag: "Taken" } & Entrance.Found)
-  /** It stands by, and is to go on. */
+  /** The turn stands by, and is to continue. */
   | { readonly _tag: "Rung"; readonly turn: DrivenTurn.DrivenTurn }
   | { readonly _tag: "Refused"; readonly turn: DrivenTurn.DrivenTurn; readonly refusal: Opening.Refusal }
   | { readonly _tag: "Answered"; readonly turn: DrivenTurn.DrivenTurn; readonly answer: Opening.Answered }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
 
-/** Records of a turn that are to be written. */
+/** Records of a turn to be written. */
 interface Write {
   readonly turn: DrivenTurn.DrivenTurn
-  readonly append: Append
-  /** The end of a wait that is among them. */
+  readonly append: Port.Append
+  /** The end of a wait, if it is among them. */
   readonly wake?: Records.Wake
 }
 
@@ -152,7 +150,7 @@ class Drives implements Driver {
     this.fork(this.passes)
   }
 
-  /** Deals with all that has happened (D3). */
+  /** Processes the inbox (Driver.D3). */
   private readonly passes: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     while (this.inbox.length > 0) {
       const writes: Array<Write> = []
@@ -166,7 +164,7 @@ class Drives implements Driver {
   private deal(what: Happened, writes: Array<Write>): void {
     const turn = what._tag === "Taken" ? this.enter(what) : what.turn
     if (turn === undefined) return
-    if (!this.turns.has(turn)) return what._tag === "Answered" ? what.answer.cancel() : undefined // D2
+    if (!this.turns.has(turn)) return what._tag === "Answered" ? what.answer.cancel() : undefined // Driver.D2
     this.guarded(turn, () => {
       switch (what._tag) {
         case "Taken":
@@ -179,7 +177,7 @@ class Drives implements Driver {
           return this.rung(turn)
         case "Aborted":
           if (turn.isStandingBy) return this.handOver(turn)
-          // While its records are written it is heeded behind them.
+          // While its records are written, the abort takes effect after them.
           return turn.cancel && this.handOver(turn, Handover.pending(turn.cancel))
         default:
           return what satisfies never
@@ -187,7 +185,7 @@ class Drives implements Driver {
     })
   }
 
-  /** D4 */
+  /** Driver.D4 */
   private guarded(turn: DrivenTurn.DrivenTurn, act: () => void): void {
     try {
       act()
@@ -227,9 +225,9 @@ class Drives implements Driver {
     let refusal: Opening.Refusal | undefined
     let isOpening = true
     const cancel = begunSafely(opening, this.world, {
-      refused: (said) => {
-        if (isOpening) refusal = said
-        else this.happened({ _tag: "Refused", turn, refusal: said })
+      refused: (reported) => {
+        if (isOpening) refusal = reported
+        else this.happened({ _tag: "Refused", turn, refusal: reported })
       },
       answered: (answer) => {
         turn.cancel = answer.cancel
@@ -249,7 +247,7 @@ class Drives implements Driver {
     if (records === undefined) return this.handOver(turn, Handover.ofRefusal(refusal))
     life.onAbort = undefined
     const [attempt, decision] = records
-    const append: Append = {
+    const append: Port.Append = {
       turnId: life.turnId,
       seq: known.length,
       records: [RecordText.of(attempt), RecordText.of(decision)]
@@ -257,7 +255,7 @@ class Drives implements Driver {
     writes.push({ turn, append })
   }
 
-  // --- what is on disk
+  // --- writing
 
   private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
@@ -267,14 +265,14 @@ class Drives implements Driver {
         const { early } = write.turn
         const outcome = outcomes[i] ?? Exit.die(new Error("an append has no outcome"))
         if (early?.isOnItsWay !== true) this.recorded(write, outcome, after)
-        // What it has written is on disk together with its acceptance, or not at all, of which its caller hears first.
+        // Its records are on disk together with its acceptance, or not written; the caller gets that result first.
         else this.fork(Effect.flatMap(early.isAccepted, () => this.accepted(write, outcome)))
       }
       if (after.length > 0) yield* this.written(after)
     })
   }
 
-  /** Goes on behind the acceptance. A turn that is refused has left by then. */
+  /** Continues after the acceptance. A turn that is refused has left by then. */
   private accepted(write: Write, outcome: Outcome): Effect.Effect<void> {
     return Effect.suspend(() => {
       const after: Array<Write> = []
@@ -285,7 +283,7 @@ class Drives implements Driver {
 
   private recorded({ append, turn, wake }: Write, outcome: Outcome, after: Array<Write>): void {
     if (!this.turns.has(turn)) return
-    if (wake !== undefined && Exit.isSuccess(outcome)) turn.life.wait.hear(wake)
+    if (wake !== undefined && Exit.isSuccess(outcome)) turn.life.wait.recordedEnd(wake)
     turn.known = [...turn.known, ...append.records]
     this.guarded(turn, () =>
       Exit.isSuccess(outcome) ? this.goOn(turn, after) : this.handOver(turn, undefined, { append, outcome })
@@ -298,7 +296,7 @@ class Drives implements Driver {
     const isLong = next.retryAt - now > RESIDENT_MS
     if (!isLong && !life.standsBy && !life.wait.hasNews) return this.handOver(turn)
     life.begins(true)
-    value.waits(now) // D5
+    value.waits(now) // rule D5
     if (life.standsBy) return this.standBy(turn)
     const awaited = Gates.awaited(this.services.gates, next.awaited)
     life.move(TurnLife.waitAt(awaited))
@@ -306,7 +304,7 @@ class Drives implements Driver {
     if (this.leave(turn)) this.exits.parked(session, life, { retryAt: next.retryAt, awaited })
   }
 
-  /** A turn that was read ahead of its time waits there until it is rung, as `TurnRunner` has it. */
+  /** A turn that was read ahead of its time stands by until it is rung, as in `TurnRunner`. */
   private standBy(turn: DrivenTurn.DrivenTurn): void {
     const { life } = turn
     turn.isStandingBy = true
@@ -329,17 +327,17 @@ class Drives implements Driver {
     const { known, life, session, value } = turn
     if (life.isCalled) return this.handOver(turn)
     life.wait.elapsed(() => session.hub.inProgress.resume())
-    const { heldMs = 0 } = life.state.pass ?? {}
+    const { heldMs = 0 } = life.state.ticket ?? {}
     const held = heldMs === 0 ? undefined : { heldMs }
     const woken = value.elapsed({ type: "elapsed", ...held, at: this.world.now() })
     if (woken === undefined) return this.handOver(turn)
-    const append: Append = {
+    const append: Port.Append = {
       turnId: life.turnId,
       seq: known.length,
       records: [RecordText.of(woken.record, woken.part)]
     }
     const write: Write = { turn, append, wake: woken.record.value }
-    // By itself: the turns of a crowd go on in their order, and one whose disk is slow holds up no other.
+    // In an append of its own: the turns of a crowd continue in their order, and a slow disk delays only its own turn.
     const written = this.services.journal.append(append.turnId, append.seq, ...append.records)
     this.fork(Effect.flatMap(Effect.exit(written), (outcome) => this.accepted(write, outcome)))
   }
@@ -363,7 +361,7 @@ class Drives implements Driver {
   }
 }
 
-/** A provider that throws has failed (C10). */
+/** A provider that throws has failed (rule C10). */
 const begunSafely = (opening: Opening.Opening, world: Opening.World, listener: Opening.Listener): (() => void) => {
   try {
     return opening(world, listener)

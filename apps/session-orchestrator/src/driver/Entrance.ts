@@ -1,46 +1,46 @@
 /**
- * Lets turns in that may be driven without a fiber, and reads what they go on with.
+ * Admits turns that may be driven without a fiber, and reads their state.
  *
- * Entrance.N1. A turn that is let in was new, or has come back from a wait, and there is no command for it.
+ * Entrance.N1. An admitted turn was new, or has come back from a wait, and has no command.
  * Entrance.N2. A turn that cannot be driven, or cannot be read, goes elsewhere as if it had never been here.
  */
-import type { Toolbox } from "@holdfast/kernel"
+import { JournalCheckpoint } from "@holdfast/journal"
+import type { Records, Toolbox } from "@holdfast/kernel"
 import { Cause, Effect, Option } from "effect"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
-import * as JournalCheckpoint from "../durable/JournalCheckpoint.ts"
-import type { Record } from "../durable/Journal.ts"
 import type { Resumption } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as DrivenTurn from "./DrivenTurn.ts"
 import type * as Handover from "../turn/Handover.ts"
 
 /** A turn that is about to run. */
-export interface Fresh {
+interface Fresh {
   readonly session: Session
   readonly turn: TurnLife.TurnLife
 }
 
-/** What a turn goes on with. */
+/** A turn with its stored state and records. */
 export interface Found {
   readonly fresh: Fresh
   readonly resumption: Resumption
-  readonly known: ReadonlyArray<Record>
+  readonly known: ReadonlyArray<Records.Stored>
 }
 
 /** Where turns go from here. */
-export interface Ways {
-  /** What it goes on with is read: `enter` is next. */
+interface Ways {
+  /** The turn's state is read: `enter` is next. */
   readonly found: (found: Found) => void
   readonly elsewhere: (fresh: Fresh, handover: Handover.Handover | undefined) => void
 }
 
+/** The turns that are read before the driver takes them. */
 export class Entrance {
   private readonly services: TurnServices
   private readonly ways: Ways
   private readonly fork: (effect: Effect.Effect<void>) => unknown
-  /** Turns that were not accepted, and may be read or be about to enter still. */
+  /** Turns that were not accepted, and may still be read or be about to enter. */
   private readonly dropped = new WeakSet<TurnLife.TurnLife>()
   private toolbox: Toolbox.Toolbox["Service"] | undefined = undefined
 
@@ -51,7 +51,7 @@ export class Entrance {
     fork(Effect.map(services.tools.toolbox, (toolbox) => void (this.toolbox = toolbox)))
   }
 
-  /** Takes a turn, if it may be driven (N1). */
+  /** Takes a turn, if it may be driven (Entrance.N1). */
   take(fresh: Fresh): boolean {
     const { turn } = fresh
     const { state } = turn
@@ -65,7 +65,7 @@ export class Entrance {
     return true
   }
 
-  /** Lets go of a turn that is not accepted. */
+  /** Releases a turn that is not accepted. */
   drop(turn: TurnLife.TurnLife): void {
     this.dropped.add(turn)
   }
@@ -95,18 +95,18 @@ export class Entrance {
     turn.move(TurnLife.begin)
     turn.move(TurnLife.enter(stay))
     turn.wait.know(JournalCheckpoint.commandIdsOf(known))
-    turn.state.seat?.weigh(ContextSize.charactersOf(resumption.history))
+    turn.state.slot?.weigh(ContextSize.charactersOf(resumption.history))
     return driven
   }
 
-  /** Reads are grouped where they are made (`GroupRead`); one that fails is the fiber's, which asks again (N2). */
+  /** `GroupRead` groups the reads. A turn whose read fails goes to a fiber, which reads again (Entrance.N2). */
   private read(fresh: Fresh): void {
     const { journal, store } = this.services
     const { arrival } = fresh.turn.state
     const { turnId } = fresh.turn
     const found = Effect.zip(
       store.resumption(turnId),
-      arrival === undefined ? journal.load(turnId) : Effect.succeed<ReadonlyArray<Record>>([]),
+      arrival === undefined ? journal.load(turnId) : Effect.succeed<ReadonlyArray<Records.Stored>>([]),
       { concurrent: true }
     )
     this.fork(

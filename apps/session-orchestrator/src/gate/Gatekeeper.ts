@@ -1,73 +1,74 @@
 /**
- * Keeps one gate: tells it of every call of its endpoint, and those who wait what it answers (X5).
+ * Runs one gate: reports calls to it, wakes waiting turns when it admits them.
  *
- * What may call is decided by `Gate`; here is who waits, in what order, and who is woken.
+ * `Gate` decides which turns may call (rule X5). This file keeps the waiting turns, their order, and their wakes.
  *
- * K1. Who is due is let in, in the order of their times: those at the door come before those who are still asleep.
- * K2. A turn is held for `HOLD_LIMIT_MS` at the most, and then let in, whatever the gate says: the schedule and this are the
- *     longest that it waits.
- * K3. Who is let in holds a pass. It is used for one call or given back, so that the gate counts right.
- * K4. A wait that the provider asked for is not cut short (A15). One whose end a person chose ends then, neither before nor after (X4).
- * K5. Nothing here is on disk. A process that dies forgets its gates; those who were held are due when the next one starts, and
- *     ask again.
+ * Gatekeeper.K1. Due turns are admitted in the order of their times, and before turns that are still asleep.
+ * Gatekeeper.K2. A turn is held for `HOLD_LIMIT_MS` at most, and then admitted whatever the gate decides: the schedule plus this limit is
+ *     the longest wait.
+ * Gatekeeper.K3. An admitted turn holds a ticket. It is used for one call or given back, so that the gate's count is right.
+ * Gatekeeper.K4. A wait that the provider asked for is not cut short (rule A15). A wait whose end a person chose ends exactly then
+ *     (rule X4).
+ * Gatekeeper.K5. Nothing here is on disk. A process that dies loses its gates; turns that were held are due when the next process starts,
+ *     and ask again.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Gate, News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import { Alarm, type At } from "../system/Alarm.ts"
-import type { Command } from "../pacing/Wait.ts"
+import type { Command } from "../pacing/TurnWait.ts"
 
-/** A probe has an outcome within the time that a first content may take, by the profiles. */
+/** A probe has an outcome within the time that the profiles allow for a first content. */
 export const HOLD_LIMIT_MS = 600_000
 
-/** What a turn that is held is told first; then twice as long, and so on up to the limit. */
+/** The first hold that is announced to a turn; each further one is twice as long, up to the limit. */
 export const HOLD_STEP_MS = 15_000
 
-/** Where a wake before its time comes from, as it stands in the record. */
+/** Origins of the gate's wakes, as they stand in the record. */
 const ORIGINS = { room: "the gate: the endpoint answers again", probe: "the gate: to see whether the endpoint answers" }
 
-/** Whether the end of a wait is the gate's doing. */
+/** Whether the gate ended a wait. */
 export const isGates = ({ by }: Pick<RetryStrategy.Wake, "by">): boolean =>
   by !== undefined && Object.values(ORIGINS).includes(by.origin)
 
-/** What a gatekeeper needs of the world. */
+/** Clock and timer of a gatekeeper. */
 export interface World {
   /** Epoch milliseconds. */
   readonly now: () => number
   readonly at: At
 }
 
-/** What a turn waits for. */
+/** The wait of a turn. */
 export interface Awaited {
   readonly gatekeeper: Gatekeeper
-  /** How long its wait is, in milliseconds. */
+  /** Length of the wait, in milliseconds. */
   readonly waitMs: number
-  /** When it began, in epoch milliseconds. */
+  /** Begin of the wait, in epoch milliseconds. */
   readonly since: number
-  /** It is not woken before; infinity: not before its time (K4). */
+  /** Earliest wake, in epoch milliseconds; infinity: not before its time (Gatekeeper.K4). */
   readonly notBefore: number
-  /** A person has chosen its end: then it is let in, whatever the gate says (X4). */
+  /** A person has chosen its end: then it is admitted, whatever the gate decides (rule X4). */
   readonly isWanted: boolean
 }
 
-/** A turn that waits. It is in one gatekeeper, from `enter` until it is woken or leaves. */
+/** A turn that waits. It belongs to one gatekeeper, from `enter` until it is woken or leaves. */
 export interface Sleeper extends Awaited {
-  /** It may go on. It may be called at any time after `enter` and before `leave`, once. */
-  readonly wake: (pass: Pass) => void
-  /** Its time has come, and it goes on waiting; until then, as far as is known. */
+  /** Lets the turn continue. Called at most once, at any time after `enter` and before `leave`. */
+  readonly wake: (ticket: GateTicket) => void
+  /** The turn's time has come and it is held; `until` is the expected end, in epoch milliseconds. */
   readonly held: (until: number) => void
 }
 
-/** What the gate has told a turn whose wait is over. */
-export class Pass {
+/** The gate's decision for a turn whose wait is over. */
+export class GateTicket {
   readonly gatekeeper: Gatekeeper
-  /** What the turn takes for its own instead of calling; absent: it calls. */
+  /** A failure that the turn takes as its own instead of calling; if absent, the turn calls. */
   readonly shared: Failure.Failure | undefined
-  /** How long it was held, in milliseconds. */
+  /** Time that the turn was held, in milliseconds. */
   readonly heldMs: number
-  /** It was woken before its time. */
+  /** The turn was woken before its time. */
   readonly isEarly: boolean
-  /** Nobody knows whether the endpoint answers: this one finds out. */
+  /** The state of the endpoint is unknown: this call probes it. */
   readonly isProbe: boolean
   private isSpent = false
 
@@ -78,7 +79,7 @@ export class Pass {
       heldMs = 0,
       isEarly = false,
       isProbe = false
-    }: Partial<Pick<Pass, "shared" | "heldMs" | "isEarly" | "isProbe">> = {}
+    }: Partial<Pick<GateTicket, "shared" | "heldMs" | "isEarly" | "isProbe">> = {}
   ) {
     this.gatekeeper = gatekeeper
     this.shared = shared
@@ -87,47 +88,48 @@ export class Pass {
     this.isProbe = isProbe
   }
 
-  /** Uses it up; whether it could be. */
+  /** Spends the ticket; returns whether it was still unspent. */
   spend(): boolean {
     const isLeft = !this.isSpent
     this.isSpent = true
     return isLeft
   }
 
-  /** There will be no call (K3). */
+  /** Gives the ticket back: no call follows (Gatekeeper.K3). */
   giveBack(): void {
     if (this.spend() && this.shared === undefined) this.gatekeeper.unused()
   }
 }
 
-/** The end of a wait that the gate cuts short: it goes on record like a person's command, and says whose it is. */
-export const wakeEarly = ({ isProbe }: Pass): Command => ({
+/** The command by which the gate ends a wait early. It is recorded like a person's command, with the gate as its origin. */
+export const wakeEarly = ({ isProbe }: GateTicket): Command => ({
   type: "now",
   early: true,
   by: { commandId: globalThis.crypto.randomUUID(), origin: isProbe ? ORIGINS.probe : ORIGINS.room }
 })
 
-/** A call that is under way. What it says after its end changes nothing. */
+/** A call in progress. Reports after its end change nothing. */
 export interface Call {
-  /** It has shown content. */
+  /** The call has yielded content. */
   readonly answered: () => void
-  /** It has failed. */
+  /** The call has failed. */
   readonly failed: (failure: Failure.Failure) => void
-  /** It has ended otherwise. */
+  /** The call has ended in another way. */
   readonly ended: () => void
 }
 
+/** One gate with the turns that wait at it. */
 export class Gatekeeper {
   private gate: Gate.Gate = Gate.open
   private answeredAt = 0
   private readonly world: World
-  /** Who may be woken early, the first to come first. */
+  /** Sleepers that may be woken early, in the order of their arrival. */
   private readonly asleep = new Set<Sleeper>()
-  /** Of those, the sum of their waits. */
+  /** The sum of their waits, in milliseconds. */
   private asleepMs = 0
-  /** Who may be woken early later; what takes them out of that. */
+  /** Sleepers that may be woken early only later; the function cancels that. */
   private readonly deep = new Map<Sleeper, () => void>()
-  /** Who is due, in order. */
+  /** Sleepers that are due, in order. */
   private readonly door = new Map<Sleeper, Held>()
   private readonly alarm: Alarm
   private isSettling = false
@@ -137,28 +139,28 @@ export class Gatekeeper {
     this.alarm = new Alarm(world.at, () => this.settle())
   }
 
-  /** Nobody waits, and nobody who was let in is under way. */
+  /** Whether no turn waits and no admitted call is in progress. */
   get isIdle(): boolean {
     return !this.isWaitedAt && this.gate.underway === 0
   }
 
-  /** Nothing is known against the endpoint: whoever is due goes on. */
+  /** Whether nothing is known against the endpoint: due turns continue at once. */
   get isOpen(): boolean {
     return this.gate.phase === "open"
   }
 
-  /** What it has to tell the gatekeepers of this endpoint elsewhere. */
+  /** Findings for the gatekeepers of this endpoint on other runners. */
   get news(): News.News {
     return News.of(this.gate, this.answeredAt)
   }
 
-  /** Hears what others have found out about the endpoint. */
-  hear(change: (gate: Gate.Gate) => Gate.Gate): void {
+  /** Applies findings of other runners about the endpoint. */
+  update(change: (gate: Gate.Gate) => Gate.Gate): void {
     this.gate = change(this.gate)
     this.settle()
   }
 
-  /** Begins to wait. */
+  /** A turn begins to wait. */
   enter(sleeper: Sleeper): void {
     const now = this.world.now()
     const { notBefore, since, waitMs } = sleeper
@@ -176,7 +178,7 @@ export class Gatekeeper {
     this.settle()
   }
 
-  /** Its time has come: it is woken now, or held (K1). */
+  /** The sleeper's time has come: it is woken now, or held (Gatekeeper.K1). */
   due(sleeper: Sleeper): void {
     this.take(sleeper)
     if (sleeper.isWanted) return sleeper.wake(this.admit())
@@ -186,26 +188,26 @@ export class Gatekeeper {
     if (this.door.get(sleeper) === held) this.hold(sleeper, held)
   }
 
-  /** Waits no more. Does nothing to one that was woken. */
+  /** A sleeper stops waiting. Without effect on a sleeper that was woken. */
   leave(sleeper: Sleeper): void {
     this.take(sleeper)
     this.settle()
   }
 
-  /** Lets a turn in that nobody may hold: a person wants it to go on. */
-  admit(): Pass {
+  /** Admits a turn that must not be held, because a person ordered it to continue. */
+  admit(): GateTicket {
     this.gate = Gate.admit(this.gate, this.world.now())
-    return new Pass(this)
+    return new GateTicket(this)
   }
 
-  /** What a first attempt takes for its own instead of calling. */
+  /** The failure that a first attempt shares instead of calling, if there is one. */
   shareFirst(): Failure.Failure | undefined {
     const now = this.world.now()
     const answer = Gate.askFirst(this.gate, now)
     return answer._tag === "Share" ? sharedOf(answer.failure, this.gate, now) : undefined
   }
 
-  /** A call begins: of a turn that was let in, or a first attempt. */
+  /** A call begins. `isLetIn`: its turn was admitted; otherwise it is a first attempt. */
   begin(isLetIn: boolean): Call {
     const beganAt = this.world.now()
     let isOpen = true
@@ -213,14 +215,14 @@ export class Gatekeeper {
     const close = (change: (gate: Gate.Gate) => Gate.Gate): void => {
       if (!isOpen) return
       isOpen = false
-      this.hear(change)
+      this.update(change)
     }
     return {
       answered: () => {
         if (hadAnswered || !isOpen) return
         hadAnswered = true
         this.answeredAt = this.world.now()
-        this.hear(isLetIn ? Gate.answered : Gate.answeredFirst)
+        this.update(isLetIn ? Gate.answered : Gate.answeredFirst)
       },
       failed: (failure) =>
         close((gate) => {
@@ -233,9 +235,9 @@ export class Gatekeeper {
     }
   }
 
-  /** Somebody who was let in makes no call. */
+  /** An admitted turn makes no call. */
   unused(): void {
-    this.hear((gate) => Gate.ended(gate, false))
+    this.update((gate) => Gate.ended(gate, false))
   }
 
   private rest(sleeper: Sleeper): void {
@@ -254,7 +256,7 @@ export class Gatekeeper {
   private hold(sleeper: Sleeper, held: Held): void {
     const now = this.world.now()
     const limit = held.since + HOLD_LIMIT_MS
-    if (now >= limit) return this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now) // K2
+    if (now >= limit) return this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now) // Gatekeeper.K2
     held.until = Math.min(limit, now + Math.max(HOLD_STEP_MS, held.until - held.since))
     held.cancel = this.world.at(held.until, () => this.hold(sleeper, held))
     sleeper.held(held.until)
@@ -271,10 +273,10 @@ export class Gatekeeper {
     this.take(sleeper)
     const shared = answer._tag === "Share" ? sharedOf(answer.failure, gate, now) : undefined
     const heldMs = held === undefined ? 0 : now - held.since
-    sleeper.wake(new Pass(this, { shared, heldMs, isEarly: held === undefined, isProbe: gate.phase === "shut" }))
+    sleeper.wake(new GateTicket(this, { shared, heldMs, isEarly: held === undefined, isProbe: gate.phase === "shut" }))
   }
 
-  /** Lets in and wakes whom there is room for. Whoever is woken may come back at once: what they change is seen here. */
+  /** Admits and wakes turns while there is room. A woken turn may enter again at once; the loop sees its changes. */
   private settle(): void {
     if (this.isSettling) return
     this.isSettling = true
@@ -298,7 +300,7 @@ export class Gatekeeper {
   }
 
   private wakeOne(): boolean {
-    // Nobody is left at the door that there is room for (K1).
+    // No due turn is left that there is room for (Gatekeeper.K1).
     const [sleeper] = this.asleep
     const count = this.asleep.size
     const now = this.world.now()
@@ -321,8 +323,8 @@ interface Held {
 }
 
 /**
- * A failure as another turn's own. What its provider asked for counts from the moment of the failure; what else was in the response
- * belongs to the call that was made.
+ * A failure as another turn's own. The provider's delay counts from the moment of the failure; the rest of the response's head belongs to
+ * the original call.
  */
 const sharedOf = (failure: Failure.Failure, { last }: Gate.Gate, now: number): Failure.Failure => {
   const { evidence: _, hint, ...rest } = failure

@@ -1,64 +1,68 @@
 /**
- * The gates of this process: one for each endpoint, credential and model (X5).
+ * Keeps the gates of this process: one per endpoint, credential and model (rule X5).
  *
- * Behind one address a gateway has models that fail on their own, and so have the large providers: a failure that is shared
- * must be one that the sharing turn's own call would have met.
+ * Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call must
+ * have met the same failure.
+ * sharing turn's own call would have met.
  */
+import { type RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
-import type * as RecordedWait from "../durable/RecordedWait.ts"
-import { Timer } from "../durable/Timer.ts"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
-import type { StorageError } from "../storage/Store.ts"
 import { type Awaited, Gatekeeper } from "./Gatekeeper.ts"
 import { Limiter } from "./Limiter.ts"
 import * as SharedLimits from "./SharedLimits.ts"
 
+/** Finds the gate and the limits for a route. */
 export class Gates extends Context.Service<
   Gates,
   {
-    /** Who keeps the gate of where an attempt goes; `undefined` where there are no gates. */
+    /** The gatekeeper of a route; `undefined` if there are no gates. */
     readonly of: (route: Route.Route) => Gatekeeper | undefined
-    /** What keeps the limits of a provider, all its models and credentials together; `undefined` where it has none. */
+    /** The limiter of a provider, for all its models and credentials together; `undefined` if it has no limits. */
     readonly limiterOf: (provider: string) => Limiter | undefined
   }
->()("@holdfast/session-orchestrator/conversation/Gates") {}
+>()("@holdfast/session-orchestrator/gate/Gates") {}
 
-/** Where a provider is, and the credential that is used where a route names none; `undefined`: it has no gate. */
+/** Finds a provider's endpoint. `undefined`: the provider has no gate. */
 export type EndpointOf = (provider: string) => Endpoint | undefined
-export interface Endpoint {
+/** The address of a provider, and the credential that is used if a route names none. */
+interface Endpoint {
   readonly baseUrl: string
   readonly credential: string | undefined
 }
 
-/** The limits of a provider; `undefined`: it has none. */
+/** Finds a provider's limits. `undefined`: it has none. */
 export type AllowanceOf = (provider: string) => Allowance.Allowance | undefined
 
-/** So many gates are kept although nobody waits at them. */
+/** Most gates that are kept although no turn waits at them. */
 const MOST_IDLE = 1_000
 
 /** Gates for every endpoint, of this process alone. */
-export const layer = (endpointOf: EndpointOf, allowanceOf: AllowanceOf = none): Layer.Layer<Gates, never, Timer> =>
+export const layer = (
+  endpointOf: EndpointOf,
+  allowanceOf: AllowanceOf = none
+): Layer.Layer<Gates, never, Timer.Timer> =>
   Layer.effect(
     Gates,
     Effect.map(make(endpointOf, allowanceOf), ({ limiterOf, of }) => ({ limiterOf, of }))
   )
 
-/** The same, told to the other runners on the database, and told by them, once a second while somebody waits. */
+/** Gates that exchange findings with the other runners on the database, once a second while a turn waits. */
 export const layerShared = (
   endpointOf: EndpointOf,
   allowanceOf: AllowanceOf = none
-): Layer.Layer<Gates, never, Timer | GateTable> =>
+): Layer.Layer<Gates, never, Timer.Timer | GateTable> =>
   Layer.effect(
     Gates,
     Effect.gen(function* () {
       const { gatekeepers, limiterOf, limiters, of } = yield* make(endpointOf, allowanceOf)
       const { exchange, share } = yield* GateTable
       const known = new Map<string, News.News>()
-      const tell = Effect.suspend(() => {
+      const exchangeNews = Effect.suspend(() => {
         const own: Array<Posted> = []
         const waited: Array<string> = []
         for (const [endpoint, { isIdle, news }] of gatekeepers) {
@@ -66,19 +70,19 @@ export const layerShared = (
           else if (isIdle) continue
           waited.push(endpoint)
         }
-        return waited.length === 0 ? Effect.void : Effect.map(exchange(own, waited), hear)
+        return waited.length === 0 ? Effect.void : Effect.map(exchange(own, waited), apply)
       })
-      const hear = (told: ReadonlyArray<Posted>): void => {
-        for (const { endpoint, ...news } of told) {
+      const apply = (posted: ReadonlyArray<Posted>): void => {
+        for (const { endpoint, ...news } of posted) {
           known.set(endpoint, news)
-          gatekeepers.get(endpoint)?.hear((gate) => News.heard(gate, news))
+          gatekeepers.get(endpoint)?.update((gate) => News.heard(gate, news))
         }
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
-      // Without the others' news a gate works by its own; a database that is away is told of by those who need it.
-      const every = (told: Effect.Effect<void, StorageError>) =>
-        Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(told))))
-      yield* every(tell)
+      // Without the others' findings a gate works by its own. A database that is away is reported by the code that depends on it.
+      const every = (exchange: Effect.Effect<void, StorageError>) =>
+        Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(exchange))))
+      yield* every(exchangeNews)
       yield* every(
         SharedLimits.make(limiters, share, (provider) => digest([provider, endpointOf(provider)?.baseUrl ?? ""]))
       )
@@ -86,17 +90,18 @@ export const layerShared = (
     })
   )
 
-/** Limits alone: every turn keeps to its schedule, whatever the others find. */
-export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer> => layer(none, allowanceOf)
+/** Limits alone: every turn keeps to its schedule, whatever other turns find. */
+export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer.Timer> =>
+  layer(none, allowanceOf)
 
 /** Neither gates nor limits. */
 export const layerNoop: Layer.Layer<Gates> = Layer.sync(Gates, () => ({ of: none, limiterOf: none }))
 
-/** What stands for an endpoint, its credential and model, in a table too: an address may have secrets in its query. */
+/** The key of an endpoint, its credential and model. A digest, as it is stored in a table and an address may contain secrets. */
 export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): string =>
   digest([target.provider, endpoint.baseUrl, credential ?? endpoint.credential ?? "", target.model])
 
-/** What a turn waits for that sleeps now. */
+/** The wait of a sleeping turn at its gate; `undefined` if there is no gate. */
 export const awaited = (
   gates: Gates["Service"],
   { failure, isMoved, retryAt, route, since }: RetryStrategy.Awaited
@@ -109,8 +114,8 @@ export const awaited = (
 }
 
 /**
- * What a turn waits for by its records, in a process that has not run it. Whoever a person has sent
- * elsewhere waits at the wrong gate until its time: that costs a call.
+ * The wait of a turn by its records, in a process that has not run it. A turn that a person has sent elsewhere waits at its old gate until
+ * its time; that costs one call.
  */
 export const remembered = (
   gates: Gates["Service"],
@@ -128,7 +133,7 @@ export const remembered = (
 
 // --- internal
 
-/** Often enough for a crowd, and nothing to a database. */
+/** Time between two exchanges: short enough for a crowd, negligible for a database. */
 const EXCHANGE = "1 second"
 
 const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined }
@@ -140,7 +145,7 @@ const none = (): undefined => undefined
 
 const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: AllowanceOf) {
   const clock = yield* Clock.Clock
-  const { at } = yield* Timer
+  const { at } = yield* Timer.Timer
   const world = { at, now: () => clock.currentTimeMillisUnsafe() }
   const gatekeepers = new Map<string, Gatekeeper>()
   const of = (route: Route.Route): Gatekeeper | undefined => {

@@ -1,26 +1,27 @@
 /**
- * Keeps the limits of one provider: a call begins when it gets a permit.
+ * Enforces the limits of one provider: a call begins when it gets a permit.
  *
  * Limiter.L1. Calls begin in the order in which they asked, first attempts and retries alike.
  * Limiter.L2. A permit is held from the beginning of a call to the end of its connection, and given back once.
- * Limiter.L3. What waits for a permit is an attempt that has not begun: no limit in time counts, and an abort ends it.
- * Limiter.L4. A call counts what other processes were last known to use.
+ * Limiter.L3. An attempt that waits for a permit has not begun: no time limit counts, and an abort ends the wait.
+ * Limiter.L4. The last known use of other processes counts too.
  */
 import { Allowance } from "@holdfast/policy"
 import { Effect, type Scope } from "effect"
 import { Alarm } from "../system/Alarm.ts"
 import type { World } from "./Gatekeeper.ts"
 
-/** How often to look again where calls of other processes hold every permit. */
+/** Interval of the next look when calls of other processes hold every permit. */
 const LOOK_AGAIN_MS = 1_000
 
 /** A call's permit. */
 export interface Permit {
-  /** Usage was reported; all of the call until now. */
+  /** Reports the usage of the call until now. */
   readonly counted: (usage: Partial<Allowance.Usage>) => void
   readonly release: () => void
 }
 
+/** The limits of one provider and the calls that wait for a permit. */
 export class Limiter {
   private own = Allowance.unused
   private others: ReadonlyArray<Allowance.Use> = []
@@ -41,23 +42,23 @@ export class Limiter {
     return this.allowance.tokensPerMinute !== undefined
   }
 
-  /** What this process uses. */
+  /** The use of this process. */
   get use(): Allowance.Use {
     return { ...this.own, seconds: Allowance.recent(this.own, this.world.now()) }
   }
 
-  /** Calls that wait for a permit. */
+  /** The number of calls that wait for a permit. */
   get waiting(): number {
     return this.queue.size
   }
 
-  /** What other processes use, as far as is known (L4). */
-  hear(others: ReadonlyArray<Allowance.Use>): void {
+  /** Sets the use of other processes, as far as it is known (Limiter.L4). */
+  setOthers(others: ReadonlyArray<Allowance.Use>): void {
     this.others = others
     this.settle()
   }
 
-  /** A permit for a call, until the scope closes. */
+  /** Gets a permit for a call of so many tokens, until the scope closes. */
   permit(tokens: number): Effect.Effect<Permit, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.callback<Permit>((resume) => {
@@ -81,7 +82,7 @@ export class Limiter {
     this.isSettling = false
   }
 
-  /** L1 */
+  /** Limiter.L1 */
   private admitFirst(): boolean {
     const [first] = this.queue
     const now = this.world.now()
@@ -111,7 +112,7 @@ export class Limiter {
       },
       release: () => {
         if (!isHeld) return
-        isHeld = false // L2
+        isHeld = false // Limiter.L2
         this.own = Allowance.ended(this.own)
         this.settle()
       }

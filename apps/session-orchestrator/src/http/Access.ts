@@ -1,14 +1,17 @@
 /**
- * Who may talk to the service: decides by the head of a request alone, before anything of its body is read.
+ * Decides by a request's head alone whether it may call the service.
  *
- * A1. A page that a person visits must not reach a service on their own machine. Its requests carry its `Origin`, which
- *     must be the service's own; and where DNS was bent so that the page's name leads here, `Host` is a name that the
- *     service does not have. Addresses as `Host` pass: no DNS server can bend those.
- * A2. With a token, every call needs it but `/healthz` and the pages about the API, which hold no data: a browser brings no token
- *     of its own, and enters it there. Comparing takes the same time wherever two tokens differ.
- * A3. A body is JSON and says so. Browsers send that to other origins only after asking, and they are refused.
+ * The decision is made before any of the body is read.
  *
- * The order is that of the checks below: a request from elsewhere learns nothing about tokens or calls.
+ * Access.A1. A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the
+ *     service's own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does
+ *     not have. An address as `Host` passes: no DNS server can rebind it.
+ * Access.A2. If there is a token, every call needs it except `/healthz` and the pages about the API, which hold no data: a browser sends no
+ *     token by itself, and a person enters it on those pages. A comparison takes the same time wherever two tokens differ.
+ * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
+ *     refused.
+ *
+ * The checks run in this order, so a request from another origin learns nothing about tokens or calls.
  */
 import { Quote } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
@@ -17,19 +20,20 @@ import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as Loopback from "../system/Loopback.ts"
 
+/** The conditions of access. */
 export interface Policy {
   /** The address that the service is bound to. */
   readonly host: string
-  /** Further names that clients reach it by, such as that of a proxy before it; without ports. */
+  /** Further names that clients reach the service by, such as the name of a proxy; without ports. */
   readonly hostnames?: ReadonlyArray<string> | undefined
   readonly token?: Redacted.Redacted | undefined
   /** Paths that may be read without the token. */
   readonly openPaths?: ReadonlyArray<string> | undefined
-  /** The largest body that is taken, in bytes. */
+  /** The largest accepted body, in bytes. */
   readonly maxBodyBytes: number
 }
 
-/** What a decision needs of a request. */
+/** The parts of a request that the decision needs. */
 export interface Head {
   readonly method: string
   /** Path and query. */
@@ -37,9 +41,10 @@ export interface Head {
   readonly headers: Headers.Headers
 }
 
+/** The problem of a refused request. */
 export type Refusal = Problem.Forbidden | Problem.Unauthorized | Problem.UnsupportedMediaType | Problem.BodyTooLarge
 
-/** Makes the decision that a policy means: `undefined` lets a request pass. */
+/** Makes the check for a policy. `undefined` means that the request may pass. */
 export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
   const names = new Set([policy.host, ...(policy.hostnames ?? [])].map((name) => name.toLowerCase()))
   const open = new Set([OPEN_PATH, ...(policy.openPaths ?? [])])
@@ -50,56 +55,56 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
 
   return (head) => {
     const { headers } = head
-    // A1
+    // Access.A1
     const authority = headers["host"]
     const host = authority === undefined ? undefined : Loopback.hostOf(authority)
     if (authority === undefined || host === undefined || !isOurs(host)) {
       return new Problem.Forbidden({
-        detail: `This service does not answer to the host ${quoted(authority)}. If it is reached by that name, add it to server.hostnames.`
+        detail: `This service does not accept the host ${quoted(authority)}. If clients reach it by that name, add it to server.hostnames.`
       })
     }
     const origin = headers["origin"]
     if (origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== authority.toLowerCase()) {
       return new Problem.Forbidden({ detail: `Pages of ${quoted(origin)} may not call this service.` })
     }
-    // A2
+    // Access.A2
     const isOpen = READ_METHODS.has(head.method) && open.has(pathOf(head.url))
     if (expected !== undefined && !isOpen && !carries(headers["authorization"], expected)) {
       return new Problem.Unauthorized({ detail: "Send `Authorization: Bearer` with the token of server.token." })
     }
-    // A3
+    // Access.A3
     if (!BODY_METHODS.has(head.method)) return undefined
     const length = Number(headers["content-length"] ?? 0)
     const type = headers["content-type"]
     const hasBody = length > 0 || headers["transfer-encoding"] !== undefined
     if (type === undefined ? hasBody : !JSON_TYPE.test(type)) {
       return new Problem.UnsupportedMediaType({
-        detail: `The body is ${type === undefined ? "of no stated type" : quoted(type)}. Send it with \`Content-Type: application/json\`.`
+        detail: `The body has ${type === undefined ? "no content type" : `the content type ${quoted(type)}`}. Send it with \`Content-Type: application/json\`.`
       })
     }
     return length > policy.maxBodyBytes ? tooLarge(policy.maxBodyBytes) : undefined
   }
 }
 
-/** A body that is larger than what is taken. */
+/** The problem of a body that is larger than the limit. */
 export const tooLarge = (limitBytes: number): Problem.BodyTooLarge =>
   new Problem.BodyTooLarge({ limitBytes, detail: `A body may have ${limitBytes} bytes at most.` })
 
 // --- internal
 
-/** The one call that never needs a token: what supervisors ask. */
+/** The one call of the API that never needs a token: supervisors use it. */
 const OPEN_PATH = "/healthz"
 
 const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"])
 
 const BODY_METHODS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
 
-/** JSON by its one name, with whatever parameters. */
+/** The media type of JSON, with any parameters. */
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i
 
 const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
 
-/** Digests are of one length, which is what a comparison in constant time needs. */
+/** Digests have one length, as a comparison in constant time requires. */
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
 const carries = (authorization: string | undefined, expected: Buffer): boolean => {
@@ -107,5 +112,5 @@ const carries = (authorization: string | undefined, expected: Buffer): boolean =
   return token !== undefined && timingSafeEqual(digest(token), expected)
 }
 
-/** What a client sent, cut short, fit to stand in a message. */
+/** Text of a client, cut and escaped for a message. */
 const quoted = (text: string | undefined): string => (text === undefined ? "(none)" : Quote.of(text))

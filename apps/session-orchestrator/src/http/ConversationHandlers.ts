@@ -1,4 +1,4 @@
-/** The calls about a conversation, over the service that keeps them. */
+/** Handles the API's calls about a conversation. */
 import { Api, Problem } from "@holdfast/wire/api"
 import type { Command } from "@holdfast/wire"
 import { Effect, Option } from "effect"
@@ -8,13 +8,14 @@ import { Conversations } from "../conversation/Conversations.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
+/** The handlers of the `conversations` group. */
 export const layer = HttpApiBuilder.group(
   Api.Api,
   "conversations",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const drain = yield* Drain
-    /** Answers for a command: it is on disk, or why nobody can say so. */
+    /** Answers a command: succeeds when it is on disk, and otherwise fails with the reason. */
     const command = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<void, E | Problem.ShuttingDown, R> =>
       Effect.raceFirst(Effect.asVoid(call), Effect.andThen(drain.ended, Effect.fail(goingDown)))
     const steer = (steering: Command.Steering, request: HttpServerRequest.HttpServerRequest) =>
@@ -51,6 +52,6 @@ const goingDown = new Problem.ShuttingDown({
     "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
 })
 
-/** For the record of a command (X4). */
+/** The origin in the record of a command (X4). */
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   `HTTP from ${Option.getOrElse(request.remoteAddress, () => "an unknown address")}`

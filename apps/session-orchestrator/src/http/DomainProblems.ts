@@ -1,10 +1,10 @@
-/** What the conversations refuse, as the problems that clients are told of. */
+/** Maps refusals of the conversations to the problems that clients receive. */
+import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import type * as Conversations from "../conversation/Conversations.ts"
 import type { TurnNotFound } from "../inspection/TurnNotFound.ts"
-import type { StorageError } from "../storage/Store.ts"
 
 type Refusal =
   | Conversations.ConversationNotFound
@@ -25,11 +25,11 @@ interface ProblemOf {
   readonly TurnStopped: Problem.TurnStopped
 }
 
-/** Fails with the problem that says what an effect failed with. */
+/** Maps an effect's refusal to its problem. */
 export const orProblem = <A, E extends Refusal, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, ProblemOf[E["_tag"]], R> =>
-  // `problemOf` goes by the tag, as the type does; the compiler cannot follow a switch over a type parameter.
+  // `problemOf` switches over the tag, as the type does; the compiler cannot follow a switch over a type parameter.
   Effect.mapError(effect, (error) => problemOf(error) as ProblemOf[E["_tag"]])
 
 // --- internal

@@ -1,4 +1,4 @@
-/** What the HTTP server counts. `/metrics` shows these beside whatever else the process counts. */
+/** Counts HTTP requests, by method and status, and those in progress. */
 import { Effect, Metric } from "effect"
 import * as Series from "../telemetry/metrics/Series.ts"
 
@@ -11,13 +11,13 @@ const open = Metric.gauge("holdfast_http_requests_open", {
   description: "Requests that are being answered now: streams and waits among them."
 })
 
-/** Creates the series that alerts are about, and those of ordinary answers; other statuses appear with their first answer. */
+/** Creates the series of alerts and of ordinary answers. Series of other statuses are created with their first answer. */
 export const create: Effect.Effect<void> = Effect.map(Effect.context<never>(), (context) => {
   Series.create(requests, { method: ["GET", "POST", "PUT"], status: ["200", "500", "503"] }, context)
   Series.create(open, {}, context)
 })
 
-/** Counts a request while it is answered, and by what it was answered with. */
+/** Counts a request as in progress until its answer ends, and then by the status of the answer. */
 export const counted = <A extends { readonly status: number }, E, R>(
   method: string,
   answer: Effect.Effect<A, E, R>

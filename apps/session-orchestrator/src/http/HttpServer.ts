@@ -1,11 +1,11 @@
 /**
- * The HTTP server: binds, lets in who may come in, and hands requests to the calls of the API.
+ * Runs the HTTP server: binds, checks access, and dispatches requests to the API's calls.
  *
- * H1. It is bound to this machine alone unless it has a token; anything else is refused before the socket opens.
- * H2. A request must arrive in time, head and body; its answer may take hours.
- * H3. On the way down it takes no new turns, gives answers that have begun `ANSWER_GRACE`, ends what waits, and gives the rest
- *     `SHUTDOWN_GRACE`.
- * H4. It is bound before there is anything behind it. Requests that come so early wait, and none is lost.
+ * HttpServer.H1. Without a token the server binds to a loopback address only; any other address is refused before the socket opens.
+ * HttpServer.H2. A request has a time limit for its head and for its body. Its answer may take hours.
+ * HttpServer.H3. A shutdown accepts no new turns, gives answers that have begun `ANSWER_GRACE`, ends requests that wait, and gives the other
+ *     connections `SHUTDOWN_GRACE`.
+ * HttpServer.H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Api } from "@holdfast/wire/api"
@@ -26,28 +26,29 @@ import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
 
-/** Where the server listens unless told otherwise. */
+/** Where the server listens by default. */
 export const DEFAULT_HOST = "127.0.0.1"
 export const DEFAULT_PORT = 4747
 
-/** The largest body that is taken unless told otherwise. */
+/** The largest accepted body by default, in bytes. */
 export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024
 
 /**
- * How long a model may go on with an answer that it has begun, on the way down. Most are done by then, and with
- * `SHUTDOWN_GRACE` it stays below the 30 s after which Kubernetes kills; systemd and others wait longer.
+ * How long a shutdown waits for answers that have begun. Most end by then. Together with `SHUTDOWN_GRACE` it stays below the 30 s
+ * after which Kubernetes kills a process; systemd and others wait longer.
  */
 export const ANSWER_GRACE = Duration.seconds(20)
 
-/** How long connections have to take what was written, on the way down. */
+/** How long a shutdown waits for connections to take the data that was written to them. */
 export const SHUTDOWN_GRACE = Duration.seconds(5)
 
-/** When to come back, in seconds, in `Retry-After` (RFC 9110, section 10.2.3): a restart takes about that. */
+/** `Retry-After` of a shutdown, in seconds (RFC 9110, section 10.2.3): a restart takes about that long. */
 const RETRY_AFTER_SECONDS = 5
 
+/** How to bind the server, and its limits. */
 export interface Options {
   readonly host?: string | undefined
-  /** 0 takes any that is free. */
+  /** 0 takes any free port. */
   readonly port?: number | undefined
   readonly token?: Redacted.Redacted | undefined
   /** Further names that clients reach the service by, without ports. */
@@ -59,7 +60,7 @@ export interface Options {
   readonly requestTimeoutMs?: number | undefined
 }
 
-/** The server could not start; `message` says where, why, and what to do, in one line. */
+/** The server could not start. `message` has the address, the cause and what to do, in one line. */
 export class BindError extends Schema.TaggedError<BindError>()("BindError", { message: Schema.String }) {}
 
 /**
@@ -67,18 +68,18 @@ export class BindError extends Schema.TaggedError<BindError>()("BindError", { me
  *
  * **Details**
  *
- * Fails with `BindError` where it may not listen, or cannot. Closing it begins the `Drain`, if nobody has yet.
+ * Fails with `BindError` if the server may not or cannot listen there. Closing the layer begins the `Drain` if it has not begun.
  */
 export const layer = (options: Options = {}) => served(options).pipe(Layer.provideMerge(bound(options)))
 
 /**
- * The socket alone. Built before what `served` needs, it keeps a service that cannot have its port from opening the
- * database of the one that has it, and from running that one's turns a second time (H4).
+ * The socket alone. It is built before the layers that `served` needs. So a service whose port is in use never opens the database
+ * of the service that has the port, and never runs its turns a second time (HttpServer.H4).
  */
 export const bound = (options: Options = {}) =>
   bind(options.host ?? DEFAULT_HOST, options.port ?? DEFAULT_PORT, options)
 
-/** The calls, on a socket that is bound. */
+/** The API's calls, on a bound socket. */
 export const served = (options: Options = {}) => {
   const calls = HttpRouter.serve(Layer.provideMerge(routes, guard(options.host ?? DEFAULT_HOST, options)), {
     disableLogger: true,
@@ -96,7 +97,7 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
   Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, SystemHandlers.layer])
 )
 
-/** Around every call, known or not: who may come in, how much is read, and what failures look like. */
+/** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */
 const guard = (host: string, options: Options) => {
   const maxBodyBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
   const refusalOf = Access.make({
@@ -132,7 +133,7 @@ const guard = (host: string, options: Options) => {
   )
 }
 
-/** Built last, so closed first: what waits is told before the socket waits for the rest (H3). */
+/** Built last, so closed first: clients that wait are released before the socket waits for the other connections (HttpServer.H3). */
 const drainOnClose = Layer.effectDiscard(
   Effect.gen(function* () {
     const drain = yield* Drain.Drain
@@ -146,18 +147,18 @@ const drainOnClose = Layer.effectDiscard(
   })
 )
 
-/** Waits while turns are answering, and then until what they said last has left. */
+/** Waits until no turn is streaming an answer, and then until the last data of their answers has left. */
 const untilQuiet = Effect.fnUntraced(function* (condition: Condition.Condition["Service"]) {
   while (yield* condition.isAnswering) yield* Effect.sleep(QUIET_INTERVAL)
 })
 
-/** Between two looks; what a person notices of a shutdown is seconds. */
+/** Between two checks; a shutdown takes seconds, so a person does not notice it. */
 const QUIET_INTERVAL = Duration.millis(50)
 
 const bind = (host: string, port: number, options: Options) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      // H1
+      // HttpServer.H1
       if (options.token === undefined && !Loopback.isLoopback(host)) {
         return yield* new BindError({
           message: `Refused to listen on ${at(host, port)} without a token: others could reach it. Set server.token, or listen on ${DEFAULT_HOST}.`
@@ -171,25 +172,25 @@ const bind = (host: string, port: number, options: Options) =>
     })
   )
 
-/** Time for a head: generous on a bad line, too short to hold many connections open with. */
+/** The limit for a head: long enough for a bad line, too short to hold many connections open. */
 const HEAD_TIMEOUT_MS = 15_000
 
-/** Time for the largest body: 1 MiB at 140 kbit/s. */
+/** The limit for a whole request: 1 MiB, the largest body, at 140 kbit/s. */
 const REQUEST_TIMEOUT_MS = 60_000
 
-/** Longer than proxies commonly keep an idle connection (60 s), so that they never write into one that just closed. */
+/** Longer than proxies commonly keep an idle connection (60 s), so that they never write to a connection that has just closed. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
 const makeServer = (options: Options): Server => {
   const headersTimeout = options.headTimeoutMs ?? HEAD_TIMEOUT_MS
   const requestTimeout = Math.max(headersTimeout, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
   const server = createServer({
-    // H2. Neither counts the answer.
+    // HttpServer.H2. Neither limit includes the answer.
     headersTimeout,
     requestTimeout,
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(headersTimeout / 2)),
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // A client whose machine vanished is noticed by TCP.
+    // TCP detects a client whose machine is gone.
     keepAlive: true,
     keepAliveInitialDelay: 60_000
   })
@@ -198,7 +199,7 @@ const makeServer = (options: Options): Server => {
   return server
 }
 
-/** Keeps requests until somebody listens for them (H4). */
+/** Keeps requests until the server has a request listener (HttpServer.H4). */
 const holdEarly = (server: Server): void => {
   const early: Array<readonly [IncomingMessage, ServerResponse]> = []
   const hold = (request: IncomingMessage, response: ServerResponse) => void early.push([request, response])
@@ -206,7 +207,7 @@ const holdEarly = (server: Server): void => {
     if (event !== "request") return
     server.off("newListener", handOver)
     server.off("request", hold)
-    // Node tells of a listener before it is one.
+    // Node emits `newListener` before it adds the listener.
     queueMicrotask(() => early.forEach((exchange) => server.emit("request", ...exchange)))
   }
   server.on("request", hold)
@@ -215,7 +216,7 @@ const holdEarly = (server: Server): void => {
 
 const at = (host: string, port: number): string => `${Loopback.inUrl(host)}:${port}`
 
-/** What a failed bind means to the person who started the service. */
+/** Explains a failed bind to the person who started the service. */
 const explain = (cause: unknown, host: string, port: number): BindError => {
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : undefined
   const advice = code === undefined ? undefined : advices[code]
@@ -227,5 +228,5 @@ const advices: Record<string, string> = {
   EADDRINUSE: "the port is in use. Stop what listens there, or choose another port with --port or server.port.",
   EACCES: "this user may not. Choose a port above 1023 with --port or server.port.",
   EADDRNOTAVAIL: "this machine does not have that address. Set server.host to one that it has.",
-  ENOTFOUND: "that host name leads nowhere. Set server.host to an address of this machine."
+  ENOTFOUND: "that host name cannot be resolved. Set server.host to an address of this machine."
 }

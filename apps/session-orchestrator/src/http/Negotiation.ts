@@ -1,13 +1,13 @@
-/** Which of the representations that a call has a client wants (RFC 9110, section 12.5.1). */
+/** Chooses a call's representation by the client's `Accept` header (RFC 9110, section 12.5.1). */
 
 /**
- * The offer that an `Accept` header prefers; the first one where it says nothing, or nothing that is on offer.
+ * The offer that an `Accept` header prefers; the first offer if the header is absent or accepts no offer.
  *
  * **Details**
  *
- * A higher `q` wins; among equals the one that the client names outright, then the one it names first. `q=0` rules an
- * offer out. A client that wants nothing of what there is gets the first offer all the same: an answer that it may
- * understand is better than none.
+ * A higher `q` wins; among equals the offer that the client names exactly, then the offer it names first. `q=0` rules an offer out.
+ * A client that accepts none of the offers gets the first one all the same: it may understand it, and that is better than no
+ * answer.
  */
 export const choose = <const Offers extends readonly [string, ...Array<string>]>(
   accept: string | undefined,
@@ -23,7 +23,7 @@ export const choose = <const Offers extends readonly [string, ...Array<string>]>
 
 // --- internal
 
-/** 0 for an offer that is not wanted; otherwise `q`, and in its last digits how exactly and how early it was named. */
+/** 0 for an offer that the client rejects. Otherwise `q`; its last digits rank how exactly and how early the offer was named. */
 const rankOf = (accept: string, offer: string): number => {
   const [type] = offer.split("/")
   let best = { specificity: 0, rank: 0 }
@@ -32,7 +32,7 @@ const rankOf = (accept: string, offer: string): number => {
     const specificity = range === offer ? 3 : range === `${type}/*` ? 2 : range === "*/*" ? 1 : 0
     if (specificity <= best.specificity) continue
     const q = Number(parameters.find((parameter) => parameter.startsWith("q="))?.slice(2) ?? 1)
-    // The most exact range that matches decides, even where it says no.
+    // The most exact range that matches decides, even if it rejects the offer.
     best = { specificity, rank: q > 0 ? q + specificity * 1e-6 - Math.min(index, 999) * 1e-9 : 0 }
   }
   return best.rank

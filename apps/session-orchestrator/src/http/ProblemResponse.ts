@@ -1,11 +1,11 @@
 /**
- * Turns everything that a call can fail with into a problem detail.
+ * Turns every failure of a call into a problem detail.
  *
- * What handlers fail with on purpose is a problem already. This file is about the rest: requests that do not decode,
- * paths that do not exist, bodies without end, and bugs.
+ * The expected failures of handlers are problems already. This file handles the others: requests that do not decode, unknown paths,
+ * bodies that are too large, and bugs.
  *
- * R1. Nothing of a defect leaves the process but an incident id; the log has the rest under it.
- * R2. Interruption is not an error: it passes.
+ * ProblemResponse.R1. A client receives nothing of a defect but an incident id; the log has the details under that id.
+ * ProblemResponse.R2. An interruption is not an error: it is passed on.
  */
 import { Quote } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
@@ -16,7 +16,7 @@ import { randomUUID } from "node:crypto"
 import * as Access from "./Access.ts"
 import * as Routes from "./Routes.ts"
 
-/** A problem as a response, with the headers that go with it. */
+/** A problem as a response, with its headers. */
 export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.HttpServerRequest) =>
   Effect.map(HttpServerRespondable.toResponse(problem), (response) => {
     switch (problem._tag) {
@@ -29,25 +29,25 @@ export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.
     }
   })
 
-/** Answers what a call failed with. */
+/** Answers the failure of a call. */
 export const fromCause = Effect.fnUntraced(function* <E>(
   cause: Cause.Cause<E>,
   request: HttpServerRequest.HttpServerRequest,
   maxBodyBytes: number
 ) {
-  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause) // R2
+  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause) // ProblemResponse.R2
   for (const reason of cause.reasons) {
     const error = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
     const problem = problemOf(error, request, maxBodyBytes)
     if (problem !== undefined) return yield* toResponse(problem, request)
   }
-  // R1
+  // ProblemResponse.R1
   const incident = randomUUID()
   yield* Effect.logError("A call failed unexpectedly.", cause).pipe(
     Effect.annotateLogs({ incident, method: request.method, path: request.url.split("?", 1)[0] })
   )
   return yield* toResponse(
-    new Problem.Unexpected({ incident, detail: `This is a bug. The service's log says more under ${incident}.` }),
+    new Problem.Unexpected({ incident, detail: `This is a bug. The service's log has its details under ${incident}.` }),
     request
   )
 })
@@ -81,7 +81,7 @@ const noRoute = (request: HttpServerRequest.HttpServerRequest): Problem.Problem 
   }
   const methods = Routes.methodsOf(request.url)
   return methods.length === 0
-    ? new Problem.NotFound({ detail: "No call has this path. /docs lists them all." })
+    ? new Problem.NotFound({ detail: "No call has this path. /docs lists all calls." })
     : new Problem.MethodNotAllowed({ detail: `This path takes ${methods.join(", ")}; not ${request.method}.` })
 }
 
@@ -89,13 +89,13 @@ const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => (issue._tag === "UnexpectedKey" ? "Unknown key" : SchemaIssue.defaultLeafHook(issue))
 })
 
-/** More than anybody mends at once. */
+/** More errors than a person corrects at once. */
 const MOST_ERRORS = 50
 
 const places = { Payload: "body", Params: "path", Query: "query", Headers: "header" } as const
 
 const invalid = (error: HttpApiError.HttpApiSchemaError): Problem.InvalidRequest | undefined => {
-  // What the service itself got wrong is a bug.
+  // A response that does not encode is a bug of the service.
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return undefined
   const place = places[error.kind]
   const { issues } = formatIssues(error.cause.issue)

@@ -1,4 +1,4 @@
-/** Answers what never became a request: heads that are broken, too large, or too slow. Node tells of those by socket alone. */
+/** Answers request heads that are malformed, too large or too slow. Node reports them by socket. */
 import { Problem } from "@holdfast/wire/api"
 import { Predicate, Schema } from "effect"
 import { ProblemDetails } from "effect/http"
@@ -6,14 +6,14 @@ import { type Server, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 
-/** Makes a server answer such requests with a problem, and close their connection. */
+/** Makes a server answer such requests with a problem and close their connection. */
 export const install = (server: Server): void => {
   const answers = new WeakMap<Duplex, ServerResponse>()
   server.on("request", (request, response) => answers.set(request.socket, response))
   server.on("clientError", (error, socket) => {
     const answer = answers.get(socket)
     const isAnswering = answer !== undefined && answer.headersSent && !answer.writableFinished
-    // Into an answer that has begun nothing else may be written.
+    // If an answer has begun, nothing else may be written to the socket.
     if (isAnswering || !socket.writable) return void socket.destroy()
     socket.end(toText(Predicate.hasProperty(error, "code") ? error.code : undefined))
   })
@@ -31,7 +31,7 @@ const toText = (code: unknown): string => {
 const encoded = (code: unknown): { readonly status: number; readonly body: string } => {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return { status: 408, body: timeout(new Problem.RequestTimeout({ detail: "Send the whole request, sooner." })) }
+      return { status: 408, body: timeout(new Problem.RequestTimeout({ detail: "Send the whole request sooner." })) }
     case "HPE_HEADER_OVERFLOW":
       return {
         status: 431,

@@ -1,4 +1,4 @@
-/** The calls that there are, to tell a wrong method from a wrong path. */
+/** Lists the API's paths and methods, to distinguish a wrong method from a wrong path. */
 import { Api } from "@holdfast/wire/api"
 import { HttpApi } from "effect/http-api"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
@@ -8,7 +8,7 @@ interface Route {
   readonly pattern: RegExp
 }
 
-/** A path as the API writes it, as a pattern: `:name` stands for one segment. */
+/** The pattern of a path of the API: `:name` matches one segment. */
 const patternOf = (path: string): RegExp =>
   new RegExp(
     `^${path
@@ -29,10 +29,10 @@ const routes: ReadonlyArray<Route> = (() => {
   return found
 })()
 
-/** The first segment of a path whose percent-encoding means nothing: the router finds no call for it. */
+/** The first segment of a path with invalid percent-encoding: the router finds no call for such a path. */
 export const undecodable = (url: string): string | undefined => pathOf(url).split("/").find(isUndecodable)
 
-/** The methods that a path may be called with, as an `Allow` header lists them; none where there is no such path. */
+/** The methods of a path, as an `Allow` header lists them; empty for an unknown path. */
 export const methodsOf = (url: string): ReadonlyArray<string> => {
   const path = pathOf(url)
   const methods = new Set(routes.filter((route) => route.pattern.test(path)).map((route) => route.method))

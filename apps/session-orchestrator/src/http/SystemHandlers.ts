@@ -1,4 +1,4 @@
-/** The calls for those who run the service. */
+/** Handles the API's calls for operators: health, readiness, metrics. */
 import { Api, Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -11,11 +11,12 @@ import * as TurnCounts from "../telemetry/metrics/TurnCounts.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
-/** A database that takes longer is away; a scrape does not wait for it. */
+/** How long a scrape waits for the database; one that takes longer counts as unavailable. */
 const READY_LIMIT = "2 seconds"
 
 const OK = { status: "ok" } as const
 
+/** The handlers of the `system` group. */
 export const layer = HttpApiBuilder.group(
   Api.Api,
   "system",

@@ -1,10 +1,10 @@
 /**
- * The calls that run a turn, or watch one.
+ * Handles the API's calls that run, watch or explain a turn.
  *
- * T1. The head of an answer leaves after the turn is on disk, never before.
- * T2. A client that goes away leaves the turn alone.
+ * TurnHandlers.T1. The head of an answer leaves after the turn is on disk, never before.
+ * TurnHandlers.T2. A client that disconnects does not affect the turn.
  */
-import { type Ids, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
+import { type Ids, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
 import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -14,7 +14,6 @@ import * as SharedFrames from "../session/SharedFrames.ts"
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
-import * as LongJson from "../text/LongJson.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Encoding from "./body/Encoding.ts"
@@ -29,6 +28,7 @@ type Answer = Effect.Effect<
   Problem.StorageUnavailable | Problem.TurnStopped | Problem.ShuttingDown
 >
 
+/** The handlers of the `turns` group. */
 export const layer = HttpApiBuilder.group(
   Api.Api,
   "turns",
@@ -42,7 +42,7 @@ export const layer = HttpApiBuilder.group(
       hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
     )
 
-    /** Answers for a turn that was accepted. */
+    /** Answers the request of an accepted turn, in the format that the client asked for. */
     const answer = (
       request: HttpServerRequest.HttpServerRequest,
       within: Ids.ConversationId,
@@ -79,7 +79,7 @@ export const layer = HttpApiBuilder.group(
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       events: ({ headers, params, query, request }) =>
-        // Whether there is such a conversation must be known before the head leaves.
+        // An unknown conversation must be refused before the head leaves.
         orProblem(conversations.state(params.conversationId)).pipe(
           Effect.andThen(
             LiveResponse.send(request, drain, {
@@ -125,13 +125,13 @@ const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   ...(end.error === undefined ? {} : { error: end.error })
 })
 
-/** For people, wherever they are. */
+/** The explanation as text. Times are in UTC, because a client may be in any time zone. */
 const inWords = (explanation: TurnExplanation.TurnExplanation): string =>
   `${ExplanationText.lines(explanation, { timeZone: "UTC", columns: ExplanationText.COLUMNS }).join("\n")}\n`
 
 /**
- * Answers when a turn has sealed. A long answer leaves in pieces. Once that has taken long enough for clients and proxies to wonder, the head leaves, and
- * spaces follow until the document does: JSON may begin with them (RFC 8259, section 2).
+ * Answers when a turn has sealed. A long answer leaves in pieces. If the seal takes longer than `LiveResponse.KEEP_ALIVE_INTERVAL`, the
+ * head leaves first, and spaces follow until the document does: JSON may begin with spaces (RFC 8259, section 2).
  */
 const answerSealed = (
   request: HttpServerRequest.HttpServerRequest,
@@ -148,7 +148,7 @@ const answerSealed = (
   )
 }
 
-/** A document as it is, or in pieces where its text is long. */
+/** A document as it is, or in pieces if its text is long. */
 const whole = <A>(
   request: HttpServerRequest.HttpServerRequest,
   drain: Drain["Service"],
@@ -157,7 +157,7 @@ const whole = <A>(
 ): Effect.Effect<A | HttpServerResponse.HttpServerResponse> =>
   LongJson.isLong(text) ? inPieces(request, drain, Effect.succeed(document)) : Effect.succeed(document)
 
-/** A document of megabytes leaves piece by piece, and its client is waited for in between (LiveResponse.L3). */
+/** Sends a document of megabytes piece by piece and waits for its client in between (LiveResponse.L3). */
 const inPieces = <A, E>(
   request: HttpServerRequest.HttpServerRequest,
   drain: Drain["Service"],
@@ -174,5 +174,5 @@ const inPieces = <A, E>(
   })
 
 const goingDown = new Problem.ShuttingDown({
-  detail: "The turn is on disk and goes on when the service is back. Ask again with the same turnId."
+  detail: "The turn is on disk and resumes when the service is back. Send the request again with the same turnId."
 })

@@ -1,32 +1,33 @@
 /**
- * Reads what is on disk about one turn, through the service's own store.
+ * Reads the stored data of one turn, through the service's own store.
  *
- * Evidence.R1. Nothing is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
+ * Evidence.R1. No turn is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
  * Evidence.R2. The row is read first: a turn that seals meanwhile appears as it was before.
  */
+import type { Interruption, StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal, type Record } from "../durable/Journal.ts"
-import { type Conversation, type StorageError, Store, type Turn } from "../storage/Store.ts"
+import { Journal } from "../storage/Journal.ts"
+import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 
-/** Everything that is on disk about a turn. */
+/** The stored data of one turn. */
 export interface Evidence {
   readonly turn: Turn
   readonly conversation: Conversation
   /** The turn's own, oldest first. */
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  readonly records: ReadonlyArray<Record>
-  /** Absent for a turn that nothing has interrupted. */
-  readonly interruption?: Interruption | undefined
+  readonly records: ReadonlyArray<Records.Stored>
+  /** Absent for a turn that was never interrupted. */
+  readonly interruption?: Interruption.Interruption | undefined
 }
 
-/** Takes secrets out of a text. */
+/** Removes secrets from a text. */
 export type Redact = (text: string) => string
 
 /** Reads turns from a service's storage. */
-export type Read = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
+type Read = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
 
 /** The reader of the storage in the context. */
 export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions> = Effect.gen(function* () {
@@ -34,9 +35,9 @@ export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions>
   const journal = yield* Journal
   const interruptions = yield* Interruptions
   return Effect.fnUntraced(function* (turnId) {
-    const turn = Option.getOrUndefined(yield* store.turn(turnId)) // R2
+    const turn = Option.getOrUndefined(yield* store.turn(turnId)) // Evidence.R2
     if (turn === undefined) return Option.none()
-    // A turn's row refers to it, so it is there.
+    // A turn's row refers to it, so it exists.
     const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
     const events = (yield* store.turnEvents(turnId)).map(({ event }) => event)
     const records = yield* journal.load(turnId)

@@ -1,14 +1,13 @@
 /**
- * Why a turn did what it did, from what is on record of it: a plain function from its row, events and records (X9).
+ * Explains a turn from its stored row, events and records (rule X9). Pure.
  *
- * E1. The same record gives the same explanation, in the service that runs the turn, in another one, and long after it.
- * E2. All text that came from a provider or a client is cleaned once more on its way in: a record may be older than the rule
- *     that would have cleaned it, and a key may have been told to us since.
+ * Explanation.E1. The same record gives the same explanation, in the service that runs the turn, in another one, and long after it.
+ * Explanation.E2. All text of a provider or a client is redacted again when it is read: a record may be older than the rule that would have
+ *     redacted it, and a key may have been configured since.
  */
-import { Directive, ModelContext, type RetryStrategy } from "@holdfast/kernel"
-import { type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
-import * as Interruption from "../durable/Interruption.ts"
-import type { Record as JournalRecord } from "../durable/Journal.ts"
+import { Interruption } from "@holdfast/journal"
+import { Directive, ModelContext, type Records, type RetryStrategy } from "@holdfast/kernel"
+import { defined, type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Turn } from "../storage/Store.ts"
 import { isGates } from "../gate/Gatekeeper.ts"
 import * as Account from "../recovery/Account.ts"
@@ -29,18 +28,18 @@ export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExpl
     acceptedAt: turn.acceptedAt,
     steps: stepsOf(evidence, account, redact),
     ...interruptionOf(evidence),
-    ...(end === undefined ? {} : { seal: sealOf(evidence, account, end, redact) }),
+    ...defined({ seal: end === undefined ? undefined : sealOf(evidence, account, end, redact) }),
     isForgotten: records.length === 0 && end !== undefined && hasDecided(events, end),
     unread: account.unread
   }
 }
 
-/** A moment as `words` have it: `2031-04-01 02:14:05 UTC`. */
+/** Formats a moment for `words`: `2031-04-01 02:14:05 UTC`. */
 export const at: Words.At = (epochMs) => `${new Date(epochMs).toISOString().slice(0, 19).replace("T", " ")} UTC`
 
 // --- internal
 
-/** Whether something must have been recorded of a turn: an abort may come before anything has. */
+/** Whether a turn must have records: an abort may come before the first one. */
 const hasDecided = (events: ReadonlyArray<TurnEvent.PersistedEvent>, { status }: TurnEvent.TurnEnd): boolean =>
   status !== "aborted" || events.some(({ type }) => type === "retry-end" || type === "tool-call")
 
@@ -71,7 +70,7 @@ const stepsOf = (
   return Array.from(steps.values())
 }
 
-/** What endpoints answered in full. A body that came again is recorded once a step. */
+/** The full responses of endpoints. A body that was repeated is recorded once per step. */
 const bodiesOf = (attempts: ReadonlyArray<Account.AttemptAccount>): ReadonlyMap<Account.AttemptAccount, string> => {
   const bodies = new Map<Account.AttemptAccount, string>()
   let last: string | undefined
@@ -85,15 +84,15 @@ const bodiesOf = (attempts: ReadonlyArray<Account.AttemptAccount>): ReadonlyMap<
   return bodies
 }
 
-/** What the turn ran on before anybody sent it elsewhere. */
+/** The turn's target before the first change. */
 const firstTarget = (events: ReadonlyArray<TurnEvent.PersistedEvent>): string | undefined =>
   events.find((event) => event.type === "model-change")?.from
 
-/** The attempt that is under way, or was when the turn ended; nothing is recorded before its first content. */
+/** The attempt in progress now, or when the turn ended; nothing is recorded before its first content. */
 const unrecorded = (
   { end }: Turn,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
-  records: ReadonlyArray<JournalRecord>,
+  records: ReadonlyArray<Records.Stored>,
   { attempts, place, target, tools }: Account.Account
 ): ReadonlyArray<Account.AttemptAccount> => {
   const isEnded =
@@ -120,23 +119,22 @@ const attemptOf = (
   const { decision, hasContent, number, outcome } = account
   const failed = outcome?._tag === "Failed" || outcome?._tag === "Nothing" ? outcome.failure : undefined
   const failure = failed === undefined ? undefined : cleaned(failed, redact)
-  const told = {
+  const fields = {
     attempt: number,
     target,
     outcome: outcomeOf(account, end),
-    ...(outcome === undefined ? {} : { endedAt: outcome.endedAt }),
+    ...defined({ endedAt: outcome?.endedAt }),
     hasContent: outcome?._tag === "Failed" && "contentSeen" in outcome ? outcome.contentSeen || hasContent : hasContent,
-    ...(failure === undefined ? {} : { failure }),
-    ...(body === undefined ? {} : { body: redact(body) }),
-    ...(outcome?._tag === "Completed" ? { finishReason: outcome.finishReason } : {}),
+    ...defined({ failure, body: body === undefined ? undefined : redact(body) }),
+    ...defined({ finishReason: outcome?._tag === "Completed" ? outcome.finishReason : undefined }),
     ...compactionOf(outcome),
     ...(failure === undefined || decision === undefined ? {} : decided(account, decision, failure, end, redact)),
     rules: rulesOf(outcome)
   }
-  return { ...told, words: Words.attempt(told) }
+  return { ...fields, words: Words.attempt(fields) }
 }
 
-/** Only an attempt's failure says whether content was seen: nobody hears a summary. */
+/** Only an attempt's failure records whether content was seen: a summary is not shown to clients. */
 const compactionOf = (
   outcome: Account.AttemptAccount["outcome"]
 ): { readonly compaction?: TurnExplanation.Compaction } => {
@@ -200,27 +198,25 @@ const waitOf = (
     retryAt,
     changes,
     ...askedOf(wakes, redact),
-    ...(ended === undefined
-      ? {}
-      : { end: { ...ended, words: Words.waitEnd(ended, Words.dueAt({ changes, retryAt })) } })
+    ...(ended && { end: { ...ended, words: Words.waitEnd(ended, Words.dueAt({ changes, retryAt })) } })
   }
 }
 
-type Heard = Omit<TurnExplanation.WaitEnd, "words">
+type WaitEndFields = Omit<TurnExplanation.WaitEnd, "words">
 
-const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Heard | undefined => {
+const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): WaitEndFields | undefined => {
   switch (wake.type) {
     case "elapsed":
-      if (isAsking) return { type: "unanswered", ...heard(wake, redact), rules: ["X11"] }
+      if (isAsking) return { type: "unanswered", ...commandOf(wake, redact), rules: ["X11"] }
       return wake.heldMs === undefined
-        ? { type: "elapsed", ...heard(wake, redact), rules: [] }
-        : { type: "elapsed", heldMs: wake.heldMs, ...heard(wake, redact), rules: ["X5"] }
+        ? { type: "elapsed", ...commandOf(wake, redact), rules: [] }
+        : { type: "elapsed", heldMs: wake.heldMs, ...commandOf(wake, redact), rules: ["X5"] }
     case "now":
-      return { type: "retry-now", ...heard(wake, redact), rules: [isGates(wake) ? "X5" : "X4"] }
+      return { type: "retry-now", ...commandOf(wake, redact), rules: [isGates(wake) ? "X5" : "X4"] }
     case "switched":
-      return { type: "switched", target: Target.format(wake.target), ...heard(wake, redact), rules: ["X4"] }
+      return { type: "switched", target: Target.format(wake.target), ...commandOf(wake, redact), rules: ["X4"] }
     case "cancelled":
-      return { type: "cancelled", ...heard(wake, redact), rules: ["P14", "X4"] }
+      return { type: "cancelled", ...commandOf(wake, redact), rules: ["P14", "X4"] }
     case "until":
     case "extended":
     case "asked":
@@ -230,8 +226,8 @@ const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Hea
   }
 }
 
-/** A wait that no record ends ended with the turn, or has not ended. */
-const endedBy = (end: TurnEvent.TurnEnd | undefined): Heard | undefined => {
+/** A wait without a recorded end ended with the turn, or has not ended. */
+const endedBy = (end: TurnEvent.TurnEnd | undefined): WaitEndFields | undefined => {
   if (end === undefined) return undefined
   return end.status === "aborted"
     ? { type: "aborted", at: end.endedAt, rules: ["D8"] }
@@ -240,11 +236,11 @@ const endedBy = (end: TurnEvent.TurnEnd | undefined): Heard | undefined => {
 
 const changeOf = (wake: RetryStrategy.Wake, redact: Redact): ReadonlyArray<TurnExplanation.WaitChange> => {
   if (wake.type === "until") {
-    const moved = { type: "moved" as const, until: wake.until, ...heard(wake, redact), rules: ["X4"] }
+    const moved = { type: "moved" as const, until: wake.until, ...commandOf(wake, redact), rules: ["X4"] }
     return [{ ...moved, words: Words.change(moved, at) }]
   }
   if (wake.type === "extended") {
-    const extended = { type: "extended" as const, byMs: wake.byMs, ...heard(wake, redact), rules: ["X4"] }
+    const extended = { type: "extended" as const, byMs: wake.byMs, ...commandOf(wake, redact), rules: ["X4"] }
     return [{ ...extended, words: Words.change(extended, at) }]
   }
   return []
@@ -256,13 +252,12 @@ const askedOf = (
 ): { readonly asked?: TurnExplanation.Asked } => {
   const wake = wakes.find((wake) => wake.type === "asked")
   if (wake === undefined) return {}
-  const told = { until: wake.until, asks: wake.asks, ...heard(wake, redact), rules: ["X11"] }
-  return { asked: { ...told, words: Words.asked(told, at) } }
+  const fields = { until: wake.until, asks: wake.asks, ...commandOf(wake, redact), rules: ["X11"] }
+  return { asked: { ...fields, words: Words.asked(fields, at) } }
 }
 
-const heard = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({
-  ...(by === undefined ? {} : { by: { commandId: by.commandId, origin: redact(by.origin) } }),
-  ...(at === undefined ? {} : { at })
+const commandOf = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({
+  ...defined({ by: by === undefined ? undefined : { commandId: by.commandId, origin: redact(by.origin) }, at })
 })
 
 const callsOf = ({ outcome }: Account.AttemptAccount): ReadonlyArray<Message.ToolCallPart> =>
@@ -276,15 +271,15 @@ const toolsOf = (
   callsOf(attempt).map(({ toolCallId, toolName }, tool) => {
     const result = accounts.find(({ number, step }) => step === attempt.step && number === tool)?.result
     const outcome = toolOutcomeOf(result, end)
-    const told = {
+    const fields = {
       tool,
       toolCallId,
       toolName,
       outcome,
-      ...(result === undefined ? {} : { endedAt: result.endedAt }),
+      ...defined({ endedAt: result?.endedAt }),
       rules: outcome === "unknown" ? ["X8"] : []
     }
-    return { ...told, words: Words.tool(told) }
+    return { ...fields, words: Words.tool(fields) }
   })
 
 const toolOutcomeOf = (
@@ -296,23 +291,23 @@ const toolOutcomeOf = (
   return result.output === ModelContext.INTERRUPTED ? "unknown" : "failed"
 }
 
-/** One death is told by what it cut off; from the second on it matters that they come in a row. */
+/** A single death is visible in the attempt that it cut off; from the second on, the row of deaths is reported. */
 const interruptionOf = ({
   interruption: { deaths, defects } = Interruption.none("")
 }: Evidence): { readonly interruption?: TurnExplanation.Interruption } => {
   if (deaths < 2 && defects === 0) return {}
-  const told = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }
-  return { interruption: { ...told, words: Words.interruption(told) } }
+  const fields = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }
+  return { interruption: { ...fields, words: Words.interruption(fields) } }
 }
 
-/** The rule by which a turn was sealed that was not run to its end. */
+/** The rule by which a turn was sealed without running to its end. */
 const ruleOf = ({ interruption }: Evidence, { error, status }: TurnEvent.TurnEnd): ReadonlyArray<string> => {
   if (status === "aborted") return ["P14"]
   if (interruption === undefined || error?.defect !== true) return []
   return interruption.deaths > Interruption.SUSPECT ? ["X14"] : ["C10"]
 }
 
-/** A seal of an older version does not say how long the turn waited: the records do, as long as they are there. */
+/** A seal of an older version lacks the time that the turn waited: it is computed from the records while they exist. */
 const waitedOf = (
   { records }: Evidence,
   { attempts }: Account.Account,
@@ -329,26 +324,27 @@ const sealOf = (
   redact: Redact
 ): TurnExplanation.Seal => {
   const { attempts, endedAt, error, sleptMs, status } = end
-  const told = {
+  const fields = {
     status,
     endedAt,
     attempts,
     sleptMs,
     ...waitedOf(evidence, account, end),
-    ...(error === undefined ? {} : { error: cleaned(error, redact) }),
+    ...defined({ error: error === undefined ? undefined : cleaned(error, redact) }),
     rules: ruleOf(evidence, end)
   }
-  return { ...told, words: Words.seal(told) }
+  return { ...fields, words: Words.seal(fields) }
 }
 
-/** E2 */
-const cleaned = (failure: Failure.Failure, redact: Redact): Failure.Failure => ({
-  ...failure,
-  message: redact(failure.message),
-  ...(failure.code === undefined ? {} : { code: redact(failure.code) }),
-  ...(failure.evidence === undefined
-    ? {}
-    : {
-        evidence: Object.fromEntries(Object.entries(failure.evidence).map(([name, value]) => [name, redact(value)]))
-      })
-})
+/** Explanation.E2 */
+const cleaned = (failure: Failure.Failure, redact: Redact): Failure.Failure => {
+  const { code, evidence, message } = failure
+  return {
+    ...failure,
+    message: redact(message),
+    ...defined({
+      code: code === undefined ? undefined : redact(code),
+      evidence: evidence && Object.fromEntries(Object.entries(evidence).map(([name, value]) => [name, redact(value)]))
+    })
+  }
+}

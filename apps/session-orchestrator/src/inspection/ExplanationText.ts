@@ -1,24 +1,25 @@
 /**
- * An explanation as lines of text: what happened, by the time at which it did.
+ * Formats an explanation as lines of text, in the order of events.
  *
- * L1. A failure that comes again and again from the same target is told once, with the whole of the first one's answer; after that each retry is a line. What else its provider
- *     asks for is told each time.
- * L2. No line is wider than asked for. A date stands before the first line of its day.
+ * ExplanationText.L1. A failure that repeats at the same target is printed once, with the first full response; after that each retry is one
+ *     line. Other delays that its provider asks for are printed each time.
+ * ExplanationText.L2. No line is wider than `columns`. A date stands before the first line of its day.
  */
 import type { Failure, TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
 import * as Words from "./Words.ts"
 
+/** The output device: its time zone and width. */
 export interface Surroundings {
   /** As the time zone database names it: `UTC`, `Europe/Berlin`. */
   readonly timeZone: string
   readonly columns: number
 }
 
-/** What an explanation is written to where nobody says how wide it may be. */
+/** The width if the output device reports none. */
 export const COLUMNS = 120
 
-/** Writes it. */
+/** The lines of an explanation. */
 export const lines = (
   explanation: TurnExplanation.TurnExplanation,
   { columns, timeZone }: Surroundings
@@ -31,10 +32,7 @@ export const lines = (
   page.blank()
   page.entry(acceptedAt, "The turn was accepted.")
   if (isForgotten) {
-    page.entry(
-      undefined,
-      "The record of its decisions was deleted since (database.retention); what is left is how it ended."
-    )
+    page.entry(undefined, "The records of its decisions have been deleted (database.retention); only its end is known.")
   }
   for (const step of steps) {
     page.blank()
@@ -77,7 +75,7 @@ const clockOf = (timeZone: string): Clock => {
 const TIME_WIDTH = "00:00:00".length
 const INDENT = " ".repeat(2 + TIME_WIDTH + 2)
 
-/** Lines, each entry with its time before it. */
+/** Lines of text; each entry begins with its time. */
 class Page {
   readonly lines: Array<string> = []
   private readonly clock: Clock
@@ -97,7 +95,7 @@ class Page {
     this.lines.push(...Prose.wrap(text, this.columns, Infinity))
   }
 
-  /** One thing that happened, and what belongs to it on lines of its own. */
+  /** One event, with its details on lines of their own. */
   entry(epochMs: number | undefined, ...texts: ReadonlyArray<string>): void {
     const moment = epochMs === undefined ? undefined : this.clock(epochMs)
     if (moment !== undefined && moment.date !== this.date) {
@@ -121,7 +119,7 @@ const standing = ({ seal, status, steps }: TurnExplanation.TurnExplanation, at: 
     : `waiting, to retry at ${at(wait.retryAt)}`
 }
 
-/** Writes an attempt and what followed from it; returns the one whose failure the reader knows by now. */
+/** Writes an attempt with its decision and wait; returns the attempt whose failure the reader knows by now. */
 const writeAttempt = (
   page: Page,
   clock: Clock,
@@ -138,7 +136,7 @@ const writeAttempt = (
   if (before !== undefined && known?.target === attempt.target && isRepeated(attempt) && isSame(before, failure)) {
     const asked = Words.asking(failure)
     const isNews = asked !== "" && asked !== Words.asking(before)
-    page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${isNews ? `${asked} ` : ""}${why}`) // L1
+    page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${isNews ? `${asked} ` : ""}${why}`) // ExplanationText.L1
   } else {
     page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), Words.body(attempt), why)
   }
@@ -153,18 +151,18 @@ const writeAttempt = (
     page.entry(at, text)
   const { end } = wait
   const due = Words.dueAt(wait)
-  // A wait that was over in time is told by what follows it.
+  // A wait that ended on time is not printed: the next line shows it.
   if (end !== undefined && (end.type !== "elapsed" || end.heldMs !== undefined || Words.isLate(end, due))) {
     page.entry(end.at, Words.waitEnd(end, due))
   }
   return attempt
 }
 
-/** Whether a failure may be one of many: not of an answer that had begun, nor of a call for a summary. */
+/** Whether a failure may repeat an earlier one: not after an answer had begun, and not in a call for a summary. */
 const isRepeated = ({ compaction, hasContent }: TurnExplanation.Attempt): boolean =>
   !hasContent && compaction === undefined
 
-/** A moment, with its date where that is another one than that of `from`. */
+/** Formats a moment, with its date if that differs from the date of `from`. */
 const seenFrom =
   (clock: Clock, from: number | undefined): Words.At =>
   (epochMs) => {
@@ -172,7 +170,7 @@ const seenFrom =
     return from !== undefined && clock(from).date === date ? time : `${date} ${time}`
   }
 
-/** The same but for what differs from request to request. */
+/** Whether two failures differ only in details that change from request to request. */
 const isSame = (a: Failure.Failure, b: Failure.Failure): boolean =>
   a.reason === b.reason &&
   a.message === b.message &&

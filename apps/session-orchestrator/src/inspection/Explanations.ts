@@ -1,19 +1,21 @@
-/** Explains turns to clients of the service (X9). */
+/** Explains turns to clients of the service (rule X9). */
+import type { StorageError } from "@holdfast/journal"
 import type { Ids, TurnExplanation } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import { ConversationNotFound } from "../conversation/Conversations.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
-import type { Journal } from "../durable/Journal.ts"
-import { type StorageError, Store } from "../storage/Store.ts"
+import type { Journal } from "../storage/Journal.ts"
+import { Store } from "../storage/Store.ts"
 import * as Evidence from "./Evidence.ts"
 import * as Explanation from "./Explanation.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
 
+/** Explains stored turns. */
 export class Explanations extends Context.Service<
   Explanations,
   {
-    /** Why a turn of a conversation did what it did until now. */
+    /** Explains a turn of a conversation until now. */
     readonly explain: (
       conversationId: Ids.ConversationId,
       turnId: Ids.TurnId
@@ -21,7 +23,7 @@ export class Explanations extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/inspection/Explanations") {}
 
-/** Over what is on disk. */
+/** Explains turns from the stored data. */
 export const layer: Layer.Layer<Explanations, never, Store | Journal | Interruptions | Secrets> = Layer.effect(
   Explanations,
   Effect.gen(function* () {

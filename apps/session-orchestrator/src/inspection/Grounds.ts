@@ -1,18 +1,18 @@
 /**
- * One decision of the record, with its numbers and the rules that made it.
+ * Reads one recorded decision: its numbers, and the rules that made it.
  *
- * G1. What the record does not say is not guessed: a strategy that recorded no basis has decisions without numbers.
- * G2. The rule that decided comes first; the others say what it decided on. docs/explain.md lists them.
+ * Grounds.G1. Data that the record lacks is not guessed: a strategy that recorded no basis has decisions without numbers.
+ * Grounds.G2. The rule that decided comes first; the others qualify it. docs/explain.md lists them.
  */
 import type { Directive, Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
-import { type Failure, Target, type TurnExplanation } from "@holdfast/wire"
+import { defined, type Failure, Target, type TurnExplanation } from "@holdfast/wire"
 import { Option, Schema } from "effect"
 
 /** A decision without its words. */
 export type Grounds = Omit<TurnExplanation.Retry, "words"> | Omit<TurnExplanation.GaveUp, "words">
 
-/** What a decision about a failure was made from. */
+/** The grounds of a decision about a failure. */
 export const of = (directive: Directive.Directive, failure: Failure.Failure): Grounds => {
   const basis = Option.getOrUndefined(decodeBasis(directive.basis))
   return directive._tag === "Retry" ? retried(directive, failure, basis) : gaveUp(directive, failure, basis)
@@ -33,7 +33,7 @@ const retried = (
     decidedAt: retryAt - delayMs,
     delayMs,
     retryAt,
-    ...(route === undefined ? {} : { ...route, target: Target.format(route.target) })
+    ...(route && { ...route, target: Target.format(route.target) })
   }
   if (basis?._tag === "AtOnce") return { ...decided, ...spendingsOf(basis), rules: atOnceRules(basis) }
   const may = route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing)
@@ -41,18 +41,16 @@ const retried = (
   const { clipped = false, hintMs, isEarlier, jitterMs = 0, scheduledMs } = basis
   return {
     ...decided,
-    // A provider's own delay that stood instead of a longer schedule is told by the wait itself (A6).
+    // A provider's own delay that replaced a longer schedule is visible in the wait itself (rule A6).
     ...(isReplaced(basis) ? {} : { scheduledMs }),
-    ...(hintMs === undefined || isReplaced(basis) ? {} : { hintMs }),
-    ...(isEarlier === undefined || isReplaced(basis) ? {} : { isEarlier }),
-    ...(jitterMs > 0 ? { jitterMs } : {}),
-    ...(clipped ? { clipped } : {}),
+    ...(isReplaced(basis) ? undefined : defined({ hintMs, isEarlier })),
+    ...defined({ jitterMs: jitterMs > 0 ? jitterMs : undefined, clipped: clipped ? clipped : undefined }),
     ...spendingsOf(basis),
     rules: [...may, ...waitRules(basis)]
   }
 }
 
-/** Why there may be a retry at all. */
+/** Why a retry was allowed. */
 const mayRetry = ({ defect, reason }: Failure.Failure): ReadonlyArray<string> => {
   if (defect === true) return ["C10"]
   if (reason === "aborted") return ["M3"]
@@ -73,7 +71,7 @@ const atOnceRules = ({
   return routing === "fallback-chain" ? ["P8"] : [because === "same-target" ? "A3" : "A4"]
 }
 
-/** Why a retry may go where it was sent. */
+/** Why a retry was allowed to use its target. */
 const mayGo = (
   { credential, role }: Route.Route,
   routing: Basis.Basis["routing"] | undefined
@@ -82,7 +80,7 @@ const mayGo = (
   return credential === undefined ? ["A4"] : ["P7"]
 }
 
-/** Why the wait is as long as it is. */
+/** The rules that gave the wait its length. */
 const waitRules = (basis: Delay): ReadonlyArray<string> => {
   const { byReason, clipped = false, hintMs = 0, jitterMs = 0, limits, scheduledMs } = basis
   const schedule = limits === undefined ? [] : byReason === true ? ["X11"] : scheduleRules[limits.schedule]
@@ -90,7 +88,7 @@ const waitRules = (basis: Delay): ReadonlyArray<string> => {
   return Array.from(new Set([...wait, ...(jitterMs > 0 ? ["P5"] : []), ...(clipped ? ["D1"] : [])]))
 }
 
-/** A schedule that grows by the same each time is nobody's rule. */
+/** No rule demands a schedule that grows by the same amount each time. */
 const scheduleRules = { steps: ["D1"], exponential: ["P4"], linear: [] }
 
 const gaveUp = (
@@ -104,15 +102,14 @@ const gaveUp = (
   return {
     type: "gave-up",
     because,
-    ...(refusedMs === undefined ? {} : { refusedMs }),
-    ...(limit === undefined ? {} : { limit }),
-    ...(isByReason(basis) ? { byReason: true as const } : {}),
-    ...(basis === undefined ? {} : spendingsOf(basis)),
+    ...defined({ refusedMs, limit }),
+    ...defined({ byReason: isByReason(basis) ? (true as const) : undefined }),
+    ...(basis && spendingsOf(basis)),
     rules: gaveUpRules(because, failure, basis)
   }
 }
 
-/** A policy that would have waited, and was not asked, had been switched off: older records say no more than that. */
+/** A policy that would have waited, and was not asked, had been switched off: older records contain no more than that. */
 const refusalOf = (basis: Basis.Basis | undefined): TurnExplanation.GaveUpBecause => {
   if (basis === undefined) return "exhausted"
   return basis._tag === "Refused" ? basis.because : "switched-off"
@@ -169,11 +166,13 @@ const spendingsOf = ({ limits, spent }: Basis.Basis): Pick<TurnExplanation.Retry
   ): TurnExplanation.Spending => ({
     measure: limits.measure,
     spentMs: limits.measure === "scheduled" ? sleptMs : elapsedMs,
-    ...(totalMs === undefined ? {} : { totalMs: totalMs + extendedMs }),
-    ...(extendedMs > 0 ? { extendedMs } : {})
+    ...defined({
+      totalMs: totalMs === undefined ? undefined : totalMs + extendedMs,
+      extendedMs: extendedMs > 0 ? extendedMs : undefined
+    })
   })
   return {
     spending: spendingOf(spent, limits.totalMs),
-    ...(onReason === undefined ? {} : { onReason: spendingOf(onReason, limits.onReason?.totalMs) })
+    ...defined({ onReason: onReason === undefined ? undefined : spendingOf(onReason, limits.onReason?.totalMs) })
   }
 }

@@ -1,10 +1,12 @@
 /**
- * What is in a database, for whoever looks in from outside: with a service at work on it or without one.
+ * Reads the turns of a database from outside, with or without a running service.
  *
- * I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
- * I2. What is told is one moment of it: all is read in one transaction.
+ * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
+ * Inspection.I2. The result shows one moment: everything is read in one transaction.
  */
-import type { Ids } from "@holdfast/wire"
+import { StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
+import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, type Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as fs from "node:fs"
@@ -14,25 +16,25 @@ import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
 import * as InterruptionTable from "../storage/tables/InterruptionTable.ts"
-import type { Record } from "../durable/Journal.ts"
 import * as JournalTable from "../storage/tables/JournalTable.ts"
 import * as Migrations from "../storage/migrations/Migrations.ts"
 import * as Patience from "../storage/Patience.ts"
 import * as SqliteClient from "../storage/sqlite/SqliteClient.ts"
 import * as StorageFailure from "../storage/StorageFailure.ts"
-import { type Conversation, StorageError, type Turn } from "../storage/Store.ts"
+import type { Conversation, Turn } from "../storage/Store.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
 import type { Evidence } from "./Evidence.ts"
 import * as TurnReport from "./TurnReport.ts"
 
-/** Whether a service runs the turns: one process or several, none, or that could not be found out. */
+/** Whether a service runs the turns: one process or several, none, or unknown. */
 export type Service =
   | { readonly _tag: "Runs"; readonly who: string }
   | { readonly _tag: "None" }
   | { readonly _tag: "Unknown" }
 
+/** Reads one database. */
 export class Inspection extends Context.Service<
   Inspection,
   {
@@ -40,21 +42,22 @@ export class Inspection extends Context.Service<
     readonly turns: (options: {
       readonly all: boolean
     }) => Effect.Effect<ReadonlyArray<TurnReport.TurnReport>, StorageError>
-    /** What is read: a file, or an address without its password. */
+    /** The database: a file, or an address without its password. */
     readonly database: string
-    /** Everything about one turn, to explain it from; none where there is no such turn. */
+    /** The stored data of one turn, for its explanation; none if there is no such turn. */
     readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
-    /** Who runs them. */
+    /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
 >()("@holdfast/session-orchestrator/inspection/Inspection") {}
 
-export interface Options {
-  /** What conversations run on that asked for nothing else. */
+/** Settings of an inspection. */
+interface Options {
+  /** Settings of conversations that set none themselves. */
   readonly defaults: Defaults["Service"]
 }
 
-/** Looks into a SQLite file. Fails where there is none. */
+/** Reads a SQLite file. Fails if it does not exist. */
 export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspection, StorageError> =>
   Layer.suspend(() =>
     fs.existsSync(path)
@@ -77,7 +80,7 @@ export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspect
   )
 
 /**
- * Looks into a database that runners share.
+ * Reads a database that runners share.
  *
  * @param database its address without a password
  */
@@ -109,11 +112,11 @@ const layer = (
       return {
         database,
         service,
-        evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // I2
+        evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2
         turns: ({ all }) =>
           Effect.flatMap(
             Clock.currentTimeMillis,
-            (now) => read("the turns", sql.withTransaction(reports(sql, defaults, all, now))) // I2
+            (now) => read("the turns", sql.withTransaction(reports(sql, defaults, all, now))) // Inspection.I2
           )
       }
     })
@@ -145,7 +148,7 @@ const reports = Effect.fnUntraced(function* (
   now: number
 ): Effect.fn.Return<ReadonlyArray<TurnReport.TurnReport>, Failure> {
   const conversations = new Map<string, Conversation>()
-  /** Conversations whose turn at the head has been met. */
+  /** Conversations whose head turn has been read. */
   const begun = new Set<string>()
   const found: Array<TurnReport.TurnReport> = []
   const turns = yield* all ? TurnTable.all(sql) : TurnTable.unsealed(sql)
@@ -170,13 +173,13 @@ const reports = Effect.fnUntraced(function* (
   return found
 })
 
-/** Where the last attempts of turns went, and which of them were retried by hand: from all turns, in the order of acceptance. */
+/** The targets of the turns' last attempts, and their manual retries: from all turns, in the order of acceptance. */
 const endingsOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<Turn>
 ): Effect.fn.Return<ReadonlyMap<Ids.TurnId, TurnReport.Ending>, Failure> {
   const changes = yield* EventTable.modelChanges(sql)
-  /** Of each conversation, the target in use and the turn before. */
+  /** For each conversation: the target in use and the previous turn. */
   const conversations = new Map<Ids.ConversationId, { model?: string; before?: Turn }>()
   const endings = new Map<Ids.TurnId, { model: string | undefined; retriedBy?: Ids.TurnId }>()
   for (const turn of turns) {
@@ -186,7 +189,7 @@ const endingsOf = Effect.fnUntraced(function* (
     const retried = turn.prompt === undefined && before !== undefined ? endings.get(before.turnId) : undefined
     if (retried !== undefined) retried.retriedBy = turn.turnId
     endings.set(turn.turnId, { model })
-    conversations.set(turn.conversationId, { ...(model === undefined ? {} : { model }), before: turn })
+    conversations.set(turn.conversationId, { ...defined({ model }), before: turn })
   }
   return endings
 })
@@ -204,13 +207,16 @@ const evidenceOf = Effect.fnUntraced(function* (
   return Option.some({ turn: turn.value, conversation, events, records, interruption })
 })
 
-/** A turn's row refers to it, so it is there. */
+/** A turn's row refers to it, so it exists. */
 const conversationOf = (sql: SqlClient.SqlClient, turn: Turn): Effect.Effect<Conversation, Failure> =>
   Effect.map(ConversationTable.findAll(sql, [turn.conversationId]), (found) =>
     Option.getOrThrow(Option.fromUndefinedOr(found.get(turn.conversationId)))
   )
 
-const recordsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<ReadonlyArray<Record>, Failure> =>
+const recordsOf = (
+  sql: SqlClient.SqlClient,
+  turnId: Ids.TurnId
+): Effect.Effect<ReadonlyArray<Records.Stored>, Failure> =>
   Effect.map(JournalTable.load(sql)([turnId]), ([records = []]) => records)
 
 const UNKNOWN: Service = { _tag: "Unknown" }
@@ -232,6 +238,6 @@ const ownerOf = (path: string): Effect.Effect<Service> =>
         ? { _tag: "None" }
         : { _tag: "Runs", who: owner === "unnamed" ? "a process" : Tenancy.describe(owner) }
     ),
-    // Whoever may read the database need not be allowed to try its lock.
+    // A user who may read the database may lack the right to try its lock.
     Effect.orElseSucceed(() => UNKNOWN)
   )

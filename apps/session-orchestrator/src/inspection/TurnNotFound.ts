@@ -1,9 +1,10 @@
-/** A client asked for a turn that is not there. */
+/** The error for a turn that does not exist. */
 import { Ids } from "@holdfast/wire"
 import { Schema } from "effect"
 
+/** There is no such turn, or not in this conversation. */
 export class TurnNotFound extends Schema.TaggedError<TurnNotFound>()("TurnNotFound", {
-  /** Where the client looked for it; absent where it looked everywhere. */
+  /** The conversation that was searched; absent if all were searched. */
   conversationId: Schema.optionalKey(Ids.ConversationId),
   turnId: Ids.TurnId
 }) {

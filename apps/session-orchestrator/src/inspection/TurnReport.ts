@@ -1,28 +1,31 @@
 /**
- * One turn as an operator sees it: what it does, until when, why, and what it may still spend. A plain function of its rows,
- * its records and the present.
+ * Reports one turn to an operator: state, wait, cause, and remaining budget.
+ *
+ * A pure function of the turn's rows, its records and the present time.
  */
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
-import { Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { defined, Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import type * as Holders from "./Holders.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
 
-/** What a turn that is not sealed does, or how it ended. */
+/** The state of an unsealed turn, or the status of its seal. */
 export type State = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
 
-export interface WaitReport {
-  /** The retry that is waited for; 0-based, as in `provider-retry`. */
+/** The wait in progress. */
+interface WaitReport {
+  /** The awaited retry; 0-based, as in `provider-retry`. */
   readonly retry: number
-  /** Epoch milliseconds; with `asks`, until when there can be an answer. */
+  /** Epoch milliseconds; with `asks`, until when an answer is accepted. */
   readonly retryAt: number
-  /** 0 where it is overdue. */
+  /** 0 if it is overdue. */
   readonly leftMs: number
   readonly since: number
-  /** It waits for a person, and gives up without an answer (X11). */
+  /** The question to a person; without an answer the turn gives up (rule X11). */
   readonly asks?: TurnEvent.Asks
 }
 
+/** A failure, without the evidence that it was classified by. */
 export interface ErrorReport {
   readonly reason: Failure.Reason
   readonly message: string
@@ -30,21 +33,23 @@ export interface ErrorReport {
   readonly code?: string
 }
 
-/** What waiting may cost. Limits are absent where there are none. */
-export interface BudgetReport {
+/** The budget for waiting. Limits are absent if there are none. */
+interface BudgetReport {
   readonly measure: "scheduled" | "wall-clock"
-  /** The wait in progress counts in full when waits are what is counted. */
+  /** Milliseconds. With `measure: "scheduled"` the wait in progress counts in full. */
   readonly spentMs: number
   readonly totalMs?: number
-  /** Of the step's budget; of that of what it waits for to pass, where that has one of its own with less left (X11). */
+  /** Of the step's budget; of the budget for the failure's reason, if that exists and has less left (rule X11). */
   readonly leftMs?: number
 }
 
-export interface TokenReport {
+/** Used tokens. */
+interface TokenReport {
   readonly input?: number
   readonly output?: number
 }
 
+/** One turn, for an operator. */
 export interface TurnReport {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
@@ -55,35 +60,35 @@ export interface TurnReport {
   readonly prompt?: string
   /** Epoch milliseconds. */
   readonly acceptedAt: number
-  /** Since its acceptance; up to its end where it has one. */
+  /** Milliseconds since its acceptance; until its end if it has ended. */
   readonly ageMs: number
-  /** Calls of a provider that have come to an end. */
+  /** The number of provider calls that have ended. */
   readonly attempts: number
-  /** When it ended, in epoch milliseconds. */
+  /** The end, in epoch milliseconds. */
   readonly endedAt?: number
-  /** How long a turn that has ended has waited; of one that an older version ran, what was scheduled. */
+  /** Milliseconds that an ended turn has waited; for a turn of an older version, the scheduled waits. */
   readonly waitedMs?: number
-  /** What an ended turn has used, where its providers reported it. */
+  /** Tokens that an ended turn has used, if its providers reported them. */
   readonly tokens?: TokenReport
-  /** The turn that ran the model again after this one had failed or was aborted (M1). */
+  /** The turn that ran the model again after this one had failed or was aborted (rule M1). */
   readonly retriedBy?: Ids.TurnId
   readonly wait?: WaitReport
-  /** What it waits for to pass, or what it failed with. */
+  /** The failure that caused the wait or the end. */
   readonly error?: ErrorReport
-  /** Of the step that it is in; absent before the first failure and after the end. */
+  /** The budget of its present step; absent before the first failure and after the end. */
   readonly budget?: BudgetReport
-  /** Which runner has it; absent after the end, and where no runners share the database. */
+  /** The runner that has the turn; absent after the end, and if no runners share the database. */
   readonly runner?: Holders.Holder
 }
 
-/** What is known of an ended turn besides its rows. */
+/** Facts about an ended turn that are not in its rows. */
 export interface Ending {
-  /** `provider/model` of its last attempt, where that is not the conversation's. */
+  /** `provider/model` of its last attempt, if that is not the conversation's. */
   readonly model?: string | undefined
   readonly retriedBy?: Ids.TurnId | undefined
 }
 
-/** A turn that has ended. */
+/** Reports a turn that has ended. */
 export const ofSealed = (
   turn: Turn,
   end: TurnEvent.TurnEnd,
@@ -96,18 +101,17 @@ export const ofSealed = (
   endedAt: end.endedAt,
   waitedMs: end.waitedMs ?? end.sleptMs,
   ...tokensOf(end.usage),
-  ...(retriedBy === undefined ? {} : { retriedBy }),
-  ...(end.error === undefined ? {} : { error: errorOf(end.error) })
+  ...defined({ retriedBy, error: end.error === undefined ? undefined : errorOf(end.error) })
 })
 
-/** A turn that waits for another of its conversation. */
+/** Reports a turn behind another one of its conversation. */
 export const ofQueued = (turn: Turn, conversation: Conversation, now: number): TurnReport => ({
   ...headOf(turn, conversation, now),
   state: "queued",
   attempts: 0
 })
 
-/** The turn at the head of its conversation, by its records. */
+/** Reports the turn at the head of its conversation, by its records. */
 export const ofOpen = (
   turn: Turn,
   account: Account.Account,
@@ -128,28 +132,28 @@ export const ofOpen = (
       retryAt: place.wakeAt,
       leftMs: Math.max(0, place.wakeAt - now),
       since: place.since,
-      ...(place.asks === undefined ? {} : { asks: place.asks })
+      ...defined({ asks: place.asks })
     },
     error: errorOf(place.failure),
     ...budget
   }
 }
 
-/** What a turn does, or how it ended. One that has no event yet is behind another of its conversation. */
+/** The state of a turn. A turn without events is behind another one of its conversation. */
 export const stateOf = (
   end: TurnEvent.TurnEnd | undefined,
   { place }: Pick<Account.Account, "place">,
   hasEvents: boolean
 ): State => end?.status ?? (place._tag === "Waiting" ? "waiting" : hasEvents ? "running" : "queued")
 
-/** `provider/model` that a turn waits for, or that its attempts go to; absent where nothing has sent it anywhere. */
+/** `provider/model` that a turn waits for, or that its attempts use; absent if no command or router has chosen one. */
 export const targetOf = ({ place, target }: Pick<Account.Account, "place" | "target">): string | undefined =>
   place._tag === "Waiting" ? place.target : target
 
-/** An error without what it was made from. */
+/** A failure without the evidence that it was classified by. */
 export const errorOf = (failure: Failure.Failure): ErrorReport => {
   const code = Failure.codeOf(failure)
-  return { reason: failure.reason, message: failure.message, ...(code === undefined ? {} : { code }) }
+  return { reason: failure.reason, message: failure.message, ...defined({ code }) }
 }
 
 // --- internal
@@ -158,17 +162,15 @@ const headOf = (turn: Turn, { model }: Conversation, until: number) => ({
   conversationId: turn.conversationId,
   turnId: turn.turnId,
   model,
-  ...(turn.prompt === undefined ? {} : { prompt: turn.prompt }),
+  ...defined({ prompt: turn.prompt }),
   acceptedAt: turn.acceptedAt,
   ageMs: Math.max(0, until - turn.acceptedAt)
 })
 
 const tokensOf = ({ inputTokens: input, outputTokens: output }: Message.Usage): { readonly tokens?: TokenReport } =>
-  input === undefined && output === undefined
-    ? {}
-    : { tokens: { ...(input === undefined ? {} : { input }), ...(output === undefined ? {} : { output }) } }
+  input === undefined && output === undefined ? {} : { tokens: defined({ input, output }) }
 
-/** D2 */
+/** Rule D2 */
 const budgetOf = (
   { extendedMs, firstFailureAt, onReason, scheduledMs }: Account.Spending,
   policy: RetryPolicy.RetryPolicy,
@@ -192,8 +194,10 @@ const budgetOf = (
   return {
     budget: {
       ...spent,
-      ...(totalMs === undefined ? {} : { totalMs: totalMs + extendedMs }),
-      ...(Number.isFinite(leftMs) ? { leftMs } : {})
+      ...defined({
+        totalMs: totalMs === undefined ? undefined : totalMs + extendedMs,
+        leftMs: Number.isFinite(leftMs) ? leftMs : undefined
+      })
     }
   }
 }

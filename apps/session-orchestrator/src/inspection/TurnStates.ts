@@ -1,25 +1,27 @@
-/** Reads what a turn is at, for a client of the service that did not stay with it (X15). */
-import { Target, type Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
+/** Reads a turn's state for a client that left it running (rule X15). */
+import type { StorageError } from "@holdfast/journal"
+import { defined, type Ids, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
-import * as Answer from "../conversation/Answer.ts"
+import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
-import type { Journal } from "../durable/Journal.ts"
-import type { StorageError, Store } from "../storage/Store.ts"
+import type { Journal } from "../storage/Journal.ts"
+import type { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
 import * as Evidence from "./Evidence.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
 import * as TurnReport from "./TurnReport.ts"
 
+/** Reads the states of stored turns. */
 export class TurnStates extends Context.Service<
   TurnStates,
   {
-    /** What a turn of any conversation is at. A parked one stays where it is. */
+    /** The state of a turn in any conversation. A parked turn is not woken. */
     readonly find: (turnId: Ids.TurnId) => Effect.Effect<TurnState.TurnState, TurnNotFound | StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
-/** Over what is on disk. */
+/** Reads the states from the stored data. */
 export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptions | Secrets> = Layer.effect(
   TurnStates,
   Effect.gen(function* () {
@@ -34,7 +36,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptio
   })
 )
 
-/** What a turn is at by what is on record of it. */
+/** The state of a turn, from its stored data. */
 export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnState.TurnState => {
   const { events, records, turn } = evidence
   const { acceptedAt, conversationId, end, turnId } = turn
@@ -59,7 +61,7 @@ const waitingOf = (
   if (place._tag !== "Waiting") return {}
   const { asks, failure, retry, since, wakeAt } = place
   return {
-    wait: { retry, retryAt: wakeAt, since, ...(asks === undefined ? {} : { asks }) },
+    wait: { retry, retryAt: wakeAt, since, ...defined({ asks }) },
     error: cleaned(TurnReport.errorOf(failure), redact)
   }
 }
@@ -71,23 +73,25 @@ const endedOf = (
 ): Partial<TurnState.TurnState> => ({
   endedAt,
   usage,
-  ...(error === undefined ? {} : { error: cleaned(TurnReport.errorOf(error), redact) }),
-  ...(status === "completed" ? { text: Answer.textOf(events) } : {}),
-  ...(report === undefined ? {} : { report })
+  ...defined({
+    error: error === undefined ? undefined : cleaned(TurnReport.errorOf(error), redact),
+    text: status === "completed" ? ModelAnswer.textOf(events) : undefined,
+    report
+  })
 })
 
-/** The journal of an ended turn may be gone (`database.retention`); its events stay, and have a change of the target (P8). */
+/** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
 const modelOf = ({ conversation, events }: Evidence.Evidence, account: Account.Account): string => {
   const changed = events.findLast((event) => event.type === "model-change")?.to
-  const answered = Answer.messageOf(events)?.target
+  const answered = ModelAnswer.messageOf(events)?.target
   return (
     TurnReport.targetOf(account) ?? changed ?? (answered === undefined ? conversation.model : Target.format(answered))
   )
 }
 
-/** A record may be older than the rule that would have cleaned it. */
+/** A record may be older than the rule that would have redacted it. */
 const cleaned = (error: TurnReport.ErrorReport, redact: Evidence.Redact): TurnState.TurnError => ({
   ...error,
   message: redact(error.message),
-  ...(error.code === undefined ? {} : { code: redact(error.code) })
+  ...defined({ code: error.code === undefined ? undefined : redact(error.code) })
 })

@@ -1,17 +1,17 @@
 /**
- * What an explanation says, in sentences. Plain functions; `at` writes a moment as the reader wants it.
+ * Writes the sentences of an explanation. Pure; `at` formats a moment for the reader.
  *
- * W1. A sentence says what the fields say, and nothing else; numbers count from 1, as people do.
- * W2. What a provider said is quoted, on one line.
+ * Words.W1. A sentence contains the facts of the fields, and nothing else; numbers count from 1.
+ * Words.W2. A provider's text is quoted, on one line.
  */
 import type { Failure, TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
 import * as Span from "../text/Span.ts"
 
-/** Writes a moment in epoch milliseconds. */
+/** Formats a moment in epoch milliseconds. */
 export type At = (epochMs: number) => string
 
-type Untold<A> = A extends unknown ? Omit<A, "words"> : never
+type WithoutWords<A> = A extends unknown ? Omit<A, "words"> : never
 
 /** `1 retry`, `3 retries`. */
 export const count = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`
@@ -22,25 +22,25 @@ export const failure = ({ code, message, reason, status }: Failure.Failure): str
   return `${reason}${codes === "" ? "" : `, ${codes}`}: "${Prose.oneLine(message)}"`
 }
 
-/** What the provider asked for, and where that was found. Empty where it asked for nothing. */
+/** The delay that the provider asked for, and where it was found. Empty if it asked for none. */
 export const asking = ({ evidence = {}, hint }: Failure.Failure): string =>
   hint === undefined ? "" : `The provider asked for ${Span.format(hint.retryAfterMs)} (${source(hint, evidence)}).`
 
-/** What else the provider said: a hint, with where it was found, and the request's id. Empty where it said nothing. */
+/** Further data of the provider's response: a hint, with where it was found, and the request's id. Empty if there is none. */
 export const evidence = (failure: Failure.Failure): string => {
   const { evidence = {}, hint } = failure
   const asked = hint === undefined ? [] : [asking(failure)]
   const others = Object.entries(evidence).filter(([name]) => name !== hint?.source)
-  const said = others.map(([name, value]) => `${name}: ${Prose.oneLine(value)}`)
-  return [...asked, ...(said.length === 0 ? [] : [`Its answer had ${said.join(", ")}.`])].join(" ")
+  const headers = others.map(([name, value]) => `${name}: ${Prose.oneLine(value)}`)
+  return [...asked, ...(headers.length === 0 ? [] : [`Its answer had ${headers.join(", ")}.`])].join(" ")
 }
 
-/** The whole of what the endpoint answered; empty where that was no more than its failure says. */
+/** The endpoint's full response; empty if the failure's message contains all of it. */
 export const body = ({ body }: Pick<TurnExplanation.Attempt, "body">): string =>
   body === undefined ? "" : `It answered in full: ${Prose.oneLine(body)}`
 
-/** What came of an attempt. */
-export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
+/** The outcome of an attempt. */
+export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string => {
   const name = `Attempt ${attempt.attempt + 1}`
   if (attempt.compaction !== undefined) return compaction(attempt)
   switch (attempt.outcome) {
@@ -48,12 +48,14 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
       return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
     case "failed": {
       if (attempt.failure?.shared === true)
-        return ended(`${name} was not made, as another turn's had just failed here: ${failure(attempt.failure)}`)
+        return ended(
+          `${name} was not made, because another turn's call had just failed here: ${failure(attempt.failure)}`
+        )
       const what = attempt.failure === undefined ? "" : `: ${failure(attempt.failure)}`
       return ended(`${name} failed ${attempt.hasContent ? "after content had left" : "before any content"}${what}`)
     }
     case "lost":
-      return `${name} was lost: its process died after content had left. What was shown is void; it costs no retry (X2).`
+      return `${name} was lost: its process died after content had left. The shown text is void; the attempt costs no retry (X2).`
     case "cut-short":
       return `${name} was cut short${attempt.hasContent ? ", after content had left" : ""}: the turn ended.`
     case "under-way":
@@ -63,32 +65,32 @@ export const attempt = (attempt: Untold<TurnExplanation.Attempt>): string => {
   }
 }
 
-/** What was decided about a failure, and why. */
-export const decision = (decision: Untold<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
+/** The decision about a failure, and its reason. */
+export const decision = (decision: WithoutWords<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry"
     ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.`
     : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
-/** What somebody changed about a wait. */
-export const change = (change: Untold<TurnExplanation.WaitChange>, at: At): string =>
+/** A command's change of a wait. */
+export const change = (change: WithoutWords<TurnExplanation.WaitChange>, at: At): string =>
   change.type === "moved"
     ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
     : `${Span.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
 
-/** What a wait asked, and until when. */
-export const asked = ({ asks, rules, until }: Untold<TurnExplanation.Asked>, at: At): string =>
+/** A wait's question, and until when an answer is accepted. */
+export const asked = ({ asks, rules, until }: WithoutWords<TurnExplanation.Asked>, at: At): string =>
   `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${at(until)} ${ruled(rules)}.`
 
-/** Whether a wait is one for an answer. */
+/** Whether a wait is for an answer. */
 export const isAsking = ({ asked, end, retryAt }: TurnExplanation.Wait): boolean =>
   asked !== undefined && end === undefined && asked.until === retryAt
 
-/** When a wait was to end: one that was moved to a time that was past, when that was heard. */
+/** When a wait was due. If it was moved to a past time: when that command was taken. */
 export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.Wait, "changes" | "retryAt">): number =>
   Math.max(retryAt, changes.findLast(({ type }) => type === "moved")?.at ?? retryAt)
 
-/** How a wait ended that was `due` then. */
-export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, due: number): string => {
+/** How a wait ended that was due at `due` (epoch milliseconds). */
+export const waitEnd = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): string => {
   switch (end.type) {
     case "elapsed":
       return `The wait was over${held(end)}${isLate(end, due) ? `, ${Span.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept` : ""}.`
@@ -97,44 +99,44 @@ export const waitEnd = (end: Untold<TurnExplanation.WaitEnd>, due: number): stri
         ? `The wait was ended early by ${end.by?.origin ?? "the gate"} (X5).`
         : `The wait was ended${by(end)}, to retry at once ${ruled(end.rules)}.`
     case "switched":
-      return `The wait was ended${by(end)}, to go on with ${end.target ?? "another target"} ${ruled(end.rules)}.`
+      return `The wait was ended${by(end)}, to continue on ${end.target ?? "another target"} ${ruled(end.rules)}.`
     case "cancelled":
       return `The wait was ended${by(end)}, and the retries given up ${ruled(end.rules)}.`
     case "aborted":
       return `The wait was ended by an abort of the turn ${ruled(end.rules)}.`
     case "broken":
-      return `The wait could not be slept, and there is no retry without it ${ruled(end.rules)}.`
+      return `The wait itself failed, and there is no retry without it ${ruled(end.rules)}.`
     case "unanswered":
-      return `Nobody had answered, and the turn gave up ${ruled(end.rules)}.`
+      return `The question got no answer, and the turn gave up ${ruled(end.rules)}.`
     default:
       return end.type satisfies never
   }
 }
 
 /** Whether a turn was woken later than a busy process explains. */
-export const isLate = (end: Untold<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
+export const isLate = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
 
 /** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
-const held = ({ heldMs }: Untold<TurnExplanation.WaitEnd>): string =>
+const held = ({ heldMs }: WithoutWords<TurnExplanation.WaitEnd>): string =>
   heldMs === undefined ? "" : `, and the turn was held for ${Span.format(heldMs)} until the gate let it in (X5)`
 
-/** That a step was the last, and why; empty where it was not. */
+/** That a step was the last, and why; empty if it was not. */
 export const last = (final: string | undefined): string => {
   if (final === undefined) return ""
   const why = WHY_LAST[final] ?? final
-  return `, the last that there could be: ${why} (A11)`
+  return `, the last step: ${why} (A11)`
 }
 
-/** What came of a tool call. */
-export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>): string => {
+/** The outcome of a tool call. */
+export const tool = ({ outcome, tool, toolName }: WithoutWords<TurnExplanation.Tool>): string => {
   const name = `Tool call ${tool + 1}, ${Prose.oneLine(toolName)},`
   switch (outcome) {
     case "answered":
       return `${name} was answered.`
     case "failed":
-      return `${name} failed; the model was told.`
+      return `${name} failed; the model got the error.`
     case "unknown":
-      return `${name} was running when its process died. It was not run again; the model was told that nobody knows what became of it (X8).`
+      return `${name} was running when its process died. It was not run again; the model was informed that its outcome is unknown (X8).`
     case "cut-short":
       return `${name} was cut short: the turn ended.`
     case "under-way":
@@ -145,7 +147,14 @@ export const tool = ({ outcome, tool, toolName }: Untold<TurnExplanation.Tool>):
 }
 
 /** How the turn ended. */
-export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: Untold<TurnExplanation.Seal>): string => {
+export const seal = ({
+  attempts,
+  error,
+  rules,
+  sleptMs,
+  status,
+  waitedMs
+}: WithoutWords<TurnExplanation.Seal>): string => {
   const waited = waiting({ sleptMs, waitedMs })
   const effort = `after ${count(attempts, "attempt")}${waited === "" ? "" : ` and ${waited}`}`
   const why = error === undefined ? "" : `: ${failure(error)}`
@@ -154,8 +163,8 @@ export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: Unto
 }
 
 /**
- * How long a turn waited, and how long its waits were meant to be where they were cut short: `4 h 15 m of waiting (4 h 39 m 45 s were
- * scheduled)`. Empty where it did not wait. Older seals have only what was scheduled.
+ * How long a turn waited, and the scheduled time of its waits if they were cut short: `4 h 15 m of waiting (4 h 39 m 45 s were scheduled)`.
+ * Empty if it did not wait. Older seals have only the scheduled time.
  */
 export const waiting = ({
   sleptMs,
@@ -174,7 +183,7 @@ export const waiting = ({
 }
 
 /** What has interrupted a turn. */
-export const interruption = ({ deaths, defects, rules }: Untold<TurnExplanation.Interruption>): string =>
+export const interruption = ({ deaths, defects, rules }: WithoutWords<TurnExplanation.Interruption>): string =>
   ended(
     [
       ...(deaths < 2 ? [] : [`The process died ${deaths} times in a row in the middle of this turn`]),
@@ -186,19 +195,19 @@ export const interruption = ({ deaths, defects, rules }: Untold<TurnExplanation.
 
 /** By the cause of `final-turn`. */
 const WHY_LAST: Readonly<Record<string, string>> = {
-  "max-turns": "the turn had as many steps as it may have",
+  "max-turns": "the turn had used all of its steps",
   context: "the next request would have been too long",
-  "malformed-report": "a final report had been handed in that would not do",
-  "retries-exhausted": "the attempts of the step before ran out on responses that would not do"
+  "malformed-report": "a final report was malformed or incomplete",
+  "retries-exhausted": "the step before used up its attempts on invalid responses"
 }
 
 /** Timers of a busy process are late by less. */
 const LATE_MS = 1000
 
-const lateMs = ({ at, heldMs = 0, type }: Untold<TurnExplanation.WaitEnd>, due: number): number =>
+const lateMs = ({ at, heldMs = 0, type }: WithoutWords<TurnExplanation.WaitEnd>, due: number): number =>
   type === "elapsed" && at !== undefined ? at - due - heldMs : 0
 
-/** A sentence with its full stop, unless a quotation has brought one. */
+/** A sentence with its full stop, unless it ends in a quotation with one. */
 const ended = (text: string): string => (/[.!?]"$/.test(text) ? text : `${text}.`)
 
 const wholeSeconds = (ms: number): number => Math.floor(ms / 1000) * 1000
@@ -214,14 +223,14 @@ const ruled = (rules: ReadonlyArray<string>): string => (rules.length === 0 ? ""
 const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
   by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
 
-const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplanation.Attempt>): string => {
+const compaction = ({ attempt, compaction, failure: failed }: WithoutWords<TurnExplanation.Attempt>): string => {
   const name = `Call ${attempt + 1}, for a summary,`
   switch (compaction) {
     case "compacted":
-      return `${name} was answered: it stands for the older messages from here on (P19).`
+      return `${name} was answered: the summary replaces the older messages from here on (P19).`
     case "nothing": {
       const call = failed === undefined ? "" : `${ended(`${name} was too long itself: ${failure(failed)}`)} `
-      return `${call}Nothing of what was too long could be left out (P19).`
+      return `${call}No part of the context could be left out (P19).`
     }
     case "failed":
       return ended(`${name} failed${failed === undefined ? "" : `: ${failure(failed)}`}`)
@@ -232,18 +241,18 @@ const compaction = ({ attempt, compaction, failure: failed }: Untold<TurnExplana
   }
 }
 
-const whenOf = (decision: Untold<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
+const whenOf = (decision: WithoutWords<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
   decision.delayMs === 0 ? "at once" : `at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)}`
 
-/** Where a retry goes that was sent somewhere. */
-const whereOf = ({ credential, role, target }: Untold<TurnExplanation.Retry>): string => {
+/** The target and credential of a retry that was sent elsewhere. */
+const whereOf = ({ credential, role, target }: WithoutWords<TurnExplanation.Retry>): string => {
   if (target === undefined) return ""
   const key = credential === undefined ? "" : ` with credential ${Prose.oneLine(credential)}`
   return `, on ${target}${key}${role === undefined ? "" : `, of the chain ${Prose.oneLine(role)}`}`
 }
 
-/** The wait and where its length comes from. */
-const lengthOf = (decision: Untold<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
+/** The wait, and the source of its length. */
+const lengthOf = (decision: WithoutWords<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
   const { clipped, delayMs, hintMs = 0, isEarlier, jitterMs = 0, scheduledMs } = decision
   const wait = Span.format(delayMs)
   if (scheduledMs === undefined) return wait
@@ -260,52 +269,52 @@ const lengthOf = (decision: Untold<TurnExplanation.Retry>, { hint }: Failure.Fai
 
 /** A hint that changed nothing. */
 const unheeded = (
-  { hintMs, isEarlier, target }: Untold<TurnExplanation.Retry>,
+  { hintMs, isEarlier, target }: WithoutWords<TurnExplanation.Retry>,
   hint: Failure.Hint | undefined
 ): string => {
   if (hintMs !== undefined)
     return isEarlier === true
       ? `no shorter than the ${Span.format(hintMs)} that its provider had asked for before`
       : `no shorter than the provider's ${Span.format(hintMs)}`
-  // What is said of one target counts for no other.
+  // One target's hint does not count for another.
   return hint === undefined || target !== undefined
     ? ""
     : `not the provider's ${Span.format(hint.retryAfterMs)}, which is not followed (retry.hints)`
 }
 
-/** What the waits add up to, this one included. */
+/** The sum of the waits, this one included. */
 const spentWith = (
-  { delayMs, onReason, spending }: Untold<TurnExplanation.Retry>,
+  { delayMs, onReason, spending }: WithoutWords<TurnExplanation.Retry>,
   { reason }: Failure.Failure
 ): string => {
-  const told = (spending: TurnExplanation.Spending | undefined, on: string): ReadonlyArray<string> => {
+  const partOf = (spending: TurnExplanation.Spending | undefined, on: string): ReadonlyArray<string> => {
     if (spending?.totalMs === undefined) return []
     const { measure, spentMs, totalMs } = spending
     return measure === "scheduled"
       ? [`${Span.format(spentMs + delayMs)} of ${Span.format(totalMs)} spent${on}`]
       : [`${Span.format(spentMs)} of ${Span.format(totalMs)} had passed${on}`]
   }
-  return [...told(spending, ""), ...told(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
+  return [...partOf(spending, ""), ...partOf(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
 }
 
 const whyNot = (
-  { because, byReason, limit, onReason, refusedMs = 0, spending }: Untold<TurnExplanation.GaveUp>,
+  { because, byReason, limit, onReason, refusedMs = 0, spending }: WithoutWords<TurnExplanation.GaveUp>,
   { evidence, reason }: Failure.Failure
 ): string => {
   switch (because) {
     case "after-content":
-      return "content had left, and what has been shown is not produced twice"
+      return "content had left, and shown text is not produced twice"
     case "not-retryable":
-      if (evidence?.["x-should-retry"] === "false") return "the provider said that it should not be retried"
+      if (evidence?.["x-should-retry"] === "false") return "the provider forbade a retry (x-should-retry)"
       return reason === "quota-exhausted"
         ? "the quota is used up, and the provider named no time of its reset"
         : `a failure of this kind (${reason}) is not retried`
     case "context-overflow":
-      return "what is too long for the model is not sent again"
+      return "a context that is too long for the model is not sent again"
     case "defect":
-      return "this is a bug of the program, and it was tried again twice already"
+      return "this is a bug of the program, and it was retried twice already"
     case "no-strategy":
-      return "no retries were asked for"
+      return "no retries were configured"
     case "disabled":
       return "retries are switched off in the configuration (retry.enabled)"
     case "switched-off":
@@ -314,7 +323,7 @@ const whyNot = (
       if (byReason === true && limit !== undefined)
         return `${count(limit, "retry", "retries")} had been made after ${reason}, and there may be no more (retry.reasons)`
       return limit === undefined
-        ? "there were as many retries as there may be"
+        ? "the maximum of retries was reached"
         : `${count(limit, "retry", "retries")} had been made, and there may be no more`
     case "max-delay":
       return `the next wait would be ${Span.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${Span.format(limit)}`}`

@@ -1,26 +1,25 @@
 /**
- * Taking turns in: on disk first, then in the queue, then the answer.
+ * Accepts turns: writes them to disk, queues them, then answers the client.
  *
- * A1. Accepting and queueing are one act per conversation: turns run in the order in which they were accepted.
- * A2. A turn that can run at once is written with what it says first. One that has others before it says it when they have ended,
- *     or its events would stand between theirs.
- * A3. The same turn again is accepted again, and run once.
- * A6. A new prompt whose turn can run at once is run while it is being accepted (`Early`), so that its provider is asked a sync of the disk
- *     earlier: not where the database is in trouble, and not where its id was given, since it might be known.
- * A5. A database that is away fails all that wait to be accepted together (`FailTogether`).
- * A4. A turn that is on disk, though nobody heard that it was accepted (its database went away right after the commit), is run when it
- *     is handed in again.
+ * Acceptance.A1. Accepting and queueing are one step per conversation: turns run in the order in which they were accepted.
+ * Acceptance.A2. A turn that can run at once is written together with its opening events. A turn behind others writes them when the others
+ *     have ended, because its events would otherwise stand between theirs.
+ * Acceptance.A3. The same turn again is accepted again, and run once.
+ * Acceptance.A4. A turn can be on disk without its client having received an answer (the database went away right after the commit). It is
+ *     run when the client sends it again.
+ * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`FailTogether`).
+ * Acceptance.A6. A new prompt whose turn can run at once is run while it is being accepted (`Early`): its provider is called one sync of the
+ *     disk earlier. Exceptions: the database is in trouble or the history damaged, or the client gave the turn id, because such a turn may
+ *     exist already.
  */
-import { Turn as KernelTurn } from "@holdfast/kernel"
-import type { Ids } from "@holdfast/wire"
+import { Interruption, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
+import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
+import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
-import * as Interruption from "../durable/Interruption.ts"
-import * as RecordedWait from "../durable/RecordedWait.ts"
-import * as Spread from "../durable/Spread.ts"
 import type { Interruptions } from "../storage/Interruptions.ts"
-import type { Journal, Record } from "../durable/Journal.ts"
-import type { Conversation, Resumption, StorageError, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
+import type { Journal } from "../storage/Journal.ts"
+import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import { type ConversationNotFound, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
 import type { Awaited } from "../gate/Gatekeeper.ts"
@@ -29,8 +28,9 @@ import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
 
+/** The services that acceptance uses. */
 export interface Dependencies {
-  /** Reads a conversation; fails for one that there is not. */
+  /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
   readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
@@ -46,7 +46,7 @@ export interface Dependencies {
 
 type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
 
-/** Accepts a prompt. */
+/** Accepts a prompt. The turn is on disk and queued when this succeeds. */
 export const prompt = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
@@ -54,7 +54,7 @@ export const prompt = (
   turnId: Ids.TurnId | undefined
 ): Accepted => accept(dependencies, { conversationId, prompt, turnId, allowed: Effect.void })
 
-/** Accepts a manual retry, if the last turn ended in an error or an abort (M1). */
+/** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
 export const retry = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
@@ -62,7 +62,7 @@ export const retry = (
 ): Accepted => {
   const { store } = dependencies
   const allowed = Effect.gen(function* () {
-    // The same retry again is no second retry, whatever has happened since.
+    // The same retry sent again is not a second retry, whatever has happened since.
     if (turnId !== undefined && Option.isSome(yield* store.turn(turnId))) return
     const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
     if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
@@ -71,14 +71,17 @@ export const retry = (
 }
 
 /**
- * Takes up every turn that is not sealed, oldest first: one whose newest record begins a wait is parked again, without
- * being run, and wakes in a spread where its time has passed (X1); the others are queued, those that may take the process down behind
- * all others (X14). What another process runs is left to it. Either all are taken up, or none.
+ * Takes up every unsealed turn, oldest first. Turns of other processes are left alone. Either all turns are taken up, or none.
+ *
+ * **Details**
+ *
+ * - A turn whose newest record begins a wait is parked again without being run. If its time has passed, it wakes in a spread (rule X1).
+ * - The other turns are queued; those that may take the process down come last (rule X14).
  */
 export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageError> =>
   Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, progress))
 
-/** Takes up the turns of a conversation that are not sealed and that nothing here has in memory; whether there were any. */
+/** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
 export const recover: (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId
@@ -115,7 +118,7 @@ const takeUpAll = Effect.fnUntraced(function* (
     yield* progress.at(() => `${sleepers.length + others.length} of ${turns.length} read`)
     const isHead = !heads.has(conversationId)
     heads.add(conversationId)
-    // Only the head of a conversation is parked. One behind it has records if that one had stopped in its last life.
+    // Only the head of a conversation is parked. A turn behind it has records if the head had stopped in its last life.
     const wait = isHead ? yield* RecordedWait.begunBy(journal, turn) : undefined
     if (wait !== undefined) {
       const awaited = Gates.remembered(gates, wait, model)
@@ -134,7 +137,7 @@ const takeUpAll = Effect.fnUntraced(function* (
   })
   const now = yield* Clock.currentTimeMillis
   const starts = Spread.startsOf(sleepers, now)
-  // Before the others: a turn behind one that sleeps must find it there.
+  // Parked turns come first: a turn behind a parked one must find it there.
   for (const { awaited, conversationId, turnId, wakeAt } of sleepers) {
     queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt, awaited)
   }
@@ -154,21 +157,21 @@ const takeUpAll = Effect.fnUntraced(function* (
   if (suspects.size > 0) {
     const ids = alone.filter(({ turnId }) => interrupted.has(turnId)).map(({ turnId }) => turnId)
     yield* Effect.logWarning(
-      `${ids.length} turn(s) were in the middle of something at ${Interruption.SUSPECT} deaths of their process in a row. They are ` +
+      `${ids.length} turn(s) were in progress at ${Interruption.SUSPECT} deaths of their process in a row. They are ` +
         `taken up after the others, one at a time: ${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? " …" : ""}`
     )
   }
 })
 
-/** Turns that one line of the log names at most. */
+/** Most turn ids in one log line. */
 const MOST_NAMED = 10
 
-/** What has interrupted a turn that was in the middle of something, its last death included. */
+/** The interruption of a turn that was in progress, with its last death counted. */
 const interruptionOf = (
   { journal, life }: Dependencies,
   { interruption: known, records, turnId }: Unsealed
 ): Effect.Effect<Interruption.Interruption, StorageError> => {
-  const taken = (since: ReadonlyArray<Record>) => Interruption.takenUp(known, { life, records, since })
+  const taken = (since: ReadonlyArray<Records.Stored>) => Interruption.takenUp(known, { life, records, since })
   if (known === undefined || known.life === life || known.seen >= records) return Effect.sync(() => taken([]))
   return Effect.map(journal.load(turnId), (all) => taken(all.slice(known.seen)))
 }
@@ -185,10 +188,10 @@ const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "e
     conversationId,
     turnId,
     startedAt: acceptedAt,
-    ...(prompt === undefined ? undefined : { prompt })
+    ...defined({ prompt })
   })
 
-/** What the first turn of a conversation begins with; `undefined` for another, which has a history. */
+/** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
 const firstOf = (
   conversation: Conversation,
   turn: Omit<Turn, "end">,
@@ -203,18 +206,18 @@ const firstOf = (
       }
     : undefined
 
-/** Of a conversation (X3). */
+/** Id of a conversation's first event (rule X3). */
 const FIRST_EVENT = 1
 
 interface Wanted {
   readonly conversationId: Ids.ConversationId
   readonly prompt: string | undefined
   readonly turnId: Ids.TurnId | undefined
-  /** Fails where there may be no such turn. */
+  /** Fails when such a turn is not allowed. */
   readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
 }
 
-/** One turn of a conversation after the other (A1). */
+/** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
   { store, queue, tenancy }: Dependencies,
   { allowed, prompt, turnId: wanted }: Wanted,
@@ -225,7 +228,7 @@ const inOrder = Effect.fnUntraced(function* (
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()
   const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
-  const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // A2
+  const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
   const opening = isFree ? openingOf(turn) : undefined
   const isNew = wanted === undefined && prompt !== undefined
   const history = opening !== undefined && isNew ? yield* readable(store.history(conversationId)) : undefined
@@ -251,14 +254,14 @@ const inOrder = Effect.fnUntraced(function* (
     if (early?.accept() !== true)
       yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
   }
-  if (acceptance._tag === "Known" && isNobodys(acceptance.turn, queue, tenancy)) {
+  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue, tenancy)) {
     session.hub.persisted(yield* store.turnEvents(turnId))
     yield* queue.add(session, turnId)
   }
   return turnId
 }, Effect.uninterruptible)
 
-/** `undefined` for a history that is damaged: its turn is accepted all the same, and waits for it to be mended. */
+/** `undefined` for a damaged history: its turn is accepted anyway, and waits until the history is repaired. */
 const readable = <A>(history: Effect.Effect<A, StorageError>): Effect.Effect<A | undefined, StorageError> =>
   Effect.catchIf(
     history,
@@ -266,8 +269,8 @@ const readable = <A>(history: Effect.Effect<A, StorageError>): Effect.Effect<A |
     () => Effect.undefined
   )
 
-/** A4 */
-const isNobodys = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
+/** Acceptance.A4 */
+const isUnowned = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
   turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
 
 const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.fnUntraced(function* (
@@ -276,7 +279,7 @@ const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.
 ) {
   if (yield* dependencies.isStopping) return yield* new ShuttingDown()
   const session = yield* dependencies.sessions.hold(wanted.conversationId)
-  // Read while there is a session, so that a switch that is turned from now on is heard (`Session.autoRetry`).
+  // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
   const conversation = yield* dependencies.find(wanted.conversationId)
   session.conversation = conversation
   return yield* session.accepting.pass(inOrder(dependencies, wanted, session, conversation))

@@ -1,51 +1,54 @@
 /**
- * Commands on the turn at the head of a conversation, wherever it is: in memory, or parked (P14, X4).
+ * Delivers commands to a conversation's head turn, in memory or parked (rules P14, X4).
  *
- * M1. A command is answered when what it did is on disk: the record of the wait that carries it, or the seal of an abort. A
- *     process that dies right after that has forgotten nothing that it said.
- * M2. One that finds nothing to do is answered at once; one that came too late for a wait, when the end of that is on disk.
- * M3. Nobody waits longer than `ANSWER_LIMIT`. Then the disk says why. The command is not withdrawn: the turn heeds it as soon as
- *     it can be recorded, and the same id again is the same command.
- * M4. One that was meant for a turn does nothing to another: sent again, it cannot hit the next.
+ * Commands.M1. A command is answered when its effect is on disk: the record of the wait that carries it, or the seal of an abort. A process
+ *     that dies right after that has lost nothing that it promised.
+ * Commands.M2. A command with nothing to do is answered at once. A command that came too late for a wait is answered when the end of that
+ *     wait is on disk.
+ * Commands.M3. No client waits longer than `ANSWER_LIMIT`. Then the answer is an error with the state of the disk. The command is not
+ *     withdrawn: it takes effect once it can be recorded, and the same id again is the same command.
+ * Commands.M4. A command for one turn does nothing to another: sent again, it cannot reach the next turn.
  */
+import { StorageError } from "@holdfast/journal"
 import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"
 import type { Command, Ids } from "@holdfast/wire"
 import { Deferred, Duration, Effect } from "effect"
-import { StorageError, type Store } from "../storage/Store.ts"
+import type { Store } from "../storage/Store.ts"
 import type { InvalidRequest } from "../conversation/Conversations.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
 import { goingDown } from "../turn/TurnRunner.ts"
-import type * as Wait from "../pacing/Wait.ts"
+import type * as TurnWait from "../pacing/TurnWait.ts"
 
-/** When a command is answered at the latest. Longer than a database is busy for; shorter than clients wait. */
+/** Longest time until a command is answered. Longer than a database is busy for; shorter than clients wait. */
 export const ANSWER_LIMIT = Duration.seconds(10)
 
-/** How long a disk may take to say why, out of that. */
+/** The part of it in which the state of the disk is read. */
 const CHECK_LIMIT = Duration.seconds(2)
 
+/** The services that commands use. */
 export interface Dependencies {
   readonly store: Pick<Store["Service"], "check">
   readonly sessions: Sessions
   readonly queue: Pick<TurnQueue, "parking" | "hasten">
   readonly providers: Providers["Service"]
-  /** Succeeds when the service goes down. */
+  /** Succeeds when the service shuts down. */
   readonly stopping: Effect.Effect<void>
 }
 
-/** Where a command goes. */
+/** The conversation, and optionally the turn, that a command is for. */
 export interface Address {
   readonly conversationId: Ids.ConversationId
-  /** The turn that it is meant for (M4); otherwise the one that is there. */
+  /** The turn that the command is for (Commands.M4); if absent, the turn at the head. */
   readonly turnId?: Ids.TurnId | undefined
 }
 
-type Answer = Effect.Effect<boolean, StorageError | TurnStopped.TurnStopped>
+type CommandResult = Effect.Effect<boolean, StorageError | TurnStopped.TurnStopped>
 
-/** Ends the turn; whether there was one. */
-export const abort = (dependencies: Dependencies, address: Address): Answer =>
+/** Aborts the turn; returns whether there was one. */
+export const abort = (dependencies: Dependencies, address: Address): CommandResult =>
   answered(dependencies, () =>
     reach(dependencies, address, (turn) => {
       turn.abortNow()
@@ -53,16 +56,16 @@ export const abort = (dependencies: Dependencies, address: Address): Answer =>
     })
   )
 
-/** Steers the wait; whether there was one. */
-export const steer = (dependencies: Dependencies, address: Address, command: Wait.Command): Answer =>
+/** Hands a command to the turn's wait; returns whether it had an effect. */
+export const steer = (dependencies: Dependencies, address: Address, command: TurnWait.Command): CommandResult =>
   answered(dependencies, () => reach(dependencies, address, ({ wait }) => wait.steer(command)))
 
-/** A command as the wait takes it. One without an id gets one. */
+/** Converts a client's command into the wait's command. A command without an id gets one. */
 export const decode = (
   steering: Command.Steering,
   origin: string,
   providers: Providers["Service"]
-): Effect.Effect<Wait.Command, InvalidRequest> => {
+): Effect.Effect<TurnWait.Command, InvalidRequest> => {
   const by: RetryStrategy.Command = { commandId: steering.commandId ?? globalThis.crypto.randomUUID(), origin }
   switch (steering.type) {
     case "retry-now":
@@ -82,13 +85,13 @@ export const decode = (
 
 // --- internal
 
-/** Does something to the turn, there and then; a parked one is taken up for it. `undefined` where there is none. */
+/** Applies `act` to the turn synchronously; a parked turn is taken up for it. `undefined` if there is no such turn. */
 const reach = (
   { queue, sessions }: Dependencies,
   { conversationId, turnId }: Address,
-  act: (turn: TurnLife) => Wait.Answer
-): Wait.Answer | undefined => {
-  const isMeant = (turn: { readonly turnId: Ids.TurnId }) => turnId === undefined || turn.turnId === turnId // M4
+  act: (turn: TurnLife) => TurnWait.CommandResult
+): TurnWait.CommandResult | undefined => {
+  const isMeant = (turn: { readonly turnId: Ids.TurnId }) => turnId === undefined || turn.turnId === turnId // Commands.M4
   const parked = queue.parking.find(conversationId)
   if (parked === undefined) {
     const session = sessions.find(conversationId)
@@ -98,28 +101,28 @@ const reach = (
     queue.hasten(session)
     return answer
   }
-  let answer: Wait.Answer | undefined
+  let answer: TurnWait.CommandResult | undefined
   if (isMeant(parked)) queue.parking.leave(conversationId, (turn) => void (answer = act(turn)))
   return answer
 }
 
-const answered = ({ stopping, store }: Dependencies, hand: () => Wait.Answer | undefined): Answer =>
-  Effect.suspend((): Answer => {
-    const answer = hand() ?? Effect.succeed(false) // M2
-    // First, as a turn that was let go of has nothing to do any more, and that is not what the command should hear.
+const answered = ({ stopping, store }: Dependencies, hand: () => TurnWait.CommandResult | undefined): CommandResult =>
+  Effect.suspend((): CommandResult => {
+    const answer = hand() ?? Effect.succeed(false) // Commands.M2
+    // Shutdown comes first: a released turn answers that there was nothing to do, and the client needs the real reason.
     return Effect.andThen(stopping, Effect.fail(goingDown)).pipe(
       Effect.raceFirst(answer),
       Effect.raceFirst(tooLate(store))
     )
   })
 
-/** M3. The disk is asked ahead of the limit, so that the answer comes at it. */
+/** Commands.M3. The disk is asked ahead of the limit, so that the answer arrives at the limit. */
 const tooLate = (store: Dependencies["store"]): Effect.Effect<never, StorageError> =>
   Effect.all([Effect.delay(whyNot(store), Duration.subtract(ANSWER_LIMIT, CHECK_LIMIT)), Effect.sleep(ANSWER_LIMIT)], {
     concurrency: "unbounded"
   }).pipe(Effect.flatMap(([error]) => Effect.fail(error)))
 
-/** M3 */
+/** Commands.M3 */
 const whyNot = (store: Dependencies["store"]): Effect.Effect<StorageError> =>
   store.check.pipe(
     Effect.as("The database answers again."),
@@ -129,8 +132,8 @@ const whyNot = (store: Dependencies["store"]): Effect.Effect<StorageError> =>
       (why) =>
         new StorageError({
           message:
-            `The command is not on disk after ${Duration.format(ANSWER_LIMIT)}. ${why} It is not withdrawn: the turn heeds it ` +
-            "as soon as it can be recorded, unless the service stops before. Send it again, with the same commandId, to be sure."
+            `The command is not on disk after ${Duration.format(ANSWER_LIMIT)}. ${why} It is not withdrawn: it takes effect ` +
+            "once the disk works again, unless the process stops first. Send it again, with the same commandId, to be sure."
         })
     )
   )

@@ -1,8 +1,8 @@
 /**
- * Accepts a prompt for a turn or a conversation that the database may have already.
+ * Accepts a prompt for a turn or a conversation that may already exist.
  *
- * Continuation.C1. The same turn id again is the same turn, in the conversation that it is in.
- * Continuation.C2. A turn is accepted only where it can run next: no other turn of its conversation is unsealed.
+ * Continuation.C1. The same turn id again is the same turn, in its own conversation.
+ * Continuation.C2. A turn is accepted only if it can run next: no other turn of its conversation is unsealed.
  *
  * The caller owns the database (`Tenancy.layerOwner`), so no service runs a turn of the same conversation meanwhile.
  */
@@ -12,14 +12,15 @@ import { type Conversation, Store } from "../storage/Store.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import { ConversationNotFound, Conversations, InvalidRequest, TurnConflict } from "../conversation/Conversations.ts"
 
+/** The turn that is wanted, and the conversation that it should have. */
 export interface Wanted {
   readonly prompt: string
-  /** Otherwise the conversation of the turn, or a new one. */
+  /** If absent: the conversation of the turn, or a new one. */
   readonly conversationId: Ids.ConversationId | undefined
   readonly turnId: Ids.TurnId | undefined
-  /** The value for a new conversation; an existing conversation must have the same. */
+  /** The system prompt of a new conversation; an existing conversation must have the same. */
   readonly system: string | undefined
-  /** `provider/model`, where one was asked for; a conversation that exists must have the same. */
+  /** `provider/model`, if a model was given; an existing conversation must have the same. */
   readonly model: string | undefined
 }
 
@@ -29,6 +30,10 @@ export interface Accepted {
   readonly turnId: Ids.TurnId
 }
 
+/**
+ * Accepts the turn, or creates its conversation first. Fails with `ConversationNotFound`, `TurnConflict` or `InvalidRequest` if the
+ * existing turn or conversation does not fit.
+ */
 export const accept = Effect.fnUntraced(function* (wanted: Wanted) {
   const conversations = yield* Conversations
   const store = yield* Store
@@ -62,7 +67,7 @@ export const accept = Effect.fnUntraced(function* (wanted: Wanted) {
 
 // --- internal
 
-/** What was asked for and the conversation does not have. */
+/** A difference between the requested conversation and the existing one, as a sentence; `undefined` if there is none. */
 const differenceOf = ({ model, system }: Wanted, conversation: Conversation): string | undefined => {
   const { conversationId } = conversation
   if (system !== undefined && system !== conversation.system) {

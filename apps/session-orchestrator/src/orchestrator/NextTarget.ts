@@ -1,22 +1,23 @@
 /**
- * Where a conversation's next step goes, for a client that asks (P9, P15).
+ * Finds the target of a conversation's next step, for clients (rules P9, P15).
  *
- * T1. While a turn runs, where its attempts go. Otherwise where the next turn would begin now: on a stand-in while the primary cools
- *     down.
- * T2. What the next prompt holds is not known, so a stand-in that it does not fit is named all the same.
+ * NextTarget.T1. While a turn runs: the target of its attempts. Otherwise: where the next turn would begin now, which is a fallback
+ *     target while the primary cools down.
+ * NextTarget.T2. The size of the next prompt is unknown, so a fallback target is named even if the prompt will not fit it.
  */
+import type { StorageError } from "@holdfast/journal"
 import { type RetryPolicy, Routes } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
-import type { Conversation, StorageError, Store } from "../storage/Store.ts"
-import * as Routers from "../turn/Routers.ts"
+import type { Conversation, Store } from "../storage/Store.ts"
+import * as TurnRouter from "../turn/TurnRouter.ts"
 
-/** What is read to find out. */
-export interface Dependencies extends Omit<Routers.Dependencies, "countTokens"> {
+/** The services that the answer is read from. */
+export interface Dependencies extends Omit<TurnRouter.Dependencies, "countTokens"> {
   readonly store: Pick<Store["Service"], "messages">
 }
 
-/** `provider/model` that the next turn of a conversation begins on. Nothing is read where there is only one. */
+/** `provider/model` that the next turn of a conversation begins on. Nothing is read if there is only one target. */
 export const of = (
   { store, standings, ...known }: Dependencies,
   { conversationId, model }: Conversation,
@@ -28,7 +29,7 @@ export const of = (
     return Effect.succeed(model)
   }
   return Effect.gen(function* () {
-    const last = routing.revert === "never" ? Routers.lastAnswer(yield* store.messages(conversationId)) : undefined
+    const last = routing.revert === "never" ? TurnRouter.lastAnswer(yield* store.messages(conversationId)) : undefined
     const now = yield* Clock.currentTimeMillis
     const standing = yield* standings.load(now)
     const question = {

@@ -1,79 +1,79 @@
 /**
- * Lets a turn that may take the process down run alone (X14).
+ * Lets a turn that may take the process down run alone (rule X14).
  *
  * Quarantine.N1. Suspects run one at a time, in the order in which they came, each until its next record.
  * Quarantine.N2. A suspect begins when no other turn runs. It waits no longer than `PATIENCE_MS` for that: a service that is never idle
  *     would never run it.
  * Quarantine.N3. While a suspect is alone other turns wait, and no longer than `HOLD_MS`: an answer may be slow without doing harm.
  */
+import { Timer } from "@holdfast/journal"
 import { Clock, Context, Effect, Layer } from "effect"
-import { Timer } from "../durable/Timer.ts"
 
-/** Most answers end within this time. */
+/** Longest wait of a suspect; most answers end within this time. */
 export const PATIENCE_MS = 60_000
 
-/** An answer that exhausts the memory has done so within half of this time. */
+/** Longest time that other turns wait; an answer that exhausts the memory has done so within half of it. */
 export const HOLD_MS = 60_000
 
 /** A turn in memory. */
 export interface Stay {
-  /** It has made a record: it is not alone any more. */
+  /** The turn has made a record: it is not alone any more. */
   readonly progressed: () => void
-  /** It runs no more, or waits no more to be let in. */
+  /** The turn has ended, or stops waiting for admission. */
   readonly leave: () => void
 }
 
-export interface QuarantineService {
+/** Admits turns so that a suspect runs alone. */
+interface QuarantineService {
   /** A turn is about to run; `enter` is called when it may, at once or later. */
   readonly come: (isSuspect: boolean, enter: () => void) => Stay
 }
 
-/** Of a process. Without a layer every turn runs at once. */
-export const Quarantine = Context.Reference<QuarantineService>(
-  "@holdfast/session-orchestrator/conversation/Quarantine",
-  {
-    defaultValue: () => ({
-      come: (_isSuspect, enter) => {
-        enter()
-        return { progressed: () => {}, leave: () => {} }
-      }
-    })
-  }
-)
+/** The quarantine of a process. Without a layer every turn runs at once. */
+export const Quarantine = Context.Reference<QuarantineService>("@holdfast/session-orchestrator/pacing/Quarantine", {
+  defaultValue: () => ({
+    come: (_isSuspect, enter) => {
+      enter()
+      return { progressed: () => {}, leave: () => {} }
+    }
+  })
+})
 
-export const layer: Layer.Layer<never, never, Timer> = Layer.effect(
+/** The quarantine of this process. */
+export const layer: Layer.Layer<never, never, Timer.Timer> = Layer.effect(
   Quarantine,
   Effect.gen(function* () {
-    const timer = yield* Timer
+    const timer = yield* Timer.Timer
     const clock = yield* Clock.Clock
     return make({ timer, now: () => clock.currentTimeMillisUnsafe() })
   })
 )
 
-export interface Dependencies {
-  readonly timer: Pick<Timer["Service"], "at">
+/** Timer and clock of a quarantine. */
+interface Dependencies {
+  readonly timer: Pick<Timer.Timer["Service"], "at">
   readonly now: () => number
 }
 
-/** A quarantine that nobody is in. */
+/** A quarantine without turns. */
 export const make = (dependencies: Dependencies): QuarantineService => {
-  const ward = new Ward(dependencies)
-  return { come: (isSuspect, enter) => ward.come(isSuspect, enter) }
+  const admissions = new Admissions(dependencies)
+  return { come: (isSuspect, enter) => admissions.come(isSuspect, enter) }
 }
 
 // --- internal
 
-interface Guest {
+interface Entrant {
   state: "waiting" | "alone" | "among" | "gone"
   readonly enter: () => void
 }
 
-class Ward {
+class Admissions {
   private readonly dependencies: Dependencies
-  private readonly suspects: Array<Guest> = []
-  private readonly held = new Set<Guest>()
+  private readonly suspects: Array<Entrant> = []
+  private readonly held = new Set<Entrant>()
   private others = 0
-  private alone: Guest | undefined = undefined
+  private alone: Entrant | undefined = undefined
   private isHolding = false
   private cancel: (() => void) | undefined = undefined
 
@@ -82,37 +82,37 @@ class Ward {
   }
 
   come(isSuspect: boolean, enter: () => void): Stay {
-    const guest: Guest = { state: "waiting", enter }
+    const entrant: Entrant = { state: "waiting", enter }
     if (isSuspect) {
-      this.suspects.push(guest)
+      this.suspects.push(entrant)
       this.next()
-    } else if (this.isHolding) this.held.add(guest)
-    else this.join(guest)
-    return { progressed: () => this.progressed(guest), leave: () => this.leave(guest) }
+    } else if (this.isHolding) this.held.add(entrant)
+    else this.join(entrant)
+    return { progressed: () => this.progressed(entrant), leave: () => this.leave(entrant) }
   }
 
-  private join(guest: Guest): void {
-    guest.state = "among"
+  private join(entrant: Entrant): void {
+    entrant.state = "among"
     this.others++
-    guest.enter()
+    entrant.enter()
   }
 
-  private progressed(guest: Guest): void {
-    if (guest.state !== "alone") return
-    guest.state = "among"
+  private progressed(entrant: Entrant): void {
+    if (entrant.state !== "alone") return
+    entrant.state = "among"
     this.others++
     this.endAlone()
   }
 
-  private leave(guest: Guest): void {
-    const { state } = guest
-    guest.state = "gone"
+  private leave(entrant: Entrant): void {
+    const { state } = entrant
+    entrant.state = "gone"
     switch (state) {
       case "waiting":
-        this.held.delete(guest)
-        if (this.suspects.includes(guest)) {
-          if (this.suspects[0] === guest && this.alone === undefined) this.stopClock()
-          this.suspects.splice(this.suspects.indexOf(guest), 1)
+        this.held.delete(entrant)
+        if (this.suspects.includes(entrant)) {
+          if (this.suspects[0] === entrant && this.alone === undefined) this.stopClock()
+          this.suspects.splice(this.suspects.indexOf(entrant), 1)
           this.next()
         }
         return
@@ -128,7 +128,7 @@ class Ward {
     }
   }
 
-  /** N1, N2 */
+  /** Quarantine.N1, Quarantine.N2 */
   private next(): void {
     const [first] = this.suspects
     if (first === undefined || this.alone !== undefined) return
@@ -138,13 +138,13 @@ class Ward {
 
   private admit(): void {
     this.stopClock()
-    const guest = this.suspects.shift()
-    if (guest === undefined) return
-    guest.state = "alone"
-    this.alone = guest
+    const entrant = this.suspects.shift()
+    if (entrant === undefined) return
+    entrant.state = "alone"
+    this.alone = entrant
     this.isHolding = true
-    this.cancel = this.after(HOLD_MS, () => this.release()) // N3
-    guest.enter()
+    this.cancel = this.after(HOLD_MS, () => this.release()) // Quarantine.N3
+    entrant.enter()
   }
 
   private endAlone(): void {
@@ -159,7 +159,7 @@ class Ward {
     this.isHolding = false
     const held = Array.from(this.held)
     this.held.clear()
-    for (const guest of held) this.join(guest)
+    for (const entrant of held) this.join(entrant)
   }
 
   private after(ms: number, act: () => void): () => void {

@@ -1,17 +1,18 @@
 /**
- * Which of the turns that will be due soon are brought into memory ahead of that, and when.
+ * Brings turns that are due soon into memory ahead of their time.
  *
- * Reading a turn and running it up to its wait is most of what waking it takes. What is done of that before the moment makes
- * nobody late at the moment: the end of the wait is put on record, and the provider is asked.
+ * Reading a turn and running it up to its wait is most of the work of waking it. Done ahead of time, that work delays no turn when the
+ * time comes: then only the end of the wait is recorded and the provider is called.
  *
- * F1. They are read in the order of their times, `atOnce` at once, and only while `isFree` says that nobody who is due waits for a
- *     place: being early is nobody's delay.
- * F2. At most `most` are in memory ahead of their time, and nobody begins while those hold `mostSize` or more. Whoever finds no place
- *     in time comes at its time, as if there were none of this.
- * F3. A place is given back once, however often that is said, and at the latest when its turn has left memory: none is ever lost.
+ * ReadAhead.F1. Turns are read in the order of their times, `atOnce` at a time, and only while `isFree` reports that no due turn waits for
+ *     a slot: reading ahead must not delay due turns.
+ * ReadAhead.F2. At most `most` turns are in memory ahead of their time, and no further turn is read while those hold `mostSize` characters
+ *     or more. A turn that gets no slot in time is read at its time, as it would be without this module.
+ * ReadAhead.F3. A slot is given back once, however often `leave` is called, and at the latest when its turn has left memory: none is lost.
  */
 import { MutableList } from "effect"
 
+/** Limits of reading ahead, in turns and characters. */
 export interface Limits {
   readonly atOnce: number
   readonly most: number
@@ -19,71 +20,72 @@ export interface Limits {
   readonly mostSize: number
 }
 
-/** The place of one turn, from the moment at which it begins to be read. */
-export interface Place {
-  /** It has been read, and is so large, in characters. */
+/** The slot of one turn, from the moment at which reading it begins. */
+export interface Slot {
+  /** The turn has been read; its size in characters. */
   readonly weigh: (size: number) => void
-  /** It has come to its wait, and stands by. */
+  /** The turn has arrived at its wait, and stands by. */
   readonly ready: () => void
-  /** It is due, or has left memory. */
+  /** The turn is due, or has left memory. */
   readonly leave: () => void
 }
 
+/** The turns in memory ahead of their time, and the turns to read next. */
 export class ReadAhead<A> {
   private readonly limits: Limits
   private readonly isFree: () => boolean
-  private readonly begin: (who: A, place: Place) => boolean
+  private readonly begin: (turn: A, slot: Slot) => boolean
   private readonly soon = MutableList.make<A>()
   private reading = 0
-  private places = 0
+  private slots = 0
   private size = 0
   private isOpening = false
 
-  /** `begin` says whether it takes the place; it must not throw. */
-  constructor(limits: Limits, isFree: () => boolean, begin: (who: A, place: Place) => boolean) {
+  /** `begin` returns whether the turn takes the slot; it must not throw. */
+  constructor(limits: Limits, isFree: () => boolean, begin: (turn: A, slot: Slot) => boolean) {
     this.limits = limits
     this.isFree = isFree
     this.begin = begin
   }
 
-  /** How many are in memory ahead of their time. */
+  /** The number of turns in memory ahead of their time. */
   get count(): number {
-    return this.places
+    return this.slots
   }
 
   /** The time of a turn is near. */
-  near(who: A): void {
-    MutableList.append(this.soon, who)
+  near(turn: A): void {
+    MutableList.append(this.soon, turn)
     this.open()
   }
 
-  /** Begins with whom there is a place for: to be called when `isFree` says so again. */
+  /** Begins to read turns while there are slots. To be called when `isFree` turns true again. */
   open(): void {
     if (this.isOpening) return
     this.isOpening = true
     const { atOnce, most, mostSize } = this.limits
-    while (this.reading < atOnce && this.places < most && this.size < mostSize && this.isFree()) {
-      const who = MutableList.take(this.soon)
-      if (who === MutableList.Empty) break
-      const place = this.place()
-      if (!this.begin(who, place)) place.leave()
+    while (this.reading < atOnce && this.slots < most && this.size < mostSize && this.isFree()) {
+      const turn = MutableList.take(this.soon)
+      if (turn === MutableList.Empty) break
+      const slot = this.slot()
+      if (!this.begin(turn, slot)) slot.leave()
     }
     this.isOpening = false
   }
 
-  /** Nobody who waits is read any more. */
+  /** Stops reading: turns that wait for a slot are dropped. */
   close(): void {
     MutableList.clear(this.soon)
   }
 
-  private place(): Place {
+  private slot(): Slot {
     this.reading++
-    this.places++
+    this.slots++
     let isReading = true
     let isTaken = true
     let size = 0
     const ready = (): void => {
-      if (!isReading) return // F3
+      if (!isReading) return // ReadAhead.F3
       isReading = false
       this.reading--
       this.open()
@@ -96,9 +98,9 @@ export class ReadAhead<A> {
       },
       ready,
       leave: () => {
-        if (!isTaken) return // F3
+        if (!isTaken) return // ReadAhead.F3
         isTaken = false
-        this.places--
+        this.slots--
         this.size -= size
         ready()
         this.open()

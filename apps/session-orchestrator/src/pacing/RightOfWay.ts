@@ -1,33 +1,35 @@
 /**
- * Those who are due go before those who have been refused.
+ * Gives turns that are due priority over turns whose call was refused.
  *
- * When many turns wake at once, their requests compete for the thread with what follows the answers to the first of them. A request
- * that is late is late for its turn. A refusal that is dealt with a moment later is nobody's loss: a wait follows.
+ * When many turns wake at once, their requests compete for the thread with the processing of the first responses. A late request delays
+ * its turn. A refusal that is processed a moment later delays nothing: a wait follows it.
  *
- * W1. A refusal is held back while somebody who is due has not asked, and for `LIMIT_MS` at the most. An answer never is.
- * W2. Those held back go on in their order, a few in one turn of the event loop: streams go on meanwhile, and whoever becomes due comes
- *     first again.
+ * RightOfWay.W1. A refusal is held back while a due turn has not called yet, and for `LIMIT_MS` at most. An answer is never held back.
+ * RightOfWay.W2. Held refusals continue in their order, a few per turn of the event loop: streams continue meanwhile, and turns that
+ *     become due go first again.
  */
 import type { Http } from "@holdfast/providers"
 import { Clock, Context, Effect, Latch, Layer, MutableList, type Scope } from "effect"
 
-/** Longer than the requests of two thousand take. Short beside the waits that follow, and beside what a model is given to answer. */
+/** Longer than the requests of two thousand turns take. Short beside the waits that follow, and beside a model's time to answer. */
 export const LIMIT_MS = 2_000
 
+/** The priority of turns that are due. */
 export interface RightOfWay {
-  /** Somebody is due; gives what says that it has asked, or has gone. To be called once. */
+  /** A turn is due. To call the returned function once: its call was made, or the turn has gone. */
   readonly enter: () => () => void
-  /** Waits until nobody is (W1). */
+  /** Waits until no due turn has still to call (RightOfWay.W1). */
   readonly giveWay: Effect.Effect<void>
-  /** The same without a fiber: calls back, at once or then. */
+  /** The same without a fiber: calls `act` at once or then. */
   readonly whenFree: (act: () => void) => void
 }
 
-/** Of a process; without a layer nobody gives way. */
-export const RightOfWay = Context.Reference<RightOfWay>("@holdfast/session-orchestrator/conversation/RightOfWay", {
+/** The priority of a process; without a layer no refusal is held back. */
+export const RightOfWay = Context.Reference<RightOfWay>("@holdfast/session-orchestrator/pacing/RightOfWay", {
   defaultValue: () => ({ enter: () => () => {}, giveWay: Effect.void, whenFree: (act) => act() })
 })
 
+/** The priority of this process's due turns. */
 export const layer: Layer.Layer<never> = Layer.effect(
   RightOfWay,
   Effect.gen(function* () {
@@ -49,7 +51,7 @@ export const layer: Layer.Layer<never> = Layer.effect(
         if (leftMs > 0) yield* Effect.raceFirst(quiet.await, Effect.sleep(leftMs))
       }
       for (const { resume } of MutableList.takeN(held, AT_ONCE)) resume()
-      yield* Effect.yieldNow // W2
+      yield* Effect.yieldNow // RightOfWay.W2
     }).pipe(Effect.forever, Effect.forkScoped)
 
     const whenFree = (act: () => void): void => {
@@ -72,7 +74,7 @@ export const layer: Layer.Layer<never> = Layer.effect(
   })
 )
 
-/** The same HTTP, whose refused calls give way. */
+/** An HTTP client whose refused calls are held back. */
 export const behind = (http: Http.Http["Service"], { giveWay, whenFree }: RightOfWay): Http.Http["Service"] => ({
   endpoint: (url, headers) => {
     const post = http.endpoint(url, headers)
@@ -88,22 +90,22 @@ export const behind = (http: Http.Http["Service"], { giveWay, whenFree }: RightO
 
 // --- internal
 
-/** The same without a fiber. A call that is cancelled while it gives way reports nothing. */
+/** The same without a fiber. A call that is cancelled while it is held back reports nothing. */
 const givingWay =
   (begin: Http.Begin, whenFree: RightOfWay["whenFree"]): Http.Begin =>
-  (body, world, heard) => {
+  (body, world, listener) => {
     let isCancelled = false
     const later = (act: () => void): void =>
       whenFree(() => {
         if (!isCancelled) act()
       })
     const cancel = begin(body, world, {
-      answered: heard.answered,
+      answered: listener.answered,
       refused: (answer, text) => {
-        if (answer.status < REFUSED) heard.refused(answer, text)
-        else later(() => heard.refused(answer, text))
+        if (answer.status < REFUSED) listener.refused(answer, text)
+        else later(() => listener.refused(answer, text))
       },
-      broken: (broken) => later(() => heard.broken(broken))
+      broken: (broken) => later(() => listener.broken(broken))
     })
     return () => {
       isCancelled = true
@@ -111,10 +113,10 @@ const givingWay =
     }
   }
 
-/** From this status on. */
+/** The lowest HTTP status of a refusal. */
 const REFUSED = 400
 
-/** What is done with so many refusals is some milliseconds of the thread. */
+/** Refusals that continue together: processing them takes the thread some milliseconds. */
 const AT_ONCE = 8
 
 interface Held {

@@ -1,64 +1,65 @@
 /**
- * Turns that wait on disk alone.
+ * Keeps the turns that wait on disk alone, and wakes them.
  *
- * P1. A parked turn is an entry here, its row and its records: no fiber, no messages, no session. It costs what a small row
+ * Parking.P1. A parked turn is an entry here, its row and its records: no fiber, no messages, no session. It costs what a small row
  *     costs, however long its conversation is.
- * P2. It leaves exactly once: when its time has come, or when somebody wants something of it, whatever is first.
- * P3. A conversation has at most one, the turn at its head; those behind it stay in its session's queue.
- * P4. One that waits for an endpoint with a gate leaves when that lets it in: before its time, or after it (X5).
- * P5. One whose time is near is parked all the same: what wakes it, and when, stays here, whatever of it is in memory already
- *     (`ReadAhead`). Nobody is told to read one that the gate would hold.
+ * Parking.P2. It leaves exactly once: when its time has come or when a command arrives, whichever is first.
+ * Parking.P3. A conversation has at most one, the turn at its head; the turns behind it stay in its session's queue.
+ * Parking.P4. A turn that waits for an endpoint with a gate leaves when the gate admits it: before its time, or after it (rule X5).
+ * Parking.P5. A turn whose time is near is parked as before: its wake and its time stay here, whatever part of it is in memory already
+ *     (`ReadAhead`). A turn that the gate would hold is not reported as near.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
-import type { Timer } from "../durable/Timer.ts"
-import type { Awaited, Pass, Sleeper } from "../gate/Gatekeeper.ts"
+import type { Awaited, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
 import type { ParkingPlace } from "../turn/ParkingPlace.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 
-/** A turn that waits. */
-export interface Parked {
+/** A parked turn. */
+interface Parked {
   readonly turnId: Ids.TurnId
   /** Epoch milliseconds. */
   readonly wakeAt: number
-  /** Until when it is held beyond its time, as far as is known, in epoch milliseconds; `undefined`: it is not. */
+  /** Expected end of a hold beyond its time, in epoch milliseconds; `undefined`: it is not held. */
   readonly heldUntil: number | undefined
 }
 
-/** Why it is taken up again: what is done to its handles before it runs. */
+/** Why a turn is taken up again, as the change that is made to it before it runs. */
 export type Reason = (turn: TurnLife) => void
 
 /** Its time has come. */
 const elapsed: Reason = ({ wait }) => wait.elapse()
 
-/** Who runs the turns that wait here. */
+/** Runs the turns that are parked here. */
 export interface Runner {
-  /** One has left. */
+  /** A turn has left. */
   readonly takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason) => void
-  /** The time of one is near. */
+  /** The time of a turn is near. */
   readonly near: (conversationId: Ids.ConversationId) => void
-  /** One is due and held, until then as far as is known. */
+  /** A turn is due and held, until `until` (epoch milliseconds) as far as known. */
   readonly held: (conversationId: Ids.ConversationId, until: number) => void
 }
 
 /**
- * How long before its time a turn is near. Two thousand are read in about as many milliseconds, and whoever came back earlier would
- * be in memory for longer than a wait that never left it.
+ * How long before its time a turn is near. Two thousand turns are read in about this many milliseconds. A turn read earlier would be in
+ * memory for longer than a wait that never leaves it.
  */
 export const NEAR_MS = 4_000
 
+/** The parked turns of this process, by conversation. */
 export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()
-  private readonly timer: Timer["Service"]
+  private readonly timer: Timer.Timer["Service"]
   private readonly place: ParkingPlace
   private readonly runner: Runner
 
-  constructor(timer: Timer["Service"], place: ParkingPlace, runner: Runner) {
+  constructor(timer: Timer.Timer["Service"], place: ParkingPlace, runner: Runner) {
     this.timer = timer
     this.place = place
     this.runner = runner
   }
 
-  /** How many wait. */
+  /** The number of parked turns. */
   get size(): number {
     return this.turns.size
   }
@@ -67,11 +68,11 @@ export class Parking {
     return this.turns.get(id)
   }
 
-  /** Parks a turn. The gate may have it taken up again on the spot. */
+  /** Parks a turn until `wakeAt`, in epoch milliseconds. The gate may take it up again synchronously. */
   park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number, awaited?: Awaited): void {
     const sleeper: Sleeper | undefined = awaited && {
       ...awaited,
-      wake: (pass) => this.letIn(conversationId, pass),
+      wake: (ticket) => this.letIn(conversationId, ticket),
       held: (until) => {
         entry.heldUntil = until
         this.runner.held(conversationId, until)
@@ -81,7 +82,7 @@ export class Parking {
       stop()
       sleeper?.gatekeeper.leave(sleeper)
     }
-    const { left, pass, startAt } = this.place.take({ wakeAt, awaited, letGo })
+    const { left, ticket, startAt } = this.place.take({ wakeAt, awaited, letGo })
     const wake = (isDue: boolean): void => {
       if (!isDue) {
         if (this.isReadable(conversationId)) this.runner.near(conversationId)
@@ -98,26 +99,26 @@ export class Parking {
     }
     const entry: Entry = { turnId, wakeAt, heldUntil: undefined, awaited, cancel }
     this.turns.set(conversationId, entry)
-    if (pass !== undefined) this.letIn(conversationId, pass)
+    if (ticket !== undefined) this.letIn(conversationId, ticket)
     else sleeper?.gatekeeper.enter(sleeper)
   }
 
-  /** Lets go of all of them: they wait for whoever runs them next. */
+  /** Releases all parked turns: the process that runs them next wakes them. */
   clear(): void {
     const entries = Array.from(this.turns.values())
     this.turns.clear()
     for (const { cancel } of entries) cancel()
   }
 
-  /** Whether a turn is parked that will go on when its time comes, as far as its gate can say. */
+  /** Whether a turn is parked that will continue when its time comes, as far as its gate can predict. */
   isReadable(conversationId: Ids.ConversationId): boolean {
     const entry = this.turns.get(conversationId)
     if (entry === undefined || entry.heldUntil !== undefined) return false
     const { awaited } = entry
-    return awaited === undefined || awaited.isWanted || awaited.gatekeeper.isOpen // P5
+    return awaited === undefined || awaited.isWanted || awaited.gatekeeper.isOpen // Parking.P5
   }
 
-  /** Takes a parked turn up; whether there was one. */
+  /** Takes a parked turn up; returns whether there was one. */
   leave(conversationId: Ids.ConversationId, reason: Reason): boolean {
     const entry = this.drop(conversationId)
     if (entry === undefined) return false
@@ -125,16 +126,16 @@ export class Parking {
     return true
   }
 
-  /** Forgets a turn that waits no more, though nothing has woken it. */
+  /** Removes a parked turn that continues without a wake from here. */
   drop(conversationId: Ids.ConversationId): Parked | undefined {
     const entry = this.turns.get(conversationId)
-    this.turns.delete(conversationId) // P2
+    this.turns.delete(conversationId) // Parking.P2
     entry?.cancel()
     return entry
   }
 
-  private letIn(conversationId: Ids.ConversationId, pass: Pass): void {
-    if (!this.leave(conversationId, (turn) => turn.letIn(pass, () => elapsed(turn)))) pass.giveBack()
+  private letIn(conversationId: Ids.ConversationId, ticket: GateTicket): void {
+    if (!this.leave(conversationId, (turn) => turn.letIn(ticket, () => elapsed(turn)))) ticket.giveBack()
   }
 }
 

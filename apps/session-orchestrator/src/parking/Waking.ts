@@ -1,13 +1,13 @@
 /**
  * Brings parked turns back: ahead of their time, at their time, or for a command.
  *
- * Waking.U1. Turns whose time has come go on a few at a time, in the order of their times (`Turnstile`). A turn with a command or an abort
- *     passes them, whether it is in memory or not.
+ * Waking.U1. Turns whose time has come continue a few at a time, in the order of their times (`Turnstile`). A turn with a command or an
+ *     abort passes them, whether it is in memory or not.
  * Waking.U2. Turns whose time is near are read, and run up to their wait (`ReadAhead`). There they stand by, parked as before: `Parking`
- *     keeps what wakes them and when, so their time, their gate and their commands find them like any parked turn. Nothing is on record of
- *     it. A turn whose time comes while it is read stands by too, until the turnstile admits it (U1).
+ *     keeps their wake and their time, so their time, their gate and their commands find them like any parked turn. None of this is
+ *     recorded. A turn whose time comes while it is read stands by too, until the turnstile admits it (Waking.U1).
  * Waking.U3. A turn that its gate holds when it is due leaves memory again, as nothing bounds that time closely. A failure while a turn is
- *     read ahead is not reported: at its time the turn is read anew.
+ *     read ahead is not reported: at its time the turn is read again.
  */
 import type { Ids } from "@holdfast/wire"
 import { Parking, type Reason, type Runner } from "./Parking.ts"
@@ -18,6 +18,7 @@ import * as TurnLife from "../session/TurnLife.ts"
 import { Turnstile } from "../pacing/Turnstile.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 
+/** The parked turns of this process, and their ways back into memory. */
 export class Waking implements Runner {
   readonly parking: Parking
   private readonly sessions: Sessions
@@ -33,7 +34,7 @@ export class Waking implements Runner {
     this.ahead = new ReadAhead.ReadAhead(
       AHEAD,
       () => this.turnstile.waiting === 0,
-      (id, seat) => this.read(id, seat)
+      (id, slot) => this.read(id, slot)
     )
     this.parking = new Parking(timer, place, this)
   }
@@ -45,12 +46,12 @@ export class Waking implements Runner {
     this.parking.clear()
   }
 
-  /** U2 */
-  private read(conversationId: Ids.ConversationId, seat: ReadAhead.Place): boolean {
+  /** Waking.U2 */
+  private read(conversationId: Ids.ConversationId, slot: ReadAhead.Slot): boolean {
     const parked = this.parking.find(conversationId)
     if (parked === undefined || !this.parking.isReadable(conversationId)) return false
     const session = this.sessions.wake(conversationId)
-    session.add(parked.turnId, { _tag: "Ahead", seat }, "first")
+    session.add(parked.turnId, { _tag: "Ahead", slot }, "first")
     this.begin(session)
     return true
   }
@@ -60,7 +61,7 @@ export class Waking implements Runner {
     if (session.ahead !== undefined) return this.call(session.ahead, reason)
     const turn = session.add(turnId, { _tag: "Queued" }, "first")
     reason(turn)
-    if (turn.isCalled) return this.begin(session) // U1
+    if (turn.isCalled) return this.begin(session) // Waking.U1
     this.turnstile.come((leave) => {
       if (turn.move(TurnLife.admit(leave))) this.begin(session)
     })
@@ -70,7 +71,7 @@ export class Waking implements Runner {
   private call(turn: TurnLife.TurnLife, reason: Reason): void {
     turn.move(TurnLife.call)
     reason(turn)
-    if (turn.isCalled) return void turn.move(TurnLife.goOn) // U1
+    if (turn.isCalled) return void turn.move(TurnLife.goOn) // Waking.U1
     this.turnstile.come((leave) => {
       if (turn.move(TurnLife.admit(leave))) turn.wait.ring()
     })
@@ -83,21 +84,20 @@ export class Waking implements Runner {
   held(conversationId: Ids.ConversationId, until: number): void {
     const session = this.sessions.find(conversationId)
     session?.hub.held(until)
-    session?.ahead?.wait.ring() // U3
+    session?.ahead?.wait.ring() // Waking.U3
   }
 }
 
 // --- internal
 
 /**
- * How many turns come back into memory at once: as many as are read in one query, and whose waits end in one commit. More would
- * make the first of a crowd wait for the last; fewer, and each would have a sync of the disk to itself.
+ * How many turns come back into memory at once: as many as are read in one query, and whose waits end in one commit. More would make the
+ * first of a crowd wait for the last; with fewer, each would have a sync of the disk to itself.
  */
 const AT_ONCE = 64
 
 /**
- * Ahead of their time so many are read in one query as keep the thread for some milliseconds, since others stream meanwhile. And so
- * many are in memory as one process wakes in a second or two, with no more text than takes some hundred megabytes there, however many
- * are due at once.
+ * `atOnce`: so many are read in one query as keep the thread for some milliseconds, since others stream meanwhile. `most`: as many as one
+ * process wakes in a second or two. `mostSize`: text that takes some hundred megabytes in memory, however many turns are due at once.
  */
 const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }

@@ -1,28 +1,27 @@
 /**
- * What a turn's records say of it: a plain function from the journal to attempts, decisions, waits and tool calls, in order.
+ * Folds a turn's records into attempts, decisions, waits and tool calls, in order. Pure.
  *
- * C1. The same records always give the same account, in a service or long after it.
- * C2. A record of another kind, or one that cannot be read, is passed over and counted; the rest is told all the same. So an
- *     older Holdfast can look at what a newer one wrote.
+ * Account.C1. The same records always give the same account, in a service or long after it.
+ * Account.C2. An unknown or unreadable record is skipped and counted; the rest is used. So an older Holdfast can
+ *     inspect the records of a newer one.
  */
 import { Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
-import type { Record } from "../durable/Journal.ts"
 
-/** One attempt, or one call for a summary (P19), and what followed from it. */
+/** One attempt, or one call for a summary (rule P19), with its decision and waits. */
 export interface AttemptAccount {
   readonly step: number
   /** 0-based within its step. */
   readonly number: number
-  /** `provider/model` that it went to, where a command (X4) or a router has sent the turn somewhere. */
+  /** `provider/model` of the call, if a command (rule X4) or a router has chosen it. */
   readonly target: string | undefined
-  /** Some of its answer had left the process. */
+  /** Part of its answer had left the process. */
   readonly hasContent: boolean
-  /** Absent while it is under way, or when its process died before anything had come of it. */
+  /** Absent while the call is in progress, or if its process died before any result. */
   readonly outcome: Records.AttemptOutcome | Records.CompactionOutcome | undefined
-  /** What was decided about its failure. */
+  /** The decision about its failure. */
   readonly decision: Directive.Directive | undefined
-  /** What the wait that was decided on met with, in order: commands, and its end. */
+  /** The events of the wait that was decided on, in order: commands, and its end. */
   readonly wakes: ReadonlyArray<RetryStrategy.Wake>
 }
 
@@ -31,64 +30,66 @@ export interface ToolAccount {
   readonly step: number
   /** 0-based: its place among the calls of its step. */
   readonly number: number
-  /** Absent while it runs, or when its process died while it did. */
+  /** Absent while the tool runs, or if its process died meanwhile. */
   readonly result: Records.ToolResult | undefined
 }
 
-/** Where a turn is. */
-export type Place =
+/** The progress of a turn. */
+type Place =
   /** Nothing has been recorded. */
   | { readonly _tag: "Fresh" }
-  /** Between two records: an attempt or a tool is under way, or the next thing has not begun. */
+  /** Between two records: an attempt or a tool is in progress, or the next action has not begun. */
   | { readonly _tag: "Working"; readonly step: number; readonly attempt: number }
   | Waiting
 
+/** A turn that waits for a retry or for an answer. */
 export interface Waiting {
   readonly _tag: "Waiting"
   readonly step: number
-  /** The retry that is waited for; 0-based within its step. */
+  /** The awaited retry; 0-based within its step. */
   readonly retry: number
-  /** When it is due, as commands have moved it, or until when there can be an answer; epoch milliseconds. */
+  /** When it is due, as commands have moved it; with `asks`, until when an answer is accepted. Epoch milliseconds. */
   readonly wakeAt: number
-  /** It waits for a person (X11). */
+  /** The question to a person that it waits for (rule X11). */
   readonly asks: TurnEvent.Asks | undefined
   /** When the wait began; epoch milliseconds. */
   readonly since: number
-  /** What is waited for to pass. */
+  /** The failure that caused the wait. */
   readonly failure: Failure.Failure
-  /** `provider/model` that failed, where a command (X4) or a router has sent the turn there. */
+  /** `provider/model` that failed, if a command (rule X4) or a router has chosen it. */
   readonly target: string | undefined
 }
 
-/** What the step that a turn is in has spent on waiting; the wait in progress counts in full. */
+/** The waiting time that a turn's present step has spent; the wait in progress counts in full. */
 export interface Spending {
   readonly scheduledMs: number
-  /** What was added to its budget (X4). */
+  /** Milliseconds that were added to its budget (rule X4). */
   readonly extendedMs: number
   /** Epoch milliseconds; absent before the first failure. */
   readonly firstFailureAt: number | undefined
-  /** The part of it that failures of the last one's reason have cost (X11). */
+  /** The part spent on failures with the reason of the last one (rule X11). */
   readonly onReason:
     | { readonly reason: Failure.Reason; readonly scheduledMs: number; readonly firstFailureAt: number }
     | undefined
 }
 
+/** A turn's history, from its records. */
 export interface Account {
   readonly attempts: ReadonlyArray<AttemptAccount>
-  /** In the order of their steps; of one step, in that in which they were begun. */
+  /** In the order of their steps; within one step, in the order in which they were begun. */
   readonly tools: ReadonlyArray<ToolAccount>
-  /** Why a step was the last (A11). */
+  /** Why a step was the last (rule A11). */
   readonly finals: ReadonlyArray<{ readonly step: number; readonly cause: Records.FinalCause }>
   readonly place: Place
   readonly spending: Spending
-  /** `provider/model` of the next attempt, where a command (X4) or a router has sent the turn there. */
+  /** `provider/model` of the next attempt, if a command (rule X4) or a router has chosen it. */
   readonly target: string | undefined
-  /** Names of records that this reader knows nothing to do with. */
+  /** Names of records that this reader cannot use. */
   readonly unread: ReadonlyArray<string>
 }
 
 /** Reads a turn's records, oldest first. */
-export const of = (records: ReadonlyArray<Record>): Account => {
+export const of = (records: ReadonlyArray<Records.Stored>): Account => {
   const drafts: Drafts = { attempts: new Map(), tools: new Map(), finals: [], target: undefined }
   const unread: Array<string> = []
   for (const record of records) {
@@ -102,7 +103,7 @@ export const of = (records: ReadonlyArray<Record>): Account => {
   return { attempts, tools, finals, place: placeOf(attempts), spending: spendingOf(attempts), target, unread }
 }
 
-/** How long the waits of a turn really took. One that no record ends has lasted until `now`. */
+/** How long the waits of a turn really took, in milliseconds. A wait without a recorded end has lasted until `now` (epoch milliseconds). */
 export const waitedMs = (attempts: ReadonlyArray<AttemptAccount>, now: number): number =>
   attempts.reduce(
     (sum, { decision, wakes }) =>
@@ -112,7 +113,7 @@ export const waitedMs = (attempts: ReadonlyArray<AttemptAccount>, now: number): 
     0
   )
 
-/** Calls of a provider that have come to an end. */
+/** The number of provider calls that have ended. */
 export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
   attempts.filter(
     ({ outcome }) =>
@@ -121,7 +122,7 @@ export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
 
 // --- internal
 
-/** Whether another turn's failure was taken for it, without a call (X5). */
+/** Whether another turn's failure was taken for it, without a call (rule X5). */
 const isShared = (outcome: Records.AttemptOutcome | Records.CompactionOutcome): boolean =>
   outcome._tag === "Failed" && outcome.failure.shared === true
 
@@ -131,11 +132,11 @@ interface Drafts {
   readonly attempts: Map<string, Draft<AttemptAccount>>
   readonly tools: Map<string, Draft<ToolAccount>>
   readonly finals: Array<Account["finals"][number]>
-  /** Where the next attempt goes. */
+  /** The target of the next attempt. */
   target: string | undefined
 }
 
-/** Puts a record where it belongs. */
+/** Adds a record to the drafts. */
 const take = (drafts: Drafts, record: Records.TurnRecord): void => {
   switch (record.kind) {
     case "Content":
@@ -212,7 +213,7 @@ const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
   }
 }
 
-/** Whether what is under way comes after an attempt. */
+/** Whether the work in progress comes after this attempt. */
 const isNext = ({ decision, outcome, wakes }: AttemptAccount): boolean =>
   wakes.some(RetryStrategy.endsWait) ||
   outcome?._tag === "Lost" ||

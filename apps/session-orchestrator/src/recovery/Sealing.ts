@@ -1,22 +1,22 @@
 /**
- * Seals a turn without running it, from what is on disk of it (C10, X14).
+ * Seals a turn from its stored data, without running it (rules C10, X14).
  *
- * For turns that cannot come to an end of their own: running them takes the process down, or a defect stops them each time.
+ * For turns that cannot end by themselves: running them takes the process down, or a defect stops them each time.
  */
 import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
-import { type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Clock, Effect, Option } from "effect"
 import * as Account from "./Account.ts"
 import type { Session } from "../session/Session.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 
-/** How a turn ends. */
+/** The end to give a turn. */
 export interface Outcome {
   readonly status: "failed" | "aborted"
   readonly failure: Failure.Failure
 }
 
-/** Seals a turn; one that is sealed already stays as it is. */
+/** Seals a turn and returns its end; a turn that is sealed already stays as it is. Fails with `TurnStopped` if another process runs it. */
 export const seal = Effect.fnUntraced(function* (
   services: TurnServices,
   session: Session,
@@ -34,7 +34,7 @@ export const seal = Effect.fnUntraced(function* (
   const endedAt = yield* Clock.currentTimeMillis
   const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
   const { end, events } = KernelTurn.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
-  const start = { conversationId, turnId, startedAt: acceptedAt, ...(prompt === undefined ? undefined : { prompt }) }
+  const start = { conversationId, turnId, startedAt: acceptedAt, ...defined({ prompt }) }
   const all = known.length === 0 ? Arr.appendAll(KernelTurn.opening(start), events) : events
   const stored = yield* patiently(store.appendEvents(conversationId, turnId, all, known.length))
   if (stored.at(-1)?.event.type !== "turn-end") {
@@ -52,9 +52,9 @@ export const seal = Effect.fnUntraced(function* (
 
 interface Standing {
   readonly tally: KernelTurn.Tally
-  /** The last attempt of the chain of retries that is open (P11). */
+  /** The last attempt of the chain of retries that is open (rule P11). */
   readonly unclosed: number | undefined
-  /** The step whose text was shown when its process died (X2). */
+  /** The step whose text was shown when its process died (rule X2). */
   readonly discarded: number | undefined
 }
 

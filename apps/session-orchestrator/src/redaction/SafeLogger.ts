@@ -1,10 +1,9 @@
 /**
- * The log: lines on standard error, every one redacted.
+ * Writes the log to standard error, with every line redacted.
  *
- * G1. A line is redacted as the text that it will be, so nothing that was formatted into it escapes: messages, annotations,
- *     causes, spans.
- * G2. One entry is one line of JSON in `json`; in `pretty` a cause follows its entry, indented.
- * G3. What others have said (a tool server's last words, a provider's message) reaches a terminal as text and nothing else.
+ * SafeLogger.G1. A line is redacted after it was formatted, so the redaction covers messages, annotations, causes and spans.
+ * SafeLogger.G2. One entry is one line of JSON in `json`; in `pretty` a cause follows its entry, indented.
+ * SafeLogger.G3. Text from outside (a tool server's last output, a provider's message) reaches a terminal without control characters.
  *
  * Standard output is for answers.
  */
@@ -12,9 +11,10 @@ import { Cause, Context, Formatter, Layer, Logger, type LogLevel, References } f
 import * as Prose from "../text/Prose.ts"
 import * as Secrets from "./Secrets.ts"
 
+/** The form of an entry. */
 export type Format = "pretty" | "json"
 
-/** The loggers of the process, in place of any other. */
+/** The only logger of the process. */
 export const layer = (options: {
   readonly format: Format
   readonly colors: boolean
@@ -30,7 +30,7 @@ export const layer = (options: {
     )
   )
 
-/** Entries for people. */
+/** Formats entries for people. */
 export const pretty = (redact: (text: string) => string, colors: boolean): Logger.Logger<unknown, string> =>
   Logger.make(({ cause, date, fiber, logLevel, message }) => {
     const parts = Array.from(Array.isArray(message) ? message : [message], shown)
@@ -38,7 +38,7 @@ export const pretty = (redact: (text: string) => string, colors: boolean): Logge
       parts.push(`${name}=${shown(value)}`)
     }
     const text = cause.reasons.length === 0 ? parts.join(" ") : `${parts.join(" ")}\n${Cause.pretty(cause)}`
-    // Redacted first: a secret may have a line break in it.
+    // Redact before the indentation: a secret may contain a line break.
     const entry = Prose.plain(redact(text)).replaceAll("\n", "\n  ")
     const level = logLevel.toUpperCase()
     const color = colors ? COLORS[logLevel] : undefined

@@ -1,23 +1,24 @@
 /**
- * Takes keys out of text that leaves this process or is written down: failures, logs, pages.
+ * Redacts secrets in text that leaves this process or is stored: failures, logs, pages.
  *
- * K1. A known secret is found wherever it stands in a text: as it is, percent-encoded or JSON-escaped in whole or in part, and
- *     inside base64 of whatever it is part of (`Basic`, `Bearer` in base64), at any offset and in both alphabets.
- * K2. What only looks like a secret goes too: keys of the usual shapes, `Bearer` and `Basic` credentials, values of headers
+ * Secrets.K1. A known secret is found anywhere in a text: as it is, percent-encoded or JSON-escaped in whole or in part, and inside the base64
+ *     of a longer text (`Basic`, `Bearer` in base64), at any offset and in both alphabets.
+ * Secrets.K2. Text that looks like a secret is redacted too: keys of the usual shapes, `Bearer` and `Basic` credentials, values of headers
  *     and of query parameters that carry keys, a password in an address.
- * K3. Redacting what is redacted changes nothing, and JSON stays JSON.
- * K4. The patterns are compiled once. Redaction costs time that grows with the text, so it runs on failures and logs, not
+ * Secrets.K3. Redacting a redacted text changes nothing, and JSON stays JSON.
+ * Secrets.K4. The patterns are compiled once. Redaction costs time that grows with the text, so it runs on failures and logs, not
  *     on tokens.
  */
 import { Context, Layer, Redacted } from "effect"
 import { Config, type Values } from "../config/Config.ts"
 
-/** What stands where a secret stood. */
+/** The text in place of a secret. */
 export const PLACEHOLDER = "[redacted]"
 
-/** Anything shorter is a placeholder (`none`, `ollama`): no secret, and taking it out would garble every text. */
+/** Characters. A shorter value is a dummy (`none`, `ollama`) and no secret; redacting it would garble every text. */
 export const SHORTEST_SECRET = 8
 
+/** Redacts text. */
 export class Secrets extends Context.Service<
   Secrets,
   {
@@ -26,23 +27,22 @@ export class Secrets extends Context.Service<
      *
      * **Gotchas**
      *
-     * Redact first and shorten afterwards: half a key is not recognised. A secret shorter than `SHORTEST_SECRET` is not
-     * looked for.
+     * Redact first and shorten afterwards: half a key is not recognised. A secret shorter than `SHORTEST_SECRET` is not redacted.
      */
     readonly redact: (text: string) => string
   }
 >()("@holdfast/session-orchestrator/config/Secrets") {}
 
-/** Knows the given secrets, and the usual shapes. */
+/** Redacts the given secrets and the usual shapes. */
 export const make = (secrets: Iterable<Redacted.Redacted>): Secrets["Service"] => {
   const known = conceal(secrets)
   return { redact: (text) => redactShapes(known(text)) }
 }
 
 /**
- * Takes the given secrets out, and nothing else: for content, in which what merely looks like a key may be what it is about.
+ * Redacts the given secrets and nothing else. For content, which may be about keys, so text that merely looks like a key must stay.
  *
- * A tool that prints its environment is an example.
+ * An example is the output of a tool that prints its environment.
  */
 export const conceal = (secrets: Iterable<Redacted.Redacted>): ((text: string) => string) => {
   const known = compile(Array.from(secrets, Redacted.value))
@@ -50,7 +50,7 @@ export const conceal = (secrets: Iterable<Redacted.Redacted>): ((text: string) =
   return (text) => text.replace(known, (match: string, at: number) => standIn(text, match, at))
 }
 
-/** Knows the shapes alone: for what happens before there is a configuration. */
+/** Redacts the usual shapes alone, before there is a configuration. */
 export const shapes: Secrets["Service"] = { redact: (text) => redactShapes(text) }
 
 /** Every secret of a configuration. */
@@ -79,7 +79,7 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
   ...inWebhook(config.telemetry.notifications?.webhook?.url)
 ]
 
-/** Knows the secrets of the configuration in force. */
+/** Redacts the secrets of the configuration in force. */
 export const layer: Layer.Layer<Secrets, never, Config> = Layer.effect(
   Secrets,
   Config.useSync((config) => make(ofConfig(config)))
@@ -87,7 +87,7 @@ export const layer: Layer.Layer<Secrets, never, Config> = Layer.effect(
 
 // --- internal
 
-/** Headers that people configure and that hold no secret. Every other header's value is one, whatever its name. */
+/** Configurable headers without a secret. The value of every other header is a secret, whatever its name. */
 const HARMLESS_HEADERS = new Set([
   "accept",
   "anthropic-beta",
@@ -105,14 +105,14 @@ const inHeaders = (headers: Readonly<Record<string, Redacted.Redacted>>): Readon
     .filter(([name]) => !HARMLESS_HEADERS.has(name.toLowerCase()))
     .flatMap(([, value]) => [value, ...withoutScheme(value)])
 
-/** Whoever knows the path of a webhook may post to it: the token is part of it. */
+/** The path of a webhook is a secret: its token is part of the path, and every client with the path may post. */
 const inWebhook = (address: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
   const url = address === undefined ? null : URL.parse(Redacted.value(address))
   if (address === undefined || url === null) return []
   return [address, Redacted.make(`${url.pathname}${url.search}`), ...inAddress(url.href)]
 }
 
-/** A database's password, as it stands in the address and as it is sent. */
+/** A database's password, as the address has it and as it is sent. */
 const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
   if (url === undefined) return []
   const { password, searchParams } = new URL(Redacted.value(url))
@@ -122,7 +122,7 @@ const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<Redacted
 }
 
 /**
- * A proxy's password, as it stands in the address and as it is sent, alone and behind its user. A user without a password is a token.
+ * A proxy's password, as the address has it and as it is sent, alone and after its user. A user without a password is a token.
  */
 const inProxy = (address: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
   const url = address === undefined ? null : URL.parse(Redacted.value(address))
@@ -141,10 +141,10 @@ const percentDecoded = (text: string): string => {
   }
 }
 
-/** Parameters of addresses that hold no secret. Every other one's value is one, whatever its name. */
+/** Query parameters without a secret. The value of every other parameter is a secret, whatever its name. */
 const HARMLESS_PARAMETERS = new Set(["api-version"])
 
-/** What stands in an address where keys are put: its user and the values of its query. */
+/** The parts of an address that may be keys: its user, its password and the values of its query. */
 const inAddress = (address: string): ReadonlyArray<Redacted.Redacted> => {
   const url = URL.parse(address)
   if (url === null) return []
@@ -152,15 +152,15 @@ const inAddress = (address: string): ReadonlyArray<Redacted.Redacted> => {
   return [url.username, url.password, ...parameters.map(([, value]) => value)].map((secret) => Redacted.make(secret))
 }
 
-/** `Bearer abc` is a secret as a whole, and `abc` by itself is one too. */
+/** The value after its scheme: `Bearer abc` is a secret as a whole, and so is `abc` alone. */
 const withoutScheme = (value: Redacted.Redacted): ReadonlyArray<Redacted.Redacted> => {
   const [, ...rest] = Redacted.value(value).split(" ")
   return rest.length === 0 ? [] : [Redacted.make(rest.join(" "))]
 }
 
 /**
- * A secret that begins with an escape is found where a backslash before it is what is escaped: that one has to stay, or the next one
- * would be half of an escape (K3).
+ * The replacement of a match. If the match begins with the second backslash of an escaped backslash, that backslash stays, because the
+ * text would otherwise keep half of an escape (Secrets.K3).
  */
 const standIn = (text: string, match: string, at: number): string => {
   let before = 0
@@ -171,13 +171,13 @@ const standIn = (text: string, match: string, at: number): string => {
 const compile = (secrets: ReadonlyArray<string>): RegExp | undefined => {
   const patterns = secrets
     .filter((secret) => secret.length >= SHORTEST_SECRET)
-    // The longer first, so that a secret that begins like another is taken whole.
+    // The longer first, so that a secret that begins with another one is redacted whole.
     .toSorted((a, b) => b.length - a.length)
     .flatMap((secret) => [anyEscape(secret), ...inBase64(secret)])
   return patterns.length === 0 ? undefined : new RegExp(Array.from(new Set(patterns)).join("|"), "g")
 }
 
-/** Each character as it is, percent-encoded, or escaped as JSON has it. */
+/** Matches each character as it is, percent-encoded, or escaped as in JSON. */
 const anyEscape = (secret: string): string =>
   Array.from(secret, (character) => {
     const bytes = Array.from(new TextEncoder().encode(character), (byte) => `%${anyCase(byte, 2)}`).join("")
@@ -186,7 +186,7 @@ const anyEscape = (secret: string): string =>
       (_, i) => `\\\\u${anyCase(character.charCodeAt(i), 4)}`
     ).join("")
     const short = [JSON.stringify(character).slice(1, -1), character === "/" ? "\\/" : "", character === " " ? "+" : ""]
-    // The longest first: what is taken of an escape must not leave a backslash behind.
+    // The longest first: a match must not leave the backslash of an escape behind.
     const plain = [...short, character].filter((form) => form !== "").toSorted((a, b) => b.length - a.length)
     return `(?:${[bytes, units, ...new Set(plain.map(literal))].join("|")})`
   }).join("")
@@ -200,8 +200,8 @@ const anyCase = (code: number, digits: number): string =>
 const literal = (text: string): string => text.replaceAll(/[$()*+.?[\\\]^{|}/-]/g, String.raw`\$&`)
 
 /**
- * What is left of a secret inside base64, for each of the three places where it may begin within a group. The characters at
- * both ends mix with their neighbours and are left out; what follows goes along up to the end of the run.
+ * The patterns of a secret inside base64, one for each of the three offsets in a group. The characters at both ends are mixed with
+ * their neighbours and left out of the pattern. A match extends to the end of the base64 text.
  */
 const inBase64 = (secret: string): ReadonlyArray<string> => {
   const bytes = new TextEncoder().encode(secret)
@@ -217,14 +217,14 @@ const inBase64 = (secret: string): ReadonlyArray<string> => {
 const eitherAlphabet = (character: string): string => (character === "-" ? "[+-]" : "[/_]")
 
 /**
- * In this order. A value ends before a quote, a backslash, a bracket or a blank, so that the text around it stays what it was;
- * `[` ends it too, which keeps a placeholder from being replaced again (K3).
+ * Applied in this order. A value ends before a quote, a backslash, a bracket or a blank, so the text around it stays unchanged; `[`
+ * ends it too, so a placeholder is not replaced again (Secrets.K3).
  */
 const SHAPES: ReadonlyArray<readonly [RegExp, string]> = [
   // OpenAI, Anthropic, OpenRouter, DeepSeek; Cerebras; Groq; xAI; Google; Hugging Face; Perplexity; Fireworks; GitHub; AWS.
   [/\b(?:sk|csk)-[A-Za-z0-9_-]{8,}/g, PLACEHOLDER],
   [/\b(?:gsk_|xai-|AIza|hf_|pplx-|fw_|gh[opsur]_|github_pat_|AKIA)[A-Za-z0-9_-]{12,}/g, PLACEHOLDER],
-  // "Bearer token required" and "apiKey: unknown" are prose: a credential has a digit in it, or is long.
+  // "Bearer token required" and "apiKey: unknown" are prose: a credential has a digit or is long.
   [/\b(Bearer|Basic)(\s+)(?=[^\s"'\\,;[\]]*\d|[^\s"'\\,;[\]]{24})[A-Za-z0-9._~+/=-]{6,}/gi, `$1$2${PLACEHOLDER}`],
   [
     /\b((?:x-api-key|api[-_]?key|x-goog-api-key|proxy-authorization|authorization|x-auth-token|set-cookie|cookie)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?(?:(?:Bearer|Basic)\s+)?)(?!Bearer\s|Basic\s)(?=[^\s"'\\,;[\]{}&]*\d|[^\s"'\\,;[\]{}&]{16})[^\s"'\\,;[\]{}&]{6,}/gi,

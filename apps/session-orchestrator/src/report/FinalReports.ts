@@ -1,17 +1,17 @@
-/** The kernel's `FinalReport` from a policy's settings: a tool whose arguments are checked against the JSON Schema given. */
+/** Makes the kernel's `FinalReport` from a policy: a tool checked against a JSON Schema. */
 import type { FinalReport } from "@holdfast/kernel"
 import type { RetryPolicy } from "@holdfast/policy"
 import { Option } from "effect"
 import * as ReportSchema from "./ReportSchema.ts"
 import * as TimeLimit from "../system/TimeLimit.ts"
 
-/** The name of the tool; one of a tool server that is called the same is not offered. */
+/** The tool's name. A tool server's tool with the same name is not offered. */
 export const TOOL_NAME = "final_report"
 
 const DESCRIPTION =
   "Hands in the final report and ends the work. Call it once, when everything that was asked for is done or cannot be done."
 
-/** The report that turns of this policy end with; `undefined` where they end with words. */
+/** The report that turns of this policy end with; `undefined` if they end with text. */
 export const make = ({
   finalReport
 }: Pick<RetryPolicy.RetryPolicy, "finalReport">): FinalReport.FinalReport["Service"] | undefined => {
@@ -19,7 +19,7 @@ export const make = ({
   const { description = DESCRIPTION, schema } = finalReport
   const validate = ReportSchema.validatorOf(schema)
   return {
-    // Providers want to read of a tool's arguments that they are an object.
+    // Providers require a tool's input schema to have the type "object".
     tool: { name: TOOL_NAME, description, inputSchema: { type: "object", ...schema } },
     validate: (report) => {
       const isGood = TimeLimit.run(() => validate(report), CHECK_LIMIT_MS)
@@ -32,8 +32,8 @@ export const make = ({
 // --- internal
 
 /**
- * A client chooses the schema, and a `pattern` that backtracks, or references that double, take years over a short report. A check
- * takes less than a millisecond otherwise; the rest is for a machine that has other things to do.
+ * Milliseconds for one check; usually it takes less than one, the rest is for a busy machine. A client chooses the schema, and a `pattern`
+ * that backtracks, or references that double, could run for years over a short report.
  */
 const CHECK_LIMIT_MS = 500
 

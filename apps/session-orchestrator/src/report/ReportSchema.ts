@@ -7,7 +7,7 @@ import { createRequire } from "node:module"
 
 type JsonSchema = { readonly [key: string]: Schema.Json }
 
-/** Why the schema of a report cannot be used, in words; `undefined` when it can, or there is none. */
+/** Why the schema of a report cannot be used, in words; `undefined` if it can, or if there is none. */
 export const problemOf = ({ finalReport }: Pick<RetryPolicy.RetryPolicy, "finalReport">): string | undefined => {
   if (finalReport === undefined) return undefined
   const { type = "object" } = finalReport.schema
@@ -20,7 +20,7 @@ export const problemOf = ({ finalReport }: Pick<RetryPolicy.RetryPolicy, "finalR
   }
 }
 
-/** The check of a schema. Throws where it is no schema. */
+/** The check of a schema. Throws if it is no valid schema. */
 export const validatorOf = (schema: JsonSchema): Ajv.ValidateFunction => {
   const key = JSON.stringify(schema)
   const known = compiled.get(key)
@@ -30,16 +30,16 @@ export const validatorOf = (schema: JsonSchema): Ajv.ValidateFunction => {
   return validate
 }
 
-/** What the last check of a report found, in words. */
+/** The errors of the last check of a report, in words. */
 export const errorsText = (validate: Ajv.ValidateFunction): string =>
   checker().errorsText(validate.errors, { dataVar: "report", separator: "; " })
 
 // --- internal
 
 /**
- * Loaded when the first schema is there: it takes 25 ms, and most services have none.
+ * Loaded for the first schema: it takes 25 ms, and most services have no schema.
  *
- * Unknown keywords and formats are what models' schemas are full of; they check nothing, and are no reason to refuse one.
+ * Schemas for models often have unknown keywords and formats. These check nothing, and do not make a schema invalid.
  */
 const checker = (draft: "ajv" | "ajv/dist/2020.js" = "ajv/dist/2020.js"): Ajv.Ajv2020 => {
   const known = checkers.get(draft)
@@ -52,22 +52,22 @@ const checker = (draft: "ajv" | "ajv/dist/2020.js" = "ajv/dist/2020.js"): Ajv.Aj
 
 const checkers = new Map<string, Ajv.Ajv2020>()
 
-/** What most generators of schemas still write; the newest draft writes tuples otherwise. */
+/** The draft that most generators still write; the newest draft has another form of tuples. */
 const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/
 
 const compiled = new Map<string, Ajv.ValidateFunction>()
 
 let compilations = 0
 
-/** As many schemas as a service is likely to be configured with; a compiled one takes some 10 kB. */
+/** More schemas than a service is likely to have; a compiled one takes some 10 kB. */
 const MOST_COMPILED = 100
 
 const compile = (schema: JsonSchema): Ajv.ValidateFunction => {
-  // Of such a schema one is promised a verdict, and a promise would be taken for a good one.
+  // The check of such a schema returns a promise, which would count as success.
   if (schema["$async"] !== undefined) throw new Error('expected a schema without "$async"')
   if (compilations++ >= MOST_COMPILED) {
     compiled.clear()
-    checkers.clear() // A checker keeps what it has compiled for as long as it is there.
+    checkers.clear() // A checker keeps all schemas that it has compiled.
     compilations = 1
   }
   return checker(DRAFT_07.test(String(schema["$schema"])) ? "ajv" : undefined).compile(schema)

@@ -1,51 +1,52 @@
 /**
- * The frames of a conversation that at least one subscriber has not taken yet, kept once for all of them.
+ * Keeps a conversation's frames, once for all subscribers, until each has taken them.
  *
  * Backlog.B1. A frame takes the same memory whether one subscriber is behind or two thousand are: each holds a position here.
  * Backlog.B2. Subscribers that take the same frames get the same array, so that a transport encodes it once. Subscribers that are far
- *     behind take whole pages, so they come to the same frames wherever each of them stopped.
- * Backlog.B3. A frame goes when every subscriber has taken it or left; at the latest when as many others have come.
+ *     behind take whole pages, so they take the same frames wherever each of them stopped.
+ * Backlog.B3. A frame is dropped when every subscriber has taken it or left; at the latest when as many others have arrived.
  */
 import type { Frame } from "../conversation/Conversations.ts"
 import * as SharedFrames from "./SharedFrames.ts"
 
-/** Below so many frames nothing is gained by looking for the slowest subscriber. */
+/** Below this number of frames, looking for the slowest subscriber gains nothing. */
 const LEAST_KEPT = 64
 
-/** What one subscriber may be behind, in characters of JSON: some minutes of tokens. */
+/** How far one subscriber may be behind, in characters of JSON: some minutes of tokens. */
 export const MAX_BEHIND = 4 * 1024 * 1024
 
-/** What one event counts for at most, in characters: a large one by itself must not send away a client that keeps up. */
+/** Most characters that one event counts for: a single large event must not disconnect a client that keeps up. */
 const MAX_COUNTED = MAX_BEHIND / 4
 
 /**
- * A page, in characters: some reads of a provider. A reader is given one at once, because Node takes any write of a client that does not
- * read, and asks to wait only behind it.
+ * Size of a page, in characters: some reads of a provider. A reader gets one page immediately, because Node accepts any single write of a
+ * client that does not read, and applies back-pressure only after it.
  */
 const PAGE = 64 * 1024
 
 /** A subscriber's position. */
 export interface Reader {
-  /** The number of the first frame that it has not taken. */
+  /** The number of the first frame that the subscriber has not taken. */
   next: number
-  /** What had been counted when it took frames last. */
+  /** The total of counted characters when the subscriber last took frames. */
   counted: number
 }
 
+/** The frames of one conversation and the positions of its subscribers. */
 export class Backlog {
   private frames: Array<Frame> = []
   /** The number of the first frame that is kept. */
   private first = 0
   private total = 0
   private readonly readers = new Set<Reader>()
-  /** Readers that have not taken everything. */
+  /** The number of readers that have not taken every frame. */
   private lagging = 0
   private trimAt = LEAST_KEPT
-  /** Where pages that are full end, oldest first. */
+  /** The ends of full pages, oldest first. */
   private pages: Array<number> = []
   /** Characters of the page that is not full. */
   private filled = 0
-  /** What was taken of the frames that are kept, by the first of them, for the next reader that takes the same. */
+  /** Arrays that were taken of the kept frames, by their first frame, for the next reader that takes the same. */
   private readonly taken = new Map<number, Taken>()
 
   /** Adds a reader, which gets every frame from now on. */
@@ -55,7 +56,7 @@ export class Backlog {
     return reader
   }
 
-  /** Lets a reader go; what it has not taken is not kept for it. */
+  /** Removes a reader; frames that it has not taken are not kept for it. */
   leave(reader: Reader): void {
     if (!this.readers.delete(reader)) return
     this.caughtUp(reader.next < this.end)
@@ -74,7 +75,7 @@ export class Backlog {
     if (this.frames.length >= this.trimAt) this.trim()
   }
 
-  /** What a reader has not taken, in characters of JSON. */
+  /** How far a reader is behind, in characters of JSON. */
   behind(reader: Reader): number {
     return this.total - reader.counted
   }
@@ -83,12 +84,12 @@ export class Backlog {
     return this.readers.has(reader) && reader.next < this.end
   }
 
-  /** Everything that has come since the reader took frames last; nothing for one that has left. */
+  /** Takes all frames since the reader took frames last; none for a reader that has left. */
   take(reader: Reader): ReadonlyArray<Frame> {
     return this.taking(reader, this.end)
   }
 
-  /** The next frames of a reader, up to the end of a page, and at least one where there is one. */
+  /** Takes the reader's next frames, up to the end of a page: at least one, if there is one. */
   takeSome(reader: Reader): ReadonlyArray<Frame> {
     return this.taking(reader, this.pages.find((end) => end > reader.next) ?? this.end)
   }
@@ -114,15 +115,15 @@ export class Backlog {
 
   private between(from: number, end: number): ReadonlyArray<Frame> {
     const known = this.taken.get(from)
-    if (known?.end === end) return known.frames // B2
-    // Where no other reader needs any of them the array is given away: `caughtUp` begins a new one.
+    if (known?.end === end) return known.frames // Backlog.B2
+    // If no other reader needs any of them, the array itself is handed out: `caughtUp` begins a new one.
     if (this.lagging === 1 && from === this.first && end === this.end) return this.frames
     const frames = SharedFrames.mark(this.frames.slice(from - this.first, end - this.first))
     this.taken.set(from, { end, frames })
     return frames
   }
 
-  /** B3 */
+  /** Backlog.B3 */
   private caughtUp(wasBehind: boolean): void {
     if (!wasBehind) return
     this.lagging--
@@ -135,7 +136,7 @@ export class Backlog {
     this.trimAt = LEAST_KEPT
   }
 
-  /** B3 */
+  /** Backlog.B3 */
   private trim(): void {
     let slowest = this.end
     for (const { next } of this.readers) slowest = Math.min(slowest, next)
@@ -147,7 +148,7 @@ export class Backlog {
   }
 }
 
-/** What a frame counts for. */
+/** The characters that a frame counts for. */
 export const countedOf = ({ json }: Frame): number => Math.min(json.length, MAX_COUNTED)
 
 // --- internal

@@ -1,29 +1,30 @@
 /**
- * A turn that runs while its acceptance is on its way to the disk.
+ * Holds back a turn that runs while its acceptance is being written.
  *
- * Early.E1. What it emits leaves when the acceptance is on disk, behind the events that were written with that, and in its order.
- * Early.E2. What it writes is handed in behind its acceptance (`Store.acceptTurn`), and it goes on when both are on disk. So of what a
- *     provider answers nothing leaves earlier: the mark before it is such a write (X2).
- * Early.E3. Where it is not accepted, nothing is reported of it: its writes fail, its call is interrupted, and it leaves its session.
+ * Early.E1. Its events leave when the acceptance is on disk, behind the events that were written with it, and in their order.
+ * Early.E2. Its writes are handed in behind its acceptance (`Store.acceptTurn`), and the turn continues when both are on disk. So no part of
+ *     a provider's answer leaves earlier: the mark before it is such a write (rule X2).
+ * Early.E3. If it is not accepted, nothing is reported of it: its writes fail, its call is interrupted, and it leaves its session.
  */
+import type { JournalCheckpoint } from "@holdfast/journal"
 import { Observer, TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit } from "effect"
-import type { Persist } from "../durable/JournalCheckpoint.ts"
 
+/** The events and writes of a turn that is not accepted yet. */
 export class Early {
   private readonly fate = Deferred.makeUnsafe<boolean>()
   private held: Array<() => void> | undefined = []
   private isRefused = false
 
-  /** Nothing is known yet of its acceptance. */
+  /** Whether its acceptance is still undecided. */
   get isOnItsWay(): boolean {
     return this.held !== undefined && !this.isRefused
   }
 
-  /** Waits until it is known whether the turn is accepted; whether it is. */
+  /** Waits for the decision; returns whether the turn is accepted. */
   readonly isAccepted: Effect.Effect<boolean> = Deferred.await(this.fate)
 
-  /** It is accepted, and its first events have left. */
+  /** The turn is accepted, and its first events have left. */
   accept(): void {
     const held = this.held ?? []
     this.held = undefined
@@ -31,13 +32,13 @@ export class Early {
     Deferred.doneUnsafe(this.fate, Exit.succeed(true))
   }
 
-  /** It is not accepted. */
+  /** The turn is not accepted. */
   refuse(): void {
     this.isRefused = true
     Deferred.doneUnsafe(this.fate, Exit.succeed(false))
   }
 
-  /** E1 */
+  /** Early.E1 */
   emitting<Event>(emit: (event: Event) => void): (event: Event) => void {
     return (event) => {
       if (this.held === undefined) emit(event)
@@ -45,7 +46,7 @@ export class Early {
     }
   }
 
-  /** Its observations wait too (E3). */
+  /** Its observations wait too (Early.E3). */
   observing(listeners: Observer.Listeners): Observer.Listeners {
     const held = <Kind extends keyof Observer.Observations>(kind: Kind) =>
       this.emitting((observation: Observer.Observations[Kind]) => Observer.tell(listeners, kind, observation))
@@ -61,8 +62,8 @@ export class Early {
     }
   }
 
-  /** E2. A write that fails before the turn is accepted is tried again when it is: it may have failed with the acceptance. */
-  persisting(patiently: Persist): Persist {
+  /** Early.E2. A write that fails before the turn is accepted is retried afterwards: it may have failed with the acceptance. */
+  persisting(patiently: JournalCheckpoint.Persist): JournalCheckpoint.Persist {
     return (write) =>
       Effect.suspend(() => {
         if (this.held === undefined) return patiently(write)

@@ -1,13 +1,13 @@
 /**
- * One conversation's events, from the turn that runs to whoever watches.
+ * Passes one conversation's events from the running turn to its subscribers.
  *
- * H1. Every subscriber gets every event after its subscription, in order, or is told that it was too slow. A slow one never
- *     holds up the turn, nor the others.
- * H2. An event is turned into text once, however many watch, and not at all when nobody does.
- * H3. What a turn says within one read of its provider reaches a subscriber as one chunk: it is pushed to (`Push`), or resumed, in a
- *     microtask, when that read has been dealt with, and has written it when that returns. Of many subscribers the first are; the others
- *     follow in later turns of the event loop.
- * H4. A turn that is run again tells what it told before: what has passed here once does not pass again.
+ * Hub.H1. Every subscriber gets every event after its subscription, in order, or the error `SubscriberTooSlow`. A slow subscriber never
+ *     delays the turn or the others.
+ * Hub.H2. An event is encoded once, however many subscribers there are, and not encoded without subscribers.
+ * Hub.H3. Events from one read of the provider reach a subscriber as one chunk: a microtask resumes the subscriber or pushes to it (`Push`)
+ *     after that read is processed, and the chunk is written when the microtask returns. With many subscribers that holds for the first; the others follow in
+ *     later turns of the event loop.
+ * Hub.H4. A turn that is run again emits its events again: an event that has passed here once does not pass again.
  */
 import { Push, type TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
@@ -18,16 +18,17 @@ import { type Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import { InProgress } from "./InProgress.ts"
 import { Recent } from "./Recent.ts"
 
-/** How many subscribers are written to in one turn of the event loop: everybody else's requests wait that long. */
+/** Most subscribers written to in one turn of the event loop: all other requests wait that long. */
 const MOST_AT_ONCE = 64
 
+/** The events of one conversation and their subscribers. */
 export class Hub {
   readonly inProgress = new InProgress()
   readonly recent = new Recent()
   private readonly subscribers = new Set<Subscriber>()
   private readonly backlog = new Backlog()
   private isWaking = false
-  /** Something has come since the first of them was woken. */
+  /** An event arrived after the first subscriber was woken. */
   private isMissed = false
   /** The subscribers that are still to be woken. */
   private waking: IterableIterator<Subscriber> | undefined = undefined
@@ -38,7 +39,7 @@ export class Hub {
     return this.last
   }
 
-  /** Whether anybody watches. */
+  /** Whether there are subscribers. */
   get isWatched(): boolean {
     return this.subscribers.size > 0
   }
@@ -46,20 +47,20 @@ export class Hub {
   /** Passes a transient event on. */
   live(event: TurnEvent.TransientEvent): void {
     this.inProgress.live(event)
-    this.tell(event)
+    this.emit(event)
   }
 
-  /** The wait in progress goes on beyond its time: whoever watches is told how long. */
+  /** The wait in progress continues beyond its time, to `until` (epoch milliseconds): its event is sent again with the new time. */
   held(until: number): void {
     const event = this.inProgress.hold(until)
-    if (event !== undefined) this.tell(event)
+    if (event !== undefined) this.emit(event)
   }
 
   /** Passes on events that are on disk by now. */
   persisted(events: ReadonlyArray<StoredEvent>): void {
     for (const stored of events) {
       const { event, json, id } = stored
-      if (this.last !== undefined && id <= this.last) continue // H4
+      if (this.last !== undefined && id <= this.last) continue // Hub.H4
       this.last = id
       this.recent.persisted(stored)
       this.inProgress.persisted(event)
@@ -68,8 +69,8 @@ export class Hub {
   }
 
   /**
-   * Hears of events that were on disk before this process ran their turn: who watches reads them there. Where a wait is in
-   * progress they lie before it, and it goes on being what was told (H4).
+   * Takes note of events that were on disk before this process ran their turn: watchers read them there. If a wait is in progress, they
+   * precede it, and the wait that was emitted stays in progress (Hub.H4).
    */
   repeated(events: ReadonlyArray<TurnEvent.PersistedEvent>): void {
     if (this.last !== undefined || this.inProgress.retry !== undefined) return
@@ -77,8 +78,8 @@ export class Hub {
   }
 
   /**
-   * A turn has stopped unsealed. What was in progress of it is void; those who watch it, or the conversation, are told, and
-   * those who watch another turn of it go on.
+   * A turn has stopped unsealed. Its events in progress are void; watchers of the turn or of the whole conversation get the error, and
+   * watchers of another turn continue.
    */
   stopped(turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void {
     this.again()
@@ -87,14 +88,14 @@ export class Hub {
     }
   }
 
-  /** The turn is run again from its records: what was in progress of it is void. */
+  /** The turn is run again from its records: its events in progress are void. */
   again(): void {
     this.inProgress.reset()
     this.recent.clear()
     this.last = undefined
   }
 
-  /** Subscribes to one turn, or to all; what is in progress comes first. The subscriber must be closed. */
+  /** Subscribes to one turn, or to all; events in progress come first. The subscriber must be closed. */
   subscribe(turnId?: Ids.TurnId): Subscriber {
     const subscriber = new Subscriber(
       this.backlog,
@@ -106,7 +107,7 @@ export class Hub {
     return subscriber
   }
 
-  private tell(event: TurnEvent.TransientEvent): void {
+  private emit(event: TurnEvent.TransientEvent): void {
     if (this.subscribers.size === 0) return
     this.push({ event, json: JSON.stringify(event), id: undefined })
   }
@@ -119,7 +120,7 @@ export class Hub {
     soon(this.wake)
   }
 
-  /** Wakes subscribers, `MOST_AT_ONCE` of them in one turn of the event loop; what comes meanwhile they get with the rest. */
+  /** Wakes subscribers, at most `MOST_AT_ONCE` per turn of the event loop. Events that arrive meanwhile reach them with the rest. */
   private readonly wake = (): void => {
     if (this.waking === undefined) {
       this.waking = this.subscribers.values()
@@ -142,18 +143,19 @@ export class Hub {
 type Chunk = Arr.NonEmptyReadonlyArray<Frame>
 type Failure = SubscriberTooSlow | TurnStopped.TurnStopped
 
-/** Takes what is pushed (`Push`). */
+/** Takes pushed chunks (`Push`). */
 interface Consumer {
   readonly take: (chunk: Chunk) => boolean
   readonly over: () => void
 }
 
+/** One client's subscription to a hub. */
 export class Subscriber {
-  /** The turn that it watches; `undefined` for one that watches the conversation. */
+  /** The turn that it watches; `undefined` for the whole conversation. */
   readonly turnId: Ids.TurnId | undefined
   private readonly backlog: Backlog
   private readonly reader: Reader
-  /** What it gets before what is in the backlog. */
+  /** Frames that it gets before those of the backlog. */
   private own: ReadonlyArray<Frame>
   private wake: (() => void) | undefined = undefined
   private consumer: Consumer | undefined = undefined
@@ -178,13 +180,13 @@ export class Subscriber {
     if (this.isEmpty) return
     const own = this.own.reduce((sum, frame) => sum + countedOf(frame), 0)
     if (this.backlog.behind(this.reader) + own <= MAX_BEHIND) return this.ring()
-    // What it is behind is not worth its memory any more.
+    // Its unread frames are not worth their memory any more.
     this.own = []
     this.backlog.leave(this.reader)
     this.fail(new SubscriberTooSlow({ message: TOO_SLOW }))
   }
 
-  /** Ends the subscription, behind what has come until now. */
+  /** Ends the subscription with an error, behind the frames that have arrived. */
   fail(failure: Failure): void {
     this.failure ??= failure
     this.own = this.take()
@@ -192,13 +194,13 @@ export class Subscriber {
     soon(this.ring)
   }
 
-  /** Everything that has come since the last time; waits for the next when that is nothing. */
+  /** Pulls all frames since the last pull; waits for the next frame if there are none. */
   readonly pull: Pull.Pull<Chunk, Failure> = Push.attach(
     Effect.suspend(() => (this.isWaiting ? Effect.andThen(this.arrival, this.taken) : this.taken)),
     () => (this.isWaiting ? this.push : undefined)
   )
 
-  /** What is there now, without waiting. */
+  /** Takes the frames that are there now, without waiting. */
   take(): ReadonlyArray<Frame> {
     const { own } = this
     this.own = []
@@ -273,4 +275,4 @@ const settled = Promise.resolve()
 const soon = (run: () => void): void => void settled.then(run)
 
 const TOO_SLOW =
-  "This client is too far behind and was let go of. Connect again with the id of the last event that came."
+  "This client fell too far behind and was disconnected. Connect again with the id of the last event that it received."

@@ -1,10 +1,11 @@
 /**
- * What has been said of the step in progress and is on no disk yet: what a client that comes late is shown first (X3).
+ * Keeps the present step's events, for clients that connect later (rule X3).
  *
- * P1. Deltas of one kind are kept as one, so the size is that of the text, however small its pieces were.
- * P2. The step's `message`, or the turn's end, puts it on disk and empties this.
- * P3. Hearing a delta costs one comparison and one append.
- * P4. Clients that connect at the same point get the same frames, and each piece of the text is encoded once, however many connect.
+ * InProgress.P1. Deltas of one kind are kept as one, so the size is that of the text, however small its pieces were.
+ * InProgress.P2. The step's `message`, or the turn's end, puts the step on disk and empties this.
+ * InProgress.P3. A delta costs one comparison and one append.
+ * InProgress.P4. Clients that connect at the same point get the same frames, and each piece of the text is encoded once, however many
+ *     connect.
  */
 import { TextBuffer } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
@@ -13,28 +14,29 @@ import * as SharedFrames from "./SharedFrames.ts"
 
 type Delta = TurnEvent.TextDelta | TurnEvent.ReasoningDelta
 
-/** A wait that goes on beyond its time, as it is told (X5). */
+/** The event of a wait that continues beyond its time, until `until` in epoch milliseconds (rule X5). */
 export const prolonged = (wait: TurnEvent.ProviderRetry, until: number): TurnEvent.ProviderRetry => ({
   ...wait,
   delayMs: wait.delayMs + (until - wait.retryAt),
   retryAt: until
 })
 
+/** The transient events that are not on disk yet. */
 export class InProgress {
-  /** The tools that the turn does not have, or is held for. */
+  /** The tools that the turn lacks, or is held for. */
   private missing: TurnEvent.ToolsMissing | undefined = undefined
   private start: TurnEvent.StepStart | undefined = undefined
-  private readonly said: Array<Delta> = []
+  private readonly deltas: Array<Delta> = []
   private last: { readonly event: Delta; readonly text: TextBuffer.TextBuffer } | undefined = undefined
   private waiting: TurnEvent.ProviderRetry | undefined = undefined
-  /** When the retry was due by its record, which knows nothing of a gate (X5). */
+  /** The recorded time of the retry; the record does not include a gate's hold (rule X5). */
   private dueAt: number | undefined = undefined
   private isFinishing = false
-  /** What `frames` gave last (P4). */
+  /** The last result of `frames` (InProgress.P4). */
   private shown: ReadonlyArray<Frame> = []
   private to: string | undefined = undefined
 
-  /** `provider/model` that attempts of the turn go to, as far as it has been told. */
+  /** `provider/model` of the turn's attempts, as far as an event has named it. */
   get target(): string | undefined {
     return this.to
   }
@@ -44,16 +46,16 @@ export class InProgress {
     return this.waiting
   }
 
-  /** Something has been said that is not on disk yet, or is, without what has to follow: the results of tools, or the seal. */
+  /** Whether content was emitted that is not on disk yet, or that is on disk without its sequel: the results of tools, or the seal. */
   get isAnswering(): boolean {
-    return this.isFinishing || this.said.length > 0 || this.last !== undefined
+    return this.isFinishing || this.deltas.length > 0 || this.last !== undefined
   }
 
-  /** Whether an event only says again where the turn is: in this wait, or at the beginning of this step. */
+  /** Whether an event only repeats the state of the turn: its present wait, or the beginning of this step. */
   isKnown(event: TurnEvent.TransientEvent): boolean {
     const { start, waiting } = this
     if (event.type === "provider-retry") return waiting?.turnId === event.turnId && this.dueAt === event.retryAt
-    if (event.type !== "step-start" || this.last !== undefined || this.said.length > 0) return false
+    if (event.type !== "step-start" || this.last !== undefined || this.deltas.length > 0) return false
     return start?.turnId === event.turnId && start.step === event.step && start.target === event.target
   }
 
@@ -79,7 +81,7 @@ export class InProgress {
         this.missing = event
         return
       case "provider-retry":
-        this.waiting = event.delayMs > 0 ? event : undefined // what goes on at once does not wait
+        this.waiting = event.delayMs > 0 ? event : undefined // an immediate retry is no wait
         this.dueAt = event.retryAt
         return
       default:
@@ -107,30 +109,30 @@ export class InProgress {
     this.clear()
   }
 
-  /** The wait is over, though nothing has been said yet. */
+  /** The wait is over, though no content has arrived yet. */
   resume(): void {
     this.waiting = undefined
   }
 
-  /** The wait goes on beyond its time, until `until` as far as is known: what is told of it from here on, where it is told. */
+  /** The wait continues beyond its time, until `until` as far as known; returns its event from here on, if there is a wait. */
   hold(until: number): TurnEvent.ProviderRetry | undefined {
     if (this.waiting === undefined) return undefined
     this.waiting = prolonged(this.waiting, until)
     return this.waiting
   }
 
-  /** As events, in order. */
+  /** The events, in order. */
   events(): ReadonlyArray<TurnEvent.TransientEvent> {
     this.settle()
     return [
       ...(this.missing === undefined ? [] : [this.missing]),
       ...(this.start === undefined ? [] : [this.start]),
-      ...this.said,
+      ...this.deltas,
       ...(this.waiting === undefined ? [] : [this.waiting])
     ]
   }
 
-  /** The same, encoded (P4). */
+  /** The events, encoded (InProgress.P4). */
   frames(): ReadonlyArray<Frame> {
     const events = this.events()
     const known = this.shown
@@ -142,7 +144,7 @@ export class InProgress {
   }
 
   private settle(): void {
-    if (this.last !== undefined) this.said.push({ ...this.last.event, delta: this.last.text.text() })
+    if (this.last !== undefined) this.deltas.push({ ...this.last.event, delta: this.last.text.text() })
     this.last = undefined
   }
 
@@ -150,7 +152,7 @@ export class InProgress {
     this.start = undefined
     this.last = undefined
     this.waiting = undefined
-    this.said.length = 0
+    this.deltas.length = 0
     this.shown = []
   }
 }

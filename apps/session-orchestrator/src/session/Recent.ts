@@ -1,9 +1,9 @@
 /**
- * Holds the persisted events of turns that this process has accepted, so that a watcher need not read them back.
+ * Keeps persisted events of just accepted turns, so that watchers need not read them back.
  *
  * Recent.R1. It has all events of a turn so far, or none. A turn that was taken up from disk, has stopped or has ended is not here.
- * Recent.R2. A turn that has persisted more than `MOST` behind its opening goes: its watchers read the disk. The prompt in the opening is
- *     in memory anyway while the turn runs.
+ * Recent.R2. A turn with more than `MOST` persisted characters behind its opening is dropped: its watchers read the disk. The prompt in the
+ *     opening is in memory anyway while the turn runs.
  * Recent.R3. Turns of a conversation run one after the other, so at most one turn here has events, and they have no gap.
  */
 import type { Ids } from "@holdfast/wire"
@@ -12,15 +12,16 @@ import type { StoredEvent } from "../storage/Store.ts"
 /** Characters of JSON, without the opening: some steps with short answers. */
 const MOST = 64 * 1024
 
+/** The events of a conversation's turns that this process has accepted. */
 export class Recent {
   private readonly turns = new Map<Ids.TurnId, Events>()
 
-  /** A turn was accepted, and nothing of it is on disk but its row. */
+  /** A turn was accepted; only its row is on disk. */
   accepted(turnId: Ids.TurnId): void {
     this.turns.set(turnId, { stored: [], characters: 0 })
   }
 
-  /** Events of one turn that were written together. */
+  /** An event of a turn is on disk. */
   persisted(stored: StoredEvent): void {
     const { turnId, type } = stored.event
     const turn = this.turns.get(turnId)
@@ -30,23 +31,23 @@ export class Recent {
     else turn.stored.push(stored)
   }
 
-  /** A turn has stopped: it is read from disk from here on, and so are those behind it. */
+  /** A turn has stopped: it and the turns behind it are read from disk from here on. */
   clear(): void {
     this.turns.clear()
   }
 
-  /** The events of a turn; `undefined` where they must be read. */
+  /** The events of a turn; `undefined` if they must be read from disk. */
   of(turnId: Ids.TurnId): ReadonlyArray<StoredEvent> | undefined {
     return this.turns.get(turnId)?.stored.slice()
   }
 
-  /** The events of the conversation after an id that it has, or after 0; `undefined` where they must be read. */
+  /** The conversation's events after `id`, which must be here or 0; `undefined` if they must be read from disk. */
   after(id: number): ReadonlyArray<StoredEvent> | undefined {
     for (const { stored } of this.turns.values()) {
       const [first] = stored
       const last = stored.at(-1)
       if (first === undefined || last === undefined) continue
-      return first.id <= id + 1 && id <= last.id ? stored.filter((event) => event.id > id) : undefined // R3
+      return first.id <= id + 1 && id <= last.id ? stored.filter((event) => event.id > id) : undefined // Recent.R3
     }
     return undefined
   }
@@ -59,5 +60,5 @@ interface Events {
   characters: number
 }
 
-/** What a turn begins with: `turn-start` and its prompt. */
+/** The events that open a turn: `turn-start` and its prompt. */
 const OPENING = 2

@@ -1,8 +1,8 @@
 /**
  * Reports each turn's end to the callers that wait for it.
  *
- * Seals.L1. An entry is there while a caller waits, and no longer: asking about turns that were sealed long ago leaves nothing.
- * Seals.L2. A turn that stops unsealed is reported too, so that no caller waits for ever.
+ * Seals.L1. An entry exists only while a caller waits: asking about turns that were sealed long ago leaves nothing.
+ * Seals.L2. A turn that stops unsealed is reported too, so that no caller waits without end.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
@@ -10,28 +10,29 @@ import { Effect, type Exit } from "effect"
 
 type Outcome = Exit.Exit<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
 
+/** The callers that wait for the end of a turn. */
 export class Seals {
   private readonly waiting = new Map<Ids.TurnId, Set<(outcome: Outcome) => void>>()
 
-  /** How many turns have callers that wait. */
+  /** The number of turns that have waiting callers. */
   get size(): number {
     return this.waiting.size
   }
 
-  /** Waits for what becomes of a turn from now on. */
+  /** Waits for the end of a turn, or for its stop; earlier ends are not reported. */
   await(turnId: Ids.TurnId): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
     return Effect.callback((resume) => {
       const callers = this.waiting.get(turnId) ?? new Set()
       this.waiting.set(turnId, callers.add(resume))
       return Effect.sync(() => {
         callers.delete(resume)
-        if (callers.size === 0 && this.waiting.get(turnId) === callers) this.waiting.delete(turnId) // L1
+        if (callers.size === 0 && this.waiting.get(turnId) === callers) this.waiting.delete(turnId) // Seals.L1
       })
     })
   }
 
   /** Reports to the callers that wait. */
-  tell(turnId: Ids.TurnId, outcome: Outcome): void {
+  report(turnId: Ids.TurnId, outcome: Outcome): void {
     const callers = this.waiting.get(turnId)
     this.waiting.delete(turnId)
     callers?.forEach((resume) => resume(outcome))

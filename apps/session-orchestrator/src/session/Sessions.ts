@@ -1,13 +1,13 @@
 /**
- * The conversations that are awake in this process.
+ * Finds the conversations that are awake in this process.
  *
- * S1. A session is there while somebody needs it: a turn, a watcher, or whoever holds it. Ten thousand idle
- *     conversations cost nothing here.
+ * Sessions.S1. A session exists while a turn, a watcher or a holder needs it. Ten thousand idle conversations cost nothing here.
  */
 import type { Ids } from "@holdfast/wire"
 import { Effect, type Scope } from "effect"
 import { Session } from "./Session.ts"
 
+/** The sessions of this process, by conversation. */
 export class Sessions {
   private readonly sessions = new Map<Ids.ConversationId, Session>()
 
@@ -16,19 +16,19 @@ export class Sessions {
     return this.sessions.get(id)
   }
 
-  /** Those that are awake. */
+  /** All awake sessions. */
   [Symbol.iterator](): Iterator<Session> {
     return this.sessions.values()
   }
 
-  /** The session of a conversation; one that is not awake is woken, and must be given something to do. */
+  /** The session of a conversation, created if needed. The caller must add a turn or a watcher. */
   wake(id: Ids.ConversationId): Session {
     const session = this.sessions.get(id) ?? new Session(id)
     this.sessions.set(id, session)
     return session
   }
 
-  /** Holds on to a conversation's session for the scope, and wakes it where it is not awake. */
+  /** Holds a conversation's session until the scope closes; creates it if needed. */
   hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.sync(() => {
@@ -44,7 +44,7 @@ export class Sessions {
     )
   }
 
-  /** Lets go of a session that nobody needs any more. One that was let go of before stays out of its successor's way. */
+  /** Removes a session that is idle. A session that was removed before does not affect its successor. */
   release(session: Session): void {
     const { conversationId } = session
     if (session.isIdle && this.sessions.get(conversationId) === session) this.sessions.delete(conversationId)

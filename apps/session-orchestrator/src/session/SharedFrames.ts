@@ -1,7 +1,7 @@
 /**
- * Marks arrays of frames that several subscribers may get, so that a transport remembers what it made of them.
+ * Marks arrays of frames that several subscribers may get, so that transports cache their encoding.
  *
- * Most arrays go to one subscriber: remembering each would cost more than the rest of a read.
+ * Most arrays go to one subscriber: caching each would cost more than the rest of a read.
  */
 import type { Frame } from "../conversation/Conversations.ts"
 
@@ -13,4 +13,5 @@ export const mark = (frames: ReadonlyArray<Frame>): ReadonlyArray<Frame> => {
   return frames
 }
 
+/** Whether several subscribers may get this array. */
 export const isMarked = (frames: ReadonlyArray<Frame>): boolean => marked.has(frames)

@@ -14,59 +14,60 @@
  *
  *     stop: from Resuming, Working, Waiting and Due.    end: from every state but Parked, to Ended
  *
- * | state    | the turn                                                               | may hold          |
- * |----------|------------------------------------------------------------------------|-------------------|
- * | Queued   | is behind others of its conversation, or about to begin                | place, pass       |
- * | Ahead    | is parked, and in memory before its time: runs to its wait, stands by  | seat, stay        |
- * | Due      | was ahead of its time, which has come; stands by until it is admitted  | seat, stay, pass  |
- * | Resuming | runs over its records to where it was                                  | place, stay, pass |
- * | Working  | calls, streams, runs tools, decides: its records show which            | stay, pass        |
- * | Waiting  | waits for a retry, in memory                                           | place, stay, pass |
- * | Stopped  | has left off unsealed; it is parked, run again or sealed next          |                   |
- * | Parked   | has left memory; its entry in `Parking` brings it back as a new life   |                   |
- * | Ended    | is sealed, or goes on elsewhere or as a new life                       |                   |
+ * | state    | the turn                                                               | may hold            |
+ * |----------|------------------------------------------------------------------------|---------------------|
+ * | Queued   | is behind others of its conversation, or about to begin                | place, ticket       |
+ * | Ahead    | is parked, and in memory before its time: runs to its wait, stands by  | slot, stay          |
+ * | Due      | was ahead of its time, which has come; stands by until it is admitted  | slot, stay, ticket  |
+ * | Resuming | runs over its records to where it was                                  | place, stay, ticket |
+ * | Working  | calls, streams, runs tools, decides: its records show which            | stay, ticket        |
+ * | Waiting  | waits for a retry, in memory                                           | place, stay, ticket |
+ * | Stopped  | has stopped unsealed; it is parked, run again or sealed next           |                     |
+ * | Parked   | has left memory; its entry in `Parking` brings it back as a new life   |                     |
+ * | Ended    | is sealed, or continues elsewhere or as a new life                     |                     |
  *
  * TurnLife.L1. A transition that does not fit the state is refused: the state stays as it is.
- * TurnLife.L2. A change gives back what the state held and the next one does not hold, and what a refused transition brought: each once.
- * TurnLife.L3. In Parked and Ended the turn is in its session no more.
+ * TurnLife.L2. A change gives back every resource that the next state does not hold, and a refused transition those that it brought: each
+ *     once.
+ * TurnLife.L3. In Parked and Ended the turn is no longer in its session.
  */
+import type { Interruption } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Exit } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
 import type { Resumption } from "../storage/Store.ts"
 import type { Early } from "./Early.ts"
-import { type Awaited, type Pass, wakeEarly } from "../gate/Gatekeeper.ts"
+import { type Awaited, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
 import type * as Quarantine from "../pacing/Quarantine.ts"
 import type * as ReadAhead from "../pacing/ReadAhead.ts"
 import type * as Turnstile from "../pacing/Turnstile.ts"
-import { Wait } from "../pacing/Wait.ts"
+import { TurnWait } from "../pacing/TurnWait.ts"
 
 /** A turn that is new. */
-export interface Arrival {
-  /** What it begins with, where the disk need not be asked for that. */
+interface Arrival {
+  /** The turn's beginning, if it need not be read from the disk. */
   readonly resumption: Resumption | undefined
-  /** It runs before it is accepted. */
+  /** Set if the turn runs before it is accepted. */
   readonly early?: Early
 }
 
-/** What is known of a turn that comes into memory for the first time. */
+/** Knowledge about a turn that comes into memory for the first time. */
 export interface Known {
-  /** It has just been accepted, or is about to be, so there are no records of it. */
+  /** The turn has just been accepted, or will be, so there are no records of it. */
   readonly arrival?: Arrival
-  /** What had interrupted it when this process took it up in the middle of something (X14), until it has come further. */
-  readonly interruption?: Interruption | undefined
+  /** The interruption with which this process took the turn up in mid-step (rule X14), until the turn makes progress. */
+  readonly interruption?: Interruption.Interruption | undefined
 }
 
-/** What a turn takes of what turns share, and gives back. */
+/** Shared resources that a turn holds and gives back. */
 export interface Holdings {
-  /** At the turnstile, from its time on until it does something new. */
-  readonly place: Turnstile.Pass
-  /** The gate's answer for its next attempt. */
-  readonly pass: Pass
+  /** At the turnstile, from its time on until its next new record. */
+  readonly place: Turnstile.Leave
+  /** The gate's decision for its next attempt. */
+  readonly ticket: GateTicket
   /** Among the turns in memory ahead of their time. */
-  readonly seat: ReadAhead.Place
-  /** Among the turns that run (X14). */
+  readonly slot: ReadAhead.Slot
+  /** Among the turns that run (rule X14). */
   readonly stay: Quarantine.Stay
 }
 
@@ -79,13 +80,14 @@ type In<Tag extends string, Has extends keyof Data> = { readonly _tag: Tag } & {
   readonly [Key in keyof Data]?: (Key extends Has ? Data[Key] : never) | undefined
 }
 
+/** The states of a turn, as drawn above. */
 export type State =
-  | In<"Queued", "arrival" | "interruption" | "place" | "pass">
-  | In<"Ahead", "seat" | "stay">
-  | In<"Due", "seat" | "stay" | "pass">
-  | In<"Resuming", "arrival" | "interruption" | "place" | "stay" | "pass">
-  | In<"Working", "interruption" | "stay" | "pass">
-  | In<"Waiting", "interruption" | "awaited" | "place" | "stay" | "pass">
+  | In<"Queued", "arrival" | "interruption" | "place" | "ticket">
+  | In<"Ahead", "slot" | "stay">
+  | In<"Due", "slot" | "stay" | "ticket">
+  | In<"Resuming", "arrival" | "interruption" | "place" | "stay" | "ticket">
+  | In<"Working", "interruption" | "stay" | "ticket">
+  | In<"Waiting", "interruption" | "awaited" | "place" | "stay" | "ticket">
   | In<"Stopped", "interruption">
   | In<"Parked", never>
   | In<"Ended", never>
@@ -97,7 +99,7 @@ type Tag = State["_tag"]
 type Of<T extends Tag> = Extract<State, { readonly _tag: T }>
 type Brought = { readonly [Key in keyof Holdings]?: Holdings[Key] | undefined }
 
-/** A change of state: the next one, or `undefined` where it does not fit (L1). */
+/** A change of state: the next state, or `undefined` where it does not fit (TurnLife.L1). */
 export interface Transition {
   readonly next: (state: State) => State | undefined
   readonly brings: Brought
@@ -114,79 +116,79 @@ const from = <const T extends Tag>(
 const RUNNING = ["Due", "Resuming", "Working", "Waiting"] as const
 const ALL = ["Queued", "Ahead", ...RUNNING, "Stopped", "Parked", "Ended"] as const
 
-/** It is run. */
+/** The turn is run. */
 export const begin = from(["Queued", "Stopped"], (state) => ({ ...state, _tag: "Resuming" }))
 
-/** It is counted among the turns that run. */
+/** The turn is counted among the turns that run. */
 export const enter = (stay: Quarantine.Stay): Transition =>
   from(["Ahead", "Resuming"], (state) => ({ ...state, stay }), { stay })
 
-/** It is wanted. */
+/** Its time, its gate or a command wants the turn. */
 export const call = from(["Ahead"], (state) => ({ ...state, _tag: "Due" }))
 
-/** The turnstile admits it. */
-export const admit = (place: Turnstile.Pass): Transition =>
+/** The turnstile admits the turn. */
+export const admit = (place: Turnstile.Leave): Transition =>
   from(["Queued", "Due"], (state) => (state._tag === "Due" ? { ...resuming(state), place } : { ...state, place }), {
     place
   })
 
-/** It goes on without a place: a command, or its gate ahead of its time, ends its wait. */
+/** The turn continues without a place: a command, or its gate ahead of its time, ends its wait. */
 export const goOn = from(["Due"], (state) => resuming(state))
 
-const resuming = ({ pass, stay }: Of<"Due">): Of<"Resuming"> => ({ _tag: "Resuming", pass, stay })
+const resuming = ({ ticket, stay }: Of<"Due">): Of<"Resuming"> => ({ _tag: "Resuming", ticket, stay })
 
-/** The gate lets it in. */
-export const letIn = (pass: Pass): Transition =>
-  from(["Queued", "Due", "Resuming", "Waiting"], (state) => ({ ...state, pass }), { pass })
+/** The gate admits the turn. */
+export const letIn = (ticket: GateTicket): Transition =>
+  from(["Queued", "Due", "Resuming", "Waiting"], (state) => ({ ...state, ticket }), { ticket })
 
-/** It does something that is on no record yet, and no wait. */
-export const act = from(RUNNING, ({ interruption, pass, stay }) => ({ _tag: "Working", interruption, pass, stay }))
+/** The turn does something that has no record yet, other than a wait. */
+export const act = from(RUNNING, ({ interruption, ticket, stay }) => ({ _tag: "Working", interruption, ticket, stay }))
 
-/** It begins a wait. `isOver`: it comes to the one that it was parked in, which has ended already. */
+/** The turn begins a wait. `isOver`: it arrives at the wait that it was parked in, which has ended already. */
 export const sleep = (isOver: boolean): Transition =>
-  from(["Resuming", "Working", "Waiting"], ({ interruption, pass, place, stay }) => ({
+  from(["Resuming", "Working", "Waiting"], ({ interruption, ticket, place, stay }) => ({
     _tag: "Waiting",
     interruption,
-    pass,
+    ticket,
     stay,
     place: isOver ? place : undefined
   }))
 
-/** Its wait ends at this gate. */
+/** The turn's wait ends at this gate. */
 export const waitAt = (awaited: Awaited | undefined): Transition =>
   from(["Waiting"], (state) => ({ ...state, awaited }))
 
-/** It gives something back, or has come further than where it was interrupted. */
-export const without = (what: "interruption" | "pass" | "place"): Transition =>
+/** The turn gives something back, or has progressed beyond its interruption. */
+export const without = (what: "interruption" | "ticket" | "place"): Transition =>
   from(ALL, (state) => ({ ...state, [what]: undefined }))
 
-/** It has left off. */
+/** The turn has stopped unsealed. */
 export const stop = from(RUNNING, ({ interruption }) => ({ _tag: "Stopped", interruption }))
 
-/** It leaves memory to wait. */
+/** The turn leaves memory to wait. */
 export const park = from(["Ahead", "Stopped"], () => ({ _tag: "Parked" }))
 
-/** It is over for this life. */
+/** The turn's life here is over. */
 export const end = from([...RUNNING, "Queued", "Ahead", "Stopped"], () => ({ _tag: "Ended" }))
 
 // --- the turn
 
 /**
- * A turn in memory, with the handles that commands reach it by. They stay the same for as long as it is there: a command that comes while
- * it is queued, read from the disk, or about to leave is taken when it runs.
+ * A turn in memory, with the handles by which commands reach it. The handles stay the same while it is in memory: a command that arrives
+ * while it is queued, read from the disk, or about to leave is taken when it runs.
  */
 export class TurnLife {
   readonly turnId: Ids.TurnId
   readonly abort = Deferred.makeUnsafe<void>()
-  /** Its seal is on disk, or it has stopped without one. */
+  /** Done when its seal is on disk; fails when it has stopped without one. */
   readonly ended = Deferred.makeUnsafe<void, TurnStopped.TurnStopped>()
-  readonly wait = new Wait()
-  /** Called when it is aborted, where no fiber waits for that. */
+  readonly wait = new TurnWait()
+  /** Called when it is aborted, if no fiber waits for that. */
   onAbort: (() => void) | undefined = undefined
   private readonly leave: () => void
   private current: State
 
-  /** `leave` takes it out of its session (L3). */
+  /** `leave` removes it from its session (TurnLife.L3). */
   constructor(turnId: Ids.TurnId, beginning: Beginning, leave = () => {}) {
     this.turnId = turnId
     this.current = beginning
@@ -197,7 +199,7 @@ export class TurnLife {
     return this.current
   }
 
-  /** Changes the state; whether the transition fits. */
+  /** Changes the state; returns whether the transition fits. */
   move({ brings, next }: Transition): boolean {
     const before = this.current
     const after = next(before)
@@ -208,35 +210,35 @@ export class TurnLife {
     return after !== undefined
   }
 
-  /** It does something that is on no record yet: it waits, or acts. */
+  /** The turn begins something that has no record yet: a wait, or other work. */
   begins(isWait: boolean): void {
     if (isWait) this.wait.open()
-    else this.wait.pass()
+    else this.wait.notWaiting()
     this.move(isWait ? sleep(this.wait.hasNews) : act)
-    this.state.seat?.ready()
+    this.state.slot?.ready()
   }
 
-  /** A person wants it to end. */
+  /** Aborts the turn. */
   abortNow(): void {
     Deferred.doneUnsafe(this.abort, Exit.void)
     this.onAbort?.()
   }
 
-  /** The gate lets it in, at its time or before. */
-  letIn(pass: Pass, onTime: () => void): void {
-    this.move(letIn(pass))
-    if (pass.isEarly) this.wait.steer(wakeEarly(pass))
+  /** The gate admits the turn, at its time or before. */
+  letIn(ticket: GateTicket, onTime: () => void): void {
+    this.move(letIn(ticket))
+    if (ticket.isEarly) this.wait.steer(wakeEarly(ticket))
     else onTime()
   }
 
-  /** It is over for this life. Commands that wait to be on record, and callers that wait for its end, get the outcome. */
+  /** The turn's life here is over. Commands that wait for their record, and callers that wait for its end, get the outcome. */
   end(outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void {
     this.move(end)
     this.wait.end(outcome)
     Deferred.doneUnsafe(this.ended, Exit.asVoid(outcome))
   }
 
-  /** Whether it stands by at the wait that it was parked in, or will when it has come there. */
+  /** Whether it stands by at the wait that it was parked in, or will when it arrives there. */
   get standsBy(): boolean {
     return is(this.state, ["Ahead", "Due"])
   }
@@ -246,7 +248,7 @@ export class TurnLife {
     return Deferred.isDoneUnsafe(this.abort) || this.wait.isSteered
   }
 
-  /** Whether it has to go on: it is called, or its time has come. */
+  /** Whether it has to continue: it is called, or its time has come. */
   get isWanted(): boolean {
     return this.isCalled || this.wait.hasNews
   }
@@ -257,10 +259,10 @@ export class TurnLife {
 const is = <T extends Tag>(state: State, tags: ReadonlyArray<T>): state is Of<T> =>
   tags.some((tag) => tag === state._tag)
 
-/** L2 */
+/** TurnLife.L2 */
 const giveBack = (held: Brought, kept: State): void => {
   if (held.stay !== kept.stay) held.stay?.leave()
   if (held.place !== kept.place) held.place?.()
-  if (held.pass !== kept.pass) held.pass?.giveBack()
-  if (held.seat !== kept.seat) held.seat?.leave()
+  if (held.ticket !== kept.ticket) held.ticket?.giveBack()
+  if (held.slot !== kept.slot) held.slot?.leave()
 }

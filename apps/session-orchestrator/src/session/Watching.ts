@@ -1,33 +1,35 @@
 /**
- * What a watcher sees: what is on disk, then what is in progress, then what happens, without a gap and nothing twice (X3).
+ * Joins stored and live events for a watcher, without gap or duplicate (rule X3).
  *
- * V1. It subscribes first and reads second, so nothing falls between.
- * V2. What the subscription brought that is on disk too was read from there: it is dropped, and with it the transient
- *     events before it, which it stands in for.
- * V3. What is on disk and has not passed the hub yet is left to the hub: read from the disk it would come before the
- *     transient events that it stands in for, and again with them.
- * V4. Whoever comes with an id that the conversation never had, because the database is an earlier copy, is told all of it: what comes
- *     from now on has ids that it would take for known.
- * V5. What is in memory (`Recent`) is not read from the disk. It has passed the hub, so nothing of V3 and V4 is left to ask.
+ * Watching.V1. It subscribes first and reads second, so no event falls between.
+ * Watching.V2. A frame of the subscription that is on disk too was read from there: it is dropped, and with it the transient events before
+ *     it, which it replaces.
+ * Watching.V3. An event that is on disk and has not passed the hub yet is left to the hub. Read from the disk it would precede the
+ *     transient events that it replaces, and arrive again after them.
+ * Watching.V4. If the conversation never had the client's id, the database is an earlier copy. The client then gets all events: future
+ *     events will have ids that the client takes for known.
+ * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
  */
+import type { StorageError } from "@holdfast/journal"
 import { Push, type TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
-import type { StorageError, StoredEvent } from "../storage/Store.ts"
+import type { StoredEvent } from "../storage/Store.ts"
 import type { Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Session } from "./Session.ts"
 
-export interface Options {
-  /** The id of the last event that the watcher has: nothing up to it comes again. */
+/** Where a watcher begins, and which turn it watches. */
+interface Options {
+  /** The id of the last event that the watcher has: events up to it are not sent again. */
   readonly after?: number
-  /** The turn that is watched, where it is not the whole conversation. */
+  /** The turn that is watched; if absent, the whole conversation. */
   readonly turnId?: Ids.TurnId
 }
 
 type Chunk = Arr.NonEmptyReadonlyArray<Frame>
 type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
 
-/** A conversation's events: the stored ones, which `read` gives from an id on (without it), then live ones without end. */
+/** A conversation's events: the stored ones, which `read` returns after an id, then live ones without end. */
 export const watch = <E>(
   { hub }: Session,
   read: (from: number) => Stream.Stream<StoredEvent, E>,
@@ -42,24 +44,24 @@ export const watch = <E>(
       (subscriber) => {
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
         let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
-        const told = (from: number) =>
+        const fromDisk = (from: number) =>
           read(from).pipe(
-            Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // V3
+            Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3
             Stream.map(({ id, event, json }): Frame => {
               last = id
               return { id, event, json }
             })
           )
-        // With the event that the watcher has, which shows that there is one.
+        // Includes the event that the watcher has, which proves that it exists.
         const stored =
           recent === undefined
-            ? told(Math.max(0, after - 1)).pipe(
+            ? fromDisk(Math.max(0, after - 1)).pipe(
                 Stream.filter((frame) => !isKnown(frame, after)),
-                Stream.concat(Stream.suspend(() => (last < after ? told(0) : Stream.empty))) // V4
+                Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
               )
-            : Stream.fromArray<Frame>(recent) // V5
+            : Stream.fromArray<Frame>(recent) // Watching.V5
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
-        // A turn that goes on after a restart tells anew what was read from the disk.
+        // A turn that continues after a restart emits again what was read from the disk.
         const live = filtered(subscriber.pull, (frame) => !isKnown(frame, last))
         return followed(Stream.concat(stored, gap), live)
       }
@@ -97,7 +99,7 @@ export const ofTurn =
 
 // --- internal
 
-/** A stream, then what a pull gives: nothing of the stream stands between a token and its client. */
+/** A stream, then a pull: no part of the stream stands between a token and its client. */
 const followed = <A, E, E2>(
   first: Stream.Stream<A, E>,
   then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E2>
@@ -112,7 +114,7 @@ const followed = <A, E, E2>(
     })
   )
 
-/** The frames that pass a test. Where all of a chunk do, it stays the same array, which is encoded once for all that have it. */
+/** The frames that pass a test. A chunk whose frames all pass stays the same array, which is encoded once for all subscribers. */
 const filtered = <E>(pull: Pull.Pull<Chunk, E>, passes: (frame: Frame) => boolean): Pull.Pull<Chunk, E> => {
   const passing = (chunk: Chunk): Chunk | undefined => {
     if (chunk.every(passes)) return chunk
@@ -128,7 +130,7 @@ const filtered = <E>(pull: Pull.Pull<Chunk, E>, passes: (frame: Frame) => boolea
 
 const isKnown = ({ id }: Frame, last: number): boolean => id !== undefined && id <= last
 
-/** V2. Where nothing is dropped it is the same array, which is encoded once for all that have it. */
+/** Watching.V2. If nothing is dropped, the same array is returned, which is encoded once for all subscribers that have it. */
 const behind = (frames: ReadonlyArray<Frame>, last: number): ReadonlyArray<Frame> => {
   const known = frames.findLastIndex((frame) => isKnown(frame, last))
   return known < 0 ? frames : frames.slice(known + 1)

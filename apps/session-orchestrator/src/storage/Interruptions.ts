@@ -1,21 +1,21 @@
 /**
- * The port to what is on disk of interrupted turns: the deaths of their processes, and the defects that stopped them (C10, X14).
+ * The port to the stored deaths and defects of interrupted turns (rules C10, X14).
  *
- * Interruptions.S1. What a process writes of a turn that another process has taken up since changes nothing.
+ * Interruptions.S1. A process's note about a turn changes nothing once another process has taken the turn up.
  */
+import type { Interruption, StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import { Context, type Effect, type Option } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
-import type { StorageError } from "./Store.ts"
 
+/** Stores the deaths of turns' processes, and the defects that stopped turns. */
 export class Interruptions extends Context.Service<
   Interruptions,
   {
-    /** What is known of a turn; nothing for one that was never interrupted. */
-    readonly find: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Interruption>, StorageError>
-    /** Writes what is known of a turn that this process takes up, whoever had it before. */
-    readonly takeUp: (turnId: Ids.TurnId, interruption: Interruption) => Effect.Effect<void, StorageError>
-    /** Writes what is known of a turn that this process has (S1). */
-    readonly note: (turnId: Ids.TurnId, interruption: Interruption) => Effect.Effect<void, StorageError>
+    /** The interruptions of a turn; none for a turn that was never interrupted. */
+    readonly find: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Interruption.Interruption>, StorageError>
+    /** Writes the interruptions of a turn that this process takes up, whatever process had it before. */
+    readonly takeUp: (turnId: Ids.TurnId, interruption: Interruption.Interruption) => Effect.Effect<void, StorageError>
+    /** Writes the interruptions of a turn that this process has (S1). */
+    readonly note: (turnId: Ids.TurnId, interruption: Interruption.Interruption) => Effect.Effect<void, StorageError>
   }
 >()("@holdfast/session-orchestrator/storage/Interruptions") {}

@@ -1,20 +1,20 @@
 /**
- * Ids that come in order: UUIDs of version 7 (RFC 9562), which begin with the time.
+ * Makes ids in ascending order: UUIDs of version 7 (RFC 9562), which begin with the time.
  *
- * Conversations and turns have an index by such an id. With ids at random every row would touch a page of its own somewhere in it: a
- * commit of five hundred turns would write as many pages to the disk, and leave them two thirds full. In order they share the last
- * one, and fill it. No order is ever read from an id: that of acceptance is the row's (`TurnTable`).
+ * Conversations and turns have an index by such an id. With random ids every row would touch a different page of the index: a commit of
+ * five hundred turns would write as many pages, and leave them two thirds full. Ordered ids share the last page, and fill it. No code
+ * reads an order from an id: the order of acceptance is the number of the row (`TurnTable`).
  *
- * O1. Each id of a sequence comes behind all before it, whatever the clock does: those of one millisecond are counted (section 6.2,
- *     method 1), and a clock that was set back is not followed.
+ * OrderedId.O1. Each id of a sequence sorts behind all earlier ids, whatever the clock does: ids of one millisecond are counted (section
+ *     6.2, method 1), and a clock that was set back is ignored.
  */
 
-/** Ids in one order. */
+/** A sequence of ascending ids. */
 export class OrderedIds {
   private lastMs = 0
   private count = 0
 
-  /** A new id: 48 bits of time, in epoch milliseconds, the version, 12 bits of counter, and what chance gives a random UUID. */
+  /** A new id: 48 bits of time, in epoch milliseconds, the version, 12 bits of counter, and the random bits of a random UUID. */
   next(nowMs: number): string {
     if (nowMs > this.lastMs) {
       this.lastMs = nowMs
@@ -29,7 +29,7 @@ export class OrderedIds {
   }
 }
 
-/** A new id, behind all that this process has made. */
+/** A new id, which sorts behind all ids that this process has made. */
 export const next = (): string => ofProcess.next(Date.now())
 
 // --- internal

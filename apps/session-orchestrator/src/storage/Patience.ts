@@ -1,22 +1,24 @@
 /**
- * How long Holdfast waits for a database that is busy or silent: long enough for a backup to begin, a person's query to end or a server
- * to restart, and short enough that a caller gets an answer within ten seconds.
+ * Waits for a busy or silent database, within limits.
  *
- * P1. Time counts, not tries: one try can take as long as all of them may.
- * P2. A caller does not wait for the end of what it has given up on. A statement on a connection that is silent cannot be ended at once.
+ * The limits are long enough for a backup to begin, a person's query to end or a server to restart, and short enough that a caller gets
+ * an answer within ten seconds.
+ *
+ * Patience.P1. The limit is a time, not a number of tries: one try can take as long as all of them may.
+ * Patience.P2. After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
  */
 import { Clock, Duration, Effect, type Exit, type Fiber } from "effect"
 
-/** Often enough to slip in between two transactions of the other program. */
+/** Between two tries: short enough to find the gap between two transactions of another program. */
 const INTERVAL = Duration.millis(100)
 
-/** No try begins after this. */
+/** No try begins later than this after the first. */
 export const BUSY_LIMIT = Duration.seconds(5)
 
-/** A database that has not answered within this is away. A page of a history, or a commit of a crowd, takes a hundredth of it. */
+/** A database without an answer for this long counts as away. A page of a history, or a commit of many turns, takes a hundredth of it. */
 export const SILENCE_LIMIT = Duration.seconds(8)
 
-/** Runs an effect again while it fails for being locked out, until `BUSY_LIMIT` has passed since its first try (P1). */
+/** Retries an effect while `isBusy` holds for its error, until `BUSY_LIMIT` has passed since the first try (P1). */
 export const whileBusy =
   <E>(isBusy: (error: E) => boolean) =>
   <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -29,13 +31,13 @@ export const whileBusy =
     })
 
 /**
- * Fails when an effect has not ended within a limit, in a region without interruption too. The effect is interrupted then, and nobody
- * waits for its end (P2).
+ * Fails when an effect has not ended within a limit, also in an uninterruptible region. The effect is interrupted then, without waiting
+ * for its end (P2).
  */
 export const within = <E>(limit: Duration.Duration, silent: () => E) =>
   unless<E>(Effect.flatMap(Effect.sleep(limit), () => Effect.fail(silent())))
 
-/** Fails as soon as something beside the effect fails. Then it does with the effect what `within` does at its limit. */
+/** Runs an effect, and fails as soon as `trouble` fails; the effect is then interrupted as `within` does at its limit. */
 export const unless =
   <E>(trouble: Effect.Effect<never, E>) =>
   <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

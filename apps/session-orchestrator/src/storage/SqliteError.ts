@@ -1,7 +1,7 @@
 /**
- * What SQLite said, put into the form that `SqlError` classifies.
+ * Converts errors of `node:sqlite` into the form that `SqlError` classifies.
  *
- * `node:sqlite` gives the result code as `errcode`, and the same `code` to all; Effect's classifier reads `errno`.
+ * `node:sqlite` has the result code in `errcode`, and the same `code` for all errors; Effect's classifier reads `errno`.
  *
  * Read: https://www.sqlite.org/rescode.html.
  */
@@ -19,7 +19,7 @@ export class SqliteError extends Error {
   }
 }
 
-/** Classifies whatever `node:sqlite` threw. `operation` is one word: open, prepare, execute. */
+/** Classifies an error that `node:sqlite` threw. `operation` is one word: open, prepare, execute. */
 export const classify = (cause: unknown, operation: string): SqlError.SqlError => {
   const message = cause instanceof Error ? cause.message : String(cause)
   const native =
@@ -29,6 +29,6 @@ export const classify = (cause: unknown, operation: string): SqlError.SqlError =
   return new SqlError.SqlError({ reason: SqlError.classifySqliteError(native, { message, operation }) })
 }
 
-/** The primary result code behind a `SqlError`: 13 is SQLITE_FULL, whatever is in its higher bits. */
+/** The primary result code of a `SqlError`, without the higher bits: 13 is SQLITE_FULL. `undefined` for other databases. */
 export const codeOf = (error: SqlError.SqlError): number | undefined =>
   error.reason.cause instanceof SqliteError ? error.reason.cause.errno & 0xff : undefined

@@ -1,20 +1,22 @@
 /**
- * The port to what turns have found out about targets and credentials, shared by all turns and all runners of a database
- * (P7, P8): cooldowns and limits survive a restart.
+ * The port to cooldowns and limits of targets and credentials (rules P7, P8).
  *
- * N1. What was noted is there for everybody from then on. Noting the same again changes nothing; of two pauses of one thing
- *     the later end stays (`Standing.merge`).
+ * All turns and all runners of a database share them, and they survive a restart.
+ *
+ * Standings.N1. A noted pause is visible to all readers from then on. Noting it again changes nothing; of two pauses of one thing the
+ *     later end stays (`Standing.merge`).
  */
+import type { StorageError } from "@holdfast/journal"
 import type { Standing } from "@holdfast/policy"
 import { Context, type Effect } from "effect"
-import type { StorageError } from "./Store.ts"
 
+/** Stores the pauses of targets and credentials. */
 export class Standings extends Context.Service<
   Standings,
   {
-    /** What is in force at a moment in epoch milliseconds. */
+    /** The pauses in force at a moment in epoch milliseconds. */
     readonly load: (now: number) => Effect.Effect<Standing.Standing, StorageError>
-    /** Adds what a turn has found out at a moment in epoch milliseconds; what was over by then may be forgotten. */
+    /** Adds the findings of a turn at a moment in epoch milliseconds; pauses that had ended by then may be deleted. */
     readonly note: (changes: Standing.Standing, now: number) => Effect.Effect<void, StorageError>
   }
 >()("@holdfast/session-orchestrator/storage/Standings") {}

@@ -1,15 +1,15 @@
 /**
- * What a database's refusal means: how much it concerns, and, for the person who can do something about it, which database,
- * what was attempted, what was said, what to do.
+ * Explains a database's error: how much it affects, and what an operator can do.
  *
- * Both depend on SQLite's result code or PostgreSQL's SQLSTATE where there is one, and on the kind of error otherwise.
+ * An explanation names the database, the attempt, the database's own message and the next step. It depends on SQLite's result code or
+ * PostgreSQL's SQLSTATE, and without either on the kind of the error.
  */
+import { StorageError } from "@holdfast/journal"
 import { Duration, Predicate } from "effect"
 import { SqlError } from "effect/sql"
 import { codeOf } from "./SqliteError.ts"
-import { StorageError } from "./Store.ts"
 
-/** `one`: this write was refused. `all`: nothing can be written. `busy`: worth another try. */
+/** `one`: this write was refused. `all`: no write can succeed. `busy`: a retry can succeed. */
 export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
   switch (error.reason._tag) {
     case "UniqueViolation":
@@ -24,7 +24,7 @@ export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
 /**
  * Explains a failed operation.
  *
- * @param database the file, or whatever else names the database to its owner
+ * @param database the file, or the address without a password
  * @param attempted completes "Could not …": "record the events of turn t1"
  */
 export const explain = (database: string, attempted: string, error: SqlError.SqlError): StorageError =>
@@ -33,7 +33,7 @@ export const explain = (database: string, attempted: string, error: SqlError.Sql
     ...(scopeOf(error) === "one" ? { concerns: "one" } : undefined)
   })
 
-/** A database that has not answered for so long. */
+/** The error of a database that has not answered within a limit. */
 export const silence = (limit: Duration.Duration): SqlError.SqlError =>
   new SqlError.SqlError({
     reason: new SqlError.ConnectionError({
@@ -42,19 +42,19 @@ export const silence = (limit: Duration.Duration): SqlError.SqlError =>
     })
   })
 
-/** Whether SQLite says that the file is damaged, or is no database. */
+/** Whether SQLite reports that the file is damaged, or is no database. */
 export const isDamage = (error: SqlError.SqlError): boolean => {
   const code = codeOf(error)
   return code === CORRUPT || code === NOT_A_DATABASE
 }
 
-/** How a damaged file is replaced by a backup, in commands. */
+/** The commands that replace a damaged file by a backup. */
 export const restoring = (file: string): string =>
   "Stop Holdfast, keep what is left, and put the newest backup in its place: " +
   `for f in '${file}' '${file}-wal' '${file}-shm'; do [ -e "$f" ] && mv "$f" "$f.damaged"; done; cp BACKUP '${file}'; ` +
   `then start it again. Without a backup, \`sqlite3 '${file}.damaged' .recover\` saves what can be read.`
 
-/** A row that does not hold what was written into it. */
+/** The error for a row that Holdfast cannot read. */
 export const damaged = (database: string, attempted: string, detail: string): StorageError =>
   new StorageError({
     message:
@@ -69,7 +69,7 @@ class Silence extends Error {
   override readonly name = "Silence"
 }
 
-/** In its own words, where the driver has put others around them. */
+/** The database's own message, without the words that the driver adds. */
 const saidBy = ({ message, reason: { cause } }: SqlError.SqlError): string => {
   if (cause instanceof Silence) return cause.message
   return `the database said "${cause instanceof Error && cause.message !== "" ? cause.message : message}"`
@@ -99,12 +99,12 @@ const POSTGRES_ADVICE: { readonly [state: string]: string } = {
   "57P03": "It is starting or stopping. Nothing is lost; turns go on when it is back."
 }
 
-/** What passes by itself, though the driver does not say so: a restart, a session that was idle, all connections taken. */
+/** Errors that pass by themselves, though the driver does not classify them so: a restart, an idle session, all connections taken. */
 const PASSING: ReadonlySet<string> = new Set(["53300", "57P01", "57P02", "57P03", "57P05"])
 
 /**
- * Classes of SQLSTATE that are about the values of a statement: data that the database cannot hold (22), what a constraint refuses (23),
- * and what is too large or too deep for it (54). The next statement can be fine.
+ * Classes of SQLSTATE about the values of one statement: data that the database cannot hold (22), a constraint violation (23), and a value
+ * that is too large or too deep (54). The next statement can succeed.
  */
 const OF_ONE_ROW: ReadonlySet<string> = new Set(["22", "23", "54"])
 

@@ -1,33 +1,26 @@
 /**
  * The port to the disk: conversations, turns, messages and persisted events.
  *
- * W1. When a write has succeeded it survives `kill -9` and a power cut.
- * W2. Events are kept once per (turn, position), and a turn's positions have no gap; writing the same again changes nothing
- *     (EventSink, S3).
- * W3. A `message` event and the message in the history are one write; so are `turn-end` and the turn's end.
- * W4. Transient events have no way in (D6): the types do not let them.
+ * Store.W1. When a write has succeeded it survives `kill -9` and a power cut.
+ * Store.W2. Events are stored once per (turn, position), and a turn's positions have no gap; writing an event again changes nothing
+ *     (`EventSink.S3` of the kernel).
+ * Store.W3. A `message` event and the message in the history are one write; so are `turn-end` and the turn's end.
+ * Store.W4. Transient events cannot be stored (rule D6): the types refuse them.
  */
+import type { Interruption, StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
-import { type Array, Context, type Effect, type Option, Schema, type Stream } from "effect"
-import type { Interruption } from "../durable/Interruption.ts"
-import type { Record } from "../durable/Journal.ts"
+import { type Array, Context, type Effect, type Option, type Schema, type Stream } from "effect"
 
-/** The disk said no: full, read-only, locked, corrupt. Nothing of the write is there. */
-export class StorageError extends Schema.TaggedError<StorageError>()("StorageError", {
-  /** What was attempted, in words a person understands, and what the database said. */
-  message: Schema.String,
-  /** `one`: it is about this call alone. Absent: it would meet every other call too. */
-  concerns: Schema.optionalKey(Schema.Literal("one"))
-}) {}
-
-/** A conversation as it is kept. */
+/** A conversation as it is stored. */
 export interface Conversation {
   readonly conversationId: Ids.ConversationId
   /** `provider/model`. */
   readonly model: string
   readonly system: string | undefined
-  /** The conversation's own `retry` settings, as they were given; merged over the configuration's. */
+  /** The conversation's own `retry` settings, as the client sent them; merged over the configuration's. */
   readonly retry: Schema.Json | undefined
+  /** Automatic retries are on (rule P15). */
   readonly autoRetryEnabled: boolean
   /** Epoch milliseconds. */
   readonly createdAt: number
@@ -45,15 +38,16 @@ export interface Turn {
   readonly end: TurnEvent.TurnEnd | undefined
 }
 
-/** A persisted event with its place in the conversation: 1, 2, 3 … in the order in which clients see them (X3). */
+/** A persisted event with its id. */
 export interface StoredEvent {
+  /** Its number in the conversation: 1, 2, 3 … in the order in which clients see the events (rule X3). */
   readonly id: number
   readonly event: TurnEvent.PersistedEvent
-  /** The event as it was written, to the byte, so that sending it again costs no encoding. */
+  /** The event's JSON exactly as it was written, so that sending it again needs no encoding. */
   readonly json: string
 }
 
-/** What a turn goes on with, from its beginning or from where it was. */
+/** Everything that a turn needs to start or to resume. */
 export interface Resumption {
   readonly turn: Turn
   readonly conversation: Conversation
@@ -63,64 +57,68 @@ export interface Resumption {
   readonly persisted: ReadonlyArray<string>
 }
 
-/** A turn that is not sealed, as a start needs to know it: without its prompt, and without what it has been through. */
+/** The facts that a start needs of a turn without a seal; its prompt and its journal are left out. */
 export interface Unsealed {
   readonly turnId: Ids.TurnId
   readonly conversationId: Ids.ConversationId
   /** `provider/model` of its conversation. */
   readonly model: string
-  /** Its newest record; `undefined` where nothing is recorded yet. */
-  readonly tail: Record | undefined
-  /** How many records it has. */
+  /** Its newest record; `undefined` before the first. */
+  readonly tail: Records.Stored | undefined
+  /** The number of its records. */
   readonly records: number
-  /** What has interrupted it; `undefined` where nothing has. */
-  readonly interruption: Interruption | undefined
+  /** Its interruptions; `undefined` for a turn that was never interrupted. */
+  readonly interruption: Interruption.Interruption | undefined
 }
 
-/** What became of a turn that a client handed in. */
+/** The outcome of accepting a turn. */
 export type Acceptance =
   | {
       readonly _tag: "Accepted"
-      /** Its first events, where they were written with it. */
+      /** Its first events, if they were written with it. */
       readonly opening?: ReadonlyArray<StoredEvent>
     }
   /** The same turn was accepted before: same id, same conversation, same prompt. */
   | { readonly _tag: "Known"; readonly turn: Turn }
-  /** The id is taken by another turn. */
+  /** Another turn has the id. */
   | { readonly _tag: "Conflict"; readonly turn: Turn }
 
+/** Stores conversations, their turns, messages and events. */
 export class Store extends Context.Service<
   Store,
   {
+    /** Adds a conversation. Fails if its id is taken. */
     readonly createConversation: (conversation: Conversation) => Effect.Effect<void, StorageError>
+    /** A conversation by its id. */
     readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
+    /** Switches automatic retries of a conversation (rule P15). Does nothing for an unknown conversation. */
     readonly setAutoRetry: (id: Ids.ConversationId, enabled: boolean) => Effect.Effect<void, StorageError>
 
     /**
-     * Records a turn before anybody is told that it was accepted; with `opening`, what it says first, in the same write. Those
-     * events get the next ids of the conversation, so no other turn of it may be about to say something.
+     * Stores a turn, before the client receives its acceptance; with `opening`, its first events, in the same write. Those events get the
+     * next ids of the conversation, so no other turn of it may be about to write events.
      *
-     * `ahead` is called when the write is on its way, and only while the database works as usual. What is written of the turn from then
-     * on is on disk together with its acceptance or after it, and never without it.
+     * `ahead` is called when the write is queued, and only while the database works as usual. Later writes of the turn are on disk
+     * together with its acceptance or after it, and never without it.
      */
     readonly acceptTurn: (
       turn: Omit<Turn, "end">,
       opening?: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>,
       ahead?: () => void
     ) => Effect.Effect<Acceptance, StorageError>
+    /** A turn by its id. */
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
-    /** What a turn that is about to run needs. */
+    /** Everything that a turn needs to run; none for an unknown turn. */
     readonly resumption: (id: Ids.TurnId) => Effect.Effect<Option.Option<Resumption>, StorageError>
     /** The newest turn of a conversation, in the order of acceptance. */
     readonly lastTurn: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Turn>, StorageError>
-    /** Every turn that is not sealed, oldest first: what a start has to take up. */
+    /** Every turn without a seal, oldest first: a start takes these up. */
     readonly unsealedTurns: Effect.Effect<ReadonlyArray<Unsealed>, StorageError>
-    /** Those of one conversation. */
+    /** The turns without a seal of one conversation, oldest first. */
     readonly unsealedTurnsOf: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Unsealed>, StorageError>
 
     /**
-     * Appends events of one turn, all or none, and returns them with their ids; those that were there already come back with
-     * the ids they have.
+     * Appends events of one turn, all or none, and returns them with their ids; events that were stored before keep their ids.
      */
     readonly appendEvents: (
       conversationId: Ids.ConversationId,
@@ -132,12 +130,12 @@ export class Store extends Context.Service<
     readonly events: (id: Ids.ConversationId, after: number) => Stream.Stream<StoredEvent, StorageError>
     /** The events of one turn, oldest first. */
     readonly turnEvents: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
-    /** The same as `messages`, quickly: what a turn goes on with that is about to be accepted. */
+    /** The same as `messages`, read faster: for a turn that is about to be accepted. */
     readonly history: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
     /** The history, oldest first. */
     readonly messages: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
 
-    /** Succeeds when the database can be read and written, and no damage of it is known: what `/readyz` asks. */
+    /** Succeeds when the database can be read and written, and no damage of it is known; `/readyz` calls it. */
     readonly check: Effect.Effect<void, StorageError>
   }
 >()("@holdfast/session-orchestrator/storage/Store") {}

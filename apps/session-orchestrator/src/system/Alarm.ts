@@ -1,8 +1,9 @@
-/** One alarm that is set again and again: the last time that was set counts. */
+/** One alarm that can be set again; the last time set counts. */
 
-/** Calls back at a time in epoch milliseconds, never on the spot; returns what takes it out. */
+/** Calls `act` at `endMs` (epoch milliseconds), never synchronously; returns a function that cancels the call. */
 export type At = (endMs: number, act: () => void) => () => void
 
+/** Calls a function at the time set last. */
 export class Alarm {
   private readonly at: At
   private readonly ring: () => void
@@ -14,7 +15,7 @@ export class Alarm {
     this.ring = ring
   }
 
-  /** Sets it to a time, or to none with `Infinity`. */
+  /** Sets the time in epoch milliseconds; `Infinity` switches the alarm off. */
   set(at: number): void {
     if (this.pending?.at === at) return
     this.pending?.cancel()

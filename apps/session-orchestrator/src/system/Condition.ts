@@ -1,31 +1,32 @@
 /**
- * What the process is doing beside answering calls, for those who have to know: it is not ready before its start is done, and
- * it should not go down in the middle of an answer.
+ * Publishes the process's state: remaining work of its start, and running answers.
  *
- * Whoever runs turns says it here; the transports read it.
+ * The service is not ready before its start is done, and should not shut down in the middle of an answer. The orchestrator writes this
+ * state; the transports read it.
  */
 import { Context, Effect, Latch, Layer } from "effect"
 
+/** The state of the process that transports report and wait for. */
 export class Condition extends Context.Service<
   Condition,
   {
-    /** What the start has still to do, as a sentence; `undefined` once it is done. */
+    /** The work that the start still has to do, as a sentence; `undefined` once it is done. */
     readonly starting: Effect.Effect<string | undefined>
     /** Whether the start is done. */
     readonly isStarted: () => boolean
     /** Waits until the start is done. */
     readonly started: Effect.Effect<void>
-    /** Says what the start has to do now; `undefined` says that it is done. */
+    /** Sets the work that the start has to do now; `undefined` ends the start. */
     readonly setStarting: (what: string | undefined) => Effect.Effect<void>
 
-    /** Whether a turn is in the middle of an answer that somebody may be reading. */
+    /** Whether a turn is in the middle of an answer that a client may be reading. */
     readonly isAnswering: Effect.Effect<boolean>
-    /** Says how to find that out. */
+    /** Sets the function that finds that out. */
     readonly setAnswering: (isAnswering: () => boolean) => Effect.Effect<void>
   }
->()("@holdfast/session-orchestrator/conversation/Condition") {}
+>()("@holdfast/session-orchestrator/system/Condition") {}
 
-/** A start that is done until somebody says otherwise, and no answers. */
+/** A start that is done until `setStarting` is called, and no answers in progress. */
 export const layer: Layer.Layer<Condition> = Layer.effect(
   Condition,
   Effect.sync(() => {

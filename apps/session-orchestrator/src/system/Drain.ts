@@ -1,27 +1,29 @@
 /**
- * The service's way down, as its transports see it: first it takes nothing new, then it lets go of everybody.
+ * The two phases of a shutdown for transports: accept nothing new, then release all clients.
  *
- * What waits may wait for hours, so a shutdown cannot wait for it; an answer that is being given is worth some seconds. Between
- * `begin` and `end` answers that have begun may finish. After `end` streams end and waiting answers are given up. The turns
- * themselves are not touched; clients come back for them.
+ * A waiting turn may wait for hours, so a shutdown cannot wait for it; an answer that streams is worth some seconds. Between `begin`
+ * and `end`, answers that have begun may finish. After `end`, streams end and requests that wait for an answer are given up. The
+ * turns are not touched; clients reconnect for them.
  */
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 
+/** The state of the shutdown. */
 export class Drain extends Context.Service<
   Drain,
   {
-    /** Begins: nothing new is taken. The second time it does nothing. */
+    /** Begins the drain: nothing new is accepted. A second call does nothing. */
     readonly begin: Effect.Effect<void>
     readonly hasBegun: Effect.Effect<boolean>
-    /** Lets go of everybody; begins first, where that was not done. */
+    /** Releases all clients; begins the drain first if it has not begun. */
     readonly end: Effect.Effect<void>
-    /** Waits until everybody is let go of. */
+    /** Waits until `end` has run. */
     readonly ended: Effect.Effect<void>
-    /** Calls `listener` when everybody is let go of, without a fiber that waits for it. Returns how to leave. */
+    /** Calls `listener` when `end` runs, without a fiber that waits. Returns a function that removes the listener. */
     readonly onEnded: (listener: () => void) => () => void
   }
 >()("@holdfast/session-orchestrator/transport/http/Drain") {}
 
+/** A drain that has not begun. */
 export const layer: Layer.Layer<Drain> = Layer.effect(
   Drain,
   Effect.sync(() => {

@@ -1,12 +1,12 @@
-/** Which addresses never leave this machine, and which names cannot have been made up by a DNS server. */
+/** Recognises hosts that mean this machine alone, and hosts that are addresses. */
 import { isIP, isIPv4 } from "node:net"
 
 /**
- * Whether a host to bind to, or one that a client asks for, is this machine alone: `localhost`, 127.0.0.0/8, `::1`.
+ * Whether a host means this machine alone (`localhost`, 127.0.0.0/8, `::1`). Used for the host to bind to and for `Host` headers.
  *
  * **Gotchas**
  *
- * `0.0.0.0` and `::` are every address of the machine, and an empty host means the same: none of them is loopback.
+ * `0.0.0.0`, `::` and an empty host mean every address of the machine: none of them is loopback.
  */
 export const isLoopback = (host: string): boolean => {
   const name = withoutBrackets(host).toLowerCase()
@@ -15,14 +15,14 @@ export const isLoopback = (host: string): boolean => {
   return isIPv4(mapped) && mapped.startsWith("127.")
 }
 
-/** Whether a host is an address rather than a name. An address is nothing that a DNS server could rebind. */
+/** Whether a host is an address rather than a name. A DNS server cannot rebind an address. */
 export const isAddress = (host: string): boolean => isIP(withoutBrackets(host)) !== 0
 
-/** The host of `host:port`, as it stands in a `Host` header; `undefined` for what no `Host` header may be. */
+/** The host of `host:port`, as a `Host` header has it; `undefined` if the text is not a valid `Host` header. */
 export const hostOf = (authority: string): string | undefined =>
   /^(\[[^\]@/]+\]|[^:@/\s]+)(:\d{1,5})?$/.exec(authority)?.[1]
 
-/** A host as it stands in a URL: IPv6 in brackets. */
+/** A host as a URL has it: IPv6 in brackets. */
 export const inUrl = (host: string): string => (host.includes(":") && !host.startsWith("[") ? `[${host}]` : host)
 
 // --- internal

@@ -1,10 +1,10 @@
 /**
- * Collects garbage when the service has become quiet, so that the memory of a peak goes back to the system.
+ * Collects garbage when the service becomes quiet, to return the memory of a peak.
  *
- * V8 collects when something is allocated. A service whose thousand streams have ended allocates nothing: without this it would keep their
- * memory until the next peak.
+ * V8 collects when it allocates. After a thousand streams have ended the service allocates nothing: without this module it would keep
+ * their memory until the next peak.
  *
- * MemoryReturn.M1. It collects in quiet moments only, and only where work was done since the last time.
+ * MemoryReturn.M1. It collects in quiet moments only, and only if the process has worked since the last collection.
  * MemoryReturn.M2. It takes at most a hundredth of the time.
  */
 import { Effect } from "effect"
@@ -12,34 +12,34 @@ import { type EventLoopUtilization, performance } from "node:perf_hooks"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
-/** Between two looks. */
+/** Between two samples of the event loop. */
 export const INTERVAL_MS = 2_000
 
-/** The event loop's share of busy time below which at most a few turns stream, which a collection would hold up. */
+/** The event loop's share of busy time below which a collection holds up a few streaming turns at most. */
 const QUIET = 0.02
 
-/** Busy time that leaves garbage worth collecting. */
+/** The busy time after which there is garbage worth collecting. */
 const WORKED_MS = 1_000
 
-/** M2 */
+/** MemoryReturn.M2 */
 const REST_FACTOR = 100
 
-/** What the collector has seen of the event loop; times in milliseconds. */
+/** The activity of the event loop; times in milliseconds. */
 export interface Seen {
-  /** Busy share of the time since the last look. */
+  /** Busy share of the time since the last sample, 0 to 1. */
   readonly utilization: number
   /** Busy time since the last collection. */
   readonly workedMs: number
-  /** Since the last collection, which took `tookMs`. */
+  /** Time since the last collection, which took `tookMs`. */
   readonly sinceMs: number
   readonly tookMs: number
 }
 
-/** Whether garbage is to be collected now. */
+/** Whether to collect garbage now. */
 export const isDue = ({ sinceMs, tookMs, utilization, workedMs }: Seen): boolean =>
   utilization < QUIET && workedMs >= WORKED_MS && sinceMs >= REST_FACTOR * tookMs
 
-/** Looks at the event loop again and again, and calls `collect` where that is due. It never ends. */
+/** Samples the event loop every `INTERVAL_MS` and calls `collect` when that is due. Never ends. */
 export const run = (
   collect: () => void = collector(),
   look: () => EventLoopUtilization = performance.eventLoopUtilization
@@ -69,7 +69,7 @@ export const run = (
 
 // --- internal
 
-/** Node gives the collector to programs by a flag alone; a new context has it, and nothing else does. */
+/** Node exposes the collector only by a flag, and only to a context that is created after the flag was set. */
 const collector = (): (() => void) => {
   setFlagsFromString("--expose-gc")
   const collect: unknown = runInNewContext("gc")

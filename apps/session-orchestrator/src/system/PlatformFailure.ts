@@ -1,12 +1,12 @@
-/** What the platform says when it will not do something: to start a program, to read a file. */
+/** Reads the cause of a platform error, such as a program that did not start. */
 import type { PlatformError } from "effect"
 
 /**
- * Why, in the platform's own words.
+ * The cause of a platform error, in the platform's own words.
  *
  * **Gotchas**
  *
- * Not the error's `message`, which has a program's arguments in it: people put keys there, and they are nobody's business.
+ * It leaves out the error's `message`, which quotes a program's arguments: they may have keys in them.
  */
 export const causeOf = ({ reason }: PlatformError.PlatformError): string =>
   reason.cause instanceof Error ? reason.cause.message : reason._tag

@@ -1,28 +1,30 @@
 /**
- * Logs how far an operation is that takes long: a migration, a take-over, the taking up of many turns.
+ * Logs the progress of long operations: a migration, a take-over, resuming many turns.
  *
- * P1. An operation that is over within `PATIENCE_MS` has no line. A longer one has a line then, one each `INTERVAL_MS`, and one at its end.
- * P2. A line comes when time has passed, and when the operation reports where it is, whichever happens first: work that holds the
- *     thread lets no timer fire.
+ * Progress.P1. An operation that ends within `PATIENCE_MS` logs nothing. A longer one logs a line at that moment, then one per
+ *     `INTERVAL_MS`, and one at its end.
+ * Progress.P2. A line is due by time. It is logged by a timer or when the operation reports its position, whichever comes first: an operation
+ *     that holds the thread lets no timer fire.
  */
 import { Effect } from "effect"
 import * as Span from "../text/Span.ts"
 
-/** What is over by then, an operator does not wait for. */
+/** An operator does not notice a shorter operation. */
 export const PATIENCE_MS = 2_000
 
 /** Between two lines. */
 export const INTERVAL_MS = 5_000
 
+/** Takes the position of a running operation. */
 export interface Progress {
-  /** Reports where the operation is; as often as one likes: it costs a look at the clock. */
+  /** Reports the position of the operation. A call costs one read of the clock, so it may be frequent. */
   readonly at: (where: () => string) => Effect.Effect<void>
 }
 
 /**
- * Runs an operation, and logs its progress.
+ * Runs an operation and logs its progress.
  *
- * @param what names it at the beginning of a sentence: `Taking up unfinished turns`
+ * @param what names the operation at the beginning of a sentence: `Taking up unfinished turns`
  */
 export const reported = <A, E, R>(
   what: string,

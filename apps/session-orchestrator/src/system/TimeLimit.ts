@@ -1,18 +1,18 @@
 /**
- * Runs what may come to no end because somebody else has written its terms: everything else in this process waits for it.
+ * Runs user-supplied patterns with a time limit, so that they cannot block the process.
  *
- * L1. The limit holds for whatever runs, a regular expression that backtracks too: V8 itself breaks it off.
- * L2. What was broken off has run in part, without its `finally` blocks: it must leave nothing behind that matters.
+ * TimeLimit.L1. The limit also ends a regular expression that backtracks: V8 itself interrupts it.
+ * TimeLimit.L2. An interrupted function has run in part, without its `finally` blocks: it must not leave state behind that matters.
  */
 import { type Context, createContext, Script } from "node:vm"
 import { Option, Predicate } from "effect"
 
-/** The result, or nothing where it took longer. It costs 0.2 ms. */
-export const run = <A>(act: () => A, limitMs: number): Option.Option<A> => {
-  const { context, script, stage } = (theatre ??= make())
+/** Returns the result of `compute`, or nothing if it took longer than `limitMs`. The limit itself costs 0.2 ms. */
+export const run = <A>(compute: () => A, limitMs: number): Option.Option<A> => {
+  const { context, script, globals } = (sandbox ??= make())
   let result = Option.none<A>()
-  stage.act = () => {
-    result = Option.some(act())
+  globals.call = () => {
+    result = Option.some(compute())
   }
   try {
     script.runInContext(context, { timeout: limitMs })
@@ -21,22 +21,22 @@ export const run = <A>(act: () => A, limitMs: number): Option.Option<A> => {
     if (Predicate.hasProperty(error, "code") && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return Option.none()
     throw error
   } finally {
-    stage.act = undefined
+    globals.call = undefined
   }
 }
 
 // --- internal
 
-/** A context takes a millisecond to make, and is asked for by few. */
-interface Theatre {
+/** Made on first use, as a context takes a millisecond to make and few processes need one. */
+interface Sandbox {
   readonly context: Context
   readonly script: Script
-  readonly stage: { act: (() => void) | undefined }
+  readonly globals: { call: (() => void) | undefined }
 }
 
-let theatre: Theatre | undefined = undefined
+let sandbox: Sandbox | undefined = undefined
 
-const make = (): Theatre => {
-  const stage: Theatre["stage"] = { act: undefined }
-  return { stage, context: createContext(stage), script: new Script("act()") }
+const make = (): Sandbox => {
+  const globals: Sandbox["globals"] = { call: undefined }
+  return { globals, context: createContext(globals), script: new Script("call()") }
 }

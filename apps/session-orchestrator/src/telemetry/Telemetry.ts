@@ -1,13 +1,14 @@
 /**
- * What the service tells of itself: one `Observer` of everything that the configuration asks for.
+ * Combines the configured telemetry into one `Observer` of turns.
  *
- * L1. Metrics are always counted; turns that failed and incidents are always logged. The retry log, traces and receivers of notices are
- *     made when they are configured, and cost nothing otherwise.
- * L2. Every turn of the process tells it: the turns' fibers have it from the context that their orchestrator was built in.
+ * Telemetry.L1. Metrics are always counted; failed turns and incidents are always logged. The retry log, traces and receivers of notices
+ *     exist only if they are configured, and cost nothing otherwise.
+ * Telemetry.L2. Every turn of the process reports to it: the turns' fibers get it from the context of their orchestrator.
  */
 import manifest from "../../package.json" with { type: "json" }
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
@@ -19,7 +20,6 @@ import { Config, type Values } from "../config/Config.ts"
 import { DEFAULT_AFTER } from "../config/TelemetryChoice.ts"
 import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
-import { Timer } from "../durable/Timer.ts"
 import * as Delivery from "./incidents/Delivery.ts"
 import * as IncidentFile from "./incidents/IncidentFile.ts"
 import { Labels } from "./metrics/Labels.ts"
@@ -32,7 +32,8 @@ import * as TurnLog from "./logs/TurnLog.ts"
 import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
-export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Layer.effect(
+/** The observer of all turns of the process. */
+export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> = Layer.effect(
   Observer.Observer,
   Effect.gen(function* () {
     const config = yield* Config
@@ -57,7 +58,7 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
         after: notifications?.after ?? DEFAULT_AFTER,
         receivers: notifications === undefined ? new Map() : yield* receiversOf(notifications),
         file: notifications?.state === undefined ? IncidentFile.none : yield* IncidentFile.make(notifications.state),
-        timer: yield* Timer,
+        timer: yield* Timer.Timer,
         redact
       })
     )
@@ -67,7 +68,7 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer> = Laye
 
 // --- internal
 
-/** For webhooks and traces, through the proxies of the configuration. */
+/** The HTTP client for webhooks and traces, through the configured proxies. */
 const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
   Layer.provide(
     Layer.effect(
@@ -81,7 +82,7 @@ const labelsOf = (
   { model, models, providers, retry }: Values,
   redact: (text: string) => string
 ): TurnMetrics.Known => ({
-  // No provider outside the configuration is ever asked.
+  // No provider outside the configuration is ever called.
   providers: new Labels(providers.keys(), redact, 0),
   models: new Labels([model.model], redact),
   tools: new Labels([], redact),

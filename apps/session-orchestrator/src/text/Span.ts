@@ -1,12 +1,12 @@
 /**
- * Lengths of time in words: `4 m 59 s`.
+ * Writes durations in words: `4 m 59 s`.
  *
- * S1. `format` loses nothing: what is written is the length to the millisecond, so a schedule can be added up by hand.
- * S2. A countdown shows whole seconds, rounded up: it is never shorter than the truth, shows `0 s` only once the time has
- *     come, and never grows while time goes on.
+ * Span.S1. `format` is exact to the millisecond, so a schedule can be added up by hand.
+ * Span.S2. A countdown shows whole seconds, rounded up: it never shows less than the time left, shows `0 s` only when the time has come, and
+ *     never grows with time.
  */
 
-/** A length in milliseconds, exactly. Zero units are left out: `7 h 31 m 45 s`, `5 m`, `1.5 s`, `250 ms`. */
+/** A duration, exact to the millisecond. Zero units are left out: `7 h 31 m 45 s`, `5 m`, `1.5 s`, `250 ms`. */
 export const format = (ms: number): string => {
   const whole = Math.max(0, Math.ceil(ms))
   if (whole < 1000) return whole === 0 ? "0 s" : `${whole} ms`
@@ -20,7 +20,7 @@ export const format = (ms: number): string => {
   ].join(" ")
 }
 
-/** What a countdown shows: `4 m 59 s`, `1 h 0 m 5 s`. Units below the first one stay, so that the words do not jump. */
+/** The text of a countdown: `4 m 59 s`, `1 h 0 m 5 s`. Units below the first one stay even if 0, so that the text does not jump. */
 export const countdown = (ms: number): string => {
   const left = Math.max(0, Math.ceil(ms / 1000))
   const hours = Math.floor(left / 3600)
@@ -30,7 +30,7 @@ export const countdown = (ms: number): string => {
   return minutes > 0 ? `${minutes} m ${seconds}` : seconds
 }
 
-/** A length as one says it, of two units at most: `2 d 3 h`, `4 m 5 s`, `12 s`. It is rounded down, and never negative. */
+/** A duration in two units at most: `2 d 3 h`, `4 m 5 s`, `12 s`. It is rounded down, and never negative. */
 export const rough = (ms: number): string => {
   const seconds = Math.max(0, Math.floor(ms / 1000))
   const units = [

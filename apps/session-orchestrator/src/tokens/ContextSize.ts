@@ -1,17 +1,17 @@
 /**
- * How many tokens a request is: what its provider said last, and a count of what has come since (A11, P8).
+ * Computes a request's size in tokens: provider's last count plus later messages (A11, P8).
  *
- * S1. What a provider counted stands: the tokens of an answer, in and out, are the size of everything up to it.
- * S2. A message is counted once, however often it is sent.
+ * ContextSize.S1. A provider's count has precedence: the input and output tokens of an answer are the size of everything up to it.
+ * ContextSize.S2. A message is counted once, however often it is sent.
  */
 import type { Provider } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
 import type { Count } from "./Tokenizer.ts"
 
-/** What is sent. */
+/** The parts of a request that take tokens. */
 export type Request = Pick<Provider.ProviderRequest, "messages" | "tools"> & { readonly system: string | undefined }
 
-/** What frames one message or tool in the formats of the providers, in tokens; OpenAI's cookbook counts 3 to 4. */
+/** The overhead of one message or tool in the providers' formats, in tokens; OpenAI's cookbook counts 3 to 4. */
 const FRAME = 4
 
 /** The size of a request in tokens. */
@@ -20,24 +20,24 @@ export const of = ({ messages, system, tools }: Request, count: Count): number =
   const known = messages[last]
   const before =
     known?.role === "assistant"
-      ? (known.usage?.inputTokens ?? 0) + (known.usage?.outputTokens ?? 0) // S1
+      ? (known.usage?.inputTokens ?? 0) + (known.usage?.outputTokens ?? 0) // ContextSize.S1
       : count(system ?? "") + tools.reduce((sum, tool) => sum + FRAME + count(JSON.stringify(tool)), 0)
   return messages.slice(last + 1).reduce((sum, message) => sum + sizeOf(message, count), before)
 }
 
-/** A quick estimate of a text, for where a tokenizer would take too long; English has some 4 characters a token. */
+/** A quick estimate for texts on which a tokenizer would take too long; English has some 4 characters a token. */
 export const estimate: Count = (text) => Math.ceil(text.length / 4)
 
-/** Roughly what messages take in memory, in characters. */
+/** The approximate memory of messages, in characters. */
 export const charactersOf = (messages: ReadonlyArray<Message.Message>): number =>
   messages.reduce((sum, { content }) => content.reduce((sum, part) => sum + textOf(part).length, sum + ENVELOPE), 0)
 
 // --- internal
 
-/** What there is of a message besides its text, in characters: its ids, its objects. */
+/** The memory of a message besides its text, in characters: its ids and objects. */
 const ENVELOPE = 256
 
-/** A summary stands for messages that are not sent any more, so what was counted before it is the size of something else. */
+/** A summary replaces messages that are not sent any more, so a provider's count from before the summary does not apply. */
 const isCounted = (message: Message.Message, at: number, all: ReadonlyArray<Message.Message>): boolean =>
   message.role === "assistant" &&
   message.usage?.inputTokens !== undefined &&
@@ -47,7 +47,7 @@ const isCounted = (message: Message.Message, at: number, all: ReadonlyArray<Mess
 
 const isLater = (a: Message.Message, b: Message.Message): boolean => a.createdAt > b.createdAt
 
-/** By counter and message, so that it goes when the message goes (S2). */
+/** The counts, by counter and message, so that a count is collected with its message (ContextSize.S2). */
 const counted = new WeakMap<Count, WeakMap<Message.Message, number>>()
 
 const sizesBy = (count: Count): WeakMap<Message.Message, number> => {

@@ -1,13 +1,13 @@
 /**
- * A connection to a tool server that is up: MCP, as far as tools need it.
+ * Connects to a running tool server: the part of MCP that tools need.
  *
- * C1. It is over once: `lost` says why, and from then on every call fails.
- * C2. A call that is interrupted is cancelled at the server.
- * C3. Nothing that a server sends unasked is answered but pings, and nothing of it is kept.
- * C4. A list of tools is read up to `MAX_PAGES` pages and `MAX_LISTED_BYTES`.
+ * Connection.C1. A connection ends once: `lost` has the reason, and from then on every call fails.
+ * Connection.C2. An interrupted call is cancelled at the server.
+ * Connection.C3. Of a server's unrequested messages only pings are answered, and none is kept.
+ * Connection.C4. A list of tools is read up to `MAX_PAGES` pages and `MAX_LISTED_BYTES`.
  *
- * The protocol is the SDK's: it speaks with servers of every revision. `effect/ai/McpClient` takes those of the latest two alone, does
- * not say when a list of tools has changed, and gives up a server that prints a stray line.
+ * The SDK implements the protocol and supports servers of every revision. `effect/ai/McpClient` supports the latest two only, does not
+ * report that a list of tools has changed, and drops a server that prints a stray line.
  */
 import manifest from "../../package.json" with { type: "json" }
 import {
@@ -22,14 +22,14 @@ import {
 import { Data, Deferred, Effect, Queue, type Schema, type Scope } from "effect"
 import * as Offers from "./Offers.ts"
 
-/** A call that came to nothing. */
+/** A call without a result. */
 export class CallError extends Data.TaggedError("CallError")<{
   readonly message: string
-  /** The server itself said so, and is well. Otherwise nobody knows what became of the call. */
+  /** The server refused the call, and is up. Otherwise the call's outcome is unknown. */
   readonly isRefusal: boolean
 }> {}
 
-/** A server that could not be started, or reached; `message` says why. */
+/** A server that could not be started or reached; `message` has the cause. */
 export class StartError extends Data.TaggedError("StartError")<{ readonly message: string }> {}
 
 /** A tool as its server describes it. */
@@ -40,54 +40,55 @@ export interface Offer {
   readonly inputSchema: Schema.Json
 }
 
-/** A server's tools. */
+/** The list of a server's tools. */
 export interface Listing {
   readonly tools: ReadonlyArray<Offer>
-  /** There are more than is read (C4). */
+  /** The list was not read to its end (Connection.C4). */
   readonly isCut: boolean
 }
 
+/** A running server. */
 export interface Connection {
-  /** All of its tools. */
+  /** Lists all tools of the server. */
   readonly list: Effect.Effect<Listing, CallError>
-  /** Calls a tool. There is no limit of time but the caller's. */
+  /** Calls a tool, without a time limit: the caller sets one. */
   readonly call: (name: string, input: Readonly<Record<string, unknown>>) => Effect.Effect<CallToolResult, CallError>
-  /** Succeeds when the server answers at all. */
+  /** Succeeds when the server answers, even with an error. */
   readonly ping: Effect.Effect<void, CallError>
   /** Has an item when the list of tools has changed; several changes are one item. */
   readonly changed: Queue.Dequeue<void>
-  /** Has an item when something went wrong that no call has to do with. */
+  /** Has an item when an error occurred that belongs to no call. */
   readonly doubts: Queue.Queue<void>
-  /** Ends when the connection has, with the reason. */
+  /** Waits for the end of the connection and returns the reason. */
   readonly lost: Effect.Effect<string>
 }
 
-/** A way to a server, and what is known of its end. */
+/** A transport to a server, with the reason of its end. */
 export interface Way {
   readonly transport: Transport
-  /** Is done when the way has ended, with the reason: what a process died of. The transport need not close itself then. */
+  /** Completed when the server has ended, with the reason, such as a process's exit code. The transport need not close itself then. */
   readonly lost: Deferred.Deferred<string>
 }
 
-/** Who we are, to servers. */
+/** The client's name and version, which servers receive. */
 const CLIENT = { name: "holdfast", version: manifest.version }
 
-/** The SDK has timers of its own; limits are the caller's. The longest that a timer can be set to. */
+/** Milliseconds: the longest time of a timer. It disables the SDK's own limits, because the caller sets one. */
 const NO_LIMIT = 2_147_483_647
 
-/** How long the end may take. */
+/** How long closing may take. */
 const GOODBYE = "2 seconds"
 
-/** C4. The SDK's own limit. */
+/** Connection.C4. The SDK's own limit. */
 const MAX_PAGES = 64
 
-/** C4. A hundred times what is offered of it. */
+/** Connection.C4. A hundred times the size that may be offered to models. */
 const MAX_LISTED_BYTES = 32 * 1_048_576
 
-/** The code of an error that no server sends: the transport's own, for an answer that broke off. */
+/** The transport's own error code for an answer that broke off. No server sends it. */
 export const BROKE_OFF = -32_799
 
-/** Shakes hands, over a way that ends with the same scope. */
+/** Connects over a transport of the same scope, with MCP's handshake. */
 export const make = Effect.fnUntraced(function* ({
   lost,
   transport
@@ -115,13 +116,13 @@ export const make = Effect.fnUntraced(function* ({
 
   const request = <A>(send: (options: RequestOptions) => Promise<A>) =>
     Effect.tryPromise({
-      try: (signal) => send({ signal, timeout: NO_LIMIT }), // C2
+      try: (signal) => send({ signal, timeout: NO_LIMIT }), // Connection.C2
       catch: (error) =>
         new CallError({
           message: messageOf(error),
           isRefusal: error instanceof ProtocolError && error.code !== BROKE_OFF
         })
-    }).pipe(Effect.raceFirst(Effect.flatMap(over, (message) => new CallError({ message, isRefusal: false })))) // C1
+    }).pipe(Effect.raceFirst(Effect.flatMap(over, (message) => new CallError({ message, isRefusal: false })))) // Connection.C1
 
   return {
     list: Effect.suspend(() =>
@@ -133,7 +134,7 @@ export const make = Effect.fnUntraced(function* ({
             )
           )
     ),
-    // Not `callTool`, which throws an output away that does not fit the schema that its server gave it.
+    // Not `callTool`, which drops an output that does not match the schema of its server.
     call: (name, input) =>
       request((options) => client.request({ method: "tools/call", params: { name, arguments: input } }, options)),
     ping: Effect.asVoid(request((options) => client.ping(options))),
@@ -145,7 +146,7 @@ export const make = Effect.fnUntraced(function* ({
 
 // --- internal
 
-/** All pages, up to the limits (C4). */
+/** All pages, up to the limits (Connection.C4). */
 const listed = Effect.fnUntraced(function* (
   page: (cursor: string | undefined) => Effect.Effect<ListToolsResult, CallError>
 ): Effect.fn.Return<Listing, CallError> {
@@ -173,7 +174,7 @@ const offerOf = ({ description, inputSchema, name, title }: Tool): Offer => ({
   inputSchema: inputSchema as Schema.Json // it was JSON when it came
 })
 
-/** What `fetch` says is in its cause. */
+/** The message of an error, with its cause: `fetch` has the details there. */
 const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message

@@ -1,13 +1,13 @@
 /**
- * A tool server that is reached over HTTP: MCP's "streamable HTTP".
+ * Connects to a tool server over HTTP, by MCP's "streamable HTTP".
  *
- * H1. A message is read up to `MAX_MESSAGE_BYTES`, as over standard output: a body as a whole, a stream from one event to the next.
- *     A batch, which none of our requests asks for, is read up to `MAX_BATCH_BYTES`.
- * H2. The stream on which a server says that its tools have changed is opened again when it breaks. Calls are not made again.
- * H3. A call whose answer breaks off is over then; the SDK alone would wait for what can no longer come.
- * H4. A session is ended with the scope, if the server lets us.
- * H5. A stream is read at the rate of unrequested messages as a whole, in pieces between turns of the event loop; what is no
- *     message has a budget (`Intake`). A stream that is opened counts as `OPENING` messages: a server sets how soon that is.
+ * HttpTransport.H1. A message is read up to `MAX_MESSAGE_BYTES`, as over standard output: a body as a whole, a stream from one event to the
+ *     next. A batch, which no request of Holdfast asks for, is read up to `MAX_BATCH_BYTES`.
+ * HttpTransport.H2. The stream on which a server reports changed tools is opened again when it breaks. Calls are not repeated.
+ * HttpTransport.H3. A call ends when its answer breaks off; the SDK alone would wait without end.
+ * HttpTransport.H4. A session is ended with the scope, if the server supports that.
+ * HttpTransport.H5. A whole stream is read at the rate of unrequested messages, in pieces between turns of the event loop; text that is no
+ *     message has a budget (`Intake`). Opening a stream counts as `OPENING` messages, because the server decides how often that happens.
  */
 import {
   isJSONRPCRequest,
@@ -22,7 +22,7 @@ import { BROKE_OFF, type Way } from "./Connection.ts"
 import { costOf, Intake, TOO_MUCH_JUNK, type Verdict, WORK_PER_TURN } from "./Intake.ts"
 import { MAX_MESSAGE_BYTES } from "./LineTransport.ts"
 
-/** H2, in milliseconds. */
+/** HttpTransport.H2, in milliseconds. */
 const RECONNECTION = {
   initialReconnectionDelay: 1_000,
   reconnectionDelayGrowFactor: 2,
@@ -30,13 +30,13 @@ const RECONNECTION = {
   maxRetries: Infinity
 }
 
-/** H1. Its messages are read in one turn of the event loop. */
+/** HttpTransport.H1. The messages of a batch are read in one turn of the event loop. */
 const MAX_BATCH_BYTES = 65_536
 
-/** H5. Ten a second in the long run. */
+/** HttpTransport.H5. It allows ten streams a second in the long run. */
 const OPENING = 500
 
-/** Nothing is sent yet. */
+/** The transport to an address. It sends nothing yet. */
 export const make = ({
   headers,
   url
@@ -46,7 +46,7 @@ export const make = ({
     const lost = Deferred.makeUnsafe<string>()
     const request: typeof fetch = async (address, init) => {
       if (init?.method === "GET") {
-        intake.unrequested(OPENING) // H5
+        intake.unrequested(OPENING) // HttpTransport.H5
         await turn(intake)
       }
       return bounded(await fetch(address, init), intake)
@@ -60,12 +60,12 @@ export const make = ({
             fetch: request
           })
       ),
-      // The connection was closed before, and may have been kept from it by a server that does not answer.
+      // The client has closed the connection already, unless a server that does not answer prevented it.
       (transport) => Effect.promise(() => transport.close())
     ).pipe(Effect.map((transport) => ({ transport: new AnsweringTransport(transport, intake, lost), lost })))
   })
 
-/** The same response; reading it fails with a message that is too long (H1), and takes its time (H5). */
+/** Limits a response: reading it fails at a message that is too long (HttpTransport.H1), and is slowed down to the rate (HttpTransport.H5). */
 export const bounded = (response: Response, intake: Intake, most: number = MAX_MESSAGE_BYTES): Response => {
   if (response.body === null) return response
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true
@@ -80,7 +80,7 @@ const tooLong = (what: string, most: number): Error => new Error(`it sent ${what
 
 const sizeOf = (bytes: number): string => (bytes < 1_048_576 ? `${bytes / 1_024} KiB` : `${bytes / 1_048_576} MiB`)
 
-/** A body as a whole. */
+/** Limits a body as a whole. */
 const body = (most: number): TransformStream<Uint8Array, Uint8Array> => {
   let size = 0
   let isBatch: boolean | undefined
@@ -95,13 +95,13 @@ const body = (most: number): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-/** Whether a list begins here; `undefined` where there are nothing but blanks. */
+/** Whether a batch begins here; `undefined` if there are only blanks. */
 const startsBatch = (chunk: Uint8Array): boolean | undefined => {
   const first = chunk.find((byte) => byte > SPACE)
   return first === undefined ? undefined : first === OPENING_BRACKET
 }
 
-/** A stream of events. */
+/** Limits a stream of events. */
 const events = (intake: Intake, most: number): TransformStream<Uint8Array, Uint8Array> => {
   let size = 0
   return new TransformStream({
@@ -122,7 +122,7 @@ const events = (intake: Intake, most: number): TransformStream<Uint8Array, Uint8
   })
 }
 
-/** Where a piece ends that has no more lines than one turn of the event loop may read, and their number. */
+/** The end of a piece with no more lines than one turn of the event loop may read, and the number of lines. */
 const pieceOf = (chunk: Uint8Array, start: number): { readonly end: number; readonly lines: number } => {
   let lines = 0
   for (let i = start; i < chunk.length; i++) {
@@ -137,13 +137,13 @@ const turn = (intake: Intake): Promise<void> => {
   return new Promise((resolve) => void (ms === 0 ? setImmediate(resolve) : setTimeout(resolve, ms)))
 }
 
-/** H3 */
+/** HttpTransport.H3 */
 class AnsweringTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: Transport["onmessage"]
   private readonly inner: StreamableHTTPClientTransport
-  /** The same, by the types that the SDK's own client knows it by. */
+  /** The same object, with the type that the SDK's client uses. */
   private readonly way: Transport
   private readonly intake: Intake
   private readonly lost: Deferred.Deferred<string>
@@ -185,7 +185,7 @@ class AnsweringTransport implements Transport {
     })
   }
 
-  /** H4 */
+  /** HttpTransport.H4 */
   close(): Promise<void> {
     return this.inner
       .terminateSession()
@@ -207,7 +207,7 @@ const SPACE = 32
 const OPENING_BRACKET = 91
 const CARRIAGE_RETURN = 13
 
-/** Behind the last blank line of a chunk, or -1. One that is split between two chunks counts with the next event. */
+/** The offset after the last blank line of a chunk, or -1. A blank line that is split between two chunks counts with the next event. */
 const endOfEvent = (chunk: Uint8Array): number => {
   for (let i = chunk.lastIndexOf(LINE_FEED); i > 0; i = chunk.lastIndexOf(LINE_FEED, i - 1)) {
     const before = chunk[i - 1] === CARRIAGE_RETURN ? i - 2 : i - 1

@@ -1,32 +1,34 @@
 /**
- * Limits what a tool server may send: lines that are no message, unrequested messages, work in one turn of the event loop.
+ * Limits the data that a tool server may send.
  *
- * I1. A line costs 1, and 1 more for each KiB. What answers a request of ours costs nothing.
- * I2. Lines that are no message have a budget that refills slowly. Beyond it the connection ends: the server is started
- *     again with its growing delays.
- * I3. Notifications and requests of the server have a rate. Beyond it the connection is not read until the rate allows it, so
- *     the server waits and this process does not.
- * I4. After `WORK_PER_TURN` the event loop turns before more is read.
+ * The limits are for lines that are no message, for unrequested messages, and for the work in one turn of the event loop.
+ *
+ * Intake.I1. A line costs 1, and 1 more for each KiB. An answer to a request of Holdfast costs nothing.
+ * Intake.I2. Lines that are no message have a budget that refills slowly. Beyond it the connection ends: the server is started again with its
+ *     growing delays.
+ * Intake.I3. Notifications and requests of the server have a rate. Beyond it the connection is not read until the rate allows it, so the server
+ *     waits and this process does not.
+ * Intake.I4. After `WORK_PER_TURN` the next read waits for a new turn of the event loop.
  */
 
 import type { RequestId } from "@modelcontextprotocol/client"
 
-/** Some at once, refilled over time. */
+/** A budget of `burst` that refills by `perSecond`. */
 export interface Rate {
   readonly burst: number
   readonly perSecond: number
 }
 
-/** I2. A verbose start takes some hundred lines; a debug log that goes to the wrong stream takes some tens a second. */
+/** Intake.I2. A verbose start takes some hundred lines; a debug log that goes to the wrong stream takes some tens a second. */
 export const JUNK: Rate = { burst: 10_000, perSecond: 100 }
 
-/** I3. A tool that reports its progress sends some hundred notifications a second; 5,000 take about 5 % of one core. */
+/** Intake.I3. A tool that reports its progress sends some hundred notifications a second; 5,000 take about 5 % of one core. */
 export const UNREQUESTED: Rate = { burst: 50_000, perSecond: 5_000 }
 
-/** I4. Some milliseconds on a slow machine. */
+/** Intake.I4. Some milliseconds on a slow machine. */
 export const WORK_PER_TURN = 250
 
-/** What is left of a rate. */
+/** The rest of a budget at a moment. */
 export interface Account {
   /** Below 0: a debt. */
   readonly left: number
@@ -34,10 +36,10 @@ export interface Account {
   readonly at: number
 }
 
-/** An account of which nothing has been spent. */
+/** A full budget. */
 export const full = ({ burst }: Rate, at: number): Account => ({ left: burst, at })
 
-/** The account after a cost. A clock that goes back refills nothing. */
+/** The budget after a cost. A clock that goes back refills nothing. */
 export const spend = ({ burst, perSecond }: Rate, { at, left }: Account, cost: number, now: number): Account => ({
   left: Math.min(burst, left + (Math.max(0, now - at) * perSecond) / 1_000) - cost,
   at: now
@@ -47,15 +49,15 @@ export const spend = ({ burst, perSecond }: Rate, { at, left }: Account, cost: n
 export const debtMs = ({ perSecond }: Rate, { left }: Account): number =>
   left >= 0 ? 0 : Math.ceil((-left * 1_000) / perSecond)
 
-/** I1 */
+/** The cost of a line of `bytes` (Intake.I1). */
 export const costOf = (bytes: number): number => 1 + Math.floor(bytes / 1_024)
 
-/** What becomes of a message. */
+/** The decision about a message. */
 export type Verdict =
   | "pass"
-  /** Nothing of it is needed. */
+  /** The message is not needed. */
   | "drop"
-  /** It is one too many (I2). */
+  /** The budget is spent: the connection ends (Intake.I2). */
   | "end"
 
 /** The limits of one connection. */
@@ -73,17 +75,17 @@ export class Intake {
     this.account = full(UNREQUESTED, now())
   }
 
-  /** Records that a request is on its way. */
+  /** Records that a request was sent. */
   requested(id: RequestId): void {
     this.unanswered.add(id)
   }
 
-  /** Records that a request has come to its end; returns whether it had not before. */
+  /** Records that a request has ended. Returns `false` if it had ended before. */
   answered(id: RequestId): boolean {
     return this.unanswered.delete(id)
   }
 
-  /** Judges and counts what a server has sent that is of the form of a message. */
+  /** Decides about a server's message and counts its cost. */
   judge(message: Shape, bytes: number): Verdict {
     if (message.method === undefined) {
       return message.id !== undefined && this.answered(message.id) ? "pass" : this.junk(bytes)
@@ -92,24 +94,24 @@ export class Intake {
     return message.id !== undefined || message.method === LIST_CHANGED ? "pass" : "drop"
   }
 
-  /** Counts a line that is no message (I2). */
+  /** Counts a line that is no message (Intake.I2). */
   junk(bytes: number): "drop" | "end" {
     this.junkAccount = spend(JUNK, this.junkAccount, costOf(bytes), this.now())
     return this.junkAccount.left < 0 ? "end" : "drop"
   }
 
-  /** Counts what answers no request (I3). */
+  /** Counts a message that answers no request (Intake.I3). */
   unrequested(cost: number): void {
     this.account = spend(UNREQUESTED, this.account, cost, this.now())
   }
 
-  /** Counts work; returns whether the event loop has to turn before there is more of it (I4). */
+  /** Counts work. Returns whether further work must wait for a new turn of the event loop (Intake.I4). */
   isTurnOver(cost: number): boolean {
     this.work += cost
     return this.work >= WORK_PER_TURN
   }
 
-  /** Begins the next turn; returns how long to wait for it, in milliseconds. 0: one turn of the event loop. */
+  /** Begins a new turn. Returns the milliseconds to wait for it; 0 is one turn of the event loop. */
   nextTurn(): number {
     this.work = 0
     this.unrequested(0)
@@ -117,16 +119,16 @@ export class Intake {
   }
 }
 
-/** Why a connection ends that has used up its budget (I2). */
+/** The reason of a connection's end if its budget is spent (Intake.I2). */
 export const TOO_MUCH_JUNK = `it sent more than ${JUNK.burst} lines that are no message, and was stopped`
 
 // --- internal
 
-/** What of a message tells its kind. */
+/** The fields of a message that show its kind. */
 interface Shape {
   readonly id?: RequestId | undefined
   readonly method?: string | undefined
 }
 
-/** The one notification that is of use: no request asks for progress, and nobody reads a server's log. */
+/** The only notification that Holdfast uses: no request asks for progress, and a server's log is not read. */
 const LIST_CHANGED = "notifications/tools/list_changed"

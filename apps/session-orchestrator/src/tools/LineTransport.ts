@@ -1,10 +1,12 @@
 /**
- * MCP messages, one a line: reads a server's output in bounded pieces, and writes its input.
+ * Reads and writes MCP messages, one per line, in bounded pieces.
  *
- * L1. A line is read up to `MAX_MESSAGE_BYTES`. A longer one ends the connection: its end may never come, and whatever is held
- *     of it is memory.
- * L2. Lines that are no messages are passed over, within their budget (`Intake`); people leave prints in their servers.
- * L3. A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
+ * It reads a server's output and writes its input.
+ *
+ * LineTransport.L1. A line is read up to `MAX_MESSAGE_BYTES`. A longer line ends the connection: its end may never come, and the part that
+ *     was read takes memory.
+ * LineTransport.L2. Lines that are no messages are ignored, within their budget (`Intake`): servers often have a left-over print statement.
+ * LineTransport.L3. A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
  */
 import {
   type JSONRPCMessage,
@@ -15,20 +17,21 @@ import {
 import { Effect } from "effect"
 import { costOf, Intake, TOO_MUCH_JUNK, type Verdict } from "./Intake.ts"
 
-/** The largest output there may be (1 MiB), each of its characters escaped (6 for 1), and what stands around it. */
+/** The largest output (1 MiB) with every character escaped (6 for 1), and the message around it. */
 export const MAX_MESSAGE_BYTES = 8 * 1_048_576
 
-/** L3. Some ten thousand answers. */
+/** LineTransport.L3. Some ten thousand answers. */
 const MAX_UNREAD = 1_048_576
 
+/** The transport over a pair of byte streams. */
 export class LineTransport implements Transport {
   onclose?: () => void
   onmessage?: Transport["onmessage"]
   onerror?: (error: Error) => void
-  /** What was read of the line that has not ended, and its bytes. */
+  /** The beginning of the incomplete line, and its bytes. */
   private pieces: Array<Uint8Array> = []
   private size = 0
-  /** Characters that were written and not sent. */
+  /** Characters that were written and not sent yet. */
   private unread = 0
   private readonly write: (line: string) => void
   private readonly intake: Intake
@@ -61,7 +64,7 @@ export class LineTransport implements Transport {
     this.unread -= line.length
   }
 
-  /** Takes what was read, over as many turns of the event loop as it needs; fails with why the connection ends. */
+  /** Handles a chunk, over several turns of the event loop if necessary. Fails with the reason to end the connection. */
   read(chunk: Uint8Array): Effect.Effect<void, string> {
     const from = (start: number): Effect.Effect<void, string> =>
       Effect.suspend(() => {
@@ -85,7 +88,7 @@ export class LineTransport implements Transport {
     return ms === 0 ? Effect.yieldNow : Effect.sleep(ms)
   })
 
-  /** Whether there is room for it (L1). */
+  /** Keeps a piece of an incomplete line. Returns `false` if the line is too long (LineTransport.L1). */
   private keep(piece: Uint8Array): boolean {
     this.size += piece.length
     if (this.size > MAX_MESSAGE_BYTES) return false
@@ -95,12 +98,12 @@ export class LineTransport implements Transport {
 
   private hear(line: string, bytes: number): Verdict {
     const value = objectOf(line)
-    if (value === undefined) return this.intake.junk(bytes) // L2
+    if (value === undefined) return this.intake.junk(bytes) // LineTransport.L2
     const verdict = this.intake.judge(value, bytes)
     if (verdict !== "pass") return verdict
     const message = messageOf(value)
     if (message === undefined) return this.intake.junk(bytes)
-    if (isJSONRPCRequest(message) && this.unread > MAX_UNREAD) return "drop" // L3
+    if (isJSONRPCRequest(message) && this.unread > MAX_UNREAD) return "drop" // LineTransport.L3
     this.onmessage?.(message)
     return verdict
   }
@@ -112,13 +115,13 @@ const LINE_FEED = 10
 
 const TOO_LONG = `it sent a message of more than ${MAX_MESSAGE_BYTES / 1_048_576} MiB, and was stopped`
 
-/** What of a message is looked at before it is known to be one. */
+/** The fields that are checked to recognise a message. */
 interface Parsed {
   readonly id?: string | number
   readonly method?: string
 }
 
-/** The object of a line, if it has the form of a message. Most lines that are none are recognised by their first character. */
+/** The object of a line, if it has the form of a message. Most other lines are recognised by their first character. */
 const objectOf = (line: string): Parsed | undefined => {
   if (!OBJECT.test(line)) return undefined
   let value: { readonly jsonrpc?: unknown; readonly id?: unknown; readonly method?: unknown }

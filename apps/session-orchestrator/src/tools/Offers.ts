@@ -6,7 +6,7 @@
  */
 import type { Offer } from "./Connection.ts"
 
-/** Above this no model chooses well; OpenAI takes 128 in all. */
+/** With more tools no model chooses well; OpenAI accepts 128 in total. */
 export const MAX_TOOLS = 256
 
 /** One definition: a description and a schema of several pages. */
@@ -15,13 +15,14 @@ export const MAX_DEFINITION_BYTES = 32_768
 /** All definitions of one server: some 65,000 tokens. */
 export const MAX_DEFINITIONS_BYTES = 262_144
 
+/** The tools within the limits. */
 export interface Selection {
   readonly kept: ReadonlyArray<Offer>
-  /** Names of the others. */
+  /** Names of the other tools. */
   readonly leftOut: ReadonlyArray<string>
 }
 
-/** The tools that are within the limits. */
+/** Selects the tools that are within the limits. */
 export const select = (offers: ReadonlyArray<Offer>): Selection => {
   const kept: Array<Offer> = []
   const leftOut: Array<string> = []
@@ -38,11 +39,11 @@ export const select = (offers: ReadonlyArray<Offer>): Selection => {
   return { kept, leftOut }
 }
 
-/** The warning about what was left out; `undefined` where nothing was. */
+/** The warning about tools that were left out; `undefined` if there are none. */
 export const warningOf = (
   server: string,
   { kept, leftOut }: Selection,
-  /** The server's list went on beyond what is read of one. */
+  /** The server's list is longer than is read. */
   isCut: boolean
 ): string | undefined => {
   if (leftOut.length === 0 && !isCut) return undefined
@@ -60,7 +61,7 @@ export const warningOf = (
   )
 }
 
-/** The size of a definition in a request, in bytes; infinite for one that is nested too deeply to be written. */
+/** The size of a definition in a request, in bytes; infinite for a definition that is nested too deeply to be written. */
 export const sizeOf = ({ description = "", inputSchema, name }: Offer): number => {
   try {
     return Buffer.byteLength(JSON.stringify([name, description, inputSchema]))
@@ -71,6 +72,6 @@ export const sizeOf = ({ description = "", inputSchema, name }: Offer): number =
 
 // --- internal
 
-/** A line of the log that can be read. */
+/** The most names in one line of the log. */
 const MOST_NAMED = 10
 const LONGEST_NAMED = 64

@@ -1,10 +1,10 @@
 /**
- * A tool server as a process of its own, which is spoken to over its standard input and output.
+ * Runs a tool server as a child process, over its standard input and output.
  *
- * P1. It ends with the scope, and all that it has started with it: SIGTERM to its process group, SIGKILL after `GRACE`.
- * P2. It is given the few variables that every process needs and those of its configuration; no key of Holdfast's is among them.
- * P3. Its output is read within the limits of `LineTransport`; one that goes beyond them ends the connection.
- * P4. What it prints on standard error is read in pieces, between turns of the event loop.
+ * StdioTransport.P1. The process ends with the scope, together with its children: SIGTERM to its process group, SIGKILL after `GRACE`.
+ * StdioTransport.P2. It gets the few variables that every process needs and those of its configuration, and no key of Holdfast.
+ * StdioTransport.P3. Its output is read within the limits of `LineTransport`; output beyond them ends the connection.
+ * StdioTransport.P4. Its standard error is read in pieces, between turns of the event loop.
  */
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
 import { Deferred, Duration, Effect, Fiber, Queue, type Scope, Stream } from "effect"
@@ -17,32 +17,32 @@ import { LineTransport } from "./LineTransport.ts"
 /** Between SIGTERM and SIGKILL. */
 const GRACE = Duration.seconds(2)
 
-/** How much is kept of what it printed last, to tell what it died of; characters. */
+/** Characters of its last output on standard error that are kept, to report why it ended. */
 const KEPT_WORDS = 400
 
-/** After its exit, what it had written before it is still read; this long at most, for a grandchild may hold the pipe. */
+/** How long its remaining output is read after its exit. Limited, because a grandchild may hold the pipe open. */
 const LAST_WORDS = Duration.millis(200)
 
-/** Processes that are killed should this one end without closing its scopes. */
+/** The processes that are killed if this process ends without closing its scopes. */
 export interface Children {
   readonly add: (pid: number) => void
   readonly delete: (pid: number) => void
 }
 
-/** Starts the process; `conceal` takes its secrets out of what it says last. */
+/** Starts the process. `conceal` redacts its secrets in its last output. */
 export const make = Effect.fnUntraced(function* (
   { args, command, cwd, env }: Extract<ToolServerReach, { readonly type: "stdio" }>,
   children: Children,
   conceal: (text: string) => string
 ): Effect.fn.Return<Way, StartError, ChildProcessSpawner.ChildProcessSpawner | Scope.Scope> {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  // Before it is started, so that it is forgotten after it has ended.
+  // Registered before the start, so that this finalizer runs after the process has ended.
   const pids: Array<number> = []
   yield* Effect.addFinalizer(() => Effect.sync(() => pids.forEach(children.delete)))
   const child = yield* spawner
     .spawn(
       ChildProcess.make(command, args, {
-        env: { ...getDefaultEnvironment(), ...env }, // P2
+        env: { ...getDefaultEnvironment(), ...env }, // StdioTransport.P2
         killSignal: "SIGTERM",
         forceKillAfter: GRACE,
         ...(cwd === undefined ? undefined : { cwd })
@@ -70,9 +70,9 @@ export const make = Effect.fnUntraced(function* (
     Stream.runForEach(Stream.decodeText(child.stderr), (text) =>
       Effect.andThen(
         Effect.sync(() => {
-          words = conceal(words + text).slice(-KEPT_WORDS) // in this order: half a secret is not known again
+          words = conceal(words + text).slice(-KEPT_WORDS) // in this order: half a secret is not recognised
         }),
-        Effect.yieldNow // P4
+        Effect.yieldNow // StdioTransport.P4
       )
     ).pipe(Effect.ignore)
   )
@@ -82,7 +82,7 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(Effect.ignore(Stream.run(Stream.encodeText(lines), child.stdin)))
   const reading = yield* Stream.runForEach(child.stdout, (chunk) => transport.read(chunk)).pipe(
-    Effect.catch((error) => (typeof error === "string" ? end(error) : Effect.void)), // P3
+    Effect.catch((error) => (typeof error === "string" ? end(error) : Effect.void)), // StdioTransport.P3
     Effect.forkScoped
   )
   yield* child.exitCode.pipe(
@@ -101,5 +101,5 @@ export const make = Effect.fnUntraced(function* (
 
 const lastLineOf = (words: string): string => {
   const line = words.toWellFormed().trimEnd().split("\n").at(-1)?.trim() ?? ""
-  return line === "" ? "" : `; the last that it said: ${line}`
+  return line === "" ? "" : `; its last output: ${line}`
 }

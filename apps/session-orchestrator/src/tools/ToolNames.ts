@@ -1,21 +1,22 @@
 /**
- * What the tools of several servers are called before a model. Pure.
+ * Names the tools of several servers for a model. Pure.
  *
- * T1. A tool that no other server has a namesake of keeps its name. Namesakes have their server's name before theirs, all of
- *     them: which one came first is nothing to tell a model.
- * T2. A name is one that every provider takes: letters, digits, `_` and `-`, 64 characters at most. Others are replaced by `_`.
- * T3. No two have the same name, and the same lists give the same names.
+ * ToolNames.T1. A tool with a unique name keeps it. If several servers have a tool of one name, all of these tools get their server's name as a
+ *     prefix: the order of the servers means nothing to a model.
+ * ToolNames.T2. A name is valid for every provider: letters, digits, `_` and `-`, 64 characters at most. Other characters are replaced by `_`.
+ * ToolNames.T3. No two tools have the same name, and the same lists give the same names.
  */
 
 import { RegExp } from "effect"
 
-/** The longest name that OpenAI and Anthropic take, and what it is made of. */
+/** The longest name that OpenAI and Anthropic accept, in characters (ToolNames.T2). */
 const LONGEST = 64
 
 const SEPARATOR = "__"
 
+/** A tool and its name. */
 export interface Named<T> {
-  /** What the model calls it. */
+  /** The name for the model. */
   readonly name: string
   readonly server: string
   readonly tool: T
@@ -32,14 +33,14 @@ export const assign = <T extends { readonly name: string }>(
   return all.map(({ plain, server, tool }) => {
     const wanted = (owners.get(plain)?.size ?? 0) > 1 ? legal(`${server}${SEPARATOR}${plain}`) : plain
     let name = wanted
-    // Two of one server that differed in what was replaced, or beyond what is kept.
+    // Two tools of one server whose names differ only in replaced characters, or after the length limit.
     for (let n = 2; taken.has(name); n++) name = `${wanted.slice(0, LONGEST - `_${n}`.length)}_${n}`
     taken.add(name)
     return { name, server, tool }
   })
 }
 
-/** Whether a name is one of these, where `*` in a pattern stands for anything. */
+/** Whether a name matches one of the patterns, in which `*` matches any text. */
 export const matches = (patterns: ReadonlyArray<string>, name: string): boolean =>
   patterns.some((pattern) =>
     new globalThis.RegExp(`^${pattern.split("*").map(RegExp.escape).join(".*")}$`, "s").test(name)
@@ -47,5 +48,5 @@ export const matches = (patterns: ReadonlyArray<string>, name: string): boolean 
 
 // --- internal
 
-/** T2 */
+/** ToolNames.T2 */
 const legal = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, LONGEST)

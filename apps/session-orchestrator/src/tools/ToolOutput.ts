@@ -1,15 +1,15 @@
 /**
- * What a model is given of a tool's result: text, and no more of it than it was agreed. Pure.
+ * Converts a tool's result to text for the model, within a limit. Pure.
  *
- * O1. What cannot be put into text (pictures, sound, binary files) is named with its type and size, so that the model knows that
- *     it was there.
- * O2. What is cut says so, with how much there was. A character is never cut in two.
+ * ToolOutput.O1. Content that is no text (pictures, sound, binary files) is replaced by its type and size, so that the model knows it was
+ *     there.
+ * ToolOutput.O2. A cut text ends with a notice that has the full size. A character is never cut in two.
  */
 import type { Toolbox } from "@holdfast/kernel"
 import type { CallToolResult } from "@modelcontextprotocol/client"
 import { identity } from "effect"
 
-/** The outcome of a call that was answered; `conceal` takes out what must not be shown. */
+/** The outcome of an answered call. `conceal` redacts secrets. */
 export const of = (
   result: CallToolResult,
   maxBytes: number,
@@ -23,7 +23,7 @@ export const of = (
   return { output: cut(conceal(text), maxBytes), isError: result.isError === true }
 }
 
-/** The text, up to a number of bytes, with a notice where it is cut (O2). */
+/** The text, up to a number of bytes, with a notice if it is cut (ToolOutput.O2). */
 export const cut = (text: string, maxBytes: number): string => {
   const bytes = Buffer.byteLength(text)
   if (bytes <= maxBytes) return text
@@ -59,6 +59,6 @@ const textOf = (block: CallToolResult["content"][number]): string => {
   }
 }
 
-/** O1. Three bytes are four characters in base64. */
+/** ToolOutput.O1. Three bytes are four characters in base64. */
 const omitted = (what: string, type: string, base64: string): string =>
   `[${what}: ${type}, ${Math.floor((base64.length * 3) / 4)} bytes, which cannot be shown here]`

@@ -1,14 +1,13 @@
 /**
- * A tool server that is kept up: started, listed, watched, and started again when it is gone.
+ * Keeps one tool server running: starts, lists, watches and restarts it.
  *
- * S1. Whatever becomes of a call, it is answered: a server that is down, dies, hangs or answers too much costs the model a call and
- *     never the turn.
- * S2. One that is gone is started again after 1 s, 2 s, 5 s, 10 s, 30 s, and then every minute. A life that came to something
- *     begins the count anew: it answered a call, or lasted `STEADY`.
- * S3. A call waits up to `PATIENCE` for a server that is down, and is then answered with why that is.
- * S4. One that leaves a call unanswered is asked whether it is there at all; one that does not answer that either is started again.
- * S5. Its tools are on offer from its first start until a start fails; what is known of them by then is kept for their names.
- * S6. What it offers beyond the limits of a request (`Offers`) is left out, with a warning that names it.
+ * ToolServer.S1. Every call gets an answer: a server that is down, dies, hangs or answers too much costs the model a call and never the turn.
+ * ToolServer.S2. A server that has ended is started again after 1 s, 2 s, 5 s, 10 s, 30 s, and then every minute. A successful run resets
+ *     the count: it answered a call, or lasted `STEADY`.
+ * ToolServer.S3. A call waits up to `PATIENCE` for a server that is down, and is then answered with the reason.
+ * ToolServer.S4. A server that leaves a call unanswered is pinged; if it does not answer the ping either, it is started again.
+ * ToolServer.S5. Its tools are offered from its first start until a start fails. The last list of tools is kept, so that names stay the same.
+ * ToolServer.S6. Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them.
  */
 import { Backoff } from "@holdfast/policy"
 import type { Toolbox } from "@holdfast/kernel"
@@ -19,38 +18,39 @@ import * as Offers from "./Offers.ts"
 import * as ToolNames from "./ToolNames.ts"
 import * as ToolOutput from "./ToolOutput.ts"
 
-/** S2. Short enough for a person who waits, long enough for a server that cannot start to cost nothing. */
+/** ToolServer.S2. Short enough for a person who waits; long enough that a server that cannot start costs next to nothing. */
 export const RESTARTS = Backoff.steps([1_000, 2_000, 5_000, 10_000, 30_000], 60_000)
 
-/** S2 */
+/** The run time after which a server counts as started well (ToolServer.S2). */
 export const STEADY = Duration.seconds(30)
 
-/** S3. Longer than the first restart takes, shorter than anybody gives up. */
+/** ToolServer.S3. Longer than the first restart takes, shorter than a person waits. */
 export const PATIENCE = Duration.seconds(5)
 
-/** S4. Longer than a busy machine takes to answer nothing. */
+/** ToolServer.S4. Longer than a busy machine takes to answer a ping. */
 export const PING = Duration.seconds(5)
 
-/** Between two times that it is listed or pinged because it says so: one that says so all the time is not followed. */
+/** The time between two lists or pings that the server causes: a server that reports changes all the time is not followed. */
 const PAUSE = Duration.seconds(1)
 
+/** A tool server that is kept running. */
 export interface ToolServer {
   readonly config: Config.ToolServer
-  /** Its tools as they were listed last, without those that are not to be offered; empty before its first start. */
+  /** The last list of its tools, filtered by `allow`, `deny` and the limits; empty before its first start. */
   readonly known: () => ReadonlyArray<Offer>
-  /** Whether they are on offer (S5). */
+  /** Whether the tools are offered (ToolServer.S5). */
   readonly isOffered: () => boolean
-  /** Waits until they are. */
+  /** Waits until the tools are offered. */
   readonly offered: Effect.Effect<void>
-  /** Why they are not. */
+  /** Why the tools are not offered. */
   readonly because: () => string
-  /** Waits until the first start has ended, well or not. */
+  /** Waits until the first start has succeeded or failed. */
   readonly tried: Effect.Effect<void>
   /** Calls a tool by the server's own name for it. */
   readonly call: (tool: string, input: Schema.Json) => Effect.Effect<Toolbox.ToolOutcome>
 }
 
-/** Keeps a server up for as long as the scope is open. Does not wait for it. `conceal` takes secrets out of what it says. */
+/** Keeps a server running while the scope is open. Does not wait for its start. `conceal` redacts secrets in its texts. */
 export const make = Effect.fnUntraced(function* (
   config: Config.ToolServer,
   connect: Effect.Effect<Connection, StartError, Scope.Scope>,
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (
     const selection = Offers.select(tools.filter(({ name }) => isAllowed(config, name)))
     known = selection.kept.map((tool) => concealed(tool, conceal))
     const warning = Offers.warningOf(name, selection, isCut)
-    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning)) // S6
+    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning)) // ToolServer.S6
     warned = warning
     return tools
   })
@@ -90,7 +90,7 @@ export const make = Effect.fnUntraced(function* (
     })
   )
 
-  /** From a start to the end, which is why it ended. */
+  /** Runs the server from a start to its end, and returns the reason of the end. */
   const life = Effect.gen(function* () {
     const started = yield* start
     const since = yield* Clock.currentTimeMillis
@@ -119,7 +119,7 @@ export const make = Effect.fnUntraced(function* (
   const lives = life.pipe(
     Effect.catch(({ message }) =>
       Effect.sync(() => {
-        isOffered = false // S5
+        isOffered = false // ToolServer.S5
         return message
       })
     ),
@@ -135,7 +135,7 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(lives)
 
-  /** S3 */
+  /** ToolServer.S3 */
   const connected: Effect.Effect<Connection, CallError> = up.await.pipe(
     Effect.timeoutOption(PATIENCE),
     Effect.flatMap(() =>
@@ -156,14 +156,14 @@ export const make = Effect.fnUntraced(function* (
         orElse: () =>
           new CallError({ message: `no answer within ${Duration.format(config.timeout)}`, isRefusal: false })
       }),
-      Effect.tapError(({ isRefusal }) => (isRefusal ? Effect.void : Queue.offer(connection.doubts, undefined))), // S4
+      Effect.tapError(({ isRefusal }) => (isRefusal ? Effect.void : Queue.offer(connection.doubts, undefined))), // ToolServer.S4
       Effect.mapError(({ isRefusal, message }) =>
         isRefusal
           ? new CallError({ message: `${subject(name)} refused the call: ${message}`, isRefusal })
           : new CallError({ message: `${subject(name)} failed in this call: ${message}. ${UNKNOWN}`, isRefusal })
       )
     )
-    failures = 0 // S2
+    failures = 0 // ToolServer.S2
     return ToolOutput.of(result, config.maxOutput, conceal)
   })
 
@@ -185,7 +185,7 @@ export const make = Effect.fnUntraced(function* (
 
 // --- internal
 
-/** What a model must know before it calls again. */
+/** The model must know this before it repeats a call. */
 const UNKNOWN = "Whether it took effect is unknown."
 
 const subject = (name: string): string => `The tool server "${name}"`
@@ -195,7 +195,7 @@ const count = (tools: number): string => (tools === 1 ? "1 tool" : `${tools} too
 const isAllowed = ({ allow, deny }: Config.ToolServer, tool: string): boolean =>
   (allow === undefined || ToolNames.matches(allow, tool)) && !ToolNames.matches(deny, tool)
 
-/** Names in the configuration that stand for no tool: most likely misspelt. */
+/** Names in the configuration that match no tool and are most likely misspelt. */
 const unknownNames = (
   { allow = [], deny, idempotent, name }: Config.ToolServer,
   tools: ReadonlyArray<Offer>
@@ -206,7 +206,7 @@ const unknownNames = (
       .map((pattern) => `tools.${name}.${key} has "${pattern}", and ${name} has no such tool.`)
   )
 
-/** A model reads descriptions too, and many a server puts the address that it was given into its own. */
+/** A model reads descriptions too, and many servers put their own address into them. */
 const concealed = ({ description, inputSchema, name }: Offer, conceal: (text: string) => string): Offer => {
   const schema: Schema.Json = JSON.parse(conceal(JSON.stringify(inputSchema)))
   return { name, description: description === undefined ? undefined : conceal(description), inputSchema: schema }
@@ -215,7 +215,7 @@ const concealed = ({ description, inputSchema, name }: Offer, conceal: (text: st
 const isObject = (input: Schema.Json): input is { readonly [key: string]: Schema.Json } =>
   typeof input === "object" && input !== null && !Array.isArray(input)
 
-/** Lists the tools again whenever they have changed; ends with a list that cannot be read. */
+/** Lists the tools again after each change. Ends when a list cannot be read. */
 const follow = (connection: Connection, list: Effect.Effect<unknown, CallError>): Effect.Effect<string> =>
   Queue.take(connection.changed).pipe(
     Effect.andThen(Effect.timeoutOption(list, PING)),
@@ -224,7 +224,7 @@ const follow = (connection: Connection, list: Effect.Effect<unknown, CallError>)
     Effect.catch(({ message }) => Effect.succeed(`its tools could not be listed again: ${message}`))
   )
 
-/** S4: ends when it does not answer. */
+/** Pings the server after each doubt (ToolServer.S4). Ends when it does not answer. */
 const distrust = (connection: Connection): Effect.Effect<string> =>
   Queue.take(connection.doubts).pipe(
     Effect.andThen(

@@ -1,11 +1,11 @@
 /**
- * All tool servers of the configuration, as one toolbox.
+ * Combines all configured tool servers into one toolbox.
  *
- * V1. The toolbox is there at once; servers come and go behind it. What it offers is read when a step begins.
- * V2. What a server says of the secrets that it was given does not reach a model, a history or a client. They are taken out
- *     before anything is cut: half a secret is not known again.
- * V3. Processes end with the scope. Should this process end without closing it, they are killed on its way out; after
- *     `kill -9` their standard input ends, which is what ends a server that keeps to the protocol.
+ * ToolServers.V1. The toolbox is available at once; servers start and stop behind it. Each step reads the offered tools when it begins.
+ * ToolServers.V2. Secrets of a server do not reach a model, a history or a client through its texts. They are redacted before a text is
+ *     cut: half a secret is not recognised.
+ * ToolServers.V3. Processes end with the scope. If this process exits without closing the scope, it kills them; after `kill -9` their
+ *     standard input ends, which ends a server that follows the protocol.
  */
 import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Toolbox } from "@holdfast/kernel"
@@ -21,12 +21,12 @@ import * as ToolNames from "./ToolNames.ts"
 import * as ToolServer from "./ToolServer.ts"
 
 /**
- * How long turns wait, right after a start, for servers that have not been up yet: longer than one takes that is installed. An
- * idempotent call that is taken up later than its server would be taken for one of a tool that is not there.
+ * How long turns wait after the service's start for servers that have not started yet: longer than an installed server takes. Without
+ * it an idempotent call that is resumed before its server has started would count as a call of an unknown tool.
  */
 export const FIRST_PATIENCE = Duration.seconds(10)
 
-/** Keeps the servers up for as long as the layer is. */
+/** Keeps the servers running while the layer is open. */
 export const layer = (configs: ReadonlyArray<Config.ToolServer>): Layer.Layer<Tools> =>
   Layer.effect(
     Tools,
@@ -48,21 +48,21 @@ export const layer = (configs: ReadonlyArray<Config.ToolServer>): Layer.Layer<To
     })
   ).pipe(Layer.provide(NodeChildProcessSpawner.layer), Layer.provide([NodeFileSystem.layer, NodePath.layer]))
 
-/** The same over any way to connect. */
+/** The same with any way to connect. */
 export const make = Effect.fnUntraced(function* (
   configs: ReadonlyArray<Config.ToolServer>,
   connect: (config: Config.ToolServer) => Effect.Effect<Connection.Connection, Connection.StartError, Scope.Scope>
 ): Effect.fn.Return<Tools["Service"], never, Scope.Scope> {
-  // On the way down they end together, and not each after the grace of the one before it.
+  // At a shutdown the servers end in parallel, and not each after the grace period of the one before it.
   const together = yield* Scope.fork(yield* Scope.Scope, "parallel")
-  const conceal = Secrets.conceal(configs.flatMap(({ secrets }) => secrets)) // V2
+  const conceal = Secrets.conceal(configs.flatMap(({ secrets }) => secrets)) // ToolServers.V2
   const servers = yield* Effect.forEach(configs, (config) =>
     Scope.provide(ToolServer.make(config, connect(config), conceal), together)
   )
   const byName = new Map(servers.map((server) => [server.config.name, server]))
   const named = () => ToolNames.assign(servers.map(({ config, known }) => ({ server: config.name, tools: known() })))
 
-  /** What was offered lately, the latest last: a step that has begun goes by the names that it was given, whatever comes up meanwhile. */
+  /** Recently offered tools, the latest last: a step uses the names from its beginning, even if other servers start meanwhile. */
   const offered = new Map<string, Tool>()
   const remember = (named: ToolNames.Named<Connection.Offer>): void => {
     offered.delete(named.name)
@@ -104,7 +104,7 @@ export const make = Effect.fnUntraced(function* (
     )
   )
   const required = servers.filter(({ config }) => config.isRequired)
-  /** All at once: one that was up may be gone when the last one comes. */
+  /** Checks all servers at once: one that was up may be down when the last one starts. */
   const isComplete: Effect.Effect<void> = Effect.suspend(() => {
     const missing = required.find((server) => !server.isOffered())
     return missing === undefined ? Effect.void : Effect.andThen(missing.offered, isComplete)
@@ -131,7 +131,7 @@ interface Tool {
   readonly name: string
 }
 
-/** So many names are known after they are gone: more than steps that are under way were given, and little enough for ever. */
+/** The most names that are kept: more than the running steps have, and a bounded amount of memory. */
 const MOST_OFFERED = 1_000
 
 const definitionOf = (
@@ -144,7 +144,7 @@ const definitionOf = (
   ...(tool.description === undefined ? undefined : { description: tool.description })
 })
 
-/** V3. One listener for all of them. */
+/** ToolServers.V3. One listener for all of them. */
 const killedOnExit: Effect.Effect<StdioTransport.Children, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -162,6 +162,6 @@ const killGroup = (pid: number): void => {
   try {
     process.kill(-pid, "SIGKILL")
   } catch {
-    // It is gone.
+    // The process has ended.
   }
 }

@@ -1,42 +1,46 @@
 /**
- * A turn before the gate of where it goes: its waits end there, and its calls are told there (X5).
+ * Connects a turn to its endpoint's gate, for its waits and calls (rule X5).
  *
- * A1. A retry calls with the pass that its wait ended with, or takes the shared failure that came with it; one that a person
- *     wants now calls (X4). A first attempt is never held. It shares a failure that is beyond doubt, if its turn will wait and
- *     try again: no turn fails without a call of its own.
- * A2. A pass is for one gate. Who goes elsewhere gives it back, and is there as a first attempt is.
- * A3. The gate hears of each call three times at most: it has shown content, it has failed, it has ended. A read in between costs one
- *     look at its last event.
- * A4. Where a provider has limits, a call begins when it has a permit (`Limiter`). It may meet news of the endpoint by then.
+ * Admission.A1. A retry calls with the ticket that ended its wait, or fails with the shared failure that came with the ticket. A retry that a
+ *     person ordered calls in any case (rule X4). A first attempt is never held. It shares a failure that is beyond doubt, if its turn will
+ *     wait and try again: no turn fails without its own call.
+ * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and counts there as a first attempt.
+ * Admission.A3. The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its
+ *     last event.
+ * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
+ *     asked again.
  */
 import { CallFailure, Opening, type Provider, Push, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
-import { type Awaited, type Call, type Gatekeeper, isGates, type Pass } from "../gate/Gatekeeper.ts"
+import { type Awaited, type Call, type Gatekeeper, isGates, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 
-/** `elapsed`, and then until the gate lets the turn in; or until it wakes the turn early, by a command to its wait. */
+/**
+ * Waits for `elapsed` and then until the gate admits the turn. The gate can also end the wait early, by a command to the turn's wait.
+ * `held` is called with an epoch time in milliseconds when the gate prolongs the wait.
+ */
 export const awaits = (
   turn: TurnLife.TurnLife,
   elapsed: Effect.Effect<void>,
   awaited: Awaited | undefined,
   held: (until: number) => void
 ): Effect.Effect<void> => {
-  // One that was parked has been let in already.
-  if (awaited === undefined || turn.state.pass !== undefined) return elapsed
+  // A turn that was parked has its ticket already.
+  if (awaited === undefined || turn.state.ticket !== undefined) return elapsed
   const { gatekeeper } = awaited
   return Effect.suspend(() => {
     let letIn: (() => void) | undefined
     const sleeper = {
       ...awaited,
       held,
-      wake: (pass: Pass) => {
-        // What a person wants comes first: it is what ends this wait, or begins another.
-        if (turn.wait.hasNews) pass.giveBack()
-        else turn.letIn(pass, () => letIn?.())
+      wake: (ticket: GateTicket) => {
+        // A person's command has priority: it ends this wait or begins another.
+        if (turn.wait.hasNews) ticket.giveBack()
+        else turn.letIn(ticket, () => letIn?.())
       }
     }
     gatekeeper.enter(sleeper)
@@ -51,8 +55,8 @@ export const awaits = (
   })
 }
 
-/** What is done with the pass at the end of a sleep, and what is put on record of it. */
-export const heard = (
+/** Returns `sleep` with the time held at the gate in its wake; gives back or replaces the ticket where the sleep ended otherwise. */
+export const endAtGate = (
   sleep: Effect.Effect<RetryStrategy.Wake>,
   turn: TurnLife.TurnLife,
   awaited: Awaited | undefined
@@ -61,29 +65,29 @@ export const heard = (
     ? sleep
     : Effect.map(sleep, (wake) => {
         if (wake.type === "elapsed") {
-          const { heldMs = 0 } = turn.state.pass ?? {}
+          const { heldMs = 0 } = turn.state.ticket ?? {}
           return heldMs === 0 ? wake : { ...wake, heldMs }
         }
         if (isGates(wake)) return wake
-        turn.move(TurnLife.without("pass"))
-        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit())) // A1
+        turn.move(TurnLife.without("ticket"))
+        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit())) // Admission.A1
         return wake
       })
 
-/** The same provider, whose calls go through the gates. */
+/** Returns a provider whose calls go through the gates. */
 export const gated = (
   provider: Provider.Provider["Service"],
   gates: Gates["Service"],
   turn: TurnLife.TurnLife,
-  /** Whether a first attempt that fails is followed by another. */
+  /** Whether a failed first attempt is retried. */
   isRetried: () => boolean
 ): Provider.Provider["Service"] => {
   const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
-    const { pass } = turn.state
-    const isLetIn = pass?.gatekeeper === gatekeeper && pass?.spend() === true
-    turn.move(TurnLife.without("pass")) // A2; one that is spent is nothing any more
+    const { ticket } = turn.state
+    const isLetIn = ticket?.gatekeeper === gatekeeper && ticket?.spend() === true
+    turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
     const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
-    return { isLetIn, shareFirst, shared: isLetIn ? pass.shared : shareFirst() }
+    return { isLetIn, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
   }
   return {
     stream: (request) =>
@@ -99,7 +103,7 @@ export const gated = (
             if (limiter === undefined) return call()
             const size = limiter.countsTokens ? sizeOf(request) : 0
             return limiter.permit(size).pipe(
-              // A4
+              // Admission.A4
               Effect.onInterrupt(() => Effect.sync(() => isLetIn && gatekeeper?.unused())),
               Effect.map((permit) => {
                 const shared = shareFirst()
@@ -109,7 +113,7 @@ export const gated = (
             )
           }),
         (opening) => {
-          if (gates.limiterOf(request.target.provider) !== undefined) return undefined // it may have to wait for its permit
+          if (gates.limiterOf(request.target.provider) !== undefined) return undefined // the call may have to wait for its permit
           return (world, listener) => {
             const gatekeeper = gates.of(request)
             const { isLetIn, shared } = admit(gatekeeper)
@@ -124,16 +128,16 @@ export const gated = (
 
 // --- internal
 
-/** What a call is let in with. */
+/** What the gate decided for a call. */
 interface Admitted {
   readonly isLetIn: boolean
-  /** A failure that it takes for its own instead of calling. */
+  /** A failure that the turn takes as its own instead of calling. */
   readonly shared: Failure.Failure | undefined
-  /** The same for a first attempt, as it stands now. */
+  /** Asks the gate again for a first attempt; returns the failure to share, if there is one now. */
   readonly shareFirst: () => Failure.Failure | undefined
 }
 
-/** A call that begins without a fiber: told to its gate. */
+/** Reports a call without a fiber to its gate. */
 const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Opening =>
   call === undefined
     ? opening
@@ -158,7 +162,7 @@ const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Openi
         }
       }
 
-/** A provider that throws has failed (C10). */
+/** A provider that throws has failed (rule C10). */
 const begunBy =
   (opening: Opening.Opening, call: Call): Opening.Opening =>
   (world, listener) => {
@@ -179,14 +183,14 @@ const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =
 
 const failedWith = (failure: Failure.Failure): EventStream => Stream.succeed({ type: "error", failure })
 
-/** A call that is under way: told to its gate, and its tokens to its permit. */
+/** Reports a call to its gate, and its tokens to its permit. */
 const begun = (stream: EventStream, call: Call | undefined, permit: Permit | undefined): EventStream => {
   const measured =
     permit === undefined ? stream : Stream.transformPull(stream, (pull) => Effect.succeed(counted(pull, permit)))
   return call === undefined
     ? measured
     : Stream.transformPull(measured, (pull, scope) =>
-        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), told(pull, call))
+        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), reporting(pull, call))
       )
 }
 
@@ -198,9 +202,9 @@ const counted = (pull: EventPull, permit: Permit): EventPull => {
   return Push.through(Effect.map(pull, count), pull, count)
 }
 
-const told = (pull: EventPull, call: Call): EventPull => {
+const reporting = (pull: EventPull, call: Call): EventPull => {
   let hasAnswered = false
-  const hear = (events: Events): Events => {
+  const report = (events: Events): Events => {
     if (!hasAnswered && events.some(isContent)) {
       hasAnswered = true
       call.answered()
@@ -210,16 +214,16 @@ const told = (pull: EventPull, call: Call): EventPull => {
     else if (last?.type === "error") call.failed({ ...last.failure, retryable: last.failure.retryable ?? false })
     return events
   }
-  const lose = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
+  const reportFailure = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
     Effect.sync(() => {
       const why = Pull.filterNoDone(cause)
       const failure = Result.isSuccess(why) ? CallFailure.failureOf(why.success) : CallFailure.incomplete
       if (!("_tag" in failure)) call.failed(failure)
     })
-  return Push.through(Effect.tapCause(Effect.map(pull, hear), lose), pull, hear)
+  return Push.through(Effect.tapCause(Effect.map(pull, report), reportFailure), pull, report)
 }
 
-/** C8 */
+/** Content as rule C8 defines it: an empty delta is none. */
 const isContent = (event: Provider.ProviderEvent): boolean => {
   switch (event.type) {
     case "text-delta":

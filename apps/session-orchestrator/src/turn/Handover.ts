@@ -1,54 +1,54 @@
 /**
- * What a fiber gets of a turn that was driven without one: where it is, and the call that is under way.
+ * Hands a driven turn over to a fiber, with its call in progress.
  *
  * Handover.H1. A call that is handed over is run, or cancelled: by the end of the fiber at the latest.
  */
-import { type BeforeContent, type Opening, type Provider, Push } from "@holdfast/kernel"
+import type { Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
+import { type BeforeContent, type Opening, type Provider, Push, type Records } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
-import type { Append, JournalConflict, Record } from "../durable/Journal.ts"
-import type { Resumption, StorageError } from "../storage/Store.ts"
+import type { Resumption } from "../storage/Store.ts"
 
-/** A call that is under way, or about to be made. */
+/** A call in progress, or about to be made. */
 export interface Call {
   readonly stream: Opening.Events
   readonly cancel: () => void
-  /** It is made already: an abort ends it, and does not come before it. */
+  /** The call has been made: an abort ends it, and takes effect after the fiber has taken the call. */
   readonly isUnderWay: boolean
 }
 
-/** Why a turn did not go on where it was, and the records that are still to be written. */
+/** Why a turn could not continue in the driver, and the records that are still to be written. */
 export interface Refused {
-  readonly append?: Append
+  readonly append?: Port.Append
   readonly outcome: Exit.Exit<void, StorageError | JournalConflict>
 }
 
-/** A turn that goes on in a fiber. */
+/** A turn that continues in a fiber. */
 export interface Handover {
-  /** It has been let in among the turns that run (X14). */
+  /** It has been counted among the turns that run (rule X14). */
   readonly isEntered: boolean
-  /** It runs before it is accepted. */
+  /** Set if the turn runs before it is accepted. */
   readonly early: Early | undefined
   readonly resumption: Resumption
   /** Its records until now. */
-  readonly known: ReadonlyArray<Record>
+  readonly known: ReadonlyArray<Records.Stored>
   readonly begun: BeforeContent.Begun | undefined
   readonly call?: Call | undefined
-  /** What has kept it from going on: the disk has not taken the last of the records, or a defect. */
+  /** Why it could not continue: the disk has not taken the last records, or a defect. */
   readonly refused?: Refused | undefined
 }
 
-/** A call that was refused, for the interpreter to hear of. */
+/** A refused call, so that the interpreter receives the refusal. */
 export const ofRefusal = (refusal: Opening.Refusal): Call => ({
   stream: "_tag" in refusal ? Stream.fail(refusal) : Stream.succeed(refusal),
   cancel: () => {},
   isUnderWay: true
 })
 
-/** A call that nothing has come of, and nothing will: the turn is to end. */
+/** A call that will never yield anything: the turn is about to end. */
 export const pending = (cancel: () => void): Call => ({ stream: Stream.never, cancel, isUnderWay: true })
 
-/** A provider whose first call is the one that was handed over. */
+/** A provider that uses the handed-over call as its first call. */
 export const resumed = ({ cancel, isUnderWay, stream }: Call, provider: Provider.Provider["Service"]) => {
   const called = Deferred.makeUnsafe<void>()
   let isTaken = false
@@ -70,9 +70,9 @@ export const resumed = ({ cancel, isUnderWay, stream }: Call, provider: Provider
   }
   return {
     provider: own,
-    /** Succeeds when an abort may be heeded. */
+    /** Succeeds when an abort may take effect. */
     reached: isUnderWay ? Deferred.await(called) : Effect.void,
-    /** H1 */
+    /** Handover.H1 */
     release: Effect.sync(() => {
       if (!Deferred.isDoneUnsafe(called)) cancel()
     })

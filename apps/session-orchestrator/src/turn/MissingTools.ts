@@ -1,32 +1,33 @@
 /**
- * Reports tool servers that are not up when a turn begins to run, and holds the turn for those that it requires.
+ * Reports tool servers that are down when a turn begins, and waits for required ones.
  *
- * Q1. A server that is not required costs the turn its tools and nothing else: a warning in the log and a `tools-missing` event
- *     report it. The event is emitted in every life of the turn, the warning in the first one.
- * Q2. A required server holds the turn until it is up, for `HOLD` at most. Its `tools-missing` has `until`. An abort ends the hold.
- * Q3. After that time the turn's next call of a model fails, without a request, with the reason; it is not retried.
+ * MissingTools.Q1. A server that is not required costs the turn its tools and nothing else: a warning in the log and a `tools-missing`
+ *     event report it. The event is emitted in every life of the turn, the warning in the first one.
+ * MissingTools.Q2. A required server holds the turn until it is up, for `HOLD` at most. Its `tools-missing` has `until`. An abort ends the
+ *     hold.
+ * MissingTools.Q3. After that time the turn's next call of a model fails, without a request, with the reason; it is not retried.
  */
 import type { Provider } from "@holdfast/kernel"
-import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Stream } from "effect"
 import type { MissingServer, Tools } from "../conversation/Tools.ts"
 
-/** Q2. A server that a person has to mend is not waited for in vain all night. */
+/** MissingTools.Q2. A broken server needs a person, so a turn does not wait for it all night. */
 export const HOLD = Duration.minutes(10)
 
-/** The turn, and what it is reported through. */
-export interface Setting {
+/** The turn, and the functions by which it is reported. */
+interface Setting {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
-  /** No record of an attempt is there yet. */
+  /** The turn has no record of an attempt yet. */
   readonly isFirstLife: boolean
   readonly live: (event: TurnEvent.ToolsMissing) => void
-  /** Called before the turn is held: others need its place. */
+  /** Called before the turn is held, because other turns need its place. */
   readonly makeRoom: () => void
   readonly abort: Effect.Effect<void>
 }
 
-/** Waits as long as it has to; returns what the turn fails with, where a required server is still missing (Q3). */
+/** Waits for required servers; returns the failure of the turn if one is still missing (MissingTools.Q3). */
 export const settle = Effect.fnUntraced(function* (
   tools: Pick<Tools["Service"], "missing" | "isComplete">,
   { abort, conversationId, isFirstLife, live, makeRoom, turnId }: Setting
@@ -37,7 +38,7 @@ export const settle = Effect.fnUntraced(function* (
       conversationId,
       turnId,
       servers: servers.map(({ because, server }) => ({ server, message: because })),
-      ...(until === undefined ? undefined : { until })
+      ...defined({ until })
     })
   const required = tools.missing().filter(({ isRequired }) => isRequired)
   if (required.length > 0) {
@@ -64,7 +65,7 @@ export const settle = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** A provider that fails every call with a failure, and calls nobody (Q3). */
+/** A provider that fails every call with `failure`, without a request (MissingTools.Q3). */
 export const failing = (failure: Failure.Failure): Provider.Provider["Service"] => ({
   stream: () => Stream.make({ type: "error" as const, failure })
 })
@@ -79,6 +80,6 @@ const unavailable = (required: ReadonlyArray<MissingServer>): Failure.Failure | 
     ? undefined
     : {
         reason: "unknown",
-        message: `The tools of ${listed(required)} are required, and were not there within ${Duration.format(HOLD)}.`,
+        message: `The tools of ${listed(required)} are required, and were not available within ${Duration.format(HOLD)}.`,
         retryable: false
       }

@@ -1,40 +1,42 @@
 /**
- * Where a turn waits that is parked: at its conversation, by default, for as long as that takes.
+ * Decides when and how a parked turn's wait continues; by default unchanged.
  *
- * A runner that lets a conversation go whose turn waits says here how the wait went on meanwhile, and hears what it has to see to
- * when it lets go.
+ * A runner that has released a conversation with a waiting turn supplies the state of that wait. It is notified when it has to release the
+ * conversation again.
  */
 import { Context } from "effect"
-import type { Awaited, Pass } from "../gate/Gatekeeper.ts"
+import type { Awaited, GateTicket } from "../gate/Gatekeeper.ts"
 
-/** A turn that begins to wait, or goes on waiting. */
+/** A turn that begins to wait, or continues to wait. */
 export interface Waiting {
   /** Epoch milliseconds. */
   readonly wakeAt: number
   readonly awaited: Awaited | undefined
-  /** Takes it out of the timer and its gate: from then on nothing of them wakes it here. */
+  /** Removes the turn from the timer and its gate: neither wakes it here afterwards. */
   readonly letGo: () => void
 }
 
-export interface Place {
-  /** When it goes on by the clock, in epoch milliseconds: its time, or later in a spread. */
+/** How one turn's wait continues. */
+export interface ParkingSpot {
+  /** When the turn continues by the clock, in epoch milliseconds: its time, or later in a spread. */
   readonly startAt: number
-  /** What the gate has told it while nobody had it in memory: it goes on with that at once. */
-  readonly pass: Pass | undefined
-  /** It sleeps no more: it goes on, or is held by its gate from now on. It may be called again. */
+  /** The gate's decision from the time without an owner: the turn continues with it at once. */
+  readonly ticket: GateTicket | undefined
+  /** Called when the turn does not sleep any more: it continues, or its gate holds it. May be called several times. */
   readonly left: () => void
 }
 
+/** Takes each turn that begins to wait. */
 export interface ParkingPlace {
-  readonly take: (waiting: Waiting) => Place
+  readonly take: (waiting: Waiting) => ParkingSpot
 }
 
-export const ParkingPlace = Context.Reference<ParkingPlace>(
-  "@holdfast/session-orchestrator/conversation/ParkingPlace",
-  { defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, pass: undefined, left: nobodyHears }) }) }
-)
+/** The process's parking place; by default turns wait unchanged. */
+export const ParkingPlace = Context.Reference<ParkingPlace>("@holdfast/session-orchestrator/turn/ParkingPlace", {
+  defaultValue: () => ({ take: ({ wakeAt }) => ({ startAt: wakeAt, ticket: undefined, left: nothing }) })
+})
 
 // --- internal
 
-/** One for all who wait. */
-const nobodyHears = (): void => {}
+/** Shared by all waits. */
+const nothing = (): void => {}

@@ -1,26 +1,28 @@
 /**
- * What the policy of a turn gives it besides its waits: where its attempts may go, how it has to end, and how its context is kept
- * small enough.
+ * Makes a turn's optional ports from its policy: router, final report, compactor, limits.
  *
- * P1. A turn whose policy says nothing of all this pays for none of it; the tokenizer is loaded for the first that counts.
+ * TurnPorts.P1. A turn whose policy sets none of this pays for none of it; the tokenizer is loaded for the first turn that counts tokens.
  */
+import { defined } from "@holdfast/wire"
 import { Compactor, type FinalReport, type Provider, type Router, type TurnLimits } from "@holdfast/kernel"
 import type { Models, RetryPolicy } from "@holdfast/policy"
 import { Effect } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as FinalReports from "../report/FinalReports.ts"
-import * as Routers from "./Routers.ts"
+import * as TurnRouter from "./TurnRouter.ts"
 
-/** What the ports of all turns have in common. */
-export interface Dependencies extends Omit<Routers.Dependencies, "countTokens"> {
+/** The parts that the ports of all turns share. */
+export interface Dependencies extends Omit<TurnRouter.Dependencies, "countTokens"> {
   readonly tokenizer: Effect.Effect<Tokenizer.Count>
 }
 
-export interface Setting extends Routers.Setting {
+/** One turn, as its ports need it. */
+export interface Setting extends TurnRouter.Setting {
   readonly provider: Provider.Provider["Service"]
 }
 
+/** The optional ports of one turn; `undefined`: the turn does without. */
 export interface TurnPorts {
   readonly router: Router.Router["Service"] | undefined
   readonly report: FinalReport.FinalReport["Service"] | undefined
@@ -34,20 +36,20 @@ export const make = (dependencies: Dependencies, setting: Setting): Effect.Effec
   Effect.map(counterOf(dependencies, setting.policy), (count) => {
     const countTokens: Models.CountTokens = (request) => ContextSize.of(request, count)
     return {
-      router: Routers.make({ ...dependencies, countTokens }, setting),
+      router: TurnRouter.make({ ...dependencies, countTokens }, setting),
       report: FinalReports.make(setting.policy),
-      compactor: Compactor.make(setting.provider), // P19
+      compactor: Compactor.make(setting.provider), // rule P19
       limits: limitsOf(setting.policy, count),
       countTokens
     }
   })
 
-/** The limits of a turn that chooses no target, ends with words and counts no tokens; `undefined` for any other. */
+/** The limits of a turn that has one target, ends with text and counts no tokens; `undefined` for any other turn. */
 export const plain = (
   { credentials, models }: Pick<Dependencies, "credentials" | "models">,
   policy: RetryPolicy.RetryPolicy
 ): { readonly limits: TurnLimits.TurnLimits | undefined } | undefined =>
-  policy.finalReport !== undefined || counts(models, policy) || Routers.hasElsewhere(policy, credentials)
+  policy.finalReport !== undefined || counts(models, policy) || TurnRouter.hasElsewhere(policy, credentials)
     ? undefined
     : { limits: limitsOf(policy, () => 0) }
 
@@ -58,7 +60,7 @@ const counts = (models: Dependencies["models"], { finalReport, spendGuard }: Ret
   spendGuard?.maxInputTokens !== undefined ||
   Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
 
-/** P1 */
+/** TurnPorts.P1 */
 const counterOf = (
   { models, tokenizer }: Dependencies,
   policy: RetryPolicy.RetryPolicy
@@ -66,7 +68,7 @@ const counterOf = (
 
 const UNCOUNTED = Effect.succeed<Tokenizer.Count>(() => 0)
 
-/** A11, C11. Nothing, where the kernel's own limits are all there is: a turn without limits costs less. */
+/** Rules A11, C11. `undefined` if only the kernel's own limits apply: a turn without limits costs less. */
 const limitsOf = (
   { finalReport, maxFailedToolSteps, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy,
   count: Tokenizer.Count
@@ -74,10 +76,7 @@ const limitsOf = (
   const budget = finalReport?.contextBudget
   if ([budget, maxFailedToolSteps, maxTurns, maxResponseCharacters].every((limit) => limit === undefined))
     return undefined
-  return {
-    ...(maxFailedToolSteps === undefined ? undefined : { maxFailedToolSteps }),
-    ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters }),
-    ...(maxTurns === undefined ? undefined : { maxTurns }),
-    ...(budget === undefined ? undefined : { exceedsContext: (prospect) => ContextSize.of(prospect, count) > budget })
-  }
+  const exceedsContext: TurnLimits.TurnLimits["exceedsContext"] | undefined =
+    budget === undefined ? undefined : (prospect) => ContextSize.of(prospect, count) > budget
+  return defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns, exceedsContext })
 }

@@ -1,13 +1,13 @@
 /**
- * One turn on the service's own ports: the store hears it, the timer lets it sleep, the session's handles reach it.
+ * Runs one turn on the service's ports: store, timer, and the session's handles.
  *
- * R1. An event is on disk before a client sees it. A disk that refuses pauses the turn, and does not lose it.
- * R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration.
- * R3. A turn that is run again and says something else than it has on disk is stopped, before anybody is told what is not
- *     there: the disk keeps what was first.
- * R4. What a turn that is run again says for the second time is not written for the second time: whoever watches has it from
- *     the disk.
+ * TurnRunner.R1. An event is on disk before a client sees it. A disk that refuses a write pauses the turn, and does not lose it.
+ * TurnRunner.R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration.
+ * TurnRunner.R3. A turn whose replay differs from its events on disk is stopped before a client sees an event that is not on disk. The
+ *     disk keeps the first version.
+ * TurnRunner.R4. Events that a replay emits again are not written again: watchers read them from the disk.
  */
+import type { JournalCheckpoint } from "@holdfast/journal"
 import {
   Checkpoint,
   Compactor,
@@ -22,11 +22,11 @@ import {
   TurnStopped
 } from "@holdfast/kernel"
 import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
-import type { Ids, Target, TurnEvent } from "@holdfast/wire"
+import { defined, type Ids, type Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
 import * as Handover from "./Handover.ts"
-import type { Persist, Resumed } from "../durable/JournalCheckpoint.ts"
-import type { Resumption, Store } from "../storage/Store.ts"
+import type { Events } from "../storage/Journal.ts"
+import type { Resumption, Store, StoredEvent } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { Awaited } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
@@ -36,32 +36,35 @@ import * as TurnLife from "../session/TurnLife.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
 import * as Warnings from "./Warnings.ts"
 
-/** What a turn runs on. */
-export interface Setting {
-  /** What this life of the turn has done before. */
+/** The parts that one turn runs on. */
+interface Setting {
+  /** The work that this life of the turn has done before. */
   readonly handover?: Handover.Handover | undefined
   readonly session: Session
   readonly life: TurnLife.TurnLife
-  /** What the store has of the turn and of its conversation. */
+  /** The stored state of the turn and of its conversation. */
   readonly resumption: Resumption
   readonly target: Target.Target
   readonly policy: RetryPolicy.RetryPolicy
-  /** Held to the limits of the policy, and through the gates. */
+  /** Bounded by the limits of the policy, and connected to the gates. */
   readonly provider: Provider.Provider["Service"]
   readonly gates: Gates.Gates["Service"]
   readonly ports: TurnPorts
   readonly isEnabled: () => boolean
   readonly store: Store["Service"]
-  /** How its transient events leave (`Early`, E1). */
+  /** How its transient events leave (Early.E1). */
   readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
-  readonly journaled: Pick<Resumed, "checkpoint" | "carrying">
-  /** What its tools are run by, once it is known which there are. */
+  readonly journaled: JournalCheckpoint.Joined<Events, ReadonlyArray<StoredEvent>>
+  /** The toolbox that runs its tools. */
   readonly toolbox: Toolbox.Toolbox["Service"]
-  /** Waits for a moment in epoch milliseconds (D11). */
+  /** Waits for a moment in epoch milliseconds (rule D11). */
   readonly sleepUntil: (end: number) => Effect.Effect<void>
 }
 
-/** Runs a turn to its seal, or until it leaves memory to wait. Interrupted, it stops unsealed. An `Observer` comes with the context, where there is one. */
+/**
+ * Runs a turn to its seal, or until it leaves memory to wait. When interrupted, it stops unsealed. An `Observer` is taken from the context
+ * if there is one.
+ */
 export const run = (
   setting: Setting
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> => {
@@ -81,11 +84,9 @@ export const run = (
     startedAt: acceptedAt,
     begun,
     abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
-    ...(limits === undefined ? undefined : { limits }),
-    ...(system === undefined ? undefined : { system }),
-    ...(prompt === undefined ? undefined : { prompt })
+    ...defined({ limits, system, prompt })
   }).pipe(
-    // A context, not layers: nothing here has to be built, and ten thousand turns come by.
+    // A context, not layers: nothing has to be built here, and this runs for ten thousand turns.
     Effect.provideContext(
       Context.make(Provider.Provider, resumed?.provider ?? provider).pipe(
         Context.add(EventSink.EventSink, sinkOf(setting)),
@@ -102,13 +103,13 @@ export const run = (
 }
 
 /**
- * A full disk is emptied by a person, so a turn keeps asking: after 1 s, 2 s, 4 s … and then every 30 s. It stops, unsealed,
- * only with the service.
+ * Retries writes that the disk refuses: after 1 s, 2 s, 4 s … and then every 30 s, because a person has to empty a full disk. Fails with
+ * `TurnStopped` only when the service stops.
  */
 export const untilItWorks =
-  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): Persist =>
+  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): JournalCheckpoint.Persist =>
   (effect) =>
-    // A disk that works, as disks do, costs nothing but this one look at the outcome.
+    // A working disk costs nothing but this one look at the outcome.
     Effect.catch(effect, (error) => {
       let failure: typeof error | undefined = error
       return Effect.suspend(() => {
@@ -123,19 +124,19 @@ export const untilItWorks =
       )
     })
 
-/** What those hear who wait for a turn that its process lets go of. */
+/** The error of callers that wait for a turn when its process releases it. */
 export const goingDown = new TurnStopped.TurnStopped({
-  message: "This process lets the turn go; it goes on where it is taken up next."
+  message: "This process releases the turn; it continues in the process that takes it up next."
 })
 
-/** Hands over an event that passes. */
+/** Passes a transient event to the hub, unless it is known there. */
 export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
-  // A turn that is taken up again announces where it is. Clients get that once, and nothing of a wait that the gate has ended.
-  if (event.type === "provider-retry" && life.state.pass !== undefined) return
+  // A turn that is taken up again announces its present wait or step. Clients get that once, and no event of a wait that the gate has ended.
+  if (event.type === "provider-retry" && life.state.ticket !== undefined) return
   if (!hub.inProgress.isKnown(event)) hub.live(event)
 }
 
-/** Decides as the policy says, while the conversation's switch is on (P15). */
+/** Decides by the policy, while the conversation's switch is on (rule P15). */
 export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], "decide">>(
   strategy: S,
   policy: RetryPolicy.RetryPolicy,
@@ -162,10 +163,10 @@ const sinkOf = ({
   live: emitting((event) => live(life, hub, event)),
   persist: (events, position) => {
     const { conversationId, turnId } = turn
-    if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // R3
+    if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // TurnRunner.R3
     if (position + events.length <= persisted.length)
-      // Where the step has been announced the driver has repeated them, and what is in progress came behind them.
-      return Effect.sync(() => void (handover?.begun?.announced !== undefined || hub.repeated(events))) // R4
+      // If the step has been announced, the driver has repeated these events already, and those in progress came behind them.
+      return Effect.sync(() => void (handover?.begun?.announced !== undefined || hub.repeated(events))) // TurnRunner.R4
     const persisting = Effect.flatMap(
       journaled.carrying(
         { conversationId, events, position },
@@ -173,18 +174,18 @@ const sinkOf = ({
       ),
       (stored) => {
         // Another process may have written since this turn was read: that is no defect, and the turn is read again.
-        if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // R3
+        if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // TurnRunner.R3
         hub.persisted(stored)
         const warnings = events.flatMap(Warnings.of)
         return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), { discard: true })
       }
     )
-    return Effect.catchDefect(persisting, (defect) => Effect.fail(TurnStopped.ofDefect(defect))) // C10
+    return Effect.catchDefect(persisting, (defect) => Effect.fail(TurnStopped.ofDefect(defect))) // rule C10
   },
   isPersisted: (position) => position < persisted.length
 })
 
-/** The turn does not repeat what it recorded: a defect, as the kernel is deterministic (C10). */
+/** The turn does not repeat its records: a defect, as the kernel is deterministic (rule C10). */
 const diverged = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
   new TurnStopped.TurnStopped({
     message: `Turn ${turnId} diverged from its journal; what is on disk was left as it is.`,
@@ -194,7 +195,7 @@ const diverged = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
 const elsewhere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
   new TurnStopped.TurnStopped({ message: `Turn ${turnId} is being run elsewhere.` })
 
-/** Up to here a wait stays in memory: leaving it and coming back costs a few reads of the disk. */
+/** Longest wait that stays in memory: leaving memory and returning costs a few reads of the disk. */
 export const RESIDENT_MS = 5_000
 
 const strategyOf = ({
@@ -210,7 +211,7 @@ const strategyOf = ({
   const resume = () => session.hub.inProgress.resume()
   const held = (until: number) => session.hub.held(until)
   const asleep = (elapsed: Effect.Effect<void>, awaited: Awaited | undefined) =>
-    Admission.heard(wait.sleep(elapsed, resume), life, awaited)
+    Admission.endAtGate(wait.sleep(elapsed, resume), life, awaited)
   const park = (retryAt: number) => Effect.fail(new TurnParked.TurnParked({ retryAt }))
   const sleep: RetryStrategies.Sleep = (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {

@@ -1,11 +1,10 @@
-/** Collects what the turns of a conversation run on. */
+/** Collects the services that turns run on. */
+import { Life, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Random } from "effect"
-import { Life } from "../durable/Life.ts"
-import { Timer } from "../durable/Timer.ts"
 import { Interruptions } from "../storage/Interruptions.ts"
-import { Journal } from "../durable/Journal.ts"
+import { Journal } from "../storage/Journal.ts"
 import { Standings } from "../storage/Standings.ts"
 import { Store } from "../storage/Store.ts"
 import { Defaults } from "../conversation/Defaults.ts"
@@ -18,20 +17,21 @@ import type { Sessions } from "../session/Sessions.ts"
 import { Tools } from "../conversation/Tools.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 
+/** The services that the turns of this process share. */
 export type TurnServices = Effect.Success<ReturnType<typeof collect>>
 
-/** `down` is done when the service goes down. */
+/** Collects the services. `down` is done when the service shuts down. */
 export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
   return {
     sessions,
     isStopping: Deferred.isDone(down),
     patiently: (turnId: Ids.TurnId) => TurnRunner.untilItWorks(turnId, Deferred.await(down)),
     /** The name of this process. */
-    life: yield* Life,
+    life: yield* Life.Life,
     clock: yield* Clock.Clock,
     chance: yield* Random.Random,
     observer: Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer)),
-    timer: yield* Timer,
+    timer: yield* Timer.Timer,
     store: yield* Store,
     journal: yield* Journal,
     interruptions: yield* Interruptions,

@@ -1,4 +1,4 @@
-/** What a turn runs by: its policy, its target, and the provider behind its limits and gates. */
+/** Finds a turn's policy, its target, and the provider behind its limits and gates. */
 import { type Provider, ResponseLimit } from "@holdfast/kernel"
 import { Profile, RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
@@ -12,27 +12,28 @@ import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import type { TurnServices } from "./TurnServices.ts"
 
+/** The settings that one turn runs with. */
 export interface TurnSetting {
   readonly target: Target.Target
   readonly policy: RetryPolicy.RetryPolicy
-  /** The conversation's switch, as it stands (P15). */
+  /** The present state of the conversation's auto-retry switch (rule P15). */
   readonly isEnabled: () => boolean
-  /** Held to the limits of the policy, and through the gates. */
+  /** Bounded by the limits of the policy, and connected to the gates. */
   readonly provider: Provider.Provider["Service"]
 }
 
-/** Of one turn. */
+/** The settings of one turn. */
 export const of = (
   { defaults, gates, providers }: Pick<TurnServices, "defaults" | "gates" | "providers">,
   session: Session,
   turn: TurnLife.TurnLife,
   conversation: Conversation
 ): TurnSetting => {
-  // What the settings say is where a conversation's switch begins; from then on the switch alone says it (P15).
+  // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
   const policy = { ...policyOf(conversation, defaults), enabled: true }
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
   const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
-  // The gate stands outside the limits: a call that runs into one has failed, and the gate has to know.
+  // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
   const limited = Limits.withLimits(route(providers), policy.requestTimeout)
   return {
     target: Target.parse(conversation.model) ?? defaults.model,
@@ -43,8 +44,8 @@ export const of = (
 }
 
 /**
- * The policy of a conversation: its own settings over the configuration's. It may lower the limit of a response and not raise it: the
- * memory is the service's (C11).
+ * The policy of a conversation: its own settings override the configuration's. It may lower the limit of a response and not raise it: the
+ * memory is the service's (rule C11).
  */
 export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]): RetryPolicy.RetryPolicy => {
   if (own === undefined) return resolved(retry)
@@ -57,7 +58,7 @@ export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Serv
 
 const policies = new WeakMap<Profile.RetrySettings, RetryPolicy.RetryPolicy>()
 
-/** The configuration's own, which most conversations have. */
+/** The configuration's own policy, which most conversations have. */
 const resolved = (retry: Profile.RetrySettings): RetryPolicy.RetryPolicy => {
   const known = policies.get(retry)
   if (known !== undefined) return known
@@ -66,7 +67,7 @@ const resolved = (retry: Profile.RetrySettings): RetryPolicy.RetryPolicy => {
   return policy
 }
 
-/** Every target's own provider, with the credential that was chosen: a turn goes from one to another. */
+/** Calls each target's own provider, with the chosen credential: a turn may change between them. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
   stream: (request) =>
     (providers.get(request.target.provider, request.credential) ?? missing(request.target, providers.names)).stream(

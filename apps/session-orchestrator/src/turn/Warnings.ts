@@ -1,19 +1,19 @@
-/** What a turn does that somebody should find in the log in the morning. Its retries are told elsewhere. */
+/** Finds the events that the log warns of. Retries are reported elsewhere. */
 import type { Message, TurnEvent } from "@holdfast/wire"
 
-/** A line for each thing to be warned of, without its turn. */
+/** One line per warning, without its turn. */
 export const of = (event: TurnEvent.PersistedEvent): ReadonlyArray<string> => {
   switch (event.type) {
-    case "final-turn": // A11
+    case "final-turn": // rule A11
       return [
         ...(event.cause === "malformed-report" ? [shortened(event)] : []),
-        `step ${event.step + 1} is the last that it may have (${event.cause}): it has no tools, but a final report's where one is asked for.`
+        `step ${event.step + 1} is the turn's last (${event.cause}): it has no tools, except the final report if one is required.`
       ]
-    case "synthetic-retry": // A9
+    case "synthetic-retry": // rule A9
       return [
-        `a response of step ${event.step + 1} would not do, and is asked for again; the model was told: ${event.guidance}`
+        `a response of step ${event.step + 1} was invalid, and is requested again; guidance to the model: ${event.guidance}`
       ]
-    case "turn-end": // A14
+    case "turn-end": // rule A14
       return event.report?.source === "synthetic" ? [failureReport(event.report)] : []
     case "message":
       return event.message.role === "assistant" ? event.message.content.flatMap(malformed) : []
@@ -24,15 +24,15 @@ export const of = (event: TurnEvent.PersistedEvent): ReadonlyArray<string> => {
 
 // --- internal
 
-/** A12: under the name that the seed's logs have it. */
+/** Rule A12: under the name that the seed's logs use. */
 const shortened = ({ shortenedFrom, step }: TurnEvent.FinalTurn): string =>
-  `agent:orchestrator: a final report was handed in that would not do, so maxTurns is ${step + 1} instead of ${shortenedFrom ?? "unlimited"}.`
+  `agent:orchestrator: a final report was malformed or incomplete, so maxTurns is ${step + 1} instead of ${shortenedFrom ?? "unlimited"}.`
 
-/** A14: under the name that the seed's logs have it. */
+/** Rule A14: under the name that the seed's logs use. */
 const failureReport = ({ content }: TurnEvent.Report): string =>
-  `agent:failure-report: there is no final report; in its place stands ${JSON.stringify(content)}`
+  `agent:failure-report: there is no final report; the synthetic report is ${JSON.stringify(content)}`
 
-/** A10: whole, as nobody else keeps it in one piece. */
+/** Rule A10: whole, as this is the only place that keeps the arguments in one piece. */
 const malformed = (part: Message.AssistantPart): ReadonlyArray<string> =>
   part.type === "tool-call" && part.malformed !== undefined
     ? [

@@ -1,4 +1,8 @@
-/** The program on its command line, as people start it. What ends at once is in `Cli.int.test.ts`, without a process a command. */
+/**
+ * Runs the program as a process, as people start it.
+ *
+ * `Cli.int.test.ts` has the commands that end at once, without a process each.
+ */
 import { describe, expect, it } from "vitest"
 import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
@@ -20,15 +24,15 @@ interface Outcome {
   readonly stderr: string
 }
 
-/** Runs the program as people do, with nothing in its environment but what the test puts there. */
+/** Runs the program with the test's environment only. */
 const holdfast = (
   args: ReadonlyArray<string>,
   options: {
     readonly env?: Readonly<Record<string, string>>
     readonly stdin?: string
-    /** Sends Ctrl-C once this has been written. */
+    /** Sends Ctrl-C after this text was written. */
     readonly interruptAfter?: RegExp
-    /** Done first, with what was written until then. */
+    /** Runs first, with the text that was written so far. */
     readonly before?: (stderr: string) => Promise<void>
     /** Sent instead of Ctrl-C. */
     readonly signal?: NodeJS.Signals
@@ -60,7 +64,7 @@ const holdfast = (
     child.stdin.end(options.stdin ?? "")
   })
 
-/** What `run` names its turn with. */
+/** The line in which `run` names its turn. */
 const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
 
 describe("holdfast", () => {
@@ -69,7 +73,7 @@ describe("holdfast", () => {
     expect(await holdfast(["--version"])).toEqual({ code: 0, stdout: `holdfast ${version}\n`, stderr: "" })
   })
 
-  it("is a command of any folder, through links, without Node in PATH", () => {
+  it("runs from any folder, through links, without Node in PATH", () => {
     const manifest = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
     const folder = mkdtempSync(join(directory, "bin of "))
     symlinkSync(join(MAIN, "../..", manifest.bin.holdfast), join(folder, "installed"))
@@ -88,7 +92,7 @@ describe("holdfast", () => {
     expect(stdout).toContain("schedule")
   })
 
-  it("a command that does not exist is told on one line, with the one that was meant, and exit code 2", async () => {
+  it("an unknown command is reported on one line, with the nearest command, and exit code 2", async () => {
     const { code, stdout, stderr } = await holdfast(["sreve"])
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
     expect(stderr).toContain('holdfast: Unknown subcommand "sreve"')
@@ -123,7 +127,7 @@ describe("holdfast", () => {
       })
     })
 
-    it("beside a service a turn of its own runs, and a conversation of the service is refused with where it is", async () => {
+    it("beside a service a new turn runs, and a conversation of the service is refused with the service's address", async () => {
       const outcomes: Array<Outcome> = []
       const before = async (): Promise<void> => {
         for (const args of [["Hello"], ["--turn-id", "t-9", "Hello"], ["--conversation", "c-9", "Hello"]]) {
@@ -138,7 +142,7 @@ describe("holdfast", () => {
       }
     })
 
-    it("X1: a conversation with a turn that has not ended takes no other, and that turn's id goes on with it", async () => {
+    it("X1: a conversation with an unfinished turn refuses another one, and that turn's id continues it", async () => {
       const name = "unsealed.db"
       const waiting = ["--model", "simulated/overloadedx*"]
       const refused: Array<Outcome> = []
@@ -176,7 +180,7 @@ describe("holdfast", () => {
       expect(again.stderr).toContain(`Turn t-4 of conversation ${conversation}.\n`)
     })
 
-    it("D8: an interrupted turn is named, and its id shows how it ended", async () => {
+    it("D8: an interrupted turn is named, and its id shows its end", async () => {
       const args = ["run", "--model", "simulated/overloadedx*", "--turn-id", "t-3", "Hello"]
       const first = await holdfast(args, { env: env("waits.db"), interruptAfter: /retry 1 in/ })
       expect(first).toMatchObject({ code: 130, stdout: "" })
@@ -193,7 +197,7 @@ describe("holdfast", () => {
     })
   })
 
-  it("run ends with 1 when the turn failed, and says with what", async () => {
+  it("run ends with 1 when the turn failed, and prints the error", async () => {
     const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/400", "Hello"])
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
     expect(stderr).toMatch(/^Turn \S+ of conversation \S+\.\nFailed: 400 /)
@@ -207,7 +211,7 @@ describe("holdfast", () => {
     expect(stderr).toMatch(/529 Overloaded - retry 1 in 5 s, at \d\d:\d\d:\d\d\nAborting the turn\..*\nAborted\.\n$/)
   })
 
-  it("serve says where it is, what answers and how to try it, and ends with 0 on Ctrl-C", async () => {
+  it("serve prints its address, its model and an example, and ends with 0 on Ctrl-C", async () => {
     const { code, stderr, stdout } = await holdfast(["serve", "--port", "0"], { interruptAfter: /Ctrl-C stops/ })
     expect(stdout).toMatch(/^Holdfast \S+ listens on http:\/\/127\.0\.0\.1:\d+\n/)
     expect(stdout).toContain("model  simulated/outage-2")
@@ -216,5 +220,13 @@ describe("holdfast", () => {
     expect(stdout).toContain("curl -sN")
     expect(stderr).toMatch(/"Holdfast has started\.".*\n.*Stopping after SIGINT.*\n.*"Holdfast has stopped\."/)
     expect(code).toBe(0)
+  })
+
+  it("simulate prints its address and how to use it, and ends with 0 on Ctrl-C", async () => {
+    const args = ["simulate", "--port", "0", "--script", "529x3"]
+    const { code, stderr, stdout } = await holdfast(args, { interruptAfter: /Ctrl-C stops/ })
+    expect(stdout).toMatch(/^The simulated provider listens on http:\/\/127\.0\.0\.1:\d+\n/)
+    expect(stdout).toContain("Each turn meets a 529 (overloaded) 3 times; then it is answered")
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
   })
 })

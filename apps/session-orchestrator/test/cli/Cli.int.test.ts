@@ -1,7 +1,7 @@
 /**
- * Command lines that come to their end by themselves, run in this process over the parts of the program and real files.
+ * Runs command lines that end by themselves in this process, over real files.
  *
- * `Cli.e2e.test.ts` shows the same program as a process: its exit codes, its streams, its signals, other processes beside it.
+ * `Cli.e2e.test.ts` runs the same program as a process: exit codes, streams, signals, other processes beside it.
  */
 import { NodeServices } from "@effect/platform-node"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
@@ -18,7 +18,7 @@ const home = process.cwd()
 let directory = ""
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "holdfast-cli-"))
-  // Where nobody has put a configuration.
+  // A folder without a configuration.
   process.chdir(directory)
 })
 afterAll(() => {
@@ -32,7 +32,7 @@ interface Outcome {
   readonly stderr: string
 }
 
-/** Runs a command line to its end, with nothing in its environment but what the test puts there. */
+/** Runs a command line to its end, with the test's environment only. */
 const holdfast = (
   args: ReadonlyArray<string>,
   { env = {}, stdin = "" }: { readonly env?: Readonly<Record<string, string>>; readonly stdin?: string } = {}
@@ -59,14 +59,14 @@ const write = (name: string, content: string): string => {
   return path
 }
 
-/** What `run` names its turn with. */
+/** The line in which `run` names its turn. */
 const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
 
 describe("holdfast", () => {
   it("--help names every command, and a command's help its flags", async () => {
     const root = await holdfast(["--help"])
     expect(root).toMatchObject({ code: 0, stderr: "" })
-    for (const command of ["serve", "run", "turns", "backup", "schedule", "config"])
+    for (const command of ["serve", "run", "turns", "backup", "schedule", "simulate", "config"])
       expect(root.stdout).toContain(`\n  ${command} `)
     const run = await holdfast(["run", "--help"])
     for (const flag of [
@@ -83,7 +83,7 @@ describe("holdfast", () => {
       expect(run.stdout).toContain(flag)
   })
 
-  it("an error that quotes what it was given shows no character that turns a line round", async () => {
+  it("an error that quotes its input has no character that reverses a line", async () => {
     for (const args of [
       ["run", "--model", "no\u202epe/x\u009b31m", "hi"],
       ["turns", "--since", "no\u202epe"]
@@ -111,7 +111,7 @@ describe("holdfast", () => {
     expect(stdout).toContain("2 retries, 3 s of waiting in all.")
   })
 
-  it("config check prints what is in force, and no key", async () => {
+  it("config check prints the configuration in force, and no key", async () => {
     const file = write("good.json", '{ "server": { "port": 1 }, "model": "openai/gpt-5" }')
     const { code, stdout, stderr } = await holdfast(["config", "check", "--config", file], {
       env: { OPENAI_API_KEY: "planted-planted-planted", HOLDFAST_TOKEN: "planted-planted-planted" }
@@ -176,7 +176,7 @@ describe("holdfast", () => {
     expect(stderr).not.toMatch(/\n\s+at /)
   })
 
-  it("turns names a database that is not there, and makes none", async () => {
+  it("turns reports a database that does not exist, and creates none", async () => {
     const env = { HOLDFAST_DATABASE_PATH: join(directory, "nowhere.db") }
     for (const args of [["turns"], ["turns", "--json"], ["explain", "some-turn"]]) {
       const { code, stderr, stdout } = await holdfast(args, { env })
@@ -188,7 +188,7 @@ describe("holdfast", () => {
     expect(backup.stderr).toContain("so there is nothing to back up")
   })
 
-  it("run refuses a prompt with U+0000, and says where it is", async () => {
+  it("run refuses a prompt with U+0000, and names its position", async () => {
     const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant"], {
       stdin: "Hello\0"
     })
@@ -199,7 +199,7 @@ describe("holdfast", () => {
   const model = ["--model", "simulated/steady+instant"]
   const env = (name: string) => ({ HOLDFAST_DATABASE_PATH: join(directory, name) })
 
-  it("a conversation goes on, under the system prompt that it began with", async () => {
+  it("a conversation continues, with its first system prompt", async () => {
     const file = write("system.txt", "Be brief.\n")
     const run = (...args: ReadonlyArray<string>) => holdfast(["run", ...model, ...args], { env: env("goes-on.db") })
     const begun = await run("--system-file", file, "Hello")

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Layer, Option, Stream } from "effect"
 import { HttpServer } from "effect/http"
@@ -10,7 +11,6 @@ import type { Evidence } from "../../src/inspection/Evidence.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import type { TurnReport } from "../../src/inspection/TurnReport.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
-import { StorageError } from "../../src/storage/Store.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as GivenTurn from "./GivenTurn.ts"
 
@@ -34,7 +34,7 @@ describe("holdfast turns", () => {
     ...over
   })
 
-  /** Local times: those of the machine that the command runs on. */
+  /** Local times, in the time zone of the machine. */
   const today = (hours: number, minutes: number, seconds: number) =>
     new Date(2031, 3, 1, hours, minutes, seconds).getTime()
   const waiting = turn({ state: "waiting", wait: { retry: 0, retryAt: today(22, 5, 9), leftMs: 9_000, since: 0 } })
@@ -44,7 +44,7 @@ describe("holdfast turns", () => {
     endedAt: today(21, 0, 0)
   })
 
-  const NOTE = "No service is at work on this database: its turns go on when `holdfast serve` is started.\n"
+  const NOTE = "No service runs on this database: its turns continue when `holdfast serve` is started.\n"
 
   const turns = (
     args: ReadonlyArray<string>,
@@ -74,7 +74,7 @@ describe("holdfast turns", () => {
       return { ...outcome, asked }
     })
 
-  it.effect("prints a table into a file, with times of this day, and days where it was another one", () =>
+  it.effect("prints a table into a file, with times of this day, and with the date for other days", () =>
     Effect.gen(function* () {
       const { asked, code, stderr, stdout } = yield* turns([], {
         found: [waiting, failed],
@@ -94,7 +94,7 @@ describe("holdfast turns", () => {
     })
   )
 
-  it.effect("says that nobody runs them where a turn is open and there is no service", () =>
+  it.effect("notes that no service runs them if a turn is open and there is no service", () =>
     Effect.gen(function* () {
       const none = { _tag: "None" } as const
       for (const state of ["waiting", "running", "queued"] as const) {
@@ -121,7 +121,7 @@ describe("holdfast turns", () => {
     })
   )
 
-  it.effect("looks among the ended ones too where it is asked for those that failed, or since when", () =>
+  it.effect("searches ended turns too with --failed and --since", () =>
     Effect.gen(function* () {
       const found = [waiting, failed, turn({ endedAt: today(21, 30, 0) })]
       const states = (outcome: { readonly stdout: string }) =>
@@ -135,7 +135,7 @@ describe("holdfast turns", () => {
     })
   )
 
-  it.effect("refuses a moment and a number that are none", () =>
+  it.effect("refuses an invalid moment and an invalid number", () =>
     Effect.gen(function* () {
       expect(yield* turns(["--since", "soon"])).toMatchObject({
         code: 2,
@@ -189,7 +189,7 @@ describe("holdfast explain", () => {
     })
   )
 
-  it.effect("says that there is no such turn, whether or not that could be an id", () =>
+  it.effect("reports an unknown turn, for valid and invalid ids", () =>
     Effect.gen(function* () {
       for (const id of ["t-2", "no id"]) {
         expect(yield* explain(id)).toMatchObject({
@@ -205,7 +205,7 @@ describe("holdfast explain", () => {
 describe("holdfast schedule", () => {
   const schedule = (...args: ReadonlyArray<string>) => CommandLine.run(["schedule", ...args])
 
-  it.effect("D1: prints the waits of a profile, as many as are asked for", () =>
+  it.effect("D1: prints the waits of a profile, up to the requested number", () =>
     Effect.gen(function* () {
       const whole = yield* schedule()
       expect(whole).toMatchObject({ code: 0, stderr: "" })
@@ -217,7 +217,7 @@ describe("holdfast schedule", () => {
     })
   )
 
-  it.effect("prints sixty rows of one that is longer, and says what the configuration changes", () =>
+  it.effect("prints sixty rows of a longer schedule, and names the configuration's changes", () =>
     Effect.gen(function* () {
       const retry = { schedule: { type: "steps", delays: ["1 second"] }, maxRetries: 70 }
       const { stdout } = yield* CommandLine.run(["schedule"], {
@@ -228,7 +228,7 @@ describe("holdfast schedule", () => {
     })
   )
 
-  it.effect("refuses numbers of rows that are none", () =>
+  it.effect("refuses invalid numbers of rows", () =>
     Effect.gen(function* () {
       for (const rows of ["0", "10001"]) {
         const { code, stderr, stdout } = yield* schedule("--rows", rows)
@@ -258,7 +258,7 @@ describe("holdfast backup", () => {
       }
     })
 
-  it.effect("says what was copied", () =>
+  it.effect("prints what was copied", () =>
     Effect.gen(function* () {
       expect(yield* backup({})).toEqual({
         code: 0,
@@ -272,7 +272,7 @@ describe("holdfast backup", () => {
     })
   )
 
-  it.effect("shows how far a slow copy is, and takes that away behind it", () =>
+  it.effect("shows the progress of a slow copy, and removes it afterwards", () =>
     Effect.gen(function* () {
       expect(yield* backup({}, {}, 2_000)).toMatchObject({ stderr: "Copied 50 % of 2 bytes\n" })
       const { seen } = yield* backup({}, { screen: { stdout: true, stderr: true } }, 2_000)
@@ -292,7 +292,7 @@ describe("holdfast backup", () => {
 })
 
 describe("holdfast run", () => {
-  /** What was asked of the service. */
+  /** The calls of the service. */
   type Asked = { readonly prompt?: string; readonly system?: string | undefined; readonly where: string }
 
   const run = (
@@ -314,7 +314,7 @@ describe("holdfast run", () => {
       return { ...(yield* CommandLine.run(["run", ...args], { ...given, parts })), asked }
     })
 
-  it.effect("asks in a conversation of its own, and ends as the turn ended", () =>
+  it.effect("runs a turn in a new conversation, and its exit code is the turn's end", () =>
     Effect.gen(function* () {
       const { asked, code, stderr, stdout } = yield* run(["--system", "Be brief.", "Why?"])
       expect({ code, stderr, stdout }).toEqual({
@@ -331,7 +331,7 @@ describe("holdfast run", () => {
     })
   )
 
-  it.effect("D13: says beside the answer when the next try is, by the clock of this machine", () =>
+  it.effect("D13: prints beside the answer when the next retry is, in local time", () =>
     Effect.gen(function* () {
       const retryAt = new Date(2031, 3, 1, 2, 14, 5).getTime()
       yield* TestClock.setTime(retryAt - 10_000)
@@ -360,7 +360,7 @@ describe("holdfast run", () => {
     })
   )
 
-  it.effect("takes the database for itself where the turn or its conversation is named", () =>
+  it.effect("locks the database if the turn or its conversation is named", () =>
     Effect.gen(function* () {
       for (const flag of ["--conversation", "--turn-id"]) {
         expect(yield* run([flag, "x-1", "Why?"])).toMatchObject({
@@ -373,22 +373,20 @@ describe("holdfast run", () => {
     })
   )
 
-  it.effect(
-    "reads the prompt from standard input, but for its last line break, and the system prompt from a file",
-    () =>
-      Effect.gen(function* () {
-        for (const args of [[], ["-"]]) {
-          const { asked } = yield* run(["--system-file", "s.txt", ...args], {
-            stdin: "Why?\n\r\n",
-            files: { "s.txt": "Be\nbrief.\n" }
-          })
-          expect(asked).toEqual([
-            { where: "guest", system: "Be\nbrief." },
-            { where: "guest", prompt: "Why?\n" }
-          ])
-        }
-        expect((yield* run(["Why?"], { stdin: "Not this" })).asked.at(-1)).toEqual({ where: "guest", prompt: "Why?" })
-      })
+  it.effect("reads the prompt from standard input without its last line break, and the system prompt from a file", () =>
+    Effect.gen(function* () {
+      for (const args of [[], ["-"]]) {
+        const { asked } = yield* run(["--system-file", "s.txt", ...args], {
+          stdin: "Why?\n\r\n",
+          files: { "s.txt": "Be\nbrief.\n" }
+        })
+        expect(asked).toEqual([
+          { where: "guest", system: "Be\nbrief." },
+          { where: "guest", prompt: "Why?\n" }
+        ])
+      }
+      expect((yield* run(["Why?"], { stdin: "Not this" })).asked.at(-1)).toEqual({ where: "guest", prompt: "Why?" })
+    })
   )
 
   const refusals: ReadonlyArray<[what: string, args: ReadonlyArray<string>, given: CommandLine.Given, stderr: RegExp]> =
@@ -433,7 +431,7 @@ describe("holdfast run", () => {
     })
   )
 
-  it.effect("beside runners asks in a conversation of its own", () =>
+  it.effect("with runners runs the turn in a new conversation", () =>
     Effect.gen(function* () {
       const { asked, code } = yield* run(["Why?"], { parts: { environment: postgres } })
       expect([code, asked.length]).toEqual([0, 2])
@@ -449,7 +447,7 @@ describe("holdfast config check", () => {
     })
   const asked = ["--config", "night.json"]
 
-  it.effect("prints what is in force, without secrets, and from where", () =>
+  it.effect("prints the configuration in force with its origins, without secrets", () =>
     Effect.gen(function* () {
       const none = yield* check(undefined)
       expect(none).toMatchObject({ code: 0, stderr: "" })
@@ -457,12 +455,12 @@ describe("holdfast config check", () => {
       expect(none.stdout).toMatch(/\n {2}server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
       expect(none.stdout).toMatch(/\nKnown, and not in use: [^\n]*openai/)
       const good = yield* check('{ "server": { "port": 1 } }', asked)
-      expect(good.stdout).toMatch(/night\.json is good\. In force, with what is not from it in brackets:\n/)
+      expect(good.stdout).toMatch(/night\.json is good\. In force, with other sources in brackets:\n/)
       expect(good.stdout).toMatch(/\n {2}server\.port +1\n/)
     })
   )
 
-  it.effect("names what is wrong, and ends with 2", () =>
+  it.effect("names the problems, and ends with 2", () =>
     Effect.gen(function* () {
       for (const [content, problem] of [
         [
@@ -494,7 +492,7 @@ describe("holdfast serve", () => {
   })
   for (const isTerminal of [false, true]) {
     it.effect(
-      `says where it is, runs until a signal, and says so: ${isTerminal ? "on a terminal" : "into files"}`,
+      `prints its address, runs until a signal, and logs its end: ${isTerminal ? "on a terminal" : "into files"}`,
       () =>
         Effect.gen(function* () {
           const screen = { stdout: isTerminal, stderr: isTerminal }
@@ -520,7 +518,7 @@ describe("holdfast serve", () => {
 })
 
 describe("holdfast", () => {
-  it.effect("prints its version and its help, and says what is wrong with a command line", () =>
+  it.effect("prints its version and its help, and the mistake of a command line", () =>
     Effect.gen(function* () {
       expect(yield* CommandLine.run(["--version"])).toMatchObject({ code: 0, stdout: "holdfast 1.2.3\n", stderr: "" })
       const help = yield* CommandLine.run(["--help"])
@@ -532,7 +530,7 @@ describe("holdfast", () => {
     })
   )
 
-  it.effect("calls a bug by its name, without secrets and without where it happened", () =>
+  it.effect("reports a bug by its name, without secrets and without a stack trace", () =>
     Effect.gen(function* () {
       const inspection = Layer.effectContext(Effect.die(new TypeError(`x of ${SECRET} is undefined`)))
       expect(yield* CommandLine.run(["turns"], { parts: { environment, inspection } })).toMatchObject({

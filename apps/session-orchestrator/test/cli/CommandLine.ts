@@ -1,20 +1,20 @@
-/** Command lines, run in this process over parts that a test chooses: no disk, no signals sent, nothing started. */
+/** Runs command lines in this process over fakes: no disk, no signals, no processes. */
 import { NodeServices } from "@effect/platform-node"
-import { Simulated } from "@holdfast/providers"
+import { StorageError } from "@holdfast/journal"
+import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import type { Parts } from "../../src/cli/Parts.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"
-import { StorageError } from "../../src/storage/Store.ts"
 import * as Recorder from "./Recorder.ts"
 
 export interface Given {
   readonly parts?: Partial<Parts<StorageError>>
-  /** By path. `"unreadable"` cannot be read. */
+  /** The files by path. `"unreadable"` cannot be read. */
   readonly files?: Readonly<Record<string, string>>
-  /** What comes from standard input; without it, that is a terminal. */
+  /** The content of standard input; without it, that is a terminal. */
   readonly stdin?: string
-  /** What the output is: files unless it is said otherwise. */
+  /** Whether the outputs are terminals; the default is files. */
   readonly screen?: { readonly stdout: boolean; readonly stderr: boolean; readonly columns?: number }
 }
 

@@ -2,14 +2,14 @@ import { describe, expect, it } from "@effect/vitest"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
 import * as Given from "../config/Given.ts"
 
-/** The value that the report has for a key, with where it came from. */
+/** The value of a key in the report, with its origin. */
 const shown = (given: Given.Given, key: string): string | undefined =>
   ConfigCheck.report(Given.config(given))
     .map((line) => /^ {2}(\S+) {2,}(.*)$/.exec(line))
     .find((found) => found?.[1] === key)?.[2]
 
 describe("config check", () => {
-  it("says what the service tells of itself, and to whom, without a key", () => {
+  it("prints the telemetry and its receivers, without a key", () => {
     const telemetry = {
       retryLog: { path: "night.jsonl" },
       otlp: { endpoint: "http://127.0.0.1:4318", headers: { "x-key": "planted-planted" } },
@@ -26,7 +26,7 @@ describe("config check", () => {
     expect(ConfigCheck.report(Given.config({ file })).join("\n")).not.toContain("planted")
   })
 
-  it("says what is off", () => {
+  it("prints parts that are off", () => {
     const file = { model: "simulated/steady", gate: { enabled: false }, telemetry: { retryLog: false } }
     expect(shown({ file }, "gate.enabled")).toBe("false")
     expect(shown({ file }, "telemetry.retryLog")).toBe("off")
@@ -36,7 +36,7 @@ describe("config check", () => {
     expect(shown({ environment: { HOLDFAST_LOG_LEVEL: "warn" } }, "log.level")).toBe("warn  (HOLDFAST_LOG_LEVEL)")
   })
 
-  it("says what models can take, where the file does", () => {
+  it("prints the capabilities of models that the file lists", () => {
     const models = { "groq/llama": { contextWindow: 131_072 }, "openai/tiny": { contextWindow: 8_192, tools: false } }
     const file = { model: "simulated/steady", models }
     expect(shown({ file }, "models.groq/llama")).toBe("131072 tokens")

@@ -1,8 +1,8 @@
-/** `holdfast explain` as people run it: after a turn, and beside a service that is at work on one. */
+/** Tests `holdfast explain` as a process: after a turn, and beside a running service. */
 import { assert, describe, it } from "@effect/vitest"
 import { TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import * as Given from "../service/Given.ts"
+import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
 
 const config = (model: string, delay: string) => ({
@@ -38,7 +38,7 @@ describe("holdfast explain", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X9: prints those of a turn that a running service is waiting with", () =>
+  it.live("X9: prints those of a turn that waits in a running service", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const service = yield* Process.start({ directory, config: config("simulated/outage-1", "1 hour") })
@@ -59,9 +59,9 @@ describe("holdfast explain", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("says that there is no such turn, where to find those that there are, and ends with 1", () =>
+  it.live("reports an unknown turn and the command that lists turns, and ends with 1", () =>
     Effect.gen(function* () {
-      const { directory, start } = yield* Given.stage()
+      const { directory, start } = yield* ProcessSetup.setup()
       yield* start
       const { code, stderr, stdout } = yield* holdfast(directory, "explain", "no such turn")
       assert.deepStrictEqual(

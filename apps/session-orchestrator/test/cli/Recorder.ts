@@ -1,4 +1,4 @@
-/** A terminal whose output can be read. */
+/** Records the output of a terminal. */
 import type { Environment } from "../../src/config/reading/Environment.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 
@@ -6,9 +6,9 @@ export interface Recorder {
   readonly terminal: Terminal.Terminal["Service"]
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Both, in the order in which they were written. */
+  /** Both streams, in the order of writing. */
   readonly all: () => string
-  /** What one sees on a terminal after all this; knows as much of the escape codes as is used. */
+  /** The content of a terminal after this output; supports the escape codes that Holdfast uses. */
   readonly seen: () => ReadonlyArray<string>
 }
 

@@ -6,7 +6,7 @@ import * as Run from "../../src/cli/Run.ts"
 import { delta, end, frame, modelChange, retry, stepDiscarded } from "./GivenTurn.ts"
 import * as Recorder from "./Recorder.ts"
 
-/** A turn that is shown while the test says what happens to it. */
+/** Shows a turn whose events the test emits. */
 const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
   const frames = yield* Queue.unbounded<TurnEvent.TurnEvent>()
   const ctrlC = yield* Deferred.make<void>()
@@ -22,7 +22,7 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
       interrupted: Deferred.await(ctrlC),
       abort: Deferred.succeed(aborted, undefined),
       timeOfDay: () => "02:14:05",
-      // Repainting asks for it again and again; only changes are of interest.
+      // Repainting reads it repeatedly; only changes matter.
       keyboard: {
         hold: () => keys.at(-1) === "held" || keys.push("held"),
         release: () => keys.at(-1) === "held" && keys.push("released")
@@ -45,7 +45,7 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
 const wait = retry({ delayMs: 10_000, retryAt: 10_000 })
 
 describe("run", () => {
-  it.effect("D13: on a terminal the countdown runs below, in yellow, and makes way for the answer", () =>
+  it.effect("D13: on a terminal the countdown runs below, in yellow, and is removed for the answer", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: true, stderr: true }, {})
       const turn = yield* showing(recorder)
@@ -83,7 +83,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("P8, X2: where nothing can be repainted, a switch and an answer that is void are told all the same", () =>
+  it.effect("P8, X2: without repainting, a switch and a discarded answer are printed all the same", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: false, stderr: false })
       const turn = yield* showing(recorder)
@@ -107,7 +107,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("into a file goes the answer and nothing else; the wait is told beside it, at a modest rate", () =>
+  it.effect("a file gets the answer and nothing else; waits are printed beside it, at a modest rate", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: false, stderr: true })
       const turn = yield* showing(recorder)
@@ -123,7 +123,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("into a file goes an answer that something is said in the middle of, in one piece", () =>
+  it.effect("a file gets an answer in one piece, even if messages are printed meanwhile", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: false, stderr: true })
       const turn = yield* showing(recorder)
@@ -143,7 +143,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("Ctrl-C asks for the abort, says so, and waits for the seal", () =>
+  it.effect("Ctrl-C requests the abort, prints that, and waits for the seal", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: true, stderr: true })
       const turn = yield* showing(recorder)
@@ -163,7 +163,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("D13: what is typed is kept off the screen while the turn waits, and no longer", () =>
+  it.effect("D13: typed keys are kept off the screen while the turn waits, and no longer", () =>
     Effect.gen(function* () {
       const turn = yield* showing(Recorder.make({ stdout: true, stderr: true }))
       yield* turn.passes("2 seconds")
@@ -179,7 +179,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("D13: where nothing is repainted the keyboard is left alone", () =>
+  it.effect("D13: without repainting the keyboard is not held", () =>
     Effect.gen(function* () {
       const turn = yield* showing(Recorder.make({ stdout: false, stderr: true }))
       yield* turn.happens(wait, end("failed"))

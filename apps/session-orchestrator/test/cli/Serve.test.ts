@@ -1,22 +1,22 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import * as Serve from "../../src/cli/Serve.ts"
 import * as Given from "../config/Given.ts"
 
 const TOKEN = "planted-planted-planted"
 
-/** The line that a newcomer pastes. */
+/** The example command in the banner. */
 const tried = (given: Given.Given): string => {
   const lines = Serve.banner({ version: "0", simulated: Simulated }, Given.config(given), "http://127.0.0.1:4747")
   return lines[lines.indexOf("Try it:") + 1] ?? ""
 }
 
-describe("what is printed once the service listens", () => {
-  it("has a line to paste, which needs no token where there is none", () => {
+describe("the banner", () => {
+  it("has a command to paste, without a token if there is none", () => {
     expect(tried({})).not.toContain("authorization")
   })
 
-  it("takes the token from where the service has it, and never has it itself", () => {
+  it("reads the token from the service's own source, and never contains it", () => {
     const ofVariable = tried({ environment: { HOLDFAST_TOKEN: TOKEN } })
     expect(ofVariable).toContain('-H "authorization: Bearer $HOLDFAST_TOKEN"')
     const ofOther = tried({ file: { server: { tokenEnv: "MY_TOKEN" } }, environment: { MY_TOKEN: TOKEN } })

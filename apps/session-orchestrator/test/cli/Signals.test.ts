@@ -6,12 +6,12 @@ import * as Signals from "../../src/cli/Signals.ts"
 
 afterEach(() => vi.restoreAllMocks())
 
-/** What a signal does to this process, but for its end. */
+/** Tests the effect of signals on this process, without ending it. */
 const arrives = (signal: NodeJS.Signals) => process.emit(signal, signal)
 
 describe("signals", () => {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    it.effect(`G1: the first, a ${signal}, is news, and the second ends the process`, () =>
+    it.effect(`Signals.G1: the command receives the first, a ${signal}, and the second ends the process`, () =>
       Effect.gen(function* () {
         const exit = vi.spyOn(process, "exit").mockReturnValue(undefined as never) // it would end the tests
         const before = process.listenerCount(signal)

@@ -11,7 +11,7 @@ describe("a moment in the past", () => {
     assert.strictEqual(Since.parse("90 minutes", NOW), NOW - 1.5 * HOUR)
   })
 
-  it("is the last such time of day, today's or yesterday's", () => {
+  it("is the latest past occurrence of a time of day, today's or yesterday's", () => {
     assert.strictEqual(Since.parse("06:30", NOW), NOW - HOUR / 2)
     assert.strictEqual(Since.parse("22:00", NOW), NOW - 9 * HOUR)
     assert.strictEqual(Since.parse("7:00", NOW), NOW)
@@ -28,13 +28,13 @@ describe("a moment in the past", () => {
       assert.isUndefined(Since.parse(text, NOW), text)
   })
 
-  it("is never a time of day that is still to come, nor one more than a day ago", () => {
+  it("is never a future time of day, nor one more than a day ago", () => {
     fc.assert(
       fc.property(fc.nat(23), fc.nat(59), fc.nat(86_400_000), (hours, minutes, later) => {
         const now = NOW + later
         const at = Since.parse(`${hours}:${String(minutes).padStart(2, "0")}`, now) ?? Number.NaN
         assert.isAtMost(at, now)
-        // A day of 25 hours is one, too.
+        // A day may have 25 hours.
         assert.isAbove(at, now - 25 * HOUR - 1)
       })
     )

@@ -26,9 +26,8 @@ const ALL: TurnsFilter.Filter = { failed: false, since: undefined, model: undefi
 const ids = (filter: Partial<TurnsFilter.Filter>) =>
   TurnsFilter.apply(turns, { ...ALL, ...filter }).map(({ turnId }) => String(turnId))
 
-describe("the turns that are printed", () => {
-  it("are all of them where nothing is asked for", () =>
-    assert.deepStrictEqual(ids({}), ["old", "failed", "waiting", "new"]))
+describe("the printed turns", () => {
+  it("are all turns without conditions", () => assert.deepStrictEqual(ids({}), ["old", "failed", "waiting", "new"]))
   it("are those that failed", () => assert.deepStrictEqual(ids({ failed: true }), ["failed"]))
   it("are those that ended since then, or have not ended", () => {
     assert.deepStrictEqual(ids({ since: 50 }), ["failed", "waiting", "new"])
@@ -38,5 +37,5 @@ describe("the turns that are printed", () => {
     assert.deepStrictEqual(ids({ model: "b/m" }), ["failed"])
     assert.deepStrictEqual(ids({ model: "a" }), ["old", "waiting"])
   })
-  it("are the newest so many", () => assert.deepStrictEqual(ids({ limit: 2 }), ["waiting", "new"]))
+  it("are the newest, up to the limit", () => assert.deepStrictEqual(ids({ limit: 2 }), ["waiting", "new"]))
 })

@@ -1,10 +1,10 @@
+import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { AGAIN_MS, type Alarm, AlarmClock, PASS_MS } from "../../src/cluster/AlarmClock.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import * as Given from "../storage/Given.ts"
 
 const [one, two, three] = [Given.conversationId(1), Given.conversationId(2), Given.conversationId(3)]
@@ -161,7 +161,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("X5: it is roused before its time when its endpoint answers, and its turn gets the pass", () =>
+  it.effect("X5: it is roused before its time when its endpoint answers, and its turn gets the ticket", () =>
     Effect.gen(function* () {
       const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
       leaves(one, gated)
@@ -170,14 +170,14 @@ describe("AlarmClock", () => {
       expect(roused).toEqual([])
       answers()
       expect(roused).toEqual([one])
-      const pass = alarms.handOver(one)
-      expect(pass).toMatchObject({ isEarly: true, isProbe: false })
+      const ticket = alarms.handOver(one)
+      expect(ticket).toMatchObject({ isEarly: true, isProbe: false })
       expect(alarms.handOver(one)).toBeUndefined()
       alarms.arrive(one, {})
       yield* TestClock.adjust(AGAIN_MS)
       expect(roused).toEqual([one])
       // There is room for the next when it has been used: a retry that is answered makes more of it.
-      pass?.spend()
+      ticket?.spend()
       gatekeeper.begin(true).answered()
       expect(roused).toEqual([one, two])
     }).pipe(Effect.provide(Timer.layer))
@@ -195,7 +195,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("K3: a pass that nobody comes for goes back, and its conversation is called for without it", () =>
+  it.effect("K3: a ticket that nobody comes for goes back, and its conversation is called for without it", () =>
     Effect.gen(function* () {
       const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
       leaves(one, gated)
@@ -212,7 +212,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("K3: a pass goes back with the shard, and when a conversation comes that has no use for it", () =>
+  it.effect("K3: a ticket goes back with the shard, and when a conversation comes that has no use for it", () =>
     Effect.gen(function* () {
       const { alarms, answers, gated, gatekeeper, leaves, owned, roused } = yield* make
       for (const id of [one, two, three]) leaves(id, gated)

@@ -11,8 +11,8 @@ import { Effect, Exit, Fiber, Scope, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import process from "node:process"
-import { stillWaits, WaitIsOver, withWait } from "../service/BeforeItsTime.ts"
-import * as Given from "../service/Given.ts"
+import { stillWaits, WaitIsOver, withWait } from "../service/LongerWaits.ts"
+import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
@@ -97,7 +97,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
       // And it takes part.
       const id = yield* first.create()
-      assert.strictEqual((yield* first.call(Given.request(id, id))).status, 200)
+      assert.strictEqual((yield* first.call(ProcessSetup.request(id, id))).status, 200)
       assert.deepStrictEqual(yield* first.history(id), [`user: ${id}`, `assistant: ${WHOLE}`])
     })
   )
@@ -106,13 +106,13 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
     "X6: a runner that has frozen accepts nothing and asks nobody before it knows what it owns",
     Effect.gen(function* () {
       const { both, first, runners, second } = yield* pair(["20 millis"])
-      runners.provider.otherwise(whole)
+      runners.provider.fallback(whole)
       const ids = yield* UnderWay.create([second], 8)
       first.child.kill("SIGSTOP")
       // What comes in at it meanwhile is the first that it sees when it goes on; half of it was its own.
-      const posting = yield* Effect.forEach(ids, (id) => first.open(Given.request(id, id)), { concurrency: 8 }).pipe(
-        Effect.forkScoped({ startImmediately: true })
-      )
+      const posting = yield* Effect.forEach(ids, (id) => first.open(ProcessSetup.request(id, id)), {
+        concurrency: 8
+      }).pipe(Effect.forkScoped({ startImmediately: true }))
       yield* runners.settled(1)
       first.child.kill("SIGCONT")
       for (const { status } of yield* Fiber.join(posting)) assert.strictEqual(status, 200)
@@ -128,14 +128,14 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
     "X14: deaths are counted over take-overs: a turn that kills each of its runners is sealed by the next",
     Effect.gen(function* () {
       const { both, first, runners } = yield* pair(["1 hour"])
-      const gates: Array<ReturnType<typeof Given.gated>["gate"]> = []
-      runners.provider.otherwise(() => {
-        const { gate, response } = Given.gated(WHOLE, 3)
+      const gates: Array<ReturnType<typeof ProcessSetup.gated>["gate"]> = []
+      runners.provider.fallback(() => {
+        const { gate, response } = ProcessSetup.gated(WHOLE, 3)
         gates.push(gate)
         return response
       })
       const id = yield* first.create()
-      const { until } = yield* first.open(Given.request(id, "killer"))
+      const { until } = yield* first.open(ProcessSetup.request(id, "killer"))
       yield* until("turn-start")
       const lives = [...both]
       let alive = both
@@ -246,10 +246,10 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
     Effect.gen(function* () {
       const { both, runners } = yield* pair(["1 hour"], { isGated: true })
       const ids = yield* UnderWay.create(both, 12)
-      runners.provider.otherwise(Given.overloaded)
+      runners.provider.fallback(ProcessSetup.overloaded)
       yield* UnderWay.post(both, ids, "provider-retry")
       yield* Runners.nobodyInMemory(both)
-      runners.provider.otherwise(whole)
+      runners.provider.fallback(whole)
       // A person lets one of them try. Whoever owns it tells the other runner.
       const command = { path: `/v1/conversations/${ids[0]}/retry-now`, method: "POST" }
       assert.strictEqual((yield* at(both, 0).call(command)).status, 202)
@@ -382,7 +382,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const calls = toolCalls(...names.map((name) => ({ name, input: { file, gate } })))
       runners.provider.respond({ frames: calls }, whole)
       const id = yield* first.create()
-      yield* first.open(Given.request(id, id))
+      yield* first.open(ProcessSetup.request(id, id))
       const runs = () => (fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n").toSorted() : [])
       yield* Process.eventually("both tools to run", Effect.sync(runs), ({ length }) => length === 2)
       const owner = yield* Runners.busiest(both)
@@ -423,11 +423,11 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         const runners = yield* Runners.make(shared(), ["20 millis"])
         const runner = yield* runners.start
         const { gate, response } = UnderWay.halved(WHOLE)
-        runners.provider.otherwise(whole)
+        runners.provider.fallback(whole)
         runners.provider.respond(response)
         const [id, other] = [yield* runner.create(), yield* runner.create()]
         const audience = yield* Audience.watch([runner], [id, other])
-        yield* runner.open(Given.request(id, id))
+        yield* runner.open(ProcessSetup.request(id, id))
         yield* gate.reached
         const onlooker = audience.get(id) ?? assert.fail("no client watches")
         // Otherwise the beginning may come when its mark cannot be recorded any more: then it is not shown, and asked for again.
@@ -447,7 +447,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         yield* Process.eventually("it to be named in the log", Effect.sync(runner.stderr), (text) =>
           /Could not [^"]*\\"cannot execute [A-Z]+ in a read-only transaction\\".* to the primary/.test(text)
         )
-        const post = runner.call(Given.request(other, other))
+        const post = runner.call(ProcessSetup.request(other, other))
         const refused = yield* post
         assert.strictEqual(refused.status, 503)
         assert.match(refused.text, /problem-storage-unavailable/)
@@ -503,11 +503,13 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       yield* runners.undisturbed(
         Effect.gen(function* () {
           const { gate, response } = UnderWay.halved(WHOLE)
-          runners.provider.otherwise(response)
+          runners.provider.fallback(response)
           const ids = yield* UnderWay.create(both, 6)
           const requests = runners.provider.count()
           // Each is posted at one and watched at the other: one of the two does not own it.
-          const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(Given.request(id, id)), { concurrency: 6 })
+          const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(ProcessSetup.request(id, id)), {
+            concurrency: 6
+          })
           const audience = yield* Audience.watch([at(both, 0)], ids)
           yield* Effect.forEach(posted, (live) => live.until("text-delta"), { concurrency: "unbounded" })
           yield* gate.open

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Deferred, type Duration, Effect, Exit, Fiber, Stream } from "effect"
@@ -7,7 +8,6 @@ import { TestClock } from "effect/testing"
 import type { Batch } from "../../src/cluster/ConversationEntity.ts"
 import * as Frames from "../../src/cluster/Frames.ts"
 import * as Owner from "../../src/cluster/Owner.ts"
-import { StorageError } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 
 const ids = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }

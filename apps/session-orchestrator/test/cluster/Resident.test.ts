@@ -1,3 +1,5 @@
+import { GivenRecords } from "@holdfast/journal/testing"
+import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider, Toolbox } from "@holdfast/kernel"
 import { Clock, Duration, Effect, Exit, Fiber, Latch, Layer, Scope, Stream } from "effect"
@@ -10,11 +12,9 @@ import { HOLD_LIMIT_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import { Tools } from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import { failed, retry } from "../inspection/GivenRecords.ts"
 import * as Given from "../storage/Given.ts"
 
 const id = Given.conversationId(1)
@@ -277,8 +277,8 @@ describe("Resident", () => {
     Effect.gen(function* () {
       const { alarms, journal, resident, state, store } = yield* make
       yield* store.acceptTurn(Given.turn(1, 1))
-      yield* journal.append(turnId, 0, failed(0, 0))
-      yield* journal.append(turnId, 1, retry(0, MINUTE, MINUTE))
+      yield* journal.append(turnId, 0, GivenRecords.failed(0, 0))
+      yield* journal.append(turnId, 1, GivenRecords.retry(0, MINUTE, MINUTE))
       yield* TestClock.adjust(2 * MINUTE)
       alarms.cover([1], [[id, { at: 2 * MINUTE + 700, isWaiting: true, queued: 0 }]])
       const { conversations } = yield* resident
@@ -311,7 +311,7 @@ describe("Resident", () => {
   )
 
   test(
-    "K3: what was let in and leaves memory before it calls gives its pass back",
+    "K3: what was let in and leaves memory before it calls gives its ticket back",
     Effect.gen(function* () {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left

@@ -2,7 +2,7 @@
  * Runners as people start them: processes on one PostgreSQL, with a scripted provider beside them, that a test may kill or
  * freeze.
  */
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Context, Data, Duration, Effect, Layer, Redacted, type Scope, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"

@@ -1,3 +1,5 @@
+import { GivenRecords } from "@holdfast/journal/testing"
+import { Interruption, Spread, StorageError } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Layer, Logger } from "effect"
@@ -9,11 +11,8 @@ import { Neighbours } from "../../src/cluster/Neighbours.ts"
 import * as TakeOver from "../../src/cluster/TakeOver.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Interruption from "../../src/durable/Interruption.ts"
-import { STEP_MS } from "../../src/durable/Spread.ts"
-import { Journal } from "../../src/durable/Journal.ts"
-import { StorageError, Store, type Unsealed } from "../../src/storage/Store.ts"
-import * as GivenRecords from "../inspection/GivenRecords.ts"
+import { Journal } from "../../src/storage/Journal.ts"
+import { Store, type Unsealed } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 
 const NOW = 1_795_000_000_000
@@ -42,7 +41,7 @@ describe("TakeOver", () => {
   it("X6: of a dead runner, turns that are due start in a spread, behind those that were in the middle of something", () => {
     const alarms = given([1, 1, NOW - 5], [2, 2, NOW - 50], [3, 3], [4, 4], [5, 5], [6, 6, NOW + 60_000])
     const starts = [3, 4, 5, 2, 1].map((n) => alarms.get(Given.conversationId(n))?.at)
-    expect(starts).toEqual([0, 1, 2, 3, 4].map((place) => NOW + place * STEP_MS))
+    expect(starts).toEqual([0, 1, 2, 3, 4].map((place) => NOW + place * Spread.STEP_MS))
     expect(alarms.get(Given.conversationId(6))?.at).toBe(NOW + 60_000)
   })
 
@@ -69,7 +68,7 @@ describe("TakeOver", () => {
     })
     const alarms = TakeOver.alarmsOf([turn(1, 2), turn(2, 1), turn(3, 0, NOW - 1)], NOW)
     expect([2, 3, 1].map((n) => alarms.get(Given.conversationId(n))?.at)).toEqual(
-      [0, 1, 2].map((place) => NOW + place * STEP_MS)
+      [0, 1, 2].map((place) => NOW + place * Spread.STEP_MS)
     )
   })
 

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as Given from "../service/Given.ts"
+import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Runners from "./Runners.ts"
@@ -43,7 +43,7 @@ it.live(
         })
       )
       const id = yield* first.create()
-      const submitted = yield* second.call(Given.submission(id, "submitted"))
+      const submitted = yield* second.call(ProcessSetup.submission(id, "submitted"))
       assert.deepStrictEqual([submitted.status, submitted.headers.location], [202, "/v1/turns/submitted"])
       for (const runner of both) {
         const { text } = yield* Process.eventually(
@@ -53,7 +53,7 @@ it.live(
         )
         assert.strictEqual(text, UnderWay.WHOLE)
       }
-      assert.strictEqual((yield* first.call(Given.submission(id, "submitted"))).status, 202)
+      assert.strictEqual((yield* first.call(ProcessSetup.submission(id, "submitted"))).status, 202)
 
       const all = [...(yield* shown).keys()]
       const allAt = (address: string | null) => new Map(all.map((id) => [id, address]))

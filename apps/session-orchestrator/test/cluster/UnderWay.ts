@@ -5,10 +5,10 @@
  * `HOLDFAST_CLUSTER_TURNS=500/50` says how many sleep, and how many stream, and makes it the nightly form.
  */
 import { assert } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import process from "node:process"
-import * as Given from "../service/Given.ts"
+import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
 import * as Audience from "./Audience.ts"
 import * as Runners from "./Runners.ts"
@@ -27,11 +27,11 @@ export const WAIT_SECONDS = Math.max(6, Math.ceil(SLEEPING / 10))
 export const CUT = Array.from({ length: 12 }, (_, n) => `cut${n}`).join(" ")
 export const WHOLE = "The answer, once."
 
-export const whole = Given.answer(WHOLE)
+export const whole = ProcessSetup.answer(WHOLE)
 
 /** An answer that stops in the middle until the gate is open. */
 export const halved = (text: string) =>
-  Given.gated(text, Math.floor(ScriptedServer.answerFrames("openai", text).length / 2))
+  ProcessSetup.gated(text, Math.floor(ScriptedServer.answerFrames("openai", text).length / 2))
 
 /** Has turns that are answered once with a failure wait: each made at one runner and handed in at another. */
 export const waiting = Effect.fnUntraced(function* (
@@ -42,7 +42,7 @@ export const waiting = Effect.fnUntraced(function* (
   const ids = yield* create(runners, count)
   script(
     provider,
-    ids.map((id) => [id, Given.overloaded])
+    ids.map((id) => [id, ProcessSetup.overloaded])
   )
   yield* post(runners, ids, "provider-retry")
   return ids
@@ -57,7 +57,7 @@ export const begin = Effect.fnUntraced(function* (
   const asleep = yield* create(runners, SLEEPING)
   const streaming = yield* create(runners, STREAMING)
   script(provider, [
-    ...asleep.map((id) => [id, Given.overloaded] as const),
+    ...asleep.map((id) => [id, ProcessSetup.overloaded] as const),
     ...streaming.map((id) => [id, response] as const)
   ])
   yield* post(runners, asleep, "provider-retry")
@@ -149,7 +149,7 @@ export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<
     ids,
     (id, i) =>
       Runners.at(runners, i + 1)
-        .open(Given.request(id, id))
+        .open(ProcessSetup.request(id, id))
         .pipe(
           Effect.flatMap((live) => live.until(until)),
           Effect.scoped
@@ -163,7 +163,7 @@ const script = (
   firsts: Iterable<readonly [id: string, first: ScriptedServer.ScriptedResponse]>
 ): void => {
   const left = new Map(firsts)
-  provider.otherwise(({ body }) => {
+  provider.fallback(({ body }) => {
     for (const [id, first] of left) {
       // The prompt of a turn is its id.
       if (!body.includes(id)) continue

@@ -1,4 +1,4 @@
-/** The least and the most of every number and length of the configuration, and what is refused beside them. */
+/** Tests the least and the largest number and length of each key, and refused values beside them. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Given from "./Given.ts"
 

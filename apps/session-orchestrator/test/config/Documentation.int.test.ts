@@ -8,7 +8,7 @@ import { Settings, PARSE_OPTIONS } from "../../src/config/reading/Settings.ts"
 
 const page = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8")
 
-/** The paths of all keys that a schema knows; `*` stands for a name of one's own. */
+/** The paths of all keys of a schema; `*` stands for a configured name. */
 const keysOf = (ast: SchemaAST.AST, path: ReadonlyArray<string> = []): ReadonlyArray<string> => {
   if (ast._tag === "Union") return ast.types.flatMap((member) => keysOf(member, path))
   if (ast._tag !== "Objects") return []
@@ -28,7 +28,7 @@ const all = Array.from(new Set(keysOf(Schema.toEncoded(Settings).ast)))
 /** A schedule is described once. */
 const keys = all.filter((key) => !key.startsWith("retry.reasons.*.schedule."))
 
-/** Records, whose own names the schema has not. */
+/** Records, whose keys are not in the schema. */
 const RECORDS = [
   "retry.reasons",
   "providers.*.headers",
@@ -43,7 +43,7 @@ const RECORDS = [
 ]
 
 describe("docs/configuration.md", () => {
-  it("there are keys to look for", () => {
+  it("the schema has keys", () => {
     expect(keys).toContain("server.port")
     expect(keys).toContain("providers.*.apiKeyEnv")
     expect(keys).toContain("retry.schedule.tail")

@@ -1,4 +1,4 @@
-/** The published JSON Schema against the service's own checks, with a validator of another maker. */
+/** Tests the published JSON Schema against the service's own checks, with a third-party validator. */
 import { describe, expect, it } from "@effect/vitest"
 import { Ajv, type AnySchemaObject } from "ajv"
 import { Result, Schema } from "effect"
@@ -22,7 +22,7 @@ const decode = Schema.decodeUnknownResult(Settings, PARSE_OPTIONS)
 const isValid = (value: unknown): boolean => validate(value) === true
 const isAccepted = (value: unknown): boolean => Result.isSuccess(decode(value))
 
-/** The examples of pages that are configurations: they have a key of one. Events and log lines have a `type` as well. */
+/** The examples of pages that are configurations: they have one of its keys. Events and log lines have a `type` too. */
 const examples = globSync(["README.md", "docs/**/*.md", "{apps,packages}/*/README.md", "examples/*.md"], { cwd: root })
   .flatMap((path) =>
     Array.from(readFileSync(root + path, "utf8").matchAll(/```jsonc?\n(.*?)```/gs), ([, text]) => ({
@@ -38,7 +38,7 @@ const examples = globSync(["README.md", "docs/**/*.md", "{apps,packages}/*/READM
 
 type Path = ReadonlyArray<string | number>
 
-/** Every value in a value, with the way to it. */
+/** Every value in a value, with its path. */
 const inside = (value: unknown, path: Path = []): ReadonlyArray<{ readonly path: Path; readonly value: unknown }> => [
   { path, value },
   ...(Array.isArray(value)
@@ -60,11 +60,11 @@ const withValue = (value: unknown, [key, ...rest]: Path, replacement: unknown): 
   )
 }
 
-/** Below these keys stands JSON of another kind: fields of requests, and the schema of a report. */
+/** These keys contain JSON of another kind: fields of requests, and the schema of a report. */
 const isFree = (path: Path): boolean =>
   path.some((key, at) => key === "body" || (key === "schema" && path[at - 1] === "finalReport"))
 
-/** Objects whose keys a person makes up. */
+/** Objects whose keys are names that a person chooses. */
 const NAMES = new Set(["providers", "models", "tools", "retry.reasons", "retry.routing.chains"])
 const isNames = (path: Path): boolean => NAMES.has(path.join(".")) || ["headers", "env"].includes(String(path.at(-1)))
 
@@ -81,7 +81,7 @@ const wrongTypesFor = (value: unknown): ReadonlyArray<unknown> => {
   }
 }
 
-/** Every way to break a sound configuration in one place, with a name for each. */
+/** Every way to break a valid configuration in one place, each with a name. */
 const broken = (sound: unknown): ReadonlyArray<{ readonly name: string; readonly value: unknown }> =>
   inside(sound).flatMap(({ path, value }) => {
     if (isFree(path.slice(0, -1))) return []
@@ -98,7 +98,7 @@ const broken = (sound: unknown): ReadonlyArray<{ readonly name: string; readonly
     return [...types, ...unknown]
   })
 
-/** Numbers and texts that are just beyond their range, one for each constraint of the page. */
+/** Numbers and texts just beyond their range, one for each constraint of the page. */
 const OUT_OF_RANGE: ReadonlyArray<readonly [path: Path, value: unknown]> = [
   [["server", "host"], " "],
   [["server", "port"], -1],
@@ -173,7 +173,7 @@ describe("holdfast.config.schema.json", () => {
     expect(schema).toEqual(JSON.parse(JSON.stringify(EditorSchema.make(page))))
   })
 
-  it("there are examples to look at", () => {
+  it("pages have examples", () => {
     expect(new Set(examples.map(({ path }) => path))).toContain("README.md")
     expect(examples.length).toBeGreaterThan(20)
   })
@@ -183,7 +183,7 @@ describe("holdfast.config.schema.json", () => {
     expect(isValid(value), JSON.stringify(validate.errors)).toBe(true)
   })
 
-  it("E2: accepts a configuration with every key, and the example has every key", () => {
+  it("EditorSchema.E2: accepts a configuration with every key, and the example has every key", () => {
     expect(Result.isFailure(decode(example)) ? decode(example) : undefined).toBeUndefined()
     expect(isValid(example), JSON.stringify(validate.errors)).toBe(true)
     const written = new Set(inside(example).map(({ path }) => path.join(".")))
@@ -195,7 +195,7 @@ describe("holdfast.config.schema.json", () => {
     expect(missing).toEqual(ELSEWHERE)
   })
 
-  it("E2: a configuration that is broken in one place by an unknown key or another type, is refused by both", () => {
+  it("EditorSchema.E2: both refuse a configuration with an unknown key or a wrong type in one place", () => {
     const cases = [example, ...examples.map(({ value }) => value)].flatMap(broken)
     expect(cases.length).toBeGreaterThan(500)
     const passed = cases.flatMap(({ name, value }) => [
@@ -211,7 +211,7 @@ describe("holdfast.config.schema.json", () => {
     expect({ service: isAccepted(value), schema: isValid(value) }).toEqual({ service: false, schema: false })
   })
 
-  it("E2: what the service accepts, the schema accepts", () => {
+  it("EditorSchema.E2: the schema accepts every configuration that the service accepts", () => {
     const number = fc.constantFrom("0", "1", "-0", "-1", "0.0", "1.5", "-0.0", "10", "007", "365", "366", "1e3", "")
     const unit = fc.constantFrom("millis", "second", "seconds", "minutes", "hours", "day", "weeks", "nanos", "secs", "")
     const space = fc.constantFrom(" ", "  ", "\t", "\n", "")
@@ -261,7 +261,7 @@ describe("holdfast.config.schema.json", () => {
     expect(Object.values(decoded).map((keys) => Object(keys)[name])).toEqual([value])
   })
 
-  it("E1: every key has a description, and a default is a value of its key", () => {
+  it("EditorSchema.E1: every key has a description, and a default is a valid value of its key", () => {
     const blank: Array<string> = []
     const walk = (at: AnySchemaObject, path: Path): void => {
       for (const [name, inner] of Object.entries<AnySchemaObject>(at["properties"] ?? {})) {
@@ -285,7 +285,7 @@ describe("holdfast.config.schema.json", () => {
   })
 })
 
-/** The one entry that the example has of each record. */
+/** The only entry of each record in the example. */
 const ONLY: Readonly<Record<string, string>> = {
   providers: "gateway",
   models: "gateway/big-model",
@@ -293,7 +293,7 @@ const ONLY: Readonly<Record<string, string>> = {
   "retry.reasons": "network"
 }
 
-/** Keys that cannot stand beside others of the example. */
+/** Keys that conflict with other keys of the example. */
 const ELSEWHERE: ReadonlyArray<string> = [
   "retry.schedule.base",
   "retry.schedule.factor",

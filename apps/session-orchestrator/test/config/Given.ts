@@ -1,5 +1,5 @@
-/** Configurations for tests: resolved without disk and process. */
-import { Simulated } from "@holdfast/providers"
+/** Resolves configurations for tests, without disk and process. */
+import { Simulated } from "@holdfast/simulated"
 import { Result } from "effect"
 import type { Values } from "../../src/config/Config.ts"
 import type { Environment } from "../../src/config/reading/Environment.ts"
@@ -23,10 +23,10 @@ export const resolve = ({ environment, file, flags }: Given) =>
     simulated: Simulated
   })
 
-/** The configuration in force; throws where there is none. */
+/** The configuration in force; throws if it has problems. */
 export const config = (given: Given = {}): Values => Result.getOrThrow(resolve(given))
 
-/** What is wrong, line by line; nothing when all is well. */
+/** The problems, one line each; none if the configuration is good. */
 export const problems = (given: Given): ReadonlyArray<string> =>
   Result.match(resolve(given), {
     onSuccess: () => [],

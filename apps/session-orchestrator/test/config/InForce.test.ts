@@ -4,14 +4,14 @@ import * as Given from "./Given.ts"
 
 const URL = "postgres://user@db.internal/holdfast"
 
-describe("what is in force", () => {
-  it("the gate is there unless it is switched off", () => {
+describe("the configuration in force", () => {
+  it("the gate is on unless it is switched off", () => {
     expect(Given.config({}).gate).toEqual({ enabled: true })
     expect(Given.config({ file: { gate: { enabled: false } } }).gate).toEqual({ enabled: false })
     expect(Given.config({ file: { gate: {} } }).gate).toEqual({ enabled: true })
   })
 
-  it("M4: of targets that are taken in turn the first is the model, whatever keys there are", () => {
+  it("ModelChoice.M4: the first of targets in turn is the model, with any keys", () => {
     const environment = { ANTHROPIC_API_KEY: "sk-test-0123456789", GROQ_API_KEY: "sk-test-9876543210" }
     const routing = { type: "round-robin", targets: ["groq/a/b", "anthropic/c"] }
     expect(Given.config({ environment, file: { retry: { routing } } }).model).toEqual({
@@ -25,7 +25,7 @@ describe("what is in force", () => {
     )
   })
 
-  it("a webhook that is written down stands over one in a variable, which need not be set", () => {
+  it("a literal webhook overrides one in a variable, which need not be set", () => {
     const notifications = { webhook: "https://hooks.example.org/a", webhookEnv: "NOT_SET" }
     const url = Given.config({ file: { telemetry: { notifications } } }).telemetry.notifications?.webhook?.url
     expect(url && Redacted.value(url)).toBe("https://hooks.example.org/a")
@@ -47,7 +47,7 @@ describe("what is in force", () => {
     expect(Given.config({}).notices.join()).not.toContain("cluster.runner")
   })
 
-  it("a runner that others reach is told to keep its network to itself, where there are others", () => {
+  it("a runner that others reach gets a remark about its network, if there are others", () => {
     const flags = { runner: "10.0.0.5:4748" }
     const told = (given: Given.Given) =>
       Given.config(given).notices.filter((notice) => notice.startsWith("Runners reach"))
@@ -56,13 +56,13 @@ describe("what is in force", () => {
     expect(told({ file: { database: { url: URL } } })).toEqual([])
   })
 
-  it("paths of the file are taken from where it is, and those of the environment from here", () => {
+  it("paths in the file are relative to the file, and those of the environment to the working directory", () => {
     expect(Given.config({ file: { database: { path: "a.db" } } }).database.path).toBe("/etc/a.db")
     expect(Given.config({ file: {}, environment: { HOLDFAST_DATABASE_PATH: "a.db" } }).database.path).toBe("/home/a.db")
     expect(Given.config({ file: { database: { path: ":memory:" } } }).database.path).toBe(":memory:")
   })
 
-  it("the retry log is beside a file, and nowhere where there is none of this process's own", () => {
+  it("the retry log is beside the database file, and off without one of this process", () => {
     const pathIn = (file: object) => Given.config({ file }).telemetry.retryLog?.path
     expect(pathIn({ database: { path: "a.db" } })).toBe("/etc/retries.jsonl")
     expect(pathIn({ database: { path: ":memory:" } })).toBeUndefined()

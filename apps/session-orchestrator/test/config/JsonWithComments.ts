@@ -20,7 +20,7 @@ const value = fc.letrec<{ readonly any: Json }>((tie) => ({
   )
 })).any
 
-/** What may stand between two tokens. */
+/** Text that may separate two tokens. */
 const space = fc.constantFrom(
   "",
   " ",
@@ -37,7 +37,7 @@ const space = fc.constantFrom(
   "// { [ ,\r"
 )
 
-/** Draws what stands between tokens, and whether a comma stands before an end. */
+/** Draws the text between tokens, and whether there is a comma before an end. */
 export const arbitrary: fc.Arbitrary<Written> = fc
   .tuple(value, fc.infiniteStream(space), fc.infiniteStream(fc.boolean()))
   .map(([json, spaces, commas]) => {

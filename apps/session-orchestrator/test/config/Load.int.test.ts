@@ -1,11 +1,11 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Simulated } from "@holdfast/providers"
+import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Path, PlatformError } from "effect"
 import type { Environment } from "../../src/config/reading/Environment.ts"
 import * as Load from "../../src/config/Load.ts"
 
-/** Loads a file of this text, or of this name where there is none. */
+/** Loads a file with this text; without a text, a file of this name. */
 const load = (text: string | Uint8Array | undefined, environment: Environment = {}) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
@@ -21,7 +21,7 @@ const problemOf = (text: string | undefined) =>
   Effect.map(Effect.flip(load(text)), (error) => ("problems" in error ? error.problems[0] : undefined))
 
 describe("Load", () => {
-  it.effect("reads the file that was asked for, and takes its paths from where it is", () =>
+  it.effect("reads the named file, and its paths are relative to it", () =>
     Effect.gen(function* () {
       const { config, directory } = yield* load('{ "database": { "path": "a/b.db" }, "server": { "port": 1234 } }')
       expect(config.server.port).toBe(1234)
@@ -29,7 +29,7 @@ describe("Load", () => {
     })
   )
 
-  it.effect("U+0000 is refused, and its place is named", () =>
+  it.effect("U+0000 is refused, and its path is named", () =>
     Effect.gen(function* () {
       expect(yield* problemOf('{ "model": "simulated/a\\u0000" }')).toEqual({
         place: "model",
@@ -39,13 +39,13 @@ describe("Load", () => {
     })
   )
 
-  it.effect("a file that was asked for must be there", () =>
+  it.effect("a named file must exist", () =>
     Effect.gen(function* () {
       expect(yield* problemOf(undefined)).toMatchObject({ message: "there is no such file." })
     })
   )
 
-  it.effect("a file that the environment asks for must be there", () =>
+  it.effect("a file that the environment names must exist", () =>
     Effect.gen(function* () {
       const environment = { HOLDFAST_CONFIG: "/nowhere/at/all.json" }
       const error = yield* Effect.flip(Load.load({ environment, simulated: Simulated }))
@@ -53,14 +53,14 @@ describe("Load", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("the default file need not be there", () =>
+  it.effect("the default file need not exist", () =>
     Effect.gen(function* () {
       const config = yield* Load.load({ environment: {}, simulated: Simulated })
       expect(config.file).toBeUndefined()
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a default file that is there and cannot be read is a mistake", () =>
+  it.effect("a default file that exists and cannot be read is a mistake", () =>
     Effect.gen(function* () {
       const files = FileSystem.layerNoop({
         readFileString: () =>
@@ -78,7 +78,7 @@ describe("Load", () => {
     })
   )
 
-  it.effect("a file that cannot be read does not hide what else is wrong", () =>
+  it.effect("a file that cannot be read does not hide other problems", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(load("{ nonsense", { HOLDFAST_PORT: "x", HOLDFAST_MODEL: "mine/m" }))
       expect("problems" in error && error.problems.map(({ place }) => place)).toEqual([
@@ -88,7 +88,7 @@ describe("Load", () => {
     })
   )
 
-  it.effect("a syntax error is told with its line and column", () =>
+  it.effect("a syntax error is reported with its line and column", () =>
     Effect.gen(function* () {
       expect(yield* problemOf('{\n  "model": "a/b",,\n}')).toEqual({
         place: "line 2, column 18",
@@ -113,29 +113,31 @@ describe("Load", () => {
     })
   )
 
-  it.effect("L3: every problem of the file has the position of its key, and that of another source has none", () =>
-    Effect.gen(function* () {
-      const text = `{
-  // A comment moves what follows it.
+  it.effect(
+    "Load.L3: every problem of the file has the position of its key, and a problem of another source has none",
+    () =>
+      Effect.gen(function* () {
+        const text = `{
+  // A comment moves the text after it.
   "sever": {}, "providers": {
     "p.q": { "headers": { "a b": "x" } },
   },
   "retry": { "schedule": { "type": "steps", "delays": ["1 second", "soon"] } },
   "telemetry": { "notifications": {} }
 }`
-      const error = yield* Effect.flip(load(text, { HOLDFAST_PORT: "x" }))
-      expect(
-        "problems" in error && error.problems.map(({ place, position }) => [place, position?.line, position?.column])
-      ).toEqual([
-        ["sever", 3, 3],
-        ['providers["p.q"].type', 4, 5], // Missing: the key around it.
-        ['providers["p.q"].headers["a b"]', 4, 27],
-        ["retry.schedule.delays[1]", 6, 68],
-        ["HOLDFAST_PORT", undefined, undefined],
-        ["telemetry.notifications", 7, 18]
-      ])
-      expect(error.message).toContain("\n  sever (line 3, column 3): unknown key. Did you mean")
-    })
+        const error = yield* Effect.flip(load(text, { HOLDFAST_PORT: "x" }))
+        expect(
+          "problems" in error && error.problems.map(({ place, position }) => [place, position?.line, position?.column])
+        ).toEqual([
+          ["sever", 3, 3],
+          ['providers["p.q"].type', 4, 5], // Missing: the key around it.
+          ['providers["p.q"].headers["a b"]', 4, 27],
+          ["retry.schedule.delays[1]", 6, 68],
+          ["HOLDFAST_PORT", undefined, undefined],
+          ["telemetry.notifications", 7, 18]
+        ])
+        expect(error.message).toContain("\n  sever (line 3, column 3): unknown key. Did you mean")
+      })
   )
 
   it.effect("an empty file is no configuration, and no mistake", () =>
@@ -145,7 +147,7 @@ describe("Load", () => {
     })
   )
 
-  it.effect("a directory is told to be unreadable", () =>
+  it.effect("a directory is reported as unreadable", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Load.load({ file: "/", environment: {}, simulated: Simulated }))
       expect(error.message).toMatch(/^\/ has a problem\.\n {2}\/: it cannot be read: EISDIR: .*directory.*\.$/)

@@ -7,7 +7,7 @@ import * as Given from "./Given.ts"
 const modelOf = (given: Given.Given): string => Target.format(Given.config(given).model)
 
 describe("ModelChoice", () => {
-  it("with no key and no file a simulated model answers, and the person is told", () => {
+  it("without a key and a file a simulated model answers, with a notice", () => {
     const { model, notices } = Given.config()
     expect(Target.format(model)).toBe("simulated/outage-2")
     expect(notices).toEqual([
@@ -34,7 +34,7 @@ describe("ModelChoice", () => {
     ])
   })
 
-  it("what was chosen is taken, whatever keys there are", () => {
+  it("a configured model is used, with any keys", () => {
     const environment = { OPENAI_API_KEY: "a-key-a-key" }
     expect(modelOf({ file: { model: "openai/gpt-4" }, environment })).toBe("openai/gpt-4")
     expect(modelOf({ file: { model: "openai/gpt-4" }, environment, flags: { model: "simulated/steady" } })).toBe(
@@ -49,7 +49,7 @@ describe("ModelChoice", () => {
     expect(config.providers.get("ollama")).toMatchObject({ credentials: [], baseUrl: "http://localhost:11434/v1" })
   })
 
-  it("every key that is set is a credential, in the order in which they were named", () => {
+  it("every key that is set is a credential, in the order of the names", () => {
     const providers = { openai: { type: "openai-compatible", apiKeyEnv: ["KEY_A", "KEY_B", "KEY_C"] } }
     const environment = { KEY_C: "key-c-key-c", KEY_A: " key-a-key-a\n" }
     expect(
@@ -63,7 +63,7 @@ describe("ModelChoice", () => {
     })
   })
 
-  it("a built-in provider under another address gets no key that it does not name", () => {
+  it("a built-in provider with another address gets no key that it does not name", () => {
     const providers = { openai: { type: "openai-compatible", baseUrl: "http://elsewhere.example/v1" } }
     const config = Given.config({
       file: { providers, model: "openai/m" },

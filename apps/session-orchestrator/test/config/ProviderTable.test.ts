@@ -34,7 +34,7 @@ describe("providers", () => {
     })
 
     it.each([{ maxTokens: 5 }, { promptCaching: false }, { body: { top_k: 1 } }])(
-      "each alone is something: %j",
+      "each alone is enough: %j",
       (entry) => {
         const config = Given.config({ file: file({ own: { type: "anthropic", ...entry } }) })
         expect(config.providers.get("own")).toMatchObject({ request: entry })
@@ -49,7 +49,7 @@ describe("providers", () => {
       expect(providers.get("groq")).not.toHaveProperty("request")
     })
 
-    it("of a simulated model may say everything else of it", () => {
+    it("of a simulated model may have every other key", () => {
       const models = { "simulated/m": { tools: false } }
       expect(Given.config({ file: file({}, { models }) }).models).toEqual(models)
     })
@@ -131,7 +131,7 @@ describe("providers", () => {
   describe("headers", () => {
     const SECRET = "planted-in-a-variable"
 
-    it("${NAME} stands for a variable, whose value is a secret wherever it stands", () => {
+    it("${NAME} stands for a variable, whose value is a secret everywhere", () => {
       const config = Given.config({
         file: own({ headers: { Authorization: "Bearer ${MINE}", "HTTP-Referer": "https://example.org/${HOOK}" } }),
         environment: { MINE: SECRET, HOOK: `hook-${SECRET}` }
@@ -157,7 +157,7 @@ describe("providers", () => {
       ])
     })
 
-    it("a value that no header can have is refused, without showing it", () => {
+    it("a value that is not valid in a header is refused without quoting it", () => {
       const [problem, ...others] = Given.problems({
         file: own({ headers: { "X-Key": "${MINE}" } }),
         environment: { MINE: "two\nlines" }
@@ -182,7 +182,7 @@ describe("providers", () => {
       return provider?.type === "simulated" ? undefined : provider?.credentials.map(({ name }) => name)
     }
 
-    it("T2: are those of the built-in provider as long as an entry names no address of its own", () => {
+    it("ProviderTable.T2: are those of the built-in provider if an entry names no address", () => {
       expect(keysOf("openai")).toEqual(["OPENAI_API_KEY"])
       expect(keysOf("openai", { openai: { type: "openai-compatible" } })).toEqual(["OPENAI_API_KEY"])
       expect(keysOf("openai", { openai: { type: "openai-compatible", baseUrl: ADDRESS } })).toEqual([])
@@ -194,7 +194,7 @@ describe("providers", () => {
       ])
     })
 
-    it("T2: an Anthropic of another name has Anthropic's address and keys; another type under a built-in name has not", () => {
+    it("ProviderTable.T2: an Anthropic of another name has Anthropic's address and keys; another type under a built-in name has not", () => {
       expect(keysOf("claude", { claude: { type: "anthropic" } })).toEqual(["ANTHROPIC_API_KEY"])
       expect(keysOf("claude", { claude: { type: "anthropic", baseUrl: ADDRESS } })).toEqual([])
       expect(keysOf("openai", { openai: { type: "anthropic" } })).toEqual(["ANTHROPIC_API_KEY"])
@@ -212,7 +212,7 @@ describe("providers", () => {
     })
   })
 
-  it("limits are as they are written, and refused where they are none", () => {
+  it("limits are as they are written, and refused if they are invalid", () => {
     const limits = { calls: 1, requestsPerMinute: 30, tokensPerMinute: 6000 }
     const config = Given.config({ file: own({ limits }) })
     expect(config.providers.get("own")).toMatchObject({ limits })
@@ -268,7 +268,7 @@ describe("providers", () => {
       ])
     })
 
-    it("is not looked for in a variable that an entry of the file replaces", () => {
+    it("is not reported in a variable that an entry of the file replaces", () => {
       const environment = { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" }
       expect(
         Given.problems({ file: file({ openai: { type: "openai-compatible", baseUrl: ADDRESS } }), environment })
@@ -304,13 +304,13 @@ describe("the keys of a provider", () => {
     expect(told({ apiKeyEnv: ["A", "B"] }, { A: "", B: "two" })).toEqual([true, undefined, ["B"]])
   })
 
-  it("that are missing are named, where it needs one", () => {
+  it("that are missing are named, if it needs one", () => {
     expect(told({ apiKeyEnv: "A" })).toEqual([false, "A is not set", []])
     expect(told({ apiKeyEnv: ["A", "B"] })).toEqual([false, "none of A, B is set", []])
     expect(told({})).toEqual([false, undefined, []])
   })
 
-  it("are none of a simulation's, and none of a provider that is not there", () => {
+  it("are none for a simulated provider and for an unknown one", () => {
     const simulated = Given.config().providers.get("simulated")
     expect([ProviderTable.hasKey(simulated), ProviderTable.keyNames(simulated)]).toEqual([false, []])
     expect([ProviderTable.hasKey(undefined), ProviderTable.keyNames(undefined)]).toEqual([false, []])

@@ -8,12 +8,12 @@ const proxiesOf = (environment: Readonly<Record<string, string>>) =>
   ProxyChoice.proxiesOf(Given.config({ environment }))
 
 describe("proxies", () => {
-  it("there are none where no variable is set, or none but NO_PROXY", () => {
+  it("there are none if no variable is set, or only NO_PROXY", () => {
     expect(proxiesOf({})).toBeUndefined()
     expect(proxiesOf({ NO_PROXY: "localhost", HTTP_PROXY: "", https_proxy: "" })).toBeUndefined()
   })
 
-  it("lower case stands over upper case, and a variable that is empty is not set", () => {
+  it("lower case overrides upper case, and an empty variable is not set", () => {
     expect(
       proxiesOf({
         HTTP_PROXY: "http://upper:1",
@@ -35,7 +35,7 @@ describe("proxies", () => {
   })
 
   it.each(["socks5://127.0.0.1:1080", "http://", "not an address", "ftp://x:1/"])(
-    "%s is refused, without showing it",
+    "%s is refused without quoting it",
     (address) => {
       expect(Given.problems({ environment: { https_proxy: address } })).toEqual([
         'https_proxy: expected the address of an HTTP proxy, such as "http://proxy.example.org:3128".'

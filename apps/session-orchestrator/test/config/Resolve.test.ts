@@ -9,7 +9,7 @@ const TOKEN = "a-token-of-24-characters"
 const KNOWN = `Known: simulated, ${BuiltIn.builtIns.map(({ name }) => name).join(", ")}`
 
 describe("Resolve", () => {
-  describe("refuses what does not fit, by name", () => {
+  describe("refuses values that do not fit, by name", () => {
     it.each<[string, Given.Given, ReadonlyArray<string>]>([
       [
         "an unknown section",
@@ -37,7 +37,7 @@ describe("Resolve", () => {
       [
         "a model of nobody's",
         { file: { models: { "openai/m": { contextWindow: 5 }, m: {} } } },
-        ['models.m: this name will not do; expected a provider and a model, such as "openai/gpt-5".']
+        ['models.m: this name is not valid; expected a provider and a model, such as "openai/gpt-5".']
       ],
       [
         "a model of a provider that is not there",
@@ -142,7 +142,7 @@ describe("Resolve", () => {
       [
         "a provider's name with a slash",
         { file: { providers: { "a/b": { type: "anthropic" } } } },
-        [`providers["a/b"]: this name will not do; expected letters, digits, '.', '_' and '-'.`]
+        [`providers["a/b"]: this name is not valid; expected letters, digits, '.', '_' and '-'.`]
       ],
       [
         "a type that does not exist",
@@ -258,7 +258,7 @@ describe("Resolve", () => {
       expect(Given.problems(given)).toEqual(expected)
     })
 
-    it("a provider that is not there, with the one that was meant", () => {
+    it("an unknown provider, with the nearest one", () => {
       expect(Given.problems({ file: { model: "antropic/claude" } })).toEqual([
         expect.stringMatching(
           /^model: there is no provider "antropic"\. Did you mean "anthropic"\? Known: simulated, anthropic, openai/
@@ -266,13 +266,13 @@ describe("Resolve", () => {
       ])
     })
 
-    it("a simulated model that is no script, with what would have been", () => {
+    it("a simulated model that is no script, with the expected form", () => {
       expect(Given.problems({ flags: { model: "simulated/nonsense" } })).toEqual([
-        expect.stringMatching(/^--model: .*"nonsense".*Understood are/s)
+        expect.stringMatching(/^--model: .*"nonsense".*Valid parts/s)
       ])
     })
 
-    it("an address that others reach, as long as there is no token", () => {
+    it("an address that others reach, if there is no token", () => {
       expect(Given.problems({ environment: { HOLDFAST_HOST: "0.0.0.0" } })).toEqual([
         "HOLDFAST_HOST: 0.0.0.0 can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) " +
           'to a secret of at least 16 characters, which clients then send as "Authorization: Bearer ...", or listen on 127.0.0.1.'
@@ -281,7 +281,7 @@ describe("Resolve", () => {
     })
   })
 
-  it("tells every problem of file, environment and flags at once", () => {
+  it("reports all problems of file, environment and flags at once", () => {
     const given = {
       file: { sever: 1, server: { port: -1 }, retry: { hints: "yes", maxRetries: 1.5 } },
       environment: { HOLDFAST_RETRY_ENABLED: "maybe" },
@@ -297,7 +297,7 @@ describe("Resolve", () => {
     ])
   })
 
-  it("says how many problems there are, and each on a line of its own", () => {
+  it("has the number of problems, and each on its own line", () => {
     const message = (file: unknown) =>
       Result.match(Given.resolve({ file }), { onSuccess: () => "", onFailure: ({ message }) => message })
     expect(message({ server: { port: -1 } })).toBe(
@@ -308,11 +308,11 @@ describe("Resolve", () => {
     )
   })
 
-  it("a bad value in the file is a problem although the environment stands over it", () => {
+  it("a bad value in the file is a problem although the environment overrides it", () => {
     expect(Given.problems({ file: { server: { port: "x" } }, environment: { HOLDFAST_PORT: "80" } })).toHaveLength(1)
   })
 
-  it("flags stand over the environment, the environment over the file, the file over the defaults", () => {
+  it("precedence: flags, then environment, then file, then defaults", () => {
     const file = { server: { host: "127.0.0.2", port: 1 }, retry: { profile: "interactive", hints: false } }
     const environment = { HOLDFAST_PORT: "2", HOLDFAST_RETRY_PROFILE: "overnight" }
     expect(Given.config().server).toMatchObject({ host: "127.0.0.1", port: 4747 })
@@ -329,7 +329,7 @@ describe("Resolve", () => {
     })
   })
 
-  it("a variable that is set to nothing is not set", () => {
+  it("an empty variable is not set", () => {
     expect(Given.config({ environment: { HOLDFAST_PORT: "", OPENAI_API_KEY: "" } }).model.provider).toBe("simulated")
   })
 
@@ -339,13 +339,13 @@ describe("Resolve", () => {
     expect(Given.config({ file, environment: { HOLDFAST_DATABASE_PATH: "./data.db" } }).database.path).toBe(
       "/home/data.db"
     )
-    // So every command finds the database of the service that was started with that file.
+    // So every command finds the database of the service with that file.
     expect(Given.config({ file: {} }).database.path).toBe("/etc/.holdfast/holdfast.db")
     expect(Given.config().database.path).toBe("/home/.holdfast/holdfast.db")
     expect(Given.config({ file: { database: { path: ":memory:" } } }).database.path).toBe(":memory:")
   })
 
-  it("journals are kept for 30 days, or as long as the file says", () => {
+  it("journals are kept for 30 days, or as long as the file sets", () => {
     expect(Given.config().database.retention).toEqual(Duration.days(30))
     expect(Given.config({ file: { database: { retention: "2 hours" } } }).database.retention).toEqual(Duration.hours(2))
     expect(Given.config({ file: { database: { retention: "Infinity" } } }).database.retention).toEqual(
@@ -354,12 +354,12 @@ describe("Resolve", () => {
     expect(Given.problems({ file: { database: { retention: "a while" } } })).toHaveLength(1)
   })
 
-  it("a token of the environment replaces one of the file, in whichever form", () => {
+  it("a token of the environment replaces one of the file, in either form", () => {
     const given = { file: { server: { tokenEnv: "MY_TOKEN" } }, environment: { HOLDFAST_TOKEN: TOKEN } }
     expect(Given.config(given).server.token).toEqual(Redacted.make(TOKEN))
   })
 
-  it("a database's address is kept from whoever prints the configuration, and its runner has one of its own", () => {
+  it("a database's address is not printed with the configuration, and its runner has its own address", () => {
     const url = "postgres://me:pass-word-0123@db/holdfast"
     const config = Given.config({
       file: { cluster: { shards: 12 } },
@@ -372,7 +372,7 @@ describe("Resolve", () => {
     expect(Given.config().cluster).toEqual({ runner: { host: "127.0.0.1", port: 4748 }, shards: 300 })
   })
 
-  it("a runner without a database to share, and one that others can reach, are pointed out", () => {
+  it("a runner without a shared database, and a runner that others can reach, are pointed out", () => {
     const flags = { runner: "10.0.0.5:4748" }
     expect(Given.config({ flags }).notices.join()).toContain(
       "cluster.runner is set (--runner), and database.url is not"
@@ -382,9 +382,9 @@ describe("Resolve", () => {
     expect(Given.config({ environment }).notices.join()).not.toContain("network of their own")
   })
 
-  it("a misspelt variable of ours is noticed", () => {
+  it("a misspelt variable is pointed out", () => {
     expect(Given.config({ environment: { HOLDFAST_PROT: "1" } }).notices).toContain(
-      "HOLDFAST_PROT is set and means nothing to Holdfast. Did you mean HOLDFAST_PORT?"
+      "HOLDFAST_PROT is set, and Holdfast does not read it. Did you mean HOLDFAST_PORT?"
     )
     const file = { server: { tokenEnv: "HOLDFAST_BEARER" } }
     expect(Given.config({ file, environment: { HOLDFAST_BEARER: TOKEN } }).notices.join(" ")).not.toContain("BEARER")

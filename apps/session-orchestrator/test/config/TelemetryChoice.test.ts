@@ -5,8 +5,8 @@ import * as Secrets from "../../src/redaction/Secrets.ts"
 
 const telemetryOf = (given: Given.Given) => Given.config(given).telemetry
 
-describe("telemetry, when nothing is said of it", () => {
-  it("M4: logs retries beside the database, and tells nobody anything", () => {
+describe("telemetry without settings", () => {
+  it("M4: logs retries beside the database, and sends no notices", () => {
     expect(telemetryOf({})).toEqual({
       retryLog: { path: "/home/.holdfast/retries.jsonl", maxBytes: 10_000_000, keep: 5 },
       otlp: undefined,
@@ -14,14 +14,14 @@ describe("telemetry, when nothing is said of it", () => {
     })
   })
 
-  it("M4: logs no retries where there is no file to log beside", () => {
+  it("M4: logs no retries without a database file", () => {
     expect(telemetryOf({ file: { database: { path: ":memory:" } } }).retryLog).toBeUndefined()
     expect(telemetryOf({ file: { database: { url: "postgres://h/db" } } }).retryLog).toBeUndefined()
   })
 })
 
 describe("the retry log", () => {
-  it("is where it is wanted, relative to the file, and can be switched off", () => {
+  it("has a configurable path, relative to the file, and can be switched off", () => {
     const file = { database: { url: "postgres://h/db" }, telemetry: { retryLog: { path: "./r.jsonl", keep: 0 } } }
     expect(telemetryOf({ file }).retryLog).toEqual({ path: "/etc/r.jsonl", maxBytes: 10_000_000, keep: 0 })
     expect(telemetryOf({ file: { telemetry: { retryLog: false } } }).retryLog).toBeUndefined()
@@ -29,7 +29,7 @@ describe("the retry log", () => {
 })
 
 describe("traces", () => {
-  it("go below the endpoint of the file, or of OpenTelemetry's variables, the file first", () => {
+  it("go to a path below the endpoint of the file, or of OpenTelemetry's variables, the file first", () => {
     const environment = {
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318/",
       OTEL_EXPORTER_OTLP_HEADERS: "api-key=a%20b, x-team = night"
@@ -44,7 +44,7 @@ describe("traces", () => {
     expect(telemetryOf({ environment, file }).otlp?.url).toBe("https://other.example.org/otlp/v1/traces")
   })
 
-  it("go to the address of their own variable as it stands, and nowhere when the SDK is disabled", () => {
+  it("go to the exact address of their own variable, and nowhere if the SDK is disabled", () => {
     const environment = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://collector:4318/in" }
     expect(telemetryOf({ environment }).otlp?.url).toBe("http://collector:4318/in")
     expect(telemetryOf({ environment: { ...environment, OTEL_SDK_DISABLED: "true" } }).otlp).toBeUndefined()
@@ -52,7 +52,7 @@ describe("traces", () => {
 })
 
 describe("notifications", () => {
-  it("take their address from a variable, and keep what they know beside the database", () => {
+  it("take their address from a variable, and keep their state beside the database", () => {
     const { notifications } = telemetryOf({
       file: { telemetry: { notifications: { webhookEnv: "ONCALL" } } },
       environment: { ONCALL: "https://hooks.example.org/T0/B0/abcdefgh" }
@@ -74,12 +74,12 @@ describe("notifications", () => {
   })
 })
 
-describe("what is wrong is named", () => {
+describe("mistakes are named", () => {
   it.each([
     [
       "notifications to nobody",
       { file: { telemetry: { notifications: {} } } },
-      ['telemetry.notifications: nobody would be told. Give it a "webhook", a "webhookEnv" or a "command".']
+      ['telemetry.notifications: no receiver is set. Give it a "webhook", a "webhookEnv" or a "command".']
     ],
     [
       "a variable that is not set",
@@ -93,7 +93,7 @@ describe("what is wrong is named", () => {
         environment: { ONCALL: "hooks.example.org/secret" }
       },
       [
-        'telemetry.notifications.webhookEnv: ONCALL is no http or https address, such as "https://hooks.example.org/services/...".'
+        'telemetry.notifications.webhookEnv: ONCALL is not an http or https address, such as "https://hooks.example.org/services/...".'
       ]
     ],
     [

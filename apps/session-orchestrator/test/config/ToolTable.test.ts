@@ -38,7 +38,7 @@ describe("tools", () => {
     expect(remote?.maxOutput).toBe(2048)
   })
 
-  it("${NAME} stands for a variable, in env and headers, and what it stands for is a secret", () => {
+  it("${NAME} stands for a variable, in env and headers, and its value is a secret", () => {
     const config = Given.config(
       tools(
         {
@@ -59,7 +59,7 @@ describe("tools", () => {
     expect(redact(`it said ${TOKEN} in production`)).toBe(`it said ${Secrets.PLACEHOLDER} in production`)
   })
 
-  it("what stands for a variable is a secret by itself, whatever the name in env is and whatever stands around it", () => {
+  it("the value of a variable is a secret, with any name in env and any text around it", () => {
     const config = Given.config(
       tools({ one: { command: "one", env: { DSN: "https://${GH}@tracker.example/1", LEVEL: "${GH}" } } }, { GH: TOKEN })
     )
@@ -74,7 +74,7 @@ describe("tools", () => {
     expect(reach?.type === "stdio" && reach.env["PEM"] && Redacted.value(reach.env["PEM"])).toBe("a\nb")
   })
 
-  it("what is written out in env is a secret when its name says so", () => {
+  it("a literal value in env is a secret if its name suggests one", () => {
     const config = Given.config(
       tools({ one: { command: "one", env: { DB_PASSWORD: "open-sesame", MODE: "read-only" } } })
     )
@@ -82,7 +82,7 @@ describe("tools", () => {
     expect(redact("open-sesame, read-only")).toBe(`${Secrets.PLACEHOLDER}, read-only`)
   })
 
-  it("`config check` shows servers without what is in their variables", () => {
+  it("`config check` prints servers without the values of their variables", () => {
     const config = Given.config(
       tools(
         {
@@ -129,7 +129,7 @@ describe("tools", () => {
     [
       "a name that could stand before no tool's",
       { "my tools": { command: "x" } },
-      [`tools["my tools"]: this name will not do; expected at most 32 letters, digits, '_' and '-'.`]
+      [`tools["my tools"]: this name is not valid; expected at most 32 letters, digits, '_' and '-'.`]
     ],
     [
       "a limit that is none",

@@ -1,4 +1,4 @@
-/** A configuration that has every key; keys that exclude each other stand beside each other all the same, as one schema allows them. */
+/** An example configuration with every key, even with keys that exclude each other, because the schema allows both. */
 export const example = {
   $schema: "./holdfast.config.schema.json",
   server: {

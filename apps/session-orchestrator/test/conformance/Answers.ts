@@ -1,18 +1,18 @@
-/** What a call meets: the responses of providers and of what stands in front of them, in either wire format. */
-import * as ScriptedServer from "@holdfast/providers/testing"
+/** The responses to a call, of providers and of proxies, in either wire format. */
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Schema } from "effect"
 import { toolCalls } from "../service/ToolFrames.ts"
 
 const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
 
-/** What a response depends on besides itself. */
+/** The surroundings of a response. */
 export interface Wire {
   readonly format: ScriptedServer.ErrorBody.Format
   /** Shortens a duration in milliseconds as the runner does. */
   readonly ms: (ms: number) => number
 }
 
-/** What happens inside the program that makes the call, which no server can bring about. */
+/** Events inside the calling program, which no server can cause. */
 export type Inside =
   /** The client fails with this. */
   | { readonly throws: unknown }
@@ -30,7 +30,7 @@ export const gatesOf = (response: ReturnType<Answer>): ReadonlyArray<ScriptedSer
     ? response.frames.filter((frame) => typeof frame !== "string")
     : []
 
-/** The tool by which a report is handed in. */
+/** The tool for the final report. */
 export const REPORT = "final_report"
 
 // --- answers
@@ -50,14 +50,14 @@ export const callsTools =
   (...calls: ReadonlyArray<readonly [name: string, input: Schema.Json]>): Answer =>
   () => ({ frames: toolCalls(...calls.map(([name, input]) => ({ name, input }))) })
 
-/** A report, handed in by the tool for it. */
+/** A report, by its tool. */
 export const reports = (report: Schema.Json): Answer => callsTool(REPORT, report)
 
-/** A tool call whose arguments are no JSON. */
+/** A tool call with arguments that are no JSON. */
 export const callsBadly =
   (name: string): Answer =>
   ({ format }) => ({
-    // The two halves of the arguments `"~"` lose their quotes: what is left is no JSON.
+    // The two halves of the arguments `"~"` lose their quotes: the rest is no JSON.
     frames: toolCallFrames(format, name, "~").map((frame) => frame.replaceAll('\\"', ""))
   })
 
@@ -69,12 +69,12 @@ export const breaksOff =
     return { frames, cutAfter: frames.length }
   }
 
-/** Some words, and then the stream ends as if that were all. */
+/** Some words, and then the stream ends without its terminal event. */
 export const justEnds =
   (words: string): Answer =>
   ({ format }) => ({ frames: answerFrames(format, words).slice(0, -1) })
 
-/** What a provider sends ahead of its output, and then an error in the stream. */
+/** The events that a provider sends before its output, and then an error in the stream. */
 export const failsInStream =
   (error: ScriptedServer.ErrorBody.Name, words = ""): Answer =>
   ({ format }) => ({ frames: [...begun(format, words), ScriptedServer.errorFrame(format, error)] })
@@ -116,15 +116,15 @@ export const fallsSilent =
 
 // --- failures
 
-/** How an overload was said in the outage that the default profile was made after: HTTP 429, and this body. */
+/** The overload of the outage that the default profile was designed for: HTTP 429 with this body. */
 export const OVERLOADED = "The service is temporarily overloaded. Please retry."
 
-/** An error that a provider words, with any status. */
+/** An error in a provider's words, with any status. */
 export const status =
   (status: number, name: ScriptedServer.ErrorBody.Name): Answer =>
   ({ format }) => ({ status, body: ErrorBody.envelope(name, format) })
 
-/** An error in words of one's own; the type says nothing. */
+/** An error with the given words; its type has no information. */
 export const words =
   (status: number, message: string): Answer =>
   () => ({ status, body: { error: { message } } })
@@ -135,21 +135,21 @@ export const overloaded: Answer = () => ({
   body: { error: { type: "overloaded_error", message: OVERLOADED } }
 })
 
-/** What a gateway says before it. */
+/** The overload of a gateway in front of a provider. */
 export const badGateway: Answer = page(502)
 
-/** A page where a provider should be. */
+/** An HTML page instead of a provider's answer. */
 export function page(status: number): Answer {
   return () => ({ status, headers: { "content-type": "text/html" }, body: ErrorBody.page(status) })
 }
 
-/** Nothing where a provider should be. */
+/** An empty body instead of a provider's answer. */
 export const empty: Answer = () => ({ status: 200, body: "" })
 
 /** The connection is reset before there is a response. */
 export const reset: Answer = () => "reset"
 
-/** There never is a response. */
+/** A response never arrives. */
 export const silence: Answer = () => "never"
 
 /** A response that asks for a delay: in one of the headers for it, in Google's RetryInfo, or in words. */
@@ -194,7 +194,7 @@ export const asks =
     }
   }
 
-/** A quota that is used up, by a provider that says when it is reset. */
+/** A used-up quota, with its reset. */
 export const exhausted =
   (resetMs: number): Answer =>
   ({ ms }) => ({
@@ -203,7 +203,7 @@ export const exhausted =
     body: { error: { type: "usage_limit_reached", message: "The usage limit has been reached" } }
   })
 
-/** A header as it is, whatever it says. */
+/** A raw header. */
 export const header =
   (status: number, name: string, value: string): Answer =>
   () => ({ status, headers: { [name]: value }, body: { error: { message: "Please wait." } } })
@@ -225,6 +225,6 @@ export const takes =
 
 // --- internal
 
-/** The frames of a stream up to these words. */
+/** The frames of a stream up to the end of these words. */
 const begun = (format: ScriptedServer.ErrorBody.Format, words: string): ReadonlyArray<string> =>
   answerFrames(format, words).slice(0, -1)

@@ -1,4 +1,4 @@
-/** What a call asks, read off the wire: where it went, by whose key, and what the model is shown by it. */
+/** Reads a call from the wire: its target, its key, and the content for the model. */
 import { Schema } from "effect"
 
 export interface Asked {
@@ -6,13 +6,13 @@ export interface Asked {
   readonly target: string
   /** The key that it carries, if any. */
   readonly key: string | undefined
-  /** A line a message, or a part of one: who, and what. Instructions are none: the formats put them in different places. */
+  /** One line per message or part of one: role and content. Without instructions: the formats put them in different places. */
   readonly lines: ReadonlyArray<string>
   /** The names of the tools that it offers. */
   readonly offered: ReadonlyArray<string>
 }
 
-/** A request, whoever received it. Names of headers are in lower case. */
+/** A received request. Names of headers are in lower case. */
 export interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -62,7 +62,7 @@ const decode = Schema.decodeUnknownSync(
   )
 )
 
-/** Tool results are lines of their own, without what they say: the formats put them in different places. */
+/** Tool results are separate lines, without their content: the formats put them in different places. */
 const linesOf = ({ role, content, tool_calls = [] }: WireMessage): ReadonlyArray<string> => {
   const calls = tool_calls.map(({ function: { name } }) => `assistant calls ${name}`)
   if (role === "tool") return ["tool"]

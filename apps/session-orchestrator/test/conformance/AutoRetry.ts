@@ -10,7 +10,7 @@ const INTERACTIVE = { profile: "interactive" } as const
 
 const BACKOFF = [2 * SECOND, 4 * SECOND, 8 * SECOND] as const
 
-/** P1: sentences without a code, and what each says. */
+/** P1: sentences without a code, and the reason of each. */
 const wordings: ReadonlyArray<readonly [text: string, reason: Failure.Reason]> = [
   ["The model is overloaded.", "overloaded"],
   ["Provider returned error", "server-error"],

@@ -1,4 +1,4 @@
-/** What scenarios of several targets have in common: which there are, what stands in for which, and how it takes over. */
+/** Common parts of scenarios with several targets: targets, chains, and switches. */
 import { BEGUN, type Expected, TARGET, atOnce, fallsBack, provedAt } from "./Scenario.ts"
 import { ANSWER } from "./Shapes.ts"
 
@@ -8,7 +8,7 @@ export const THIRD = "third/m"
 export const TWO = [TARGET, SPARE] as const
 export const THREE = [TARGET, SPARE, THIRD] as const
 
-/** A chain with the profile that it was made for (P3). */
+/** A chain with its own profile (P3). */
 export const chain = (...standIns: ReadonlyArray<string>) =>
   ({ profile: "interactive", routing: { type: "fallback-chain", chains: { default: standIns } } }) as const
 

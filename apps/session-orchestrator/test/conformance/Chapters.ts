@@ -19,7 +19,7 @@ export const chapters = [
   { name: "fallback chains", scenarios: Fallback.scenarios },
   { name: "cooldowns", scenarios: Cooldowns.scenarios },
   { name: "credentials", scenarios: Credentials.scenarios },
-  { name: "what a limit belongs to", scenarios: Limits.scenarios },
+  { name: "the scope of a limit", scenarios: Limits.scenarios },
   { name: "a context that is too long", scenarios: Compaction.scenarios },
   { name: "cycling", scenarios: Cycling.scenarios },
   { name: "the final report", scenarios: FinalReport.scenarios },

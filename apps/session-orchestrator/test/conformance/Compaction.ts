@@ -1,4 +1,4 @@
-/** A context that is too long, made smaller (rule P19). */
+/** Scenarios of compaction: a context that is too long is made smaller (rule P19). */
 import * as Answers from "./Answers.ts"
 import { SPARE, TWO, chain } from "./ChainShapes.ts"
 import {
@@ -27,13 +27,13 @@ const tooLong = status(400, "too-long")
 
 const SUMMARY = "They said hello."
 
-/** What stands for the older messages, before a model and in the history. */
+/** The summary of the older messages, for the model and in the history. */
 const STANDS_FOR = `The conversation until here, summed up, because it had become too long:\n\n${SUMMARY}`
 
-/** What the model is given to sum up. */
+/** The request for the summary. */
 const TRANSCRIPT = `User:\nHello\n\nAssistant:\n${ANSWER}`
 
-/** Longer than what was before, so that all of that can be summed up. */
+/** Longer than the earlier messages, so that all of them can be summarised. */
 const QUESTION = "And is that all that there is to be said?"
 const MORE = "So tell me what else there is, and do not leave anything out, however long it may take you to do it."
 

@@ -27,7 +27,7 @@ const secondTurn = (calls: ReadonlyArray<string>, events: ReadonlyArray<Expected
   follows: { calls, events, shown: ANSWER }
 })
 
-/** A turn that begins on the primary, after one that has ended elsewhere. */
+/** A turn that begins on the primary, after a turn that ended on a fallback. */
 const returned: ReadonlyArray<Expected> = [
   "turn-start",
   "message",
@@ -205,7 +205,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       routing: { type: "fallback-chain", chains: { default: [SPARE] }, cooldown: "1 minute" }
     },
     targets: TWO,
-    // Two seconds are there for the second step to begin.
+    // The second step has two seconds to begin.
     scale: 80,
     turns: [
       {

@@ -49,7 +49,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "P7: a key is limited until its reset, for later turns too, and used again after it",
     retry: { profile: "interactive" },
     credentials: KEYS,
-    // So much time is there for the second turn to begin, in which the key is still limited.
+    // The second turn has this time to begin while the key is still limited.
     scale: 150,
     turns: [
       {

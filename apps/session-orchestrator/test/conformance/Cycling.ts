@@ -14,7 +14,7 @@ const CYCLING = { profile: "cycling" } as const
 const inTurn = (maxRetries = 3) =>
   ({ ...CYCLING, maxRetries, routing: { type: "round-robin", targets: THREE } }) as const
 
-/** A retry somewhere else, at once. */
+/** A retry on another target, at once. */
 const skips = (attempt: number, reason: Failure.Reason, from: string, to: string): ReadonlyArray<Expected> => [
   atOnce(attempt, reason),
   { type: "model-change", from, to }

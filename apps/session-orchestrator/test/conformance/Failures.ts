@@ -12,7 +12,7 @@ const EVEN = { schedule: { type: "steps", delays: ["1 second"] } } as const
 const secondsOf = (...reasons: ReadonlyArray<Failure.Reason>): ReadonlyArray<Pattern> =>
   reasons.map((reason, attempt) => ({ type: "provider-retry", attempt, delayMs: SECOND, reason }))
 
-/** Statuses that pass, and what a bare page with one is taken for. */
+/** Transient statuses, and the reason of a bare page with each. */
 const passing: ReadonlyArray<readonly [status: number, reason: Failure.Reason]> = [
   [408, "timeout"],
   [409, "server-error"],
@@ -89,7 +89,7 @@ const classification: ReadonlyArray<Scenario> = [
     { only: { runner: "kernel", because: "an error that no server brings about" } }
   ),
   endsIn(
-    "C10: a bug is tried again twice, and no more",
+    "C10: a bug is retried twice, and no more",
     "unknown",
     times(3, Answers.throws(new TypeError("undefined is not a function"))),
     secondsOf("unknown", "unknown"),

@@ -1,4 +1,4 @@
-/** Fallback chains: what takes over, and for what (rule P8). */
+/** Scenarios of fallback chains: which target takes over (rule P8). */
 import * as Answers from "./Answers.ts"
 import { AT_SPARE, SPARE, THIRD, THREE, TWO, chain, takenOver } from "./ChainShapes.ts"
 import {
@@ -17,7 +17,7 @@ import { ANSWER, ANSWERED, BOTH, SECOND, endsIn, times } from "./Shapes.ts"
 
 const { asks, breaksOff, overloaded, says, status, words } = Answers
 
-/** The primary has failed, and so has what took over from it: the turn waits. */
+/** The primary has failed, and so has its fallback: the turn waits. */
 const bothDown: ReadonlyArray<Expected> = [
   ...BEGUN,
   atOnce(0, "overloaded"),

@@ -150,7 +150,7 @@ const guidance: ReadonlyArray<Scenario> = [
   }
 ]
 
-/** Words where a report was due, on a conversation that has somewhere else to go. */
+/** Words instead of a due report, in a conversation with another target. */
 const chained: ReadonlyArray<Scenario> = [
   {
     title:

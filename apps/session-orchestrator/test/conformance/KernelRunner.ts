@@ -1,11 +1,11 @@
 /**
  * Runs a scenario against the kernel and the policies, under the test clock.
  *
- * Providers are the real adapters of the wire formats, on endpoints in memory; limits are the real ones. What the shell would
- * do, the runner does: it sleeps on the test's clock, keeps the history, and carries commands to the sleep.
+ * Providers are the real adapters of the wire formats, on endpoints in memory; limits are the real ones. The runner takes the part of
+ * the shell: it sleeps on the test clock, keeps the history, and delivers commands to the sleep.
  *
- * K1. Time passes only when the turn can go no further without it, and only as far as it must.
- * K2. A call that follows a wait comes at the moment that clients were told, to the millisecond.
+ * KernelRunner.K1. Time passes only when the turn can go no further without it, and only as far as it must.
+ * KernelRunner.K2. A call after a wait comes at the moment in `provider-retry`, to the millisecond.
  */
 import { assert } from "@effect/vitest"
 import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn } from "@holdfast/kernel"
@@ -22,10 +22,10 @@ import type { Played, PlayedTurn } from "./Played.ts"
 import * as Scenario from "./Scenario.ts"
 import * as Shell from "./Shell.ts"
 
-/** Whether a turn is run once, or from its start again after every record (X1). */
+/** Whether a turn runs once, or again from its start after every record (X1). */
 export type Mode = "once" | "again after every record"
 
-/** Where a turn can go no further by itself. */
+/** A point at which a turn cannot continue by itself. */
 type Signal =
   | Standstill
   | {
@@ -120,7 +120,10 @@ const drive = Effect.fnUntraced(function* (running: Running) {
         const acts = actsAt(sink.events.filter(isNews).filter(({ type }) => type === "provider-retry").length - 1)
         for (const act of acts) yield* perform(act, running, signal.wake)
         if (acts.length > 0) break
-        due.push([endpoint.calls.length, sink.of("provider-retry").at(-1)?.retryAt ?? assert.fail("nobody was told")]) // D5
+        due.push([
+          endpoint.calls.length,
+          sink.of("provider-retry").at(-1)?.retryAt ?? assert.fail("there was no provider-retry")
+        ]) // D5
         yield* TestClock.adjust(signal.delayMs)
         break
       }
@@ -144,11 +147,11 @@ const drive = Effect.fnUntraced(function* (running: Running) {
 const next = (signals: Queue.Queue<Signal>): Effect.Effect<Signal, unknown> =>
   TestClock.withLive(Effect.timeout(Queue.take(signals), "1 minute"))
 
-/** Seconds go by until a response that never ends is let go of. */
+/** Advances the clock until a response that never ends is dropped. */
 const pass = Effect.fnUntraced(function* (isLetGo: () => boolean) {
   while (!isLetGo()) {
     yield* TestClock.adjust("1 second")
-    // What follows from that second is done before the next.
+    // The consequences of that second come before the next second.
     for (let n = 0; n < 3; n++) yield* Effect.promise(() => new Promise(setImmediate))
   }
 })
@@ -181,7 +184,7 @@ const sleepOn =
   (signals: Queue.Queue<Signal>): RetryStrategies.Sleep =>
   (delay) =>
     Effect.suspend((): Effect.Effect<RetryStrategy.Wake, RetryStrategy.SleepFailure> => {
-      // K1
+      // KernelRunner.K1
       if (Duration.isZero(delay)) return Effect.succeed({ type: "elapsed" })
       const wake = Deferred.makeUnsafe<RetryStrategy.Wake, RetryStrategy.SleepFailure>()
       Queue.offerUnsafe(signals, { _tag: "Asleep", delayMs: Duration.toMillis(delay), wake })
@@ -236,8 +239,7 @@ const toolboxOf = ({ tools }: Scenario.Scenario): Layer.Layer<Toolbox.Toolbox> =
       })
 
 /**
- * A turn that is run from its start again says once more where the text of the step begins, and that it goes on elsewhere at
- * once (X3).
+ * A turn that runs again from its start repeats the beginning of the step's text, and an immediate switch of targets (X3).
  */
 const isNews = (event: TurnEvent.TurnEvent, i: number, events: ReadonlyArray<TurnEvent.TurnEvent>): boolean => {
   const before = events.slice(0, i)

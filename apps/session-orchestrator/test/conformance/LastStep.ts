@@ -20,7 +20,7 @@ import { BOTH, times } from "./Shapes.ts"
 
 const { callsBadly, callsTool, overloaded, reports, says, REPORT } = Answers
 
-/** Two steps have looked something up, and the third can do nothing but hand the report in. */
+/** Two steps have called a tool, and the third can only call the report's tool. */
 const thirdIsLast = (cause: "max-turns" | "context"): ReadonlyArray<Expected> => [
   ...BEGUN,
   ...called("look", false),
@@ -32,7 +32,7 @@ const thirdIsLast = (cause: "max-turns" | "context"): ReadonlyArray<Expected> =>
   ...reported()
 ]
 
-/** The same in the history; the model was told why. */
+/** The same in the history; the model got the reason. */
 const lookedTwice = (told: string) => [
   "user: Hello",
   "assistant: calls look",

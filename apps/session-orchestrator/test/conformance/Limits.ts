@@ -1,4 +1,4 @@
-/** What a quota and a rate limit belong to, and what ends them (rules C12, P7, P8). */
+/** Scenarios of quotas and rate limits: their scope and their end (rules C12, P7, P8). */
 import * as Answers from "./Answers.ts"
 import { SPARE, chain } from "./ChainShapes.ts"
 import { BEGUN, type Scenario, TARGET, answered, atOnce, fallsBack, provedAt, providerOf } from "./Scenario.ts"

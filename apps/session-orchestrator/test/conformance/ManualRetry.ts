@@ -15,7 +15,7 @@ import { ANSWER, BOTH, SECOND, outlives } from "./Shapes.ts"
 
 const { breaksOff, overloaded, says, status } = Answers
 
-/** A manual retry that is answered, after the model has been asked for nothing but the prompt. */
+/** A manual retry that is answered; the model got nothing but the prompt. */
 const again: Turn = {
   prompt: null,
   given: [says(ANSWER)],

@@ -1,14 +1,14 @@
 /**
- * The endpoints of a scenario without a socket: a `fetch` that plays responses, for the real adapters of the wire formats.
+ * Fakes the endpoints of a scenario by a `fetch` with scripted responses.
  *
- * Where a server would take its time, the test's clock does; whoever turns it is told.
+ * The real adapters of the wire formats use it. Delays run on the test clock; the runner that advances it is notified.
  */
-import type * as ScriptedServer from "@holdfast/providers/testing"
+import type * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Answers from "./Answers.ts"
 import * as Asked from "./Asked.ts"
 
-/** Time must pass now: until the caller lets go of a response that never ends, or for a number of milliseconds. */
+/** Time must pass now: until the caller drops a response that never ends, or for a number of milliseconds. */
 export type Standstill =
   | { readonly _tag: "Silent"; readonly isLetGo: () => boolean }
   | { readonly _tag: "Slow"; readonly takesMs: number }
@@ -39,7 +39,7 @@ export class MemoryEndpoint {
     this.responses.push(...responses)
   }
 
-  /** Responses that nobody has asked for yet. */
+  /** The responses that no call has received yet. */
   get left(): number {
     return this.responses.length
   }
@@ -96,13 +96,13 @@ export class MemoryEndpoint {
         controller.enqueue(new TextEncoder().encode(frame))
       }
     }
-    // Nothing is read ahead: what a cut finds unread would be lost.
+    // Nothing is read ahead: a cut would lose the unread bytes.
     return new ReadableStream(source, { highWaterMark: 0 })
   }
 }
 
 // --- internal
 
-/** As Node's own `fetch` says it. */
+/** The error of Node's own `fetch`. */
 const lost = (code: string, message: string): TypeError =>
   new TypeError("fetch failed", { cause: Object.assign(new Error(message), { code }) })

@@ -1,4 +1,4 @@
-/** What became of a scenario, whoever ran it, and whether that is what it says. */
+/** Records the outcome of a scenario and compares it with the expectation. */
 import { assert } from "@effect/vitest"
 import { Message, Target, type TurnEvent } from "@holdfast/wire"
 import { shown } from "../service/Shown.ts"
@@ -15,7 +15,7 @@ export interface Played {
   readonly history: ReadonlyArray<Message.Message>
 }
 
-/** Fails where a scenario was played otherwise than it says; `ms` shortens a duration as the runner did. */
+/** Fails if the outcome differs from the scenario; `ms` shortens a duration as the runner did. */
 export const verify = (scenario: Scenario, played: Played, ms: (ms: number) => number): void => {
   const first = scenario.targets?.[0] ?? TARGET
   for (const [i, turn] of scenario.turns.entries()) {
@@ -59,7 +59,7 @@ const callOf = ({ credentials = {} }: Scenario, { key, target }: Asked): string 
   return variable === undefined ? target : `${target}#${variable}`
 }
 
-/** A message of the history as a line: who, where it was not the `first` target, what went wrong, what was said. */
+/** A message of the history as a line: role, target if it was not the `first` one, error, text. */
 const lineOf = (message: Message.Message, first: string): string => {
   switch (message.role) {
     case "user":
@@ -78,7 +78,7 @@ const lineOf = (message: Message.Message, first: string): string => {
   }
 }
 
-/** Who says what stands in a user's place: a person; Holdfast, to the model; a summary of what was before. */
+/** The author of a user message: a person; Holdfast, for the model; a summary of earlier messages. */
 const whoSays = ({ summary, synthetic }: Message.UserMessage): string => {
   if (summary !== undefined) return "summary"
   return synthetic === true ? "told" : "user"
@@ -88,7 +88,7 @@ const whoSays = ({ summary, synthetic }: Message.UserMessage): string => {
 const withoutRuns = (events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<TurnEvent.TurnEvent> =>
   events.filter(({ type }, i) => !type.endsWith("-delta") || events[i - 1]?.type !== type)
 
-/** Of each event what is expected of it; of one too many its type. */
+/** The expected fields of each event; the type of an unexpected one. */
 const partsOf = (events: ReadonlyArray<TurnEvent.TurnEvent>, expected: ReadonlyArray<Expected>) =>
   events.map((event, i): object => {
     const pattern = expected[i]

@@ -1,8 +1,8 @@
-/** What scenarios of final reports have in common: the report, what the model is told, and how a turn ends with it. */
+/** Common parts of scenarios of final reports: report, guidance, ends of the turn. */
 import { REPORT } from "./Answers.ts"
 import { type Expected, type Pattern, atOnce, called, failed } from "./Scenario.ts"
 
-/** The profile that it belongs to: 3 attempts, and no wait for an answer that will not do. */
+/** Its profile: 3 attempts, and no wait after an invalid answer. */
 export const REPORTING = {
   profile: "cycling",
   finalReport: {
@@ -28,7 +28,7 @@ export const MENDING = lastStep("the final report could not be accepted")
 export const SPENT = lastStep("none of the responses before it could be used")
 export const FULL = lastStep("its context is nearly full")
 
-/** An answer that would not do, and what the model is told of it. */
+/** An invalid answer, and the guidance for the model. */
 export const refused = (attempt: number, shows: boolean): ReadonlyArray<Expected> => [
   ...(shows ? (["text-delta"] as const) : []),
   "message",
@@ -37,7 +37,7 @@ export const refused = (attempt: number, shows: boolean): ReadonlyArray<Expected
   atOnce(attempt, "invalid-response")
 ]
 
-/** The attempts of a step ran out on such answers: one last step begins, in which the report alone is offered (A14). */
+/** Invalid answers have used up the attempts of a step: one last step begins, which offers the report alone (A14). */
 export const spent = (attempt: number, step: number): ReadonlyArray<Expected> => [
   "text-delta",
   { type: "retry-end", success: false, attempt },
@@ -47,7 +47,7 @@ export const spent = (attempt: number, step: number): ReadonlyArray<Expected> =>
   "step-start"
 ]
 
-/** The report is handed in, and the turn ends with it; `attempt` is the last retry of a chain that was open. */
+/** The report is accepted and ends the turn; `attempt` is the last retry of an open chain. */
 export const reported = (attempt?: number): ReadonlyArray<Expected> => [
   ...(attempt === undefined ? [] : [{ type: "retry-end", success: true, attempt } as const]),
   ...called(REPORT, false),
@@ -60,7 +60,7 @@ export const ends: Pattern = {
   report: { source: "tool-call", success: true, content: GOOD }
 }
 
-/** The turn fails, with a report that says why (A14). */
+/** The turn fails, with a report of the reason (A14). */
 export const failsWith = (
   reason: "invalid-response" | "auth" | "overloaded",
   context: string,

@@ -1,4 +1,4 @@
-/** A retry configuration, with everything in it that takes time made shorter. */
+/** Shortens all delays of a retry configuration. */
 import { type Backoff, Profile, type Waits } from "@holdfast/policy"
 import { Result } from "effect"
 
@@ -6,12 +6,12 @@ type Settings = typeof Profile.RetrySettings.Encoded
 type Reason = NonNullable<Settings["reasons"]>[string]
 
 /**
- * The same settings, so many times as quick.
+ * The same settings with delays that are shorter by a factor.
  *
  * **Details**
  *
- * The profile's own delays are written out, since a profile has no scale. Limits on an attempt stay as they are, unless they
- * are set: what a machine needs to answer does not shrink.
+ * The profile's own delays are written out, because a profile has no scale. Default limits of an attempt stay as they are: the time
+ * that a machine needs to answer does not shrink.
  */
 export const settings = (given: Settings, scale: number): Settings => {
   if (scale === 1) return given

@@ -1,11 +1,13 @@
 /**
- * What the rules say, as data: given what each call meets, when time passes and people act, then these calls, waits and
- * events come, in this order, and this is left of them.
+ * Defines scenarios of the rules as data.
  *
- * S1. A scenario says nothing of how it is run. `KernelRunner` runs it against the kernel and the policies under the test clock,
+ * Given the responses to calls, the time and the actions of people, a scenario lists the calls, waits and events in order, and the
+ * final history.
+ *
+ * Scenario.S1. A scenario does not depend on its runner. `KernelRunner` runs it against the kernel and the policies under the test clock,
  *     `ServiceRunner` against the whole service, over sockets, with its delays shortened.
- * S2. Every call that is given is made, and no other. Every event is listed; neighbouring deltas are one.
- * S3. Durations are those of the rules, in milliseconds; a runner that shortens them shortens what it expects.
+ * Scenario.S2. Every listed call is made, and no other. Every event is listed; neighbouring deltas are one.
+ * Scenario.S3. Durations are those of the rules, in milliseconds; a runner that shortens them shortens what it expects.
  */
 import type { Models, Profile } from "@holdfast/policy"
 import type { ConversationState, Failure, TurnEvent } from "@holdfast/wire"
@@ -20,17 +22,17 @@ export interface Scenario {
   readonly retry?: typeof Profile.RetrySettings.Encoded | null
   /** `provider/model` each, all that there are; turns begin at the first. Absent: one. */
   readonly targets?: readonly [string, ...ReadonlyArray<string>]
-  /** Variables that hold the keys of a provider, by its name, in order. One that is not here has a key that nobody looks at. */
+  /** The variables with the keys of a provider, by its name, in order. A provider that is missing has a key that is not checked. */
   readonly credentials?: { readonly [provider: string]: ReadonlyArray<string> }
-  /** What models can take, by `provider/model`. */
+  /** The capabilities of models, by `provider/model`. */
   readonly models?: Models.Models
-  /** Tools that the model is offered; each answers "done". Absent: none, and a call of one fails. */
+  /** The offered tools; each answers "done". Absent: none, and a call of a tool fails. */
   readonly tools?: ReadonlyArray<string>
-  /** Wire formats in which it is run. Absent: the first. */
+  /** The wire formats in which it runs. Absent: the first. */
   readonly formats?: ReadonlyArray<Format>
   /** Why one of the runners cannot run it. */
   readonly only?: { readonly runner: "kernel" | "service"; readonly because: string }
-  /** How many times shorter the service makes its delays. Absent: `SCALE`, or 1 where somebody acts while it waits. */
+  /** The factor by which the service shortens its delays. Absent: `SCALE`, or 1 if a person acts during a wait. */
   readonly scale?: number
   readonly turns: readonly [Turn, ...ReadonlyArray<Turn>]
   /** The conversation's history in the end, a line a message. */
@@ -40,15 +42,15 @@ export interface Scenario {
 export interface Turn {
   /** Absent: `PROMPT`. `null`: a manual retry (M1). */
   readonly prompt?: string | null
-  /** What each call meets, in order. */
+  /** The response to each call, in order. */
   readonly given: ReadonlyArray<Answer>
-  /** Absent: time passes, and nobody does anything. */
+  /** Absent: time passes without an action. */
   readonly when?: ReadonlyArray<When>
   readonly follows: Follows
 }
 
 export interface When {
-  /** Before the turn; in the wait before its nth retry, from 0; or where an answer holds its breath. */
+  /** Before the turn; in the wait before its nth retry, from 0; or at a point where an answer waits for the test. */
   readonly at: "start" | "held" | number
   readonly act: Act
 }
@@ -59,11 +61,11 @@ export type Act =
   | "retry-now"
   | "auto-retry on"
   | "auto-retry off"
-  /** The sleep fails, as no real one does (D14). */
+  /** The sleep fails, which a real sleep does not (D14). */
   | "sleep fails"
   /** Sends the turn to another target, `provider/model` (X4). */
   | { readonly switchesTo: string }
-  /** What a client reads of the conversation (P15). */
+  /** The state of the conversation for a client (P15). */
   | {
       readonly reads: Partial<
         Pick<ConversationState.ConversationState, "status" | "isRetrying" | "autoRetryEnabled" | "attempt" | "model">
@@ -71,11 +73,11 @@ export type Act =
     }
 
 export interface Follows {
-  /** The targets of the calls, in order, with `#` and the key's variable where the scenario has some. Absent: all go to the first. */
+  /** The targets of the calls, in order, with `#` and the key's variable if the scenario has keys. Absent: all go to the first. */
   readonly calls?: ReadonlyArray<string>
-  /** What the model is shown by each call, a line a message, without instructions. Absent: not looked at. */
+  /** The messages of each call, one line each, without instructions. Absent: not checked. */
   readonly asked?: ReadonlyArray<ReadonlyArray<string>>
-  /** The tools that each call offers. Absent: not looked at. */
+  /** The tools that each call offers. Absent: not checked. */
   readonly offered?: ReadonlyArray<ReadonlyArray<string>>
   readonly events: ReadonlyArray<Expected>
   /** The text that a client shows in the end. Absent: none. */
@@ -89,7 +91,7 @@ export type Pattern = {
   [Type in TurnEvent.TurnEvent["type"]]: { readonly type: Type } & Partial<Fields<Type>>
 }[TurnEvent.TurnEvent["type"]]
 
-/** What a client is told of a wait. */
+/** The event of a wait. */
 export type Wait = Extract<Pattern, { readonly type: "provider-retry" }>
 
 type Fields<Type> = Omit<
@@ -97,10 +99,10 @@ type Fields<Type> = Omit<
   "type" | "conversationId" | "turnId" | "error"
 >
 
-/** What a turn is asked where a scenario does not care. */
+/** The prompt if a scenario has none. */
 export const PROMPT = "Hello"
 
-/** Where calls go when a scenario does not care. */
+/** The target if a scenario has none. */
 export const TARGET = "scripted/m"
 
 /** The provider of a target. */
@@ -128,7 +130,7 @@ export const BEGUN_AGAIN: ReadonlyArray<Expected> = [{ type: "turn-start", retry
 export const waits = (...delaysMs: ReadonlyArray<number>): ReadonlyArray<Wait> =>
   delaysMs.map((delayMs, attempt) => ({ type: "provider-retry", attempt, delayMs }))
 
-/** A retry at once, which opens a chain or goes on with one. */
+/** An immediate retry, which opens or continues a chain. */
 export const atOnce = (attempt: number, reason: Failure.Reason): Pattern => ({
   type: "provider-retry",
   attempt,
@@ -142,7 +144,7 @@ export const fallsBack = (from: string, to: string, role = "default"): ReadonlyA
   { type: "model-change", from, to }
 ]
 
-/** A fallback's first answer, at the end of a chain that was open, and the seal. */
+/** A fallback's first answer, at the end of an open chain, and the seal. */
 export const provedAt = (model: string, attempt: number, role = "default"): ReadonlyArray<Expected> => [
   "text-delta",
   { type: "retry-end", success: true, attempt },
@@ -161,7 +163,7 @@ export const called = (toolName: string, isError: boolean): ReadonlyArray<Expect
   "message"
 ]
 
-/** An answer, and the seal; `attempt` is the last retry of a chain that was open. */
+/** An answer, and the seal; `attempt` is the last retry of an open chain. */
 export const answered = (attempt?: number): ReadonlyArray<Expected> => [
   "text-delta",
   ...(attempt === undefined ? [] : [{ type: "retry-end", success: true, attempt } as const]),
@@ -170,7 +172,7 @@ export const answered = (attempt?: number): ReadonlyArray<Expected> => [
   { type: "turn-end", status: "completed" }
 ]
 
-/** The end of a turn that fails; `finalError` is what closes a chain that was open at `attempt`. */
+/** The end of a turn that fails; `finalError` closes a chain that was open at `attempt`. */
 export const failed = (
   reason: Failure.Reason,
   chain?: { readonly attempt: number; readonly finalError?: string }
@@ -181,7 +183,7 @@ export const failed = (
   { type: "turn-end", status: "failed" }
 ]
 
-/** The end of a turn that is aborted; `attempt` is the last retry of a chain that was open. */
+/** The end of a turn that is aborted; `attempt` is the last retry of an open chain. */
 export const aborted = (attempt?: number): ReadonlyArray<Expected> => [
   ...(attempt === undefined
     ? []

@@ -1,13 +1,12 @@
 /**
  * Runs a scenario against the whole service: a client over HTTP, providers on sockets, a database, the real timer.
  *
- * V1. Delays are shortened by configuration alone, and so is what responses ask for.
- * V2. What somebody does in a wait is done once a client has been told of that wait; nothing here sleeps but a provider that
- *     takes its time.
- * V3. What a turn is explained by afterwards has each of its calls, where it went, and each of its retries (X9).
+ * ServiceRunner.V1. Delays are shortened by configuration alone, and so are the delays that responses ask for.
+ * ServiceRunner.V2. An action during a wait happens after a client has received the event of that wait; only a slow provider sleeps here.
+ * ServiceRunner.V3. The explanation of a turn has each of its calls with its target, and each of its retries (X9).
  */
 import { assert } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Message, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import * as Given from "../config/Given.ts"
@@ -20,7 +19,7 @@ import * as Scaling from "./Scaling.ts"
 import * as Scenario from "./Scenario.ts"
 import * as ToolEndpoint from "./ToolEndpoint.ts"
 
-/** How many times shorter a scenario's delays are made. Whoever acts in a wait needs the time to. */
+/** The factor by which delays are shortened. An action during a wait needs time. */
 export const scaleOf = ({ scale, turns }: Scenario.Scenario): number =>
   scale ?? (turns.some(({ when = [] }) => when.some(({ at }) => typeof at === "number")) ? 1 : Scenario.SCALE)
 
@@ -65,7 +64,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
 
-/** As a user would write it. */
+/** The configuration as a user writes it. */
 const configOf = Effect.fnUntraced(function* (scenario: Scenario.Scenario, format: Scenario.Format, url: string) {
   const { credentials = {}, models, retry = {}, targets = [Scenario.TARGET], tools } = scenario
   const type = format === "openai" ? "openai-compatible" : format
@@ -89,7 +88,7 @@ const configOf = Effect.fnUntraced(function* (scenario: Scenario.Scenario, forma
   return Given.config({ file, environment })
 })
 
-/** A response as a server gives it, which is late where it is to be. */
+/** A response of a server, with its delay. */
 const scripted = (response: ReturnType<Answers.Answer>, scale: number) => {
   if (!Answers.isInside(response)) return Effect.succeed(response)
   if ("throws" in response || typeof response.response === "string") {
@@ -101,7 +100,7 @@ const scripted = (response: ReturnType<Answers.Answer>, scale: number) => {
   return Effect.as(Effect.forkScoped(opened), { ...late, hold: gate })
 }
 
-/** Until a client has been told of the nth wait of the turn. */
+/** Waits until a client has received the event of the turn's nth wait. */
 const waitIsTold = (live: Live, n: number): Effect.Effect<void, Error> =>
   Effect.flatMap(live.until(""), (text) =>
     text.split('"type":"provider-retry"').length > n + 1 ? Effect.void : Effect.andThen(live.next, waitIsTold(live, n))
@@ -139,7 +138,7 @@ const perform = Effect.fnUntraced(function* (service: Running, id: string, act: 
   }
 })
 
-/** V3 */
+/** ServiceRunner.V3 */
 const explained = Effect.fnUntraced(function* (
   service: Running,
   id: string,
@@ -151,7 +150,7 @@ const explained = Effect.fnUntraced(function* (
     (yield* service.call({ path: `/v1/conversations/${id}/turns/${turnId}/explain` })).text
   )
   assert.deepStrictEqual(unread, [])
-  // Where nothing can be left out nobody is called.
+  // If no message can be left out, the model is not called.
   const attempts = steps
     .flatMap(({ attempts }) => attempts)
     .filter(({ compaction, failure }) => compaction !== "nothing" || failure !== undefined)

@@ -1,4 +1,4 @@
-/** Scenarios that many rules come down to: a turn that gets its answer after some failures, and one that does not. */
+/** Common scenarios: a turn is answered after some failures, or fails. */
 import type { Failure } from "@holdfast/wire"
 import { type Answer, says } from "./Answers.ts"
 import * as Scenario from "./Scenario.ts"
@@ -11,7 +11,7 @@ export const BOTH = ["openai", "anthropic"] as const
 
 export const ANSWER = "Here I am."
 
-/** The history of a turn that got its answer: nothing in it tells of what it took. */
+/** The history of an answered turn: it has no trace of the failures. */
 export const ANSWERED: ReadonlyArray<string> = ["user: Hello", `assistant: ${ANSWER}`]
 
 export const times = (count: number, answer: Answer): ReadonlyArray<Answer> =>
@@ -19,7 +19,7 @@ export const times = (count: number, answer: Answer): ReadonlyArray<Answer> =>
 
 type Rest = Partial<Omit<Scenario.Scenario, "title" | "turns" | "history">>
 
-/** The failures are told of by these waits, and then the answer comes, once. Each call asks for the same. */
+/** The failures lead to these waits, and then the answer comes, once. Each call has the same messages. */
 export const outlives = (
   title: string,
   failures: ReadonlyArray<Answer>,
@@ -41,7 +41,7 @@ export const outlives = (
   history: ANSWERED
 })
 
-/** The failures are told of by these waits but for the last one, which the turn fails with. */
+/** The failures lead to these waits, except the last one, which fails the turn. */
 export const endsIn = (
   title: string,
   reason: Failure.Reason,

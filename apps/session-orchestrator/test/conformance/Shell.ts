@@ -1,9 +1,8 @@
 /**
- * What the service's policy gives its turns besides their waits, with the service's own functions: routing, the final report,
- * limits, compaction.
+ * Builds a turn's routing, final report, limits and compaction with the service's functions.
  *
- * H1. What turns find out about targets and credentials is kept in memory, for all turns of a scenario.
- * H2. A word is a token.
+ * Shell.H1. The standing of targets and credentials is kept in memory, for all turns of a scenario.
+ * Shell.H2. A word is a token.
  */
 import { Compactor, FinalReport, type Provider, Router, type TurnLimits } from "@holdfast/kernel"
 import { type RetryPolicy, Standing } from "@holdfast/policy"
@@ -12,7 +11,7 @@ import { Effect, Layer } from "effect"
 import * as TurnPorts from "../../src/turn/TurnPorts.ts"
 import type { Scenario } from "./Scenario.ts"
 
-/** What one turn gets, on the conversation before it. */
+/** The parts of one turn, for the conversation before it. */
 export type Shell = (
   history: ReadonlyArray<Message.Message>
 ) => Effect.Effect<{ readonly layer: Layer.Layer<never>; readonly limits: TurnLimits.TurnLimits }>

@@ -1,4 +1,4 @@
-/** A server of tools on a socket (MCP over HTTP), each of which answers "done". */
+/** Runs a tool server on a socket (MCP over HTTP); each tool answers "done". */
 import { Effect, Schema } from "effect"
 import { type IncomingMessage, type ServerResponse, createServer } from "node:http"
 import { text } from "node:stream/consumers"
@@ -25,7 +25,7 @@ const answer = async (
   request: IncomingMessage,
   response: ServerResponse
 ): Promise<void> => {
-  // No stream of its own news, and no sessions to end.
+  // It has no stream of notifications, and no sessions to end.
   if (request.method !== "POST") return void response.writeHead(405).end()
   const { id, method } = decode(await text(request))
   if (id === undefined) return void response.writeHead(202).end()

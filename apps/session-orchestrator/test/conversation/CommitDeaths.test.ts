@@ -1,14 +1,14 @@
-/** A process that dies at each of the writes of a turn, before it is made or right behind it. */
+/** Kills a process at each write of a turn, before or right after the write. */
 import { assert, describe, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Fiber, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { type Attempt, memory, Rig } from "./Rig.ts"
 
-/** What a turn meets: an attempt each. */
+/** The attempts of a turn, in order. */
 const SCRIPTS: ReadonlyArray<ReadonlyArray<Attempt>> = [["answers"], ["answers late"], ["fails", "answers"], ["breaks"]]
 
-/** More writes than any of these turns makes, so that the last of them is one without a death. */
+/** More writes than any of these turns makes, so that the last run is one without a death. */
 const MOST_WRITES = 7
 
 const settled = Effect.promise(async () => {
@@ -48,7 +48,7 @@ const lived = Effect.fnUntraced(function* (
   const onlooker = rig.onlookers.get(c) ?? assert.fail("nobody watched")
   const types = events.map(({ event }) => event.type)
   assert.deepStrictEqual([rig.faults, onlooker.faults, yield* rig.store.unsealedTurns], [[], [], []])
-  // X1: what was accepted is there, and what is there is sealed, once.
+  // Rule X1: every accepted turn is there, and every turn there is sealed once.
   const starts = types.filter((type) => type === "turn-start").length
   assert.strictEqual(types.filter((type) => type === "turn-end").length, starts)
   assert.isAtMost(starts, 1)
@@ -65,7 +65,7 @@ describe("a process that dies at a write of its turn", () => {
     for (const turnId of [undefined, Ids.TurnId.make("a")]) {
       const how = turnId === undefined ? "begins before it is accepted" : "begins when it is accepted"
       it.effect(
-        `X1, X2: loses nothing that was told, and shows nothing twice: a turn that ${script.join(", then ")} and ${how}`,
+        `X1, X2: loses nothing that was acknowledged, and shows nothing twice: a turn that ${script.join(", then ")} and ${how}`,
         () =>
           Effect.gen(function* () {
             const lost: Array<string> = []

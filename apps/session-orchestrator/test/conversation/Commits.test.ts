@@ -1,4 +1,4 @@
-/** How often a turn's disk is synced: each commit is a full sync, and a client waits for some of them. */
+/** Counts a turn's commits: each is a full sync, and some delay the client. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
@@ -7,14 +7,14 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { type Options, watching, withService } from "./Given.ts"
+import { type Options, watching, withService } from "./ConversationSetup.ts"
 
 const { answer, call, hangs, text, tools, unauthorized } = ScriptedProvider
 
-/** A turn whose id is given begins when it is accepted. */
+/** A turn with a given id begins when it is accepted. */
 const id = Ids.TurnId.make
 
-/** A service whose commits are counted, from when it is there. */
+/** A service whose commits are counted from its start on. */
 const counting = (
   options: Options,
   test: (
@@ -37,17 +37,17 @@ const counting = (
   return withService({ ...options, storage }, (service) => test(commits, service))
 }
 
-describe("the commits of a turn alone", () => {
-  it.effect("X1: are three, and two of them before its first delta", () => {
+describe("the commits of a single turn", () => {
+  it.effect("X1: are three, two of them before its first delta", () => {
     const shown = Deferred.makeUnsafe<void>()
     return counting(
       { scripts: [hangs(shown, text("Hel"))] },
       Effect.fnUntraced(function* (commits, { conversations }) {
         const c = yield* conversations.create({})
-        const told = yield* watching(conversations.watch(c, 0))
+        const watcher = yield* watching(conversations.watch(c, 0))
         commits.count = 0
         const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        yield* told.until("text-delta")
+        yield* watcher.until("text-delta")
         assert.strictEqual(commits.count, 2)
         yield* conversations.abort(c)
         assert.strictEqual((yield* conversations.result(turnId)).end.status, "aborted")
@@ -57,19 +57,19 @@ describe("the commits of a turn alone", () => {
   })
 
   it.effect(
-    "X1, X2: are two where its content overtakes its acceptance, and one of them is before its first delta",
+    "X1, X2: are two if its content arrives before its acceptance is written, one of them before its first delta",
     () => {
       const shown = Deferred.makeUnsafe<void>()
       return counting(
         { scripts: [hangs(shown, text("Hel"))] },
         Effect.fnUntraced(function* (commits, { conversations, journal }) {
           const c = yield* conversations.create({})
-          const told = yield* watching(conversations.watch(c, 0))
+          const watcher = yield* watching(conversations.watch(c, 0))
           commits.count = 0
           const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
-          yield* told.until("text-delta")
+          yield* watcher.until("text-delta")
           assert.strictEqual(commits.count, 1)
-          assert.deepStrictEqual(told.types(), ["turn-start", "message", "step-start", "text-delta"])
+          assert.deepStrictEqual(watcher.types(), ["turn-start", "message", "step-start", "text-delta"])
           assert.deepStrictEqual(
             (yield* journal.load(turnId)).map(({ name }) => name),
             ["step/0/attempt/0/content"]
@@ -81,7 +81,7 @@ describe("the commits of a turn alone", () => {
     }
   )
 
-  it.effect("X1: are three where it is answered: its acceptance, its mark, and its answer with the seal", () =>
+  it.effect("X1: are three for an answered turn: its acceptance, its mark, and its answer with the seal", () =>
     counting(
       { scripts: [answer("Hel", "lo")] },
       Effect.fnUntraced(function* (commits, { conversations }) {
@@ -94,7 +94,7 @@ describe("the commits of a turn alone", () => {
     )
   )
 
-  it.effect("D9: are two where it fails for good: the failure, the decision and the seal are one", () =>
+  it.effect("D9: are two for a turn that fails finally: failure, decision and seal are one commit", () =>
     counting(
       { scripts: [ScriptedProvider.emits(unauthorized)] },
       Effect.fnUntraced(function* (commits, { conversations }) {
@@ -107,7 +107,7 @@ describe("the commits of a turn alone", () => {
     )
   )
 
-  it.effect("X8: hold what a step with tools has answered before any of them begins", () =>
+  it.effect("X8: contain the model's answer with tool calls before any tool begins", () =>
     counting(
       { scripts: [tools(call("a")), answer("Hello")] },
       Effect.fnUntraced(function* (commits, { conversations, journal }) {

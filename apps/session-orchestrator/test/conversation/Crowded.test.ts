@@ -1,4 +1,4 @@
-/** A conversation that many watch: nobody else waits for all of them to be written to (H1, H3). */
+/** Tests a conversation with many watchers: other requests are not delayed (Hub.H1, Hub.H3). */
 import { assert, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Fiber, Stream } from "effect"
@@ -12,7 +12,7 @@ const WATCHERS = 500
 
 const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-/** What a watcher has assembled so far, and whether it still watches. */
+/** The text that a watcher has assembled, and whether it still watches. */
 const watch = (hub: Hub) =>
   Effect.gen(function* () {
     const seen = { text: "" }
@@ -26,23 +26,23 @@ const watch = (hub: Hub) =>
     return { seen, fiber }
   })
 
-it.live("H1: each of many watchers gets everything, with frames that come while others are being woken", () =>
+it.live("Hub.H1: each of many watchers gets every frame, also frames that arrive while others are being woken", () =>
   Effect.gen(function* () {
     const hub = new Hub()
     const watchers = yield* Effect.forEach(Array.from({ length: WATCHERS }), () => watch(hub))
-    let said = ""
+    let sent = ""
     for (let n = 0; n < 20; n++) {
       hub.live(delta(`${n} `))
-      said += `${n} `
+      sent += `${n} `
       yield* loopTurn
     }
-    // The last frame came while the first watchers had been woken already.
-    while (watchers.some(({ seen }) => seen.text !== said)) yield* loopTurn
+    // The last frame came after the first watchers had been woken.
+    while (watchers.some(({ seen }) => seen.text !== sent)) yield* loopTurn
     for (const { fiber } of watchers) yield* Fiber.interrupt(fiber)
   })
 )
 
-it.live("H3: in one turn of the event loop some of many watchers are woken, and never all", () =>
+it.live("Hub.H3: one turn of the event loop wakes some of many watchers, and never all", () =>
   Effect.gen(function* () {
     const hub = new Hub()
     const watchers = yield* Effect.forEach(Array.from({ length: WATCHERS }), () => watch(hub))
@@ -58,7 +58,7 @@ it.live("H3: in one turn of the event loop some of many watchers are woken, and 
   })
 )
 
-it.live("H1: one of many that takes nothing is let go of, and the others are not", () =>
+it.live("Hub.H1: a watcher that takes nothing is disconnected, and the others are not", () =>
   Effect.gen(function* () {
     const hub = new Hub()
     const idle = hub.subscribe()
@@ -74,7 +74,7 @@ it.live("H1: one of many that takes nothing is let go of, and the others are not
   })
 )
 
-it.live("H3: a watcher that has taken a frame before it was woken for it waits for the next one", () =>
+it.live("Hub.H3: a watcher that has taken a frame before it was woken for it waits for the next one", () =>
   Effect.gen(function* () {
     const hub = new Hub()
     const subscriber = hub.subscribe()

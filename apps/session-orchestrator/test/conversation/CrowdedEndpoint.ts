@@ -1,4 +1,5 @@
-/** A crowd of turns before one endpoint with little room, on a database in memory and a clock that a test moves. */
+/** Runs a crowd of turns against one endpoint with little room, under a test clock. */
+import { Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { type Failure, Ids } from "@holdfast/wire"
@@ -10,8 +11,7 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as GateTable from "../../src/storage/tables/GateTable.ts"
 import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
@@ -22,7 +22,7 @@ export const LATENCY_MS = 1_000
 /** From a call to the end of its answer. */
 export const SERVICE_MS = 10_000
 
-/** Whether a call that comes at `now`, while `busy` others are under way, is answered. */
+/** Whether a call at `now`, with `busy` others in progress, is answered. */
 export type Answers = (now: number, busy: number) => boolean
 
 type Events = ReturnType<Provider.Provider["Service"]["stream"]>
@@ -38,16 +38,16 @@ const answer = (finish: Effect.Effect<Provider.ProviderEvent>): Events =>
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 
-/** An endpoint that counts. */
+/** An endpoint that records its calls. */
 export class CrowdedEndpoint {
-  /** Each call: when, and whether it was answered. */
+  /** The time of each call, and whether it was answered. */
   readonly calls: Array<{ readonly turnId: Ids.TurnId; readonly at: number; readonly isAnswered: boolean }> = []
-  /** When the last answer was complete, in epoch milliseconds. */
+  /** The end of the last complete answer, in epoch milliseconds. */
   doneAt = 0
   answered = 0
   /** From a call to its refusal, or to its first content. */
   latencyMs = LATENCY_MS
-  /** What a call is refused with. */
+  /** The failure of refused calls. */
   refusal = overloaded
   /** The delay that a refusal asks for. */
   hintOf: (turnId: Ids.TurnId) => number | undefined = () => undefined
@@ -58,7 +58,7 @@ export class CrowdedEndpoint {
     this.answers = answers
   }
 
-  /** When a turn called. */
+  /** The times at which a turn called. */
   callsOf(turnId: Ids.TurnId): ReadonlyArray<number> {
     return this.calls.filter((call) => call.turnId === turnId).map(({ at }) => at)
   }
@@ -106,7 +106,7 @@ const endpointOf = () => ({ baseUrl: "http://crowded", credential: "KEY" })
 
 const GATES = { none: Gates.layerNoop, own: Gates.layer(endpointOf), shared: Gates.layerShared(endpointOf) }
 
-/** A service before the endpoint, as long as the scope; over the database that is there. */
+/** Starts a service before the endpoint, until the scope closes, over the database in the context. */
 export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", retry = {} }: Options) {
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const resources = Layer.mergeAll(
@@ -134,7 +134,7 @@ export type Service = Effect.Success<ReturnType<typeof start>>
 
 export const turnIdOf = (n: number): Ids.TurnId => Ids.TurnId.make(`turn-${n}`)
 
-/** Prompts in conversations of their own, evenly over `arrivalMs`; the clock is moved to the end of that. */
+/** Sends prompts in separate conversations, evenly over `arrivalMs`; the clock moves to the end of that time. */
 export const prompts = (
   { conversations }: Service,
   turns: number,
@@ -152,7 +152,7 @@ export const prompts = (
     return ids
   })
 
-/** What a test runs on. */
+/** Runs a test over a database in memory. */
 export const onDisk = <A, E>(test: Effect.Effect<A, E, Scope.Scope | SqlStore.Storage | GateTable.GateTable>) =>
   test.pipe(
     Effect.scoped,

@@ -1,4 +1,4 @@
-/** Turns whose process dies again and again (X14). */
+/** Tests turns whose process dies several times in a row (rule X14). */
 import { assert, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Logger, Option } from "effect"
@@ -7,7 +7,7 @@ import { type Attempt, memory, Rig } from "./Rig.ts"
 
 const id = Ids.TurnId.make
 
-/** A process on a database in memory, whose provider never answers as long as nobody turns the clock. */
+/** A process on a database in memory. Its provider does not answer until a test advances the clock. */
 const test = (
   title: string,
   body: (rig: Rig) => Effect.Effect<void, unknown>,
@@ -32,10 +32,10 @@ const begin = (rig: Rig, turnId: string) =>
     return conversationId
   })
 
-/** Lets everything happen that can at this time. */
+/** Lets all work run that is possible without the clock. */
 const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 50 }))
 
-/** Which turns the provider is asked for in the lives that follow, each of which ends in a crash; a list each. */
+/** Runs `times` lives that each end in a crash; lists the turns that called the provider in each. */
 const crashes = (rig: Rig, times: number) =>
   Effect.forEach(Array.from({ length: times }), () =>
     Effect.gen(function* () {
@@ -76,7 +76,7 @@ test("X14: after three deaths turns run alone, one death more seals the one that
     assert.strictEqual((yield* endOf(rig, "c"))?.status, "completed")
   }))
 
-test("X14: a turn that runs alone comes after the others, and a turn that comes meanwhile waits for its next record", (rig) =>
+test("X14: a turn that runs alone comes after the others, and a new turn waits for its next record", (rig) =>
   Effect.gen(function* () {
     yield* begin(rig, "suspect")
     yield* crashes(rig, 2)
@@ -90,7 +90,7 @@ test("X14: a turn that runs alone comes after the others, and a turn that comes 
   }))
 
 test(
-  "X14: a turn that runs alone does so until its next record: one that waits for that goes on while the first still retries",
+  "X14: a turn runs alone until its next record; a turn that waits for it continues while the first still retries",
   (rig) =>
     Effect.gen(function* () {
       yield* begin(rig, "suspect")
@@ -99,7 +99,7 @@ test(
       yield* begin(rig, "young")
       yield* settle
       assert.strictEqual(rig.asked.length, asked)
-      // Its attempt fails, which is a record; it waits for a second in memory then.
+      // Its attempt fails, which is a record; then it waits for a second in memory.
       yield* TestClock.adjust("400 millis")
       yield* settle
       assert.deepStrictEqual(
@@ -128,7 +128,7 @@ test("X2, X14: a turn that died in the middle of each answer is sealed with ever
     assert.strictEqual(rig.asked.length, 4)
   }))
 
-test("X14: an orderly stop begins the count anew", (rig) =>
+test("X14: an orderly stop restarts the count", (rig) =>
   Effect.gen(function* () {
     yield* begin(rig, "a")
     for (let round = 0; round < 4; round++) {
@@ -142,7 +142,7 @@ test("X14: an orderly stop begins the count anew", (rig) =>
     assert.strictEqual((yield* endOf(rig, "a"))?.status, "completed")
   }))
 
-test("X14: turns that wait behind one that is run alone are not counted", (rig) =>
+test("X14: turns behind a turn that runs alone are not counted", (rig) =>
   Effect.gen(function* () {
     const conversationId = yield* begin(rig, "a")
     yield* rig.ask(({ prompt }) => prompt(conversationId, { prompt: "And then?", turnId: id("b") }))
@@ -152,7 +152,7 @@ test("X14: turns that wait behind one that is run alone are not counted", (rig) 
     assert.strictEqual((yield* endOf(rig, "b"))?.status, "completed")
   }))
 
-test("P14: a turn that waits to be run alone is ended by an abort at once", (rig) =>
+test("P14: an abort ends a turn at once that waits to run alone", (rig) =>
   Effect.gen(function* () {
     yield* begin(rig, "a")
     const conversationId = yield* begin(rig, "b")
@@ -161,34 +161,34 @@ test("P14: a turn that waits to be run alone is ended by an abort at once", (rig
     assert.strictEqual((yield* endOf(rig, "b"))?.status, "aborted")
   }))
 
-it.effect("X14: turns that are run alone are named in a warning, the first ten of them", () => {
-  const said: Array<string> = []
+it.effect("X14: a warning names the turns that run alone, the first ten of them", () => {
+  const logLines: Array<string> = []
   const turns = (count: number) =>
     Effect.gen(function* () {
       const rig = new Rig(yield* memory, ["answers late"], false)
       yield* rig.up
       for (let n = 0; n < count; n++) yield* begin(rig, `t${n}`)
       yield* crashes(rig, 2)
-      said.length = 0
+      logLines.length = 0
       yield* crashes(rig, 1)
-      const warnings = said.filter((line) => line.includes("deaths"))
+      const warnings = logLines.filter((line) => line.includes("deaths"))
       yield* crashes(rig, 1)
       yield* rig.down(false)
       assert.lengthOf(
-        said.filter((line) => line.startsWith("Error Turn t0 is sealed as failed. The process died 4 times")),
+        logLines.filter((line) => line.startsWith("Error Turn t0 is sealed as failed. The process died 4 times")),
         1
       )
       return warnings
     }).pipe(Effect.scoped)
   const named = (count: number) => Array.from({ length: count }, (_, n) => `t${n}`).join(", ")
   const warning = (count: number, names: string) =>
-    `Warn ${count} turn(s) were in the middle of something at 3 deaths of their process in a row. They are taken up after the others, one at a time: ${names}`
+    `Warn ${count} turn(s) were in progress at 3 deaths of their process in a row. They are taken up after the others, one at a time: ${names}`
   return Effect.gen(function* () {
     assert.deepStrictEqual(yield* turns(10), [warning(10, named(10))])
     assert.deepStrictEqual(yield* turns(11), [warning(11, `${named(10)} …`)])
   }).pipe(
     Effect.provide(
-      Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))])
+      Logger.layer([Logger.make(({ logLevel, message }) => void logLines.push(`${logLevel} ${String(message)}`))])
     )
   )
 })

@@ -1,9 +1,9 @@
-/** Which gatekeeper keeps an endpoint, and what a turn that waits has with it. */
+/** Tests which gatekeeper an endpoint has, and how a waiting turn uses it. */
 import { assert, describe, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Failure } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 
 const target = { provider: "a", model: "m" }
 const endpoint = { baseUrl: "http://a", credential: "K" }
@@ -16,7 +16,7 @@ const gates = Effect.provide(
 ).pipe(Effect.provide(Timer.layer))
 
 describe("the gate of an endpoint", () => {
-  it("is one by provider, address, credential and model, and its name has none of them", () => {
+  it("is one per provider, address, credential and model, and its name contains none of them", () => {
     const key = Gates.keyOf({ target }, endpoint)
     const others = [
       Gates.keyOf({ target: { ...target, provider: "b" } }, endpoint),
@@ -30,18 +30,18 @@ describe("the gate of an endpoint", () => {
     assert.match(key, /^[\w-]{43}$/)
   })
 
-  it.effect("is kept, but for idle ones where there are a thousand", () =>
+  it.effect("is kept, except idle ones when there are a thousand", () =>
     Effect.gen(function* () {
       const { of } = yield* gates
       const gateOf = (n: number) => of({ target: { provider: "a", model: `m${n}` } }) ?? assert.fail("it has no gate")
       const [idle, busy] = [gateOf(0), gateOf(1)]
-      const pass = busy.admit()
+      const ticket = busy.admit()
       for (let n = 2; n < 1_000; n++) gateOf(n)
       assert.strictEqual(gateOf(0), idle)
       gateOf(1_000)
       assert.notStrictEqual(gateOf(0), idle)
       assert.strictEqual(gateOf(1), busy)
-      pass.giveBack()
+      ticket.giveBack()
       assert.isUndefined(of({ target: { provider: "b", model: "m" } }))
     })
   )
@@ -51,7 +51,7 @@ describe("a turn that waits", () => {
   const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, route: { target }, since: 1_000 }
   const hint = { retryAfterMs: 700, source: "retry-after" } as const
 
-  it.effect("may be called early where its failure says something of the endpoint, but not before its hint", () =>
+  it.effect("may be called early if its failure concerns the endpoint, but not before its hint", () =>
     Effect.gen(function* () {
       const known = yield* gates
       const gatekeeper = known.of({ target })
@@ -66,7 +66,7 @@ describe("a turn that waits", () => {
     })
   )
 
-  it.effect("has the same by its record, on its own route or on its conversation's model", () =>
+  it.effect("has the same wait by its record, on its own route or on its conversation's model", () =>
     Effect.gen(function* () {
       const known = yield* gates
       const gatekeeper = known.of({ target })

@@ -1,24 +1,23 @@
 /**
- * Journal, parking and commands under everything that people, clocks and machines may do, in any order, and at once.
+ * Checks journal, parking and commands under random events: people, clocks, machines, in any order.
  *
- * Between two things that happen the service is let come to rest or is caught in the middle of what it does. What must hold at
- * rest is looked at there; what somebody is told of a command is compared with the disk there and then, and sometimes the process
- * dies right after it has told; in the end the provider answers, the clock runs on, and every turn has to have come to its seal.
+ * Between two events the service comes to rest, or is caught in the middle of its work. Invariants at rest are checked there. The answer to
+ * a command is compared with the disk at that moment, and sometimes the process dies right after the answer. In the end the provider
+ * answers, the clock runs on, and every turn must be sealed.
  *
- * `HOLDFAST_MODEL_RUNS=5000` is the nightly form; `HOLDFAST_SEED` begins with a seed of one's own.
+ * `HOLDFAST_MODEL_RUNS=5000` is the nightly form; `HOLDFAST_SEED` begins with a given seed.
  */
+import { Interruption } from "@holdfast/journal"
 import { assert, describe } from "@effect/vitest"
-import { RetryStrategy } from "@holdfast/kernel"
+import { type Records, RetryStrategy } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
-import { Ids, type Command, type TurnEvent } from "@holdfast/wire"
+import { type Command, defined, Ids, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Logger, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Interruption from "../../src/durable/Interruption.ts"
-import { type Record } from "../../src/durable/Journal.ts"
 import { type Attempt, memory, Rig } from "./Rig.ts"
 
-// --- what may happen
+// --- events
 
 type Steer =
   | { readonly type: "retry-now" | "abort-retry" }
@@ -128,13 +127,13 @@ const script: fc.Arbitrary<ReadonlyArray<Attempt>> = fc.array(
   { minLength: 1, maxLength: 6 }
 )
 
-// --- what the service should do
+// --- expected behaviour
 
-/** What is known of the conversations from what was asked for and answered. */
+/** The state of the conversations, as far as requests and their answers show it. */
 class Model {
   readonly ids: ReadonlyArray<Ids.ConversationId>
   readonly rig: Rig
-  /** In the order in which it was said that they were accepted. */
+  /** Turns in the order of their acknowledgements. */
   readonly acknowledged = new Map<Ids.ConversationId, Array<Ids.TurnId>>()
   readonly aborts = new Map<Ids.ConversationId, number>()
   readonly cancellations = new Map<Ids.ConversationId, number>()
@@ -160,7 +159,7 @@ class Model {
         const id = this.id(happening.of)
         const n = this.prompts++
         const turnId = Ids.TurnId.make(`t${n}`)
-        // A turn without an id of its client's may begin before it is accepted.
+        // A turn without an id of its client may begin before it is accepted.
         const asked = n % 2 === 0 ? { prompt: turnId } : { prompt: turnId, turnId }
         return Effect.map(
           rig.ask((conversations) => conversations.prompt(id, asked)),
@@ -169,7 +168,7 @@ class Model {
       }
       case "abort":
       case "steer":
-        // Nobody waits for the answer: what happens next may happen before it.
+        // The answer is not awaited: the next event may happen before it.
         return Effect.asVoid(Effect.forkDetach(this.command(happening), { startImmediately: true }))
       case "last words":
         return this.command(happening.command).pipe(
@@ -199,7 +198,7 @@ class Model {
     }
   }
 
-  /** Gives a command, and compares what is answered with what is on disk at that moment. */
+  /** Sends a command, and compares the answer with the disk at that moment. */
   private command(command: Commanded): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.asking++
@@ -235,7 +234,7 @@ class Model {
       const now = yield* Clock.currentTimeMillis
       const command = commandOf(steer, now, {
         conversationId,
-        ...(commandId === undefined ? undefined : { commandId: Ids.CommandId.make(commandId) })
+        ...defined({ commandId: commandId === undefined ? undefined : Ids.CommandId.make(commandId) })
       })
       const isDone = yield* rig.ask((conversations) => inTime(conversations.steer(command, origin)))
       if (isDone !== true) return
@@ -256,7 +255,7 @@ class Model {
   }
 }
 
-/** A clock that a test turns by a minute while a command is on its way gives nobody a second. */
+/** A test clock that moves by a minute while a command is in progress gives the service no real time. */
 const inTime = <A, E extends { readonly _tag: string }>(answer: Effect.Effect<A, E>) =>
   Effect.catchIf(
     answer,
@@ -281,7 +280,7 @@ const commandOf = (
   }
 }
 
-/** Lets the service do what it can do without the clock. */
+/** Lets the service do all work that needs no clock. */
 const REST = 40
 
 const turnsOfTheLoop = (count: number): Effect.Effect<void> =>
@@ -297,19 +296,19 @@ type Events = Effect.Success<ReturnType<typeof eventsOf>>
 const turnsWith = (events: Events, type: TurnEvent.PersistedEvent["type"]) =>
   events.flatMap(({ event }) => (event.type === type ? [event.turnId] : []))
 
-/** The turns that are on disk, in the order of acceptance. One whose process went down may be there unacknowledged. */
+/** The turns on disk, in the order of acceptance. A turn whose process went down may be there unacknowledged. */
 const acceptedOf = Effect.fnUntraced(function* ({ acknowledged, rig }: Model, id: Ids.ConversationId, events: Events) {
   const unsealed = (yield* rig.store.unsealedTurns).filter(({ conversationId }) => conversationId === id)
   const accepted = [...turnsWith(events, "turn-end"), ...unsealed.map(({ turnId }) => turnId)]
-  const told = acknowledged.get(id) ?? []
+  const acknowledgedTurns = acknowledged.get(id) ?? []
   assert.deepStrictEqual(
-    accepted.filter((turnId) => told.includes(turnId)),
-    told
+    accepted.filter((turnId) => acknowledgedTurns.includes(turnId)),
+    acknowledgedTurns
   )
   return accepted
 })
 
-/** What holds whenever the service is at rest. */
+/** Checks the invariants of a service at rest. */
 const assertAtRest = Effect.fnUntraced(function* (model: Model) {
   const { rig } = model
   assert.deepStrictEqual(rig.faults, [])
@@ -336,7 +335,7 @@ const assertAtRest = Effect.fnUntraced(function* (model: Model) {
     const [head, ...behind] = accepted.slice(sealed.length)
     assert.strictEqual(state.turnId, head)
     assert.deepStrictEqual(state.queued, behind)
-    // X14: where a turn is run alone, it, or the others, may have to wait for that.
+    // Rule X14: if a turn runs alone, it or the others may have to wait for that.
     const isRunning = rig.isAnswering(id) || (state.status === "running" && isAnySuspect)
     const status = head === undefined ? "idle" : isRunning ? "running" : "retrying"
     assert.strictEqual(state.status, status)
@@ -354,7 +353,7 @@ const assertAtRest = Effect.fnUntraced(function* (model: Model) {
   }
 })
 
-/** What a command finds, and what it leaves, where nothing else happens meanwhile. */
+/** The state that a command finds, and the state that it leaves, if nothing else happens meanwhile. */
 const look = Effect.fnUntraced(function* ({ rig }: Model, id: Ids.ConversationId) {
   const state = yield* rig.ask((conversations) => conversations.state(id))
   const records = state?.turnId === undefined ? [] : yield* rig.journal.load(state.turnId)
@@ -369,7 +368,7 @@ const look = Effect.fnUntraced(function* ({ rig }: Model, id: Ids.ConversationId
 
 type Look = Effect.Success<ReturnType<typeof look>>
 
-/** X4, P14: a command does what it says, once, and at once. */
+/** Rules X4, P14: a command has its effect, once, and at once. */
 const assertDone = (happening: Happening, before: Look, after: Look): void => {
   const head = before.state?.turnId
   if (happening.type === "abort" && head !== undefined) assert.include(after.sealed, head)
@@ -378,7 +377,7 @@ const assertDone = (happening: Happening, before: Look, after: Look): void => {
   const isRetrying = before.state?.status === "retrying"
   const isKnown = commandId !== undefined && before.taken.includes(commandId)
   const isDue = (before.state?.retryAt ?? 0) <= before.now
-  // After a restart one that is due waits for its place in the spread; whoever wants something of it brings it forward.
+  // After a restart a turn that is due waits for its place in the spread; a command brings it forward.
   if (isRetrying && isDue && (isKnown || steer.type === "extend-budget")) return
   if (!isRetrying || isKnown || steer.type === "extend-budget") {
     assert.strictEqual(after.asked, before.asked)
@@ -395,10 +394,10 @@ const assertDone = (happening: Happening, before: Look, after: Look): void => {
 
 const decodeWake = Schema.decodeUnknownOption(Schema.fromJsonString(RetryStrategy.Wake))
 
-const wakesOf = (records: ReadonlyArray<Record>): ReadonlyArray<RetryStrategy.Wake> =>
+const wakesOf = (records: ReadonlyArray<Records.Stored>): ReadonlyArray<RetryStrategy.Wake> =>
   records.flatMap(({ name, value }) => (name.includes("/sleep/") ? Option.toArray(decodeWake(value)) : []))
 
-/** What holds when the clock has run out. */
+/** Checks the invariants after the clock has run out. */
 const assertSealed = Effect.fnUntraced(function* (model: Model) {
   const { rig } = model
   let attempts = 0
@@ -408,14 +407,14 @@ const assertSealed = Effect.fnUntraced(function* (model: Model) {
     assert.deepStrictEqual(turnsWith(events, "turn-end"), accepted)
     const ends = events.flatMap(({ event }) => (event.type === "turn-end" ? [event] : []))
     attempts += ends.reduce((sum, end) => sum + end.attempts, 0)
-    // Nothing is aborted that nobody aborted.
+    // Only turns with an abort command are aborted.
     assert.isAtMost(ends.filter(({ status }) => status === "aborted").length, model.aborts.get(id) ?? 0)
     for (const { event } of events) {
       if (event.type !== "retry-end" || event.finalError !== "Retry cancelled") continue
       assert.isAbove((model.cancellations.get(id) ?? 0) + (model.aborts.get(id) ?? 0), 0)
     }
     for (const end of ends) {
-      // X4: a command is in the record of a turn once.
+      // Rule X4: a command is in the record of a turn once.
       const wakes = wakesOf(yield* rig.journal.load(end.turnId))
       const commandIds = wakes.flatMap(({ by }) => (by === undefined ? [] : [by.commandId]))
       assert.deepStrictEqual(Array.from(new Set(commandIds)), commandIds)
@@ -423,7 +422,7 @@ const assertSealed = Effect.fnUntraced(function* (model: Model) {
     }
   }
   assert.strictEqual(rig.taken.size, 0)
-  // C9, X1: one request an attempt, but for those that a death has cut, one a conversation.
+  // Rules C9, X1: one request per attempt, and at most one more per conversation for a death.
   assert.isAtLeast(rig.asked.length, attempts)
   assert.isAtMost(rig.asked.length, attempts + rig.deaths * CONVERSATIONS)
 })
@@ -442,12 +441,12 @@ const seeded = seed === undefined ? undefined : { seed: Number(seed) }
 /** Long enough for the nightly form. */
 const NIGHT_MS = 600_000
 
-/** More than the longest wait, and more often than anybody has prompted. */
+/** More than the longest wait, and more often than the test has sent prompts. */
 const RUN_OUT = { each: Duration.minutes(2), times: 60 }
 
 describe("conversations under any order of events", () => {
   Property.prop(
-    "X1, X4: each turn that was accepted is run in its order and sealed once, and everybody is told the same",
+    "X1, X4: each accepted turn is run in its order and sealed once, and all clients get the same events",
     // Without a gate, turns are read ahead of their time.
     fc.tuple(script, fc.boolean(), fc.array(step, { minLength: 1, maxLength: 25 })),
     ([script, isGated, steps]) =>

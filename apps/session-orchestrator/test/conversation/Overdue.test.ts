@@ -1,9 +1,9 @@
-/** Turns whose wake time passed while no process was up: a new process starts them in a spread (X1). */
+/** Tests turns that came due without a process: they start in a spread (rule X1). */
 import { assert, it } from "@effect/vitest"
+import { Spread } from "@holdfast/journal"
 import { Ids } from "@holdfast/wire"
 import { Clock, Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { STEP_MS } from "../../src/durable/Spread.ts"
 import { memory, Rig } from "./Rig.ts"
 
 const TURNS = 30
@@ -28,12 +28,12 @@ it.effect(
       rig.calm()
       yield* rig.up
       const upAt = yield* Clock.currentTimeMillis
-      for (let ms = 0; ms <= TURNS * STEP_MS; ms++) {
+      for (let ms = 0; ms <= TURNS * Spread.STEP_MS; ms++) {
         yield* loopTurns
         yield* TestClock.adjust(1)
       }
       assert.deepStrictEqual(
-        rig.asked.slice(TURNS).map(({ at, turnId }) => [turnId, Math.round((at - upAt) / STEP_MS)]),
+        rig.asked.slice(TURNS).map(({ at, turnId }) => [turnId, Math.round((at - upAt) / Spread.STEP_MS)]),
         turns.map((turnId, place) => [turnId, place])
       )
       assert.deepStrictEqual(rig.faults, [])
@@ -44,5 +44,5 @@ it.effect(
 
 const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-/** Lets everything run that is ready to. */
+/** Lets all work run that is ready. */
 const loopTurns = Effect.repeat(loopTurn, { times: 20 })

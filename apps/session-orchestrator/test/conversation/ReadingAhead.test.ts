@@ -1,5 +1,6 @@
-/** A parked turn that is in memory again ahead of its time: to everybody it is a turn that waits, as before. */
+/** Tests a parked turn in memory ahead of its time: to clients it still waits. */
 import { assert, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
@@ -7,23 +8,22 @@ import { Clock, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
 import { CrowdedEndpoint, onDisk, prompts, start } from "./CrowdedEndpoint.ts"
-import { asking, type Options, waits, watching, withService } from "./Given.ts"
+import { asking, type Options, waits, watching, withService } from "./ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
 
 const turnId = Ids.TurnId.make("turn")
 const MINUTE = 60_000
 
-/** Lets everything happen that can at this time. */
+/** Lets all work run that is possible without the clock. */
 const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 40 }))
 
 type Test = Parameters<typeof withService>[1]
 type Service = Parameters<Test>[0]
 
-/** A turn whose wait of a minute has come to its last seconds, so that it has been read; and how often it was. */
+/** A turn in the last seconds of its wait of a minute, so that it has been read; and the number of reads. */
 const nearly = (
   test: (given: Service & { readonly id: Ids.ConversationId; readonly reads: () => number }) => ReturnType<Test>,
   options: Partial<Options> = {}
@@ -57,7 +57,7 @@ const nearly = (
   )
 }
 
-it.effect("U2: a turn is read before its time, and at its time it only goes on", () =>
+it.effect("Waking.U2: a turn is read before its time, and only continues at its time", () =>
   nearly(
     Effect.fnUntraced(function* ({ conversations, journal, provider, reads }) {
       assert.strictEqual(reads(), 1)
@@ -65,7 +65,7 @@ it.effect("U2: a turn is read before its time, and at its time it only goes on",
       yield* TestClock.adjust(NEAR_MS - 1)
       yield* settle
       assert.strictEqual(provider.requests.length, 1)
-      // Nothing is on record of it.
+      // Nothing is recorded of it.
       assert.deepStrictEqual(yield* journal.load(turnId), before)
       yield* TestClock.adjust(1)
       const { end, text } = yield* conversations.result(turnId)
@@ -77,7 +77,7 @@ it.effect("U2: a turn is read before its time, and at its time it only goes on",
   )
 )
 
-it.effect("U2: whoever looks sees that it waits, and whoever watches is told nothing twice", () =>
+it.effect("Waking.U2: its state shows that it waits, and its watchers get no event twice", () =>
   nearly(
     Effect.fnUntraced(function* ({ conversations, id }) {
       const waiting = { status: "retrying" as const, turnId, isRetrying: true, attempt: 0, retryAt: MINUTE, queued: [] }
@@ -90,16 +90,16 @@ it.effect("U2: whoever looks sees that it waits, and whoever watches is told not
       yield* TestClock.adjust(NEAR_MS)
       yield* conversations.result(turnId)
       yield* settle
-      const told = seen.map(({ event }) => event.type)
-      assert.strictEqual(told.filter((type) => type === "provider-retry").length, 1)
-      assert.strictEqual(told.at(-1), "turn-end")
+      const announced = seen.map(({ event }) => event.type)
+      assert.strictEqual(announced.filter((type) => type === "provider-retry").length, 1)
+      assert.strictEqual(announced.at(-1), "turn-end")
       yield* conversations.result(behind)
     })
   )
 )
 
-it.effect("U2: who has watched it all along is told of its wait once", () => {
-  let told = 0
+it.effect("Waking.U2: a watcher from the beginning gets its wait once", () => {
+  let announced = 0
   return withService(
     { scripts: [emits(overloaded), answer("At last")], retry: waits(60) },
     Effect.fnUntraced(function* ({ conversations }) {
@@ -109,18 +109,18 @@ it.effect("U2: who has watched it all along is told of its wait once", () => {
       yield* until("provider-retry")
       yield* TestClock.adjust(MINUTE - 1)
       yield* settle
-      told = seen.length
+      announced = seen.length
       yield* TestClock.adjust(1)
       yield* until("turn-end")
       assert.deepStrictEqual(
-        seen.slice(told - 1).map(({ event }) => event.type),
+        seen.slice(announced - 1).map(({ event }) => event.type),
         ["provider-retry", "text-delta", "retry-end", "usage", "message", "turn-end"]
       )
     })
   )
 })
 
-it.effect("X4: a command finds it, ends its wait at once, and is on record when it is answered", () =>
+it.effect("X4: a command reaches it, ends its wait at once, and is on record when it is answered", () =>
   nearly(
     Effect.fnUntraced(function* ({ conversations, id, journal, reads }) {
       assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
@@ -129,14 +129,14 @@ it.effect("X4: a command finds it, ends its wait at once, and is on record when 
       const { end } = yield* conversations.result(turnId)
       assert.deepInclude(end, { status: "completed", endedAt: MINUTE - NEAR_MS })
       assert.strictEqual(reads(), 1)
-      // Its time comes all the same, and is nothing to anybody.
+      // Its time comes later without effect.
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
     })
   )
 )
 
-it.effect("X4: an end that is moved is no end any more: it leaves memory until then", () =>
+it.effect("X4: after its end is moved it leaves memory until then", () =>
   nearly(
     Effect.fnUntraced(function* ({ conversations, id, provider, reads }) {
       const until = MINUTE + 30_000
@@ -165,7 +165,7 @@ it.effect("D8: an abort ends it at once", () =>
   )
 )
 
-it.effect("X4: commands that come while it is read are heard, in their order", () => {
+it.effect("X4: commands that arrive while it is read are taken in order", () => {
   let isSlow = false
   return withService(
     {
@@ -201,7 +201,7 @@ it.effect("X4: commands that come while it is read are heard, in their order", (
   )
 })
 
-it.effect("U3: one that cannot be read ahead comes at its time, and nobody has heard of it", () => {
+it.effect("Waking.U3: a turn that cannot be read ahead continues at its time, and no failure is reported", () => {
   let isBroken = false
   return nearly(
     Effect.fnUntraced(function* ({ conversations, id }) {
@@ -234,7 +234,7 @@ const gated = (
     const gatekeeper = gates.of({ target: { provider: "test", model: "m" } }) ?? assert.fail("there is no gate")
     yield* nearly((given) => test({ ...given, gatekeeper }), {
       gates,
-      // It is the one response, and not the endpoint, that was wrong.
+      // The failure concerns one response, and not the endpoint.
       scripts: [emits({ reason: "invalid-response", message: "No JSON", retryable: true }), answer("At last")]
     })
   }).pipe(
@@ -243,12 +243,12 @@ const gated = (
     )
   )
 
-it.effect("X5, U3: one that its gate holds leaves memory again, and comes back when it is let in", () =>
+it.effect("X5, Waking.U3: a turn that its gate holds leaves memory again, and comes back when it is admitted", () =>
   gated(
     Effect.fnUntraced(function* ({ conversations, gatekeeper, id, journal, provider, reads }) {
       assert.strictEqual(reads(), 1)
       const { seen } = yield* watching(conversations.watch(id, 0))
-      // Another turn's call fails, and somebody is finding out.
+      // Another turn's call fails, and a probe is in progress.
       gatekeeper.begin(false).failed(overloaded)
       gatekeeper.admit()
       const probe = gatekeeper.begin(true)
@@ -271,7 +271,7 @@ it.effect("X5, U3: one that its gate holds leaves memory again, and comes back w
   )
 )
 
-it.effect("X5: nobody who waits before a gate that is shut is read ahead, but for one whose end a person chose", () =>
+it.effect("X5: before a shut gate only a turn whose end a person chose is read ahead", () =>
   Effect.gen(function* () {
     const gates = yield* Gates.Gates
     let reads = 0
@@ -313,7 +313,7 @@ it.effect("X5: nobody who waits before a gate that is shut is read ahead, but fo
   )
 )
 
-it.effect("X1: a process that goes down meanwhile has recorded nothing", () =>
+it.effect("X1: a process that shuts down meanwhile has recorded nothing", () =>
   nearly(
     Effect.fnUntraced(function* ({ journal, provider, stop, store }) {
       const before = yield* journal.load(turnId)
@@ -329,7 +329,7 @@ it.effect("X1: a process that goes down meanwhile has recorded nothing", () =>
   )
 )
 
-it.effect("U2: who watches it from the start of a process on is told of its wait once", () =>
+it.effect("Waking.U2: a watcher from the start of a process gets its wait once", () =>
   onDisk(
     Effect.gen(function* () {
       const endpoint = new CrowdedEndpoint((now) => now >= MINUTE)

@@ -1,14 +1,14 @@
-/** What a turn that was just accepted costs in reads: its watchers have it from memory. */
+/** Counts the reads of a just accepted turn: its watchers get it from memory. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Effect, Stream } from "effect"
 import { Ids } from "@holdfast/wire"
 import type { Store } from "../../src/storage/Store.ts"
-import { asking, watching, withService } from "./Given.ts"
+import { asking, watching, withService } from "./ConversationSetup.ts"
 
 const id = (name: string) => Ids.TurnId.make(name)
 
-/** Counts what is read of a store. */
+/** Counts the reads of a store. */
 const counted = () => {
   const reads: Array<string> = []
   const count =
@@ -36,7 +36,7 @@ const counted = () => {
 const hangs = { reads: [[{ type: "text-delta", delta: "Hel" } as const]], end: Effect.never }
 
 describe("a turn that was just accepted", () => {
-  it.effect("is watched, as a turn and as a conversation, without reading anything back", () => {
+  it.effect("is watched, as a turn and as a conversation, without any read", () => {
     const { reads, store } = counted()
     return withService({ scripts: [hangs], store }, ({ conversations }) =>
       Effect.gen(function* () {
@@ -53,7 +53,7 @@ describe("a turn that was just accepted", () => {
         assert.deepStrictEqual(turn.types(), ["turn-start", "message", "step-start", "text-delta"])
         assert.deepStrictEqual(conversation.types(), turn.types())
 
-        // One behind it has nothing to be read either.
+        // A turn behind it needs no read either.
         yield* conversations.prompt(conversationId, { prompt: "And then?", turnId: id("b") })
         const behind = yield* watching(conversations.watchTurn(id("b"), conversationId))
         assert.isUndefined(ended.pollUnsafe())
@@ -63,7 +63,7 @@ describe("a turn that was just accepted", () => {
     )
   })
 
-  it.effect("is read from disk once it has ended, or where its conversation is not told", () => {
+  it.effect("is read from disk once it has ended, or if its conversation is not given", () => {
     const { reads, store } = counted()
     return withService({ scripts: [ScriptedProvider.answer("Hello"), hangs], store }, ({ conversations }) =>
       Effect.gen(function* () {
@@ -85,7 +85,7 @@ describe("a turn that was just accepted", () => {
     )
   })
 
-  it.effect("P15: a switch that is turned after its conversation was read counts, and shows", () => {
+  it.effect("P15: shows a switch that is changed after its conversation was read", () => {
     const { reads, store } = counted()
     return withService({ scripts: [hangs], store }, ({ conversations }) =>
       Effect.gen(function* () {

@@ -1,11 +1,13 @@
 /**
- * The orchestrator on a database in memory and a clock that a test turns, with a provider that follows a script, somebody who
- * watches, and a process that can go down and come back.
+ * An orchestrator on a database in memory and a test clock, for model-based tests.
  *
- * G1. After a crash nothing is written: what the fibers of the process do on their way out is lost.
- * G2. What is asked of a process that goes down meanwhile is given up, as a connection would be.
- * G3. A conversation that is answered twice at once is a fault, and so is a turn that is asked for out of its order.
+ * It has a provider that follows a script, an onlooker who watches, and a process that can go down and come back.
+ *
+ * Rig.G1. After a crash nothing is written: work that the fibers of the process do while they end is lost.
+ * Rig.G2. A call to a process that goes down meanwhile is given up, as its connection would be.
+ * Rig.G3. A conversation that is answered twice at the same time is a fault, and so is a turn that is called out of its order.
  */
+import { Life, StorageError, Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { Calls } from "@holdfast/providers"
@@ -20,20 +22,18 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
 import { RightOfWay } from "../../src/pacing/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import { Life } from "../../src/durable/Life.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 import { Tenancy } from "../../src/storage/sqlite/Tenancy.ts"
 import { Onlooker } from "../service/Onlooker.ts"
 
-/** What an attempt does. `late` takes some time on the clock; `breaks` fails in the middle of its text. */
+/** The outcome of an attempt. `late` takes some time on the clock; `breaks` fails in the middle of its text. */
 export type Attempt = "answers" | "answers late" | "fails" | "fails late" | "breaks"
 
-/** A request of the provider, and when. */
+/** A request of the provider, and its time. */
 export interface Asked {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
@@ -41,7 +41,7 @@ export interface Asked {
   readonly at: number
 }
 
-/** What a rig keeps over its lives. */
+/** The parts that a rig keeps over its lives. */
 export type Ports = Pick<Rig, "store" | "journal" | "standings" | "interruptions">
 
 /** A database in memory. */
@@ -55,7 +55,7 @@ export const memory: Effect.Effect<Ports, StorageError, Scope.Scope> = Effect.ma
   })
 )
 
-/** A wait that stays in memory, one that does not, and so on. */
+/** A wait that stays in memory, then a wait that does not, and so on. */
 const RETRY: Profile.RetrySettings = {
   schedule: {
     type: "steps",
@@ -67,10 +67,10 @@ const RETRY: Profile.RetrySettings = {
 
 const DELTAS = ["One, ", "two, ", "three."]
 
-/** A late attempt waits this long before it says, or does, anything more. */
+/** A late attempt waits this long before its next event. */
 const LATE = Duration.millis(400)
 
-interface Life {
+interface RigLife {
   readonly conversations: Conversations["Service"]
   readonly scope: Scope.Closeable
   readonly down: Deferred.Deferred<void>
@@ -80,7 +80,7 @@ interface Life {
 export class Rig {
   readonly asked: Array<Asked> = []
   readonly faults: Array<string> = []
-  /** What the turns of the process have taken and not given back: places at the turnstile, and stays in the quarantine. */
+  /** Resources that the turns of the process have taken and not given back: places at the turnstile, and stays in the quarantine. */
   readonly taken = new Set<symbol>()
   readonly onlookers = new Map<Ids.ConversationId, Onlooker>()
   readonly store: Store["Service"]
@@ -88,18 +88,18 @@ export class Rig {
   readonly standings: Standings["Service"]
   readonly interruptions: Interruptions["Service"]
   deaths = 0
-  /** Writes of all processes, of turns and of what comes of them. */
+  /** Writes of all processes, of turns and of their results. */
   writes = 0
-  /** The process dies at this write: before it is made, or when it is, and nobody was told. */
+  /** The process dies at this write: before it is made, or after it and before it is acknowledged. */
   diesAt: { readonly write: number; readonly isMade: boolean } | undefined = undefined
   private readonly script: ReadonlyArray<Attempt>
   private readonly isGated: boolean
-  /** Calls begin without a fiber, as those of the service's own providers do; otherwise they are an embedder's. */
+  /** Calls begin without a fiber, as with the service's own providers; otherwise as with an embedder's. */
   private readonly isNative: boolean
   private isCalm = false
-  /** Turns that have no id from their client. */
+  /** Turns without an id of their client. */
   private own = 0
-  private life: Life | undefined = undefined
+  private life: RigLife | undefined = undefined
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
   private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
 
@@ -131,7 +131,7 @@ export class Rig {
     return this.life?.isDead === true
   }
 
-  /** Asks the process for something; `undefined` where there is none, or it goes down meanwhile (G2). */
+  /** Calls the process; `undefined` if there is none, or it goes down meanwhile (Rig.G2). */
   ask<A, E>(call: (conversations: Conversations["Service"]) => Effect.Effect<A, E>): Effect.Effect<A | undefined> {
     return Effect.suspend(() => {
       const { life } = this
@@ -150,7 +150,7 @@ export class Rig {
   /** Starts a process over the database. */
   get up(): Effect.Effect<void, StorageError> {
     return Effect.gen({ self: this }, function* () {
-      // What the last process had handed in is on disk or lost by now, and not written behind this one's back.
+      // The last process's writes are on disk or lost by now; none is written after this one has started.
       yield* this.store.check
       const scope = yield* Scope.make()
       const life = { scope, isDead: false }
@@ -166,7 +166,7 @@ export class Rig {
     })
   }
 
-  /** Ends the process: in good order, or by a crash (G1). */
+  /** Ends the process: in good order, or by a crash (Rig.G1). */
   down(crashes: boolean): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const life = this.life
@@ -183,7 +183,7 @@ export class Rig {
     })
   }
 
-  /** Notes that something is taken; gives what is to be called when it is given back. */
+  /** Notes that a resource is taken; returns the function that gives it back. */
   private take(what: string): () => void {
     const one = Symbol(what)
     this.taken.add(one)
@@ -239,7 +239,7 @@ export class Rig {
           takeUp: (...note) => alive(interruptions.takeUp(...note)),
           note: (...note) => alive(interruptions.note(...note))
         }),
-        Layer.succeed(Life, `life ${this.deaths}`),
+        Layer.succeed(Life.Life, `life ${this.deaths}`),
         Layer.succeed(Tenancy, { newTurnId: () => Ids.TurnId.make(`own${this.own++}`), isElsewhere: () => false }),
         Layer.succeed(Journal, {
           ...journal,

@@ -1,5 +1,10 @@
-/** Turns that are driven without a fiber, on a service whose provider begins its calls so. The orders of events are in `ModelBased.test.ts`. */
+/**
+ * Tests turns that are driven without a fiber, over a provider whose calls need none.
+ *
+ * The orders of events are in `ModelBased.test.ts`.
+ */
 import { assert, describe, it } from "@effect/vitest"
+import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { Observer, type Opening, type Provider } from "@holdfast/kernel"
 import { Calls } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
@@ -12,10 +17,9 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import * as Timer from "../../src/durable/Timer.ts"
-import { type Append, Journal, JournalConflict } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const HELLO: ReadonlyArray<Provider.ProviderEvent> = [
@@ -28,19 +32,19 @@ const answers = (listener: Opening.Listener): void =>
 
 const refuses = (listener: Opening.Listener): void => listener.refused({ type: "error", failure: OVERLOADED })
 
-/** What calls come to, one after the other; the last one again and again. */
+/** The outcomes of calls, one after the other; the last one repeats. */
 type Script = ReadonlyArray<(listener: Opening.Listener) => void>
 
 interface Service {
   readonly conversations: Conversations["Service"]
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
-  /** Calls that were made, and those that were cancelled. */
+  /** The numbers of calls made and cancelled. */
   readonly calls: { made: number; cancelled: number }
   /** The groups of appends that were handed in. */
-  readonly groups: ReadonlyArray<ReadonlyArray<Append>>
-  /** What observers are told. */
-  readonly told: ReadonlyArray<string>
+  readonly groups: ReadonlyArray<ReadonlyArray<Port.Append>>
+  /** The observations that observers get. */
+  readonly observed: ReadonlyArray<string>
 }
 
 const withService = <E>(
@@ -51,9 +55,9 @@ const withService = <E>(
 ) =>
   Effect.gen(function* () {
     const calls = { made: 0, cancelled: 0 }
-    const groups: Array<ReadonlyArray<Append>> = []
-    const told: Array<string> = []
-    const tell = (kind: string) => () => void told.push(kind)
+    const groups: Array<ReadonlyArray<Port.Append>> = []
+    const observed: Array<string> = []
+    const observe = (kind: string) => () => void observed.push(kind)
     const store = yield* Store
     const journal = yield* Journal
     const provider: Provider.Provider["Service"] = {
@@ -87,10 +91,10 @@ const withService = <E>(
                   })
           }),
           Layer.succeed(Observer.Observer, {
-            attempt: tell("attempt"),
-            decision: tell("decision"),
-            event: tell("event"),
-            wait: tell("wait")
+            attempt: observe("attempt"),
+            decision: observe("decision"),
+            event: observe("event"),
+            wait: observe("wait")
           }),
           Layer.succeed(Providers, {
             get: () => provider,
@@ -112,10 +116,10 @@ const withService = <E>(
     )
     const conversations = yield* Effect.provide(Conversations, context)
     yield* settled
-    yield* test({ conversations, store, journal, calls, groups, told })
+    yield* test({ conversations, store, journal, calls, groups, observed })
   }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
 
-/** What can be done without the clock is done. */
+/** Lets all work run that is possible without the clock. */
 const settled = Effect.promise(async () => {
   for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
 })
@@ -144,7 +148,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X1: a turn that comes back goes on where it was, and says what its answer says", () =>
+  it.effect("X1: a turn that comes back continues where it was, and gives its answer", () =>
     withService([refuses, answers], ({ conversations, store }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
@@ -164,7 +168,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X3: a client that comes while a turn that came back answers gets the step from its beginning", () =>
+  it.effect("X3: a client that connects while a returned turn answers gets the step from its beginning", () =>
     withService(
       [
         refuses,
@@ -210,7 +214,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X4: a command reaches a turn that stands by, and an abort too", () =>
+  it.effect("X4: a command reaches a turn that stands by, and so does an abort", () =>
     withService([refuses, refuses, answers], ({ conversations }) =>
       Effect.gen(function* () {
         const [first, second] = [yield* conversations.create({}), yield* conversations.create({})]
@@ -229,10 +233,10 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X1: of a turn that is not accepted nothing is told, and its call is cancelled", () =>
+  it.effect("X1: a turn that is not accepted emits nothing, and its call is cancelled", () =>
     withService(
       [() => {}, refuses],
-      ({ calls, conversations, told }) =>
+      ({ calls, conversations, observed }) =>
         Effect.gen(function* () {
           for (const made of [1, 2]) {
             yield* Effect.flip(conversations.prompt(yield* conversations.create({}), { prompt: "Hi" }))
@@ -240,7 +244,7 @@ describe("turns that are driven in groups", () => {
             assert.strictEqual(calls.made, made)
           }
           assert.strictEqual(calls.cancelled, 1)
-          assert.deepStrictEqual(told, [])
+          assert.deepStrictEqual(observed, [])
           assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
         }),
       () => new StorageError({ message: "The disk is full." }),
@@ -248,7 +252,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("C10: a provider that throws has failed, as a bug", () =>
+  it.effect("C10: a provider that throws has failed, as a defect", () =>
     withService(
       [
         () => {
@@ -266,7 +270,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("D8: an abort ends a call that is under way, and the attempt is counted", () =>
+  it.effect("D8: an abort ends a call in progress, and the attempt is counted", () =>
     withService([() => {}], ({ calls, conversations }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
@@ -281,7 +285,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("R1: a disk that refuses pauses the turn, which goes on when it works again", () =>
+  it.effect("TurnRunner.R1: a disk that refuses a write pauses the turn, which continues when it works again", () =>
     withService(
       [refuses],
       ({ calls, conversations, journal }) =>

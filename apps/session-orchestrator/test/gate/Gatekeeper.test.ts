@@ -1,15 +1,15 @@
-/** A gatekeeper under any order of what can happen to it, on a clock that is a number. */
+/** Tests a gatekeeper under any order of events, on a clock that is a number. */
 import { News } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { World } from "../conversation/World.ts"
+import { ManualClock } from "../conversation/ManualClock.ts"
 import {
   type Call,
   Gatekeeper,
   HOLD_LIMIT_MS,
   isGates,
-  Pass,
+  GateTicket,
   type Sleeper,
   wakeEarly
 } from "../../src/gate/Gatekeeper.ts"
@@ -17,22 +17,27 @@ import {
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
 
-/** A turn that waits, and what it is told. */
+/** A turn that waits, and notes its wakes and holds. */
 class Turn implements Sleeper {
   readonly gatekeeper: Gatekeeper
   readonly since: number
   readonly waitMs: number
   readonly notBefore: number
   readonly isWanted: boolean
-  readonly passes: Array<{ readonly pass: Pass; readonly at: number }> = []
-  /** Until when it was held, from the beginning of its wait. */
+  readonly tickets: Array<{ readonly ticket: GateTicket; readonly at: number }> = []
+  /** The announced ends of its holds, from the beginning of its wait. */
   readonly holds: Array<number> = []
   call: Call | undefined = undefined
   hasLeft = false
-  private readonly world: World
+  private readonly world: ManualClock
   private readonly ring: () => void
 
-  constructor(world: World, gatekeeper: Gatekeeper, waitMs: number, kind: "plain" | "hinted" | "asked" | "moved") {
+  constructor(
+    world: ManualClock,
+    gatekeeper: Gatekeeper,
+    waitMs: number,
+    kind: "plain" | "hinted" | "asked" | "moved"
+  ) {
     this.world = world
     this.gatekeeper = gatekeeper
     this.since = world.now()
@@ -45,11 +50,11 @@ class Turn implements Sleeper {
   }
 
   get isWaiting(): boolean {
-    return this.passes.length === 0 && !this.hasLeft
+    return this.tickets.length === 0 && !this.hasLeft
   }
 
-  readonly wake = (pass: Pass): void => {
-    this.passes.push({ pass, at: this.world.now() })
+  readonly wake = (ticket: GateTicket): void => {
+    this.tickets.push({ ticket, at: this.world.now() })
     this.ring()
   }
 
@@ -100,7 +105,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
 )
 
 const play = (happenings: ReadonlyArray<Happening>) => {
-  const world = new World()
+  const world = new ManualClock()
   const gatekeeper = new Gatekeeper(world)
   const turns: Array<Turn> = []
   for (const happening of happenings) {
@@ -126,14 +131,14 @@ const play = (happenings: ReadonlyArray<Happening>) => {
 }
 
 const act = (type: Exclude<Happening["type"], "enter" | "first" | "move">, turn: Turn | undefined): void => {
-  const pass = turn?.passes[0]?.pass
+  const ticket = turn?.tickets[0]?.ticket
   switch (type) {
     case "leave":
       return turn?.leave()
     case "give-back":
-      return pass?.giveBack()
+      return ticket?.giveBack()
     case "call":
-      if (pass?.shared === undefined && pass?.spend() === true && turn !== undefined)
+      if (ticket?.shared === undefined && ticket?.spend() === true && turn !== undefined)
         turn.call = turn.gatekeeper.begin(true)
       return
     case "answers":
@@ -152,7 +157,7 @@ const act = (type: Exclude<Happening["type"], "enter" | "first" | "move">, turn:
 const HALF_AN_HOUR = 1_800_000
 
 /** A world whose alarms ring a millisecond before their time, once. */
-class EarlyWorld extends World {
+class EarlyClock extends ManualClock {
   private readonly rung = new Set<number>()
   override readonly at = (endMs: number, act: () => void): (() => void) => {
     const isFirst = !this.rung.has(endMs) && endMs - this.ms > 1
@@ -162,12 +167,12 @@ class EarlyWorld extends World {
 }
 
 /** A first attempt is refused, and its turn waits. */
-const refused = (world: World, gatekeeper: Gatekeeper): Turn => {
+const refused = (world: ManualClock, gatekeeper: Gatekeeper): Turn => {
   gatekeeper.begin(false).failed(overloaded)
   return new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
 }
 
-/** The endpoint answers a newcomer, and then refuses those who wait: it has room for nobody any more. */
+/** The endpoint answers a first attempt, and then refuses waiting turns: it has no more room. */
 const turnedAway = (gatekeeper: Gatekeeper, turns: ReadonlyArray<Turn>): void => {
   gatekeeper.begin(false).answered()
   for (const turn of turns) {
@@ -176,12 +181,12 @@ const turnedAway = (gatekeeper: Gatekeeper, turns: ReadonlyArray<Turn>): void =>
   }
 }
 
-/** When a turn was woken, from the beginning of its wait. */
-const wokenAfter = ({ passes, since }: Turn): number | undefined => passes[0] && passes[0].at - since
+/** The time at which a turn was woken, from the beginning of its wait. */
+const wokenAfter = ({ tickets, since }: Turn): number | undefined => tickets[0] && tickets[0].at - since
 
 describe("a gatekeeper", () => {
-  it("X5: whoever waits alone keeps its schedule, days after a crowd has given up", () => {
-    const world = new World()
+  it("X5: a turn that waits alone keeps its schedule, days after a crowd has given up", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const crowd = Array.from({ length: 20 }, () => refused(world, gatekeeper))
     turnedAway(gatekeeper, crowd)
@@ -192,23 +197,23 @@ describe("a gatekeeper", () => {
     expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
   })
 
-  it("X5: whoever is let in alone to where nobody has waited for days leaves no trace of the last crowd either", () => {
-    const world = new World()
+  it("X5: a turn that is admitted alone, days after the last wait, inherits nothing from the last crowd", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const before = refused(world, gatekeeper)
     turnedAway(gatekeeper, [before])
     world.move(2 * 86_400_000)
-    const pass = gatekeeper.admit()
-    expect([pass.isEarly, pass.isProbe, pass.heldMs, pass.shared]).toEqual([false, false, 0, undefined])
-    pass.spend()
+    const ticket = gatekeeper.admit()
+    expect([ticket.isEarly, ticket.isProbe, ticket.heldMs, ticket.shared]).toEqual([false, false, 0, undefined])
+    ticket.spend()
     gatekeeper.begin(true).failed(overloaded)
     const alone = new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
     world.move(HALF_AN_HOUR)
     expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
   })
 
-  it("X5: whoever was refused where others are answered knows it through all its waits, and tries again alone", () => {
-    const world = new World()
+  it("X5: a turn that was refused while others are answered remembers it through all its waits, and tries again alone", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     let turn = refused(world, gatekeeper)
     turnedAway(gatekeeper, [turn])
@@ -223,36 +228,40 @@ describe("a gatekeeper", () => {
     world.move(1_000)
     const now = world.now()
     const elsewhere: News.News = { triedAt: now, answeredAt: now, failedAt: 0, failure: undefined }
-    gatekeeper.hear((gate) => News.heard(gate, elsewhere))
-    expect(turn.passes).toEqual([])
+    gatekeeper.update((gate) => News.heard(gate, elsewhere))
+    expect(turn.tickets).toEqual([])
   })
 
-  it("X5: a turn that waits is early when its time has not come, and not when it has", () => {
-    const world = new World()
+  it("X5: a waiting turn is woken early before its time, and not early at its time", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const [early, due] = [refused(world, gatekeeper), refused(world, gatekeeper)]
     gatekeeper.begin(false).answered()
-    expect(early.passes.map(({ pass }) => [pass.isEarly, pass.isProbe, pass.heldMs])).toEqual([[true, false, 0]])
+    expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
+      [true, false, 0]
+    ])
     world.move(HALF_AN_HOUR + 5_000)
-    early.passes[0]?.pass.giveBack()
-    expect(due.passes.map(({ pass }) => [pass.isEarly, pass.isProbe, pass.heldMs])).toEqual([[false, false, 5_000]])
+    early.tickets[0]?.ticket.giveBack()
+    expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
+      [false, false, 5_000]
+    ])
   })
 
-  it("X5: a turn that is woken to find out says so", () => {
-    const world = new World()
+  it("X5: a turn that is woken as a probe is marked as one", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 50 }, () => refused(world, gatekeeper))
-    for (let minutes = 0; turns.every(({ passes }) => passes.length === 0) && minutes < 29; minutes++)
+    for (let minutes = 0; turns.every(({ tickets }) => tickets.length === 0) && minutes < 29; minutes++)
       world.move(60_000)
-    const woken = turns.flatMap(({ passes }) => passes)
-    expect(woken.map(({ pass }) => [pass.isEarly, pass.isProbe])).toEqual([[true, true]])
+    const woken = turns.flatMap(({ tickets }) => tickets)
+    expect(woken.map(({ ticket }) => [ticket.isEarly, ticket.isProbe])).toEqual([[true, true]])
   })
 
-  it("X5: of a call that answers twice, or after its end, only the first answer makes room", () => {
-    const world = new World()
+  it("X5: only the first answer of a call makes room; a second or a late one does not", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 9 }, () => refused(world, gatekeeper))
-    const woken = () => turns.filter(({ passes }) => passes.length > 0).length
+    const woken = () => turns.filter(({ tickets }) => tickets.length > 0).length
     const first = gatekeeper.begin(false)
     first.answered()
     expect(woken()).toBe(1)
@@ -270,32 +279,32 @@ describe("a gatekeeper", () => {
     expect(woken()).toBe(3)
   })
 
-  it("X5: a call that fails after its first content takes its room with it, and no more", () => {
-    const world = new World()
+  it("X5: a call that fails after its first content takes back exactly its own room", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 9 }, () => refused(world, gatekeeper))
     gatekeeper.begin(false).answered()
     const [one, two, three] = turns
     for (const type of ["call", "answers"] as const) act(type, one)
     for (const turn of [two, three]) for (const type of ["call", "answers"] as const) act(type, turn)
-    const before = turns.filter(({ passes }) => passes.length > 0)
+    const before = turns.filter(({ tickets }) => tickets.length > 0)
     expect(before).toHaveLength(4)
-    for (const { passes } of before.slice(3)) passes[0]?.pass.giveBack()
+    for (const { tickets } of before.slice(3)) tickets[0]?.ticket.giveBack()
     expect(gatekeeper.isOpen).toBe(false)
     for (const turn of [one, two, three]) act("fails", turn)
-    for (const { passes } of turns) passes[0]?.pass.giveBack()
+    for (const { tickets } of turns) tickets[0]?.ticket.giveBack()
     for (const turn of turns) turn.leave()
     expect(gatekeeper.isIdle).toBe(true)
   })
 
-  it("X5: a turn that is held is told so after 15 s, and then half as often each time, up to the limit", () => {
-    const world = new World()
+  it("X5: a held turn is announced after 15 s, and then half as often each time, up to the limit", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     gatekeeper.begin(false).failed(overloaded)
     gatekeeper.admit()
     const turn = new Turn(world, gatekeeper, 0, "plain")
     world.move(HOLD_LIMIT_MS - 1)
-    expect(turn.passes).toEqual([])
+    expect(turn.tickets).toEqual([])
     expect(turn.holds).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 480_000, 600_000])
     world.move(1)
     expect(wokenAfter(turn)).toBe(HOLD_LIMIT_MS)
@@ -303,8 +312,8 @@ describe("a gatekeeper", () => {
     expect(turn.holds).toHaveLength(7)
   })
 
-  it("X5: a refusal of one request says nothing of the endpoint, for a newcomer and for one that has waited", () => {
-    const world = new World()
+  it("X5: a refusal of one request changes nothing for the endpoint, for a first attempt and for a retry", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     gatekeeper.begin(false).failed(unheeded)
     expect(gatekeeper.isOpen).toBe(true)
@@ -312,19 +321,19 @@ describe("a gatekeeper", () => {
     gatekeeper.begin(false).answered()
     act("call", one)
     act("is-refused", one)
-    expect(two.passes).toHaveLength(1)
+    expect(two.tickets).toHaveLength(1)
   })
 
-  it("X5: a newcomer whose answer breaks off says nothing of the endpoint", () => {
-    const gatekeeper = new Gatekeeper(new World())
+  it("X5: a first attempt whose answer breaks off changes nothing for the endpoint", () => {
+    const gatekeeper = new Gatekeeper(new ManualClock())
     const call = gatekeeper.begin(false)
     call.answered()
     call.failed(overloaded)
     expect(gatekeeper.isOpen).toBe(true)
   })
 
-  it("X5: what it tells others is when it was last answered, and what it failed with last", () => {
-    const world = new World()
+  it("X5: its news contains the last answer and the last failure", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     gatekeeper.begin(false).answered()
     const answeredAt = world.now()
@@ -333,8 +342,8 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.news).toMatchObject({ answeredAt, failedAt: world.now(), failure: overloaded })
   })
 
-  it("X5: a pass that is given back takes no answer with it", () => {
-    const world = new World()
+  it("X5: a ticket that is given back does not remove an answer", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const [one, two, three, four] = [0, 1, 2, 3].map(() => refused(world, gatekeeper))
     gatekeeper.begin(false).answered()
@@ -342,26 +351,26 @@ describe("a gatekeeper", () => {
     act("give-back", two)
     act("call", three)
     act("fails", three)
-    expect(four?.passes).toEqual([])
-    // One was answering when another was refused: there is room for one.
+    expect(four?.tickets).toEqual([])
+    // One call was answering when another was refused: there is room for one.
     act("ends", one)
-    expect(four?.passes.map(({ pass }) => pass.isProbe)).toEqual([false])
+    expect(four?.tickets.map(({ ticket }) => ticket.isProbe)).toEqual([false])
   })
 
-  it("X5: probes cost a share of what those would have called who still wait", () => {
-    const world = new World()
+  it("X5: probes cost a share of the calls that the waiting turns would have made", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 100 }, () => refused(world, gatekeeper))
     for (const turn of turns.slice(0, 40)) turn.leave()
     // 30 minutes / (60 turns * 3 %)
     world.move(1_000_000 - 1)
-    expect(turns.flatMap(({ passes }) => passes)).toEqual([])
+    expect(turns.flatMap(({ tickets }) => tickets)).toEqual([])
     world.move(1)
-    expect(turns.flatMap(({ passes }) => passes.map(({ pass }) => pass.isProbe))).toEqual([true])
+    expect(turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => ticket.isProbe))).toEqual([true])
   })
 
   it("X5: a turn that waits for its provider's time leaves no alarm behind", () => {
-    const world = new World()
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "hinted")
     expect(world.size).toBeGreaterThan(0)
@@ -369,29 +378,29 @@ describe("a gatekeeper", () => {
     expect(world.size).toBe(0)
   })
 
-  it("X5: turns that wait over a restart have a probe, though this process knows of no failure", () => {
-    const world = new World()
+  it("X5: turns that wait over a restart have a probe, though this process has seen no failure", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 50 }, () => new Turn(world, gatekeeper, HALF_AN_HOUR, "plain"))
     world.move(HALF_AN_HOUR - 1)
-    expect(turns.flatMap(({ passes }) => passes.map(({ pass }) => pass.isProbe))).toEqual([true])
+    expect(turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => ticket.isProbe))).toEqual([true])
   })
 
-  it("X5: an endpoint that a turn will wait for, once its provider's time is over, is not forgotten", () => {
-    const world = new World()
+  it("X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     gatekeeper.begin(false).failed(overloaded)
     const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "hinted")
     gatekeeper.begin(false).answered()
     expect([gatekeeper.isOpen, gatekeeper.isIdle]).toEqual([false, false])
     world.move(HALF_AN_HOUR / 2 - 1)
-    expect(turn.passes).toEqual([])
+    expect(turn.tickets).toEqual([])
     world.move(1)
-    expect(turn.passes.map(({ pass }) => [pass.isEarly, pass.isProbe])).toEqual([[true, false]])
+    expect(turn.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe])).toEqual([[true, false]])
   })
 
-  it("A15: of a turn whose provider asked for its whole wait nothing is looked at before", () => {
-    const world = new World()
+  it("A15: a turn whose provider asked for the whole wait is not considered before", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "asked")
     expect(world.size).toBe(1)
@@ -399,20 +408,20 @@ describe("a gatekeeper", () => {
     expect(wokenAfter(turn)).toBe(HALF_AN_HOUR)
   })
 
-  it("X5: a turn whose time comes just after another was refused takes that failure, and what is left of its delay", () => {
-    const world = new World()
+  it("X5: a turn whose time comes just after a refusal takes that failure, with the rest of its delay", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turn = refused(world, gatekeeper)
     world.move(HALF_AN_HOUR - 1_000)
     const hint = { retryAfterMs: 90_000, source: "retry-after" }
     gatekeeper.begin(false).failed({ ...overloaded, evidence: { body: "of the other's call" }, hint })
     world.move(1_000)
-    expect(turn.passes.map(({ pass }) => pass.shared)).toEqual([
+    expect(turn.tickets.map(({ ticket }) => ticket.shared)).toEqual([
       { ...overloaded, hint: { ...hint, retryAfterMs: 89_000 }, shared: true }
     ])
     // No call follows, so there is nothing to give back.
     const other = gatekeeper.admit()
-    turn.passes[0]?.pass.giveBack()
+    turn.tickets[0]?.ticket.giveBack()
     turn.leave()
     expect(gatekeeper.isIdle).toBe(false)
     other.giveBack()
@@ -421,18 +430,18 @@ describe("a gatekeeper", () => {
   })
 
   it("X5: a failure without a delay is shared as it is", () => {
-    const world = new World()
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     const turn = refused(world, gatekeeper)
     world.move(HALF_AN_HOUR - 1_000)
     gatekeeper.begin(false).failed(overloaded)
     world.move(1_000)
-    expect(turn.passes.map(({ pass }) => pass.shared)).toEqual([{ ...overloaded, shared: true }])
+    expect(turn.tickets.map(({ ticket }) => ticket.shared)).toEqual([{ ...overloaded, shared: true }])
   })
 
-  it("X5: an early wake says in the record why it came, and that it was the gate's", () => {
-    const gatekeeper = new Gatekeeper(new World())
-    const [room, probe] = [false, true].map((isProbe) => wakeEarly(new Pass(gatekeeper, { isProbe })))
+  it("X5: the record of an early wake names its reason and the gate as its origin", () => {
+    const gatekeeper = new Gatekeeper(new ManualClock())
+    const [room, probe] = [false, true].map((isProbe) => wakeEarly(new GateTicket(gatekeeper, { isProbe })))
     expect(room).toMatchObject({ type: "now", early: true, by: { origin: "the gate: the endpoint answers again" } })
     expect(probe?.by.origin).toBe("the gate: to see whether the endpoint answers")
     expect(room?.by.commandId).not.toBe(probe?.by.commandId)
@@ -440,59 +449,59 @@ describe("a gatekeeper", () => {
     expect([isGates({ by: { commandId: "c", origin: "http" } }), isGates({})]).toEqual([false, false])
   })
 
-  it("X5: a turn that leaves while it is held is told no more", () => {
-    const world = new World()
+  it("X5: a turn that leaves while it is held gets no more announcements", () => {
+    const world = new ManualClock()
     const gatekeeper = new Gatekeeper(world)
     refused(world, gatekeeper)
     gatekeeper.admit()
     const held = new Turn(world, gatekeeper, 1_000, "plain")
     world.move(1_000)
-    expect(held.passes).toEqual([])
+    expect(held.tickets).toEqual([])
     const alarms = world.size
     held.leave()
     expect(world.size).toBe(alarms - 1)
   })
 
   it("X5: an alarm that rings before its time is set again", () => {
-    const world = new EarlyWorld()
+    const world = new EarlyClock()
     const gatekeeper = new Gatekeeper(world)
     const turns = Array.from({ length: 50 }, () => refused(world, gatekeeper))
     world.move(20 * 60_000)
-    expect(turns.some(({ passes }) => passes[0]?.pass.isProbe)).toBe(true)
+    expect(turns.some(({ tickets }) => tickets[0]?.ticket.isProbe)).toBe(true)
   })
 
-  it("X5: wakes everybody once, not before the provider's time, and at the latest when the limit is over", () => {
+  it("X5: wakes every turn once, not before the provider's time, and at the latest when the limit is over", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
         const { turns, world } = play(happenings)
         world.move(1_800_000 + HOLD_LIMIT_MS)
         for (const turn of turns) {
-          expect(turn.passes.length).toBe(turn.hasLeft ? 0 : 1)
-          const [woken] = turn.passes
+          expect(turn.tickets.length).toBe(turn.hasLeft ? 0 : 1)
+          const [woken] = turn.tickets
           if (woken === undefined) continue
           const due = turn.since + turn.waitMs
           expect(woken.at).toBeLessThanOrEqual(due + HOLD_LIMIT_MS)
           expect(woken.at).toBeGreaterThanOrEqual(Math.min(due, turn.notBefore))
-          if (woken.at < due) expect(woken.pass.isEarly).toBe(true)
-          if (woken.at > due) expect(woken.pass.isEarly).toBe(false)
-          expect(woken.pass.heldMs).toBe(Math.max(0, woken.at - due))
-          if (turn.isWanted) expect([woken.at, woken.pass.shared]).toEqual([due, undefined])
+          if (woken.at < due) expect(woken.ticket.isEarly).toBe(true)
+          if (woken.at > due) expect(woken.ticket.isEarly).toBe(false)
+          expect(woken.ticket.heldMs).toBe(Math.max(0, woken.at - due))
+          if (turn.isWanted) expect([woken.at, woken.ticket.shared]).toEqual([due, undefined])
         }
       }),
       { numRuns: 300 }
     )
   })
 
-  it("X5: counts right: when every pass is used and ended, or given back, nobody is under way and no alarm is left", () => {
+  it("X5: after every ticket is used and ended, or given back, no call is counted and no alarm is left", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
         const { gatekeeper, turns, world } = play(happenings)
-        // Somebody's end lets the next one in, who has to end too.
+        // The end of one call admits the next, which has to end too.
         for (let round = 0; round <= turns.length; round++) {
           world.move(1_800_000 + HOLD_LIMIT_MS)
           for (const turn of turns) {
             turn.call?.ended()
-            turn.passes[0]?.pass.giveBack()
+            turn.tickets[0]?.ticket.giveBack()
           }
         }
         expect(gatekeeper.isIdle).toBe(true)

@@ -1,4 +1,4 @@
-/** The gates of the service, by what turns meet. The figures of a crowd are compared with the simulation's. */
+/** Tests the gates in the whole service. A crowd's figures are compared with the simulation's. */
 import { assert, describe, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
 import { Crowd, Profile } from "@holdfast/policy"
@@ -18,13 +18,13 @@ import {
   start,
   turnIdOf
 } from "../conversation/CrowdedEndpoint.ts"
-import { watching } from "../conversation/Given.ts"
+import { watching } from "../conversation/ConversationSetup.ts"
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** What a crowd meets in the service, and in the simulation. */
+/** A crowd in the service, and the same crowd in the simulation. */
 const crowd = (turns: number, answers: Answers) =>
   onDisk(
     Effect.gen(function* () {
@@ -47,7 +47,7 @@ const simulated = (turns: number, answers: Answers, gated: boolean) =>
 
 describe("a crowd before one endpoint", () => {
   it.effect(
-    "X5: of 400 turns wastes few calls, and is served in about the time that it takes",
+    "X5: 400 turns waste few calls, and are served in about the minimum time",
     () =>
       Effect.gen(function* () {
         const [turns, room] = [400, 20]
@@ -58,7 +58,7 @@ describe("a crowd before one endpoint", () => {
         assert.strictEqual(endpoint.answered, turns)
         assert.isAtMost(endpoint.refused, 0.05 * simulated(turns, answers, false).wasted)
         assert.isAtMost(endpoint.doneAt - until, 1.25 * idealMs)
-        // The picture in the docs is the simulation's: the service has to do what it does.
+        // The picture in the docs is the simulation's: the service has to match it.
         const expected = simulated(turns, answers, true)
         assert.closeTo(endpoint.refused, expected.wasted, 0.05 * expected.wasted)
         assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.05 * (expected.doneMs - until))
@@ -67,7 +67,7 @@ describe("a crowd before one endpoint", () => {
   )
 
   it.effect(
-    "X5: calls an endpoint that comes and goes little more often than it answers",
+    "X5: an endpoint that comes and goes is called little more often than it answers",
     () =>
       Effect.gen(function* () {
         const from = 20 * MINUTE
@@ -80,7 +80,7 @@ describe("a crowd before one endpoint", () => {
   )
 
   it.effect(
-    "X5: calls an endpoint that answers every other call twice for an answer",
+    "X5: an endpoint that answers every other call is called twice per answer",
     () =>
       Effect.gen(function* () {
         const from = 20 * MINUTE
@@ -92,7 +92,7 @@ describe("a crowd before one endpoint", () => {
     120_000
   )
 
-  it.effect("X5: of turns that are held is taken up again by the next process, and none is lost", () =>
+  it.effect("X5: held turns are taken up by the next process, and none is lost", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new CrowdedEndpoint((now, busy) => now >= 20 * MINUTE && busy < 3)
@@ -100,13 +100,13 @@ describe("a crowd before one endpoint", () => {
         const first = yield* start({ endpoint })
         const ids = yield* prompts(first, turns, TestClock.adjust)
         while (endpoint.answered < 10) yield* TestClock.adjust("1 second")
-        // In the middle of the ramp: some are being answered, some are asleep; then it is the time of many at once.
+        // In the middle of the ramp some turns are being answered, some are asleep; then many are due at once.
         yield* first.stop
         const before = endpoint.answered
         yield* TestClock.adjust("1 hour")
         const second = yield* start({ endpoint })
         yield* TestClock.adjust("31 seconds")
-        // Those who are due and have not been let in say until when they wait.
+        // Turns that are due and not admitted announce until when they wait.
         const now = yield* Clock.currentTimeMillis
         const states = yield* Effect.forEach(ids, (id) => second.conversations.state(id))
         const held = states.filter(({ retryAt = 0, status }) => status === "retrying" && retryAt > now)
@@ -117,7 +117,7 @@ describe("a crowd before one endpoint", () => {
         assert.isBelow(before, turns)
         const ends = yield* Effect.forEach(ids, (_, n) => third.conversations.result(turnIdOf(n)))
         assert.isTrue(ends.every(({ end, text }) => end.status === "completed" && text === "At last"))
-        // What a process was in the middle of was shown, and is asked for once more; nothing else is answered twice.
+        // An answer in progress at the crash was shown, and is requested once more; nothing else is answered twice.
         assert.isAtMost(endpoint.answered, turns)
       })
     )
@@ -128,7 +128,7 @@ describe("turns of several runners before one endpoint", () => {
   const TURNS = 60
   const until = 20 * MINUTE
 
-  /** A crowd on one runner, and a turn on another; whether and when that one is answered. */
+  /** A crowd on one runner, and a turn on another; whether and when that turn is answered. */
   const play = (gates: "own" | "shared") =>
     onDisk(
       Effect.gen(function* () {
@@ -147,7 +147,7 @@ describe("turns of several runners before one endpoint", () => {
       })
     )
 
-  it.effect("X5: those that wait on one are woken early by what another has found", () =>
+  it.effect("X5: the turns of one runner are woken early by the findings of another", () =>
     Effect.gen(function* () {
       const shared = yield* play("shared")
       assert.isTrue(shared.isEarly)
@@ -159,7 +159,7 @@ describe("turns of several runners before one endpoint", () => {
   )
 
   it.effect(
-    "X5: two crowds are served in about the time that it takes, and waste half as many calls again as one",
+    "X5: two crowds are served in about the minimum time, and waste half as many calls again as one",
     () =>
       onDisk(
         Effect.gen(function* () {
@@ -186,7 +186,7 @@ describe("turns of several runners before one endpoint", () => {
 })
 
 describe("a turn at the gate", () => {
-  it.effect("X5: that waits alone keeps its schedule to the millisecond", () =>
+  it.effect("X5: alone keeps its schedule to the millisecond", () =>
     Effect.gen(function* () {
       const times = (gates: "none" | "own") =>
         onDisk(
@@ -205,13 +205,13 @@ describe("a turn at the gate", () => {
     })
   )
 
-  it.effect("X5: is woken early into room that is there, and its record, its events and its explanation say so", () =>
+  it.effect("X5: is woken early when there is room, and its record, its events and its explanation show it", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new CrowdedEndpoint((now, busy) => now >= 10 * MINUTE && busy < 5)
         const service = yield* start({ endpoint })
         const ids = yield* prompts(service, 20, TestClock.adjust)
-        const told = yield* Effect.forEach(ids, (id) => watching(service.conversations.watch(id, 0)))
+        const watchers = yield* Effect.forEach(ids, (id) => watching(service.conversations.watch(id, 0)))
         yield* TestClock.adjust("1 hour")
         const early = yield* Effect.filter(
           ids.map((_, n) => n),
@@ -220,7 +220,7 @@ describe("a turn at the gate", () => {
         assert.isAbove(early.length, 10)
         const n = early[5] ?? 0
         const turnId = turnIdOf(n)
-        const wait = told[n]?.seen.map(({ event }) => event).findLast(({ type }) => type === "provider-retry")
+        const wait = watchers[n]?.seen.map(({ event }) => event).findLast(({ type }) => type === "provider-retry")
         const called = endpoint.calls.findLast((call) => call.turnId === turnId)
         assert.isBelow(called?.at ?? Infinity, wait?.type === "provider-retry" ? wait.retryAt : 0)
         const text = (yield* explained(service, turnId)).join("\n")
@@ -233,7 +233,7 @@ describe("a turn at the gate", () => {
     ["in memory", 3],
     ["on disk", 10]
   ] as const) {
-    it.effect(`X5: that waits ${where} is held while another one finds out, and shares what comes of it`, () =>
+    it.effect(`X5: that waits ${where} is held while another turn probes, and shares the outcome`, () =>
       onDisk(
         Effect.gen(function* () {
           const { due, endpoint, held, service } = yield* oneHeld(seconds)
@@ -243,10 +243,10 @@ describe("a turn at the gate", () => {
           assert.strictEqual(state.status, "retrying")
           assert.strictEqual(state.retryAt, due + 15 * SECOND)
           yield* TestClock.adjust("20 seconds")
-          const told = seen.flatMap(({ event }) => (event.type === "provider-retry" ? [event] : []))
-          // It goes on longer than it was told, and longer again; then it is the next wait.
+          const announced = seen.flatMap(({ event }) => (event.type === "provider-retry" ? [event] : []))
+          // Its hold is announced, prolonged, and prolonged again; then comes the next wait.
           assert.deepStrictEqual(
-            told.map(({ attempt, retryAt }) => [attempt, retryAt - due]),
+            announced.map(({ attempt, retryAt }) => [attempt, retryAt - due]),
             [
               [0, 15 * SECOND],
               [0, 30 * SECOND],
@@ -258,20 +258,23 @@ describe("a turn at the gate", () => {
           assert.strictEqual(wake?.type === "elapsed" ? wake.heldMs : undefined, 19_500)
           const text = (yield* explained(service, held.turnId)).join("\n")
           assert.include(text, "The wait was over, and the turn was held for 19.5 s until the gate let it in (X5).")
-          assert.include(text, "Attempt 2 was not made, as another turn's had just failed here: overloaded, 529")
+          assert.include(
+            text,
+            "Attempt 2 was not made, because another turn's call had just failed here: overloaded, 529"
+          )
 
           endpoint.isUp = true
           endpoint.latencyMs = LATENCY_MS
           yield* TestClock.adjust("2 minutes")
           const { end } = yield* service.conversations.result(held.turnId)
           assert.strictEqual(end.status, "completed")
-          // Honestly: those that were made.
+          // Only the calls that were made are counted.
           assert.strictEqual(end.attempts, endpoint.callsOf(held.turnId).length)
         })
       )
     )
 
-    it.effect(`X4: that waits ${where} is not held when a person wants it to go on`, () =>
+    it.effect(`X4: that waits ${where} is not held after a person's command to continue`, () =>
       onDisk(
         Effect.gen(function* () {
           const { endpoint, held, service } = yield* oneHeld(seconds)
@@ -285,7 +288,7 @@ describe("a turn at the gate", () => {
       )
     )
 
-    it.effect(`X5: that waits ${where} is let in after the gate's limit, whatever the probe does`, () =>
+    it.effect(`X5: that waits ${where} is admitted after the gate's limit, whatever the probe does`, () =>
       onDisk(
         Effect.gen(function* () {
           const { due, endpoint, held } = yield* oneHeld(seconds, 2 * HOUR)
@@ -297,7 +300,7 @@ describe("a turn at the gate", () => {
     )
   }
 
-  it.effect("X5: that has waited over a restart for what says nothing of its endpoint holds up nobody", () =>
+  it.effect("X5: that has waited over a restart for a failure of its own request holds no other turn", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new Switched()
@@ -339,7 +342,7 @@ describe("a turn at the gate", () => {
 
 // --- helpers
 
-/** Two turns that wait for `seconds`: the first one's retry takes `probeMs` to fail, and the second's is due meanwhile. */
+/** Two turns that wait for `seconds`: the first one's retry takes `probeMs` to fail, and the second is due meanwhile. */
 const oneHeld = Effect.fnUntraced(function* (seconds: number, probeMs = 20 * SECOND) {
   const endpoint = new Switched()
   const retry = {
@@ -370,7 +373,7 @@ const wakesOf = ({ journal }: Service, turnId: Ids.TurnId) =>
 const isEarly = (service: Service, turnId: Ids.TurnId) =>
   Effect.map(wakesOf(service, turnId), (wakes) => wakes.some(({ by }) => by?.origin.startsWith("the gate") === true))
 
-/** What is said of a turn's attempts, decisions and waits. */
+/** The explanation of a turn's attempts, decisions and waits. */
 const explained = Effect.fnUntraced(function* ({ journal, store }: Service, turnId: Ids.TurnId) {
   const turn = yield* Effect.flatten(Effect.map(store.turn(turnId), Effect.fromOption))
   const conversation = yield* Effect.flatten(Effect.map(store.conversation(turn.conversationId), Effect.fromOption))

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import * as fc from "fast-check"
 import { Limiter, type Permit } from "../../src/gate/Limiter.ts"
-import { World } from "../conversation/World.ts"
+import { ManualClock } from "../conversation/ManualClock.ts"
 
 /** A call that asks for a permit; `end` gives it back, or stops waiting. */
 const ask = Effect.fnUntraced(function* (limiter: Limiter, tokens = 0) {
@@ -21,25 +21,27 @@ const ask = Effect.fnUntraced(function* (limiter: Limiter, tokens = 0) {
 })
 
 describe("Limiter", () => {
-  it.effect("L1, L2: calls begin in the order in which they asked, each when one before it has ended", () =>
-    Effect.gen(function* () {
-      const limiter = new Limiter({ calls: 2 }, new World())
-      const calls = yield* Effect.forEach([1, 2, 3, 4, 5], () => ask(limiter))
-      const begun = () => calls.flatMap(({ permit }, i) => (permit === undefined ? [] : [i]))
-      expect(begun()).toEqual([0, 1])
-      expect(limiter.waiting).toBe(3)
-      yield* calls[1]?.end ?? Effect.void
-      expect(begun()).toEqual([0, 1, 2])
-      calls[2]?.permit?.release()
-      calls[2]?.permit?.release() // L2: given back once
-      expect(begun()).toEqual([0, 1, 2, 3])
-      expect(limiter.use.underway).toBe(2)
-    })
+  it.effect(
+    "Limiter.L1, Limiter.L2: calls begin in the order in which they asked, each when one before it has ended",
+    () =>
+      Effect.gen(function* () {
+        const limiter = new Limiter({ calls: 2 }, new ManualClock())
+        const calls = yield* Effect.forEach([1, 2, 3, 4, 5], () => ask(limiter))
+        const begun = () => calls.flatMap(({ permit }, i) => (permit === undefined ? [] : [i]))
+        expect(begun()).toEqual([0, 1])
+        expect(limiter.waiting).toBe(3)
+        yield* calls[1]?.end ?? Effect.void
+        expect(begun()).toEqual([0, 1, 2])
+        calls[2]?.permit?.release()
+        calls[2]?.permit?.release() // Limiter.L2: given back once
+        expect(begun()).toEqual([0, 1, 2, 3])
+        expect(limiter.use.underway).toBe(2)
+      })
   )
 
-  it.effect("L3: a call that is given up while it waits leaves its turn to the next", () =>
+  it.effect("Limiter.L3: a call that is interrupted while it waits is skipped", () =>
     Effect.gen(function* () {
-      const limiter = new Limiter({ calls: 1 }, new World())
+      const limiter = new Limiter({ calls: 1 }, new ManualClock())
       const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
       yield* second.end
       expect(limiter.waiting).toBe(1)
@@ -53,7 +55,7 @@ describe("Limiter", () => {
 
   it.effect("a minute's requests wait for the clock, which is set once", () =>
     Effect.gen(function* () {
-      const world = new World()
+      const world = new ManualClock()
       const limiter = new Limiter({ requestsPerMinute: 1 }, world)
       const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
       yield* first.end
@@ -70,9 +72,9 @@ describe("Limiter", () => {
     })
   )
 
-  it.effect("tokens that a call did not use are given back, and those that it used beyond the estimate count", () =>
+  it.effect("tokens that a call did not use are given back, and those beyond the estimate count", () =>
     Effect.gen(function* () {
-      const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
+      const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
       expect(limiter.countsTokens).toBe(true)
       const [first, second] = yield* Effect.all([ask(limiter, 90), ask(limiter, 60)])
       expect(second.permit).toBeUndefined()
@@ -88,7 +90,7 @@ describe("Limiter", () => {
 
   it.effect("a provider that reports no input is charged the estimate", () =>
     Effect.gen(function* () {
-      const limiter = new Limiter({ tokensPerMinute: 100 }, new World())
+      const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
       const call = yield* ask(limiter, 40)
       call.permit?.counted({ outputTokens: 5 })
       expect(limiter.use.seconds).toMatchObject([{ tokens: 45, requests: 1 }])
@@ -97,26 +99,26 @@ describe("Limiter", () => {
     })
   )
 
-  it.effect("L4: what others use counts, and is looked at again where nothing else would wake the call", () =>
+  it.effect("Limiter.L4: other processes' use counts, and is checked again if nothing else would wake the call", () =>
     Effect.gen(function* () {
-      const world = new World()
+      const world = new ManualClock()
       const limiter = new Limiter({ calls: 1 }, world)
-      limiter.hear([{ underway: 1, seconds: [] }])
+      limiter.setOthers([{ underway: 1, seconds: [] }])
       const call = yield* ask(limiter)
       expect(call.permit).toBeUndefined()
       expect(world.size).toBe(1)
-      limiter.hear([])
+      limiter.setOthers([])
       expect(call.permit).toBeDefined()
       expect(world.size).toBe(0)
     })
   )
 
-  it.effect("L4: others that call nothing are not looked at again: an end of its own wakes the call", () =>
+  it.effect("Limiter.L4: idle processes are not checked again: the end of an own call wakes the next", () =>
     Effect.gen(function* () {
-      const world = new World()
+      const world = new ManualClock()
       const limiter = new Limiter({ calls: 1 }, world)
       const first = yield* ask(limiter)
-      limiter.hear([{ underway: 0, seconds: [] }])
+      limiter.setOthers([{ underway: 0, seconds: [] }])
       const second = yield* ask(limiter)
       expect(world.size).toBe(0)
       yield* first.end
@@ -124,14 +126,14 @@ describe("Limiter", () => {
     })
   )
 
-  it("without limits nothing waits, and nothing has to be measured", () => {
-    const limiter = new Limiter({}, new World())
+  it("without limits no call waits, and none has to be measured", () => {
+    const limiter = new Limiter({}, new ManualClock())
     expect(limiter.countsTokens).toBe(false)
     Effect.runSync(Effect.scoped(Effect.andThen(limiter.permit(1e9), limiter.permit(1e9))))
     expect(limiter.use.underway).toBe(0)
   })
 
-  it("L1, L2, A1: under any order of calls, ends and time, no limit is passed, and nobody waits for nothing", async () => {
+  it("Limiter.L1, Limiter.L2: under any order of calls, ends and time, no limit is exceeded, and no call waits without cause", async () => {
     const event = fc.oneof(
       fc.record({ type: fc.constant("ask" as const), tokens: fc.integer({ min: 0, max: 50 }) }),
       fc.record({ type: fc.constant("end" as const), which: fc.nat(20) }),
@@ -145,7 +147,7 @@ describe("Limiter", () => {
         (calls, requestsPerMinute, events) =>
           Effect.runPromise(
             Effect.gen(function* () {
-              const world = new World()
+              const world = new ManualClock()
               const limiter = new Limiter({ calls, requestsPerMinute }, world)
               const open: Array<Effect.Success<ReturnType<typeof ask>>> = []
               for (const event of events) {
@@ -157,7 +159,7 @@ describe("Limiter", () => {
                 expect(begun.length).toBeLessThanOrEqual(calls)
                 expect(open.slice(0, begun.length)).toEqual(begun)
                 expect(limiter.waiting).toBe(open.length - begun.length)
-                // Who waits does so for an end or for the clock.
+                // A waiting call waits for an end or for the clock.
                 if (limiter.waiting > 0 && begun.length < calls) expect(world.size).toBe(1)
               }
               for (const { end } of open.toReversed()) yield* end

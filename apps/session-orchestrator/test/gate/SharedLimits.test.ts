@@ -1,10 +1,10 @@
-/** Two runners before a provider with limits, over one database. */
+/** Tests two runners before a provider with limits, over one database. */
 import { expect, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Allowance } from "@holdfast/policy"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Gates from "../../src/gate/Gates.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 import { GateTable } from "../../src/storage/tables/GateTable.ts"
 import * as StorageFailure from "../../src/storage/StorageFailure.ts"
 import { onDisk } from "../conversation/CrowdedEndpoint.ts"
@@ -36,30 +36,32 @@ const call = Effect.fnUntraced(function* (limiter: Effect.Success<ReturnType<typ
 
 const aSecond = TestClock.adjust(1_000)
 
-it.effect("X6: what another runner has under way takes a permit, until it has ended or told nothing for a while", () =>
-  onDisk(
-    Effect.gen(function* () {
-      const [one, two] = [yield* runner({ calls: 1 }), yield* runner({ calls: 1 })]
-      const first = yield* call(one)
-      yield* aSecond
-      const known = yield* call(two)
-      yield* aSecond
-      yield* aSecond
-      const waiting = yield* call(two)
-      expect([first.hasBegun, waiting.hasBegun]).toEqual([true, false])
-      yield* known.end
-      yield* TestClock.adjust(60_000)
-      // It says every second that it is alive.
-      expect(waiting.hasBegun).toBe(false)
-      yield* first.end
-      yield* aSecond
-      yield* aSecond
-      expect(waiting.hasBegun).toBe(true)
-    })
-  )
+it.effect(
+  "X6: another runner's call takes a permit, until it has ended or its runner has reported nothing for a while",
+  () =>
+    onDisk(
+      Effect.gen(function* () {
+        const [one, two] = [yield* runner({ calls: 1 }), yield* runner({ calls: 1 })]
+        const first = yield* call(one)
+        yield* aSecond
+        const known = yield* call(two)
+        yield* aSecond
+        yield* aSecond
+        const waiting = yield* call(two)
+        expect([first.hasBegun, waiting.hasBegun]).toEqual([true, false])
+        yield* known.end
+        yield* TestClock.adjust(60_000)
+        // The runner reports every second that it is alive.
+        expect(waiting.hasBegun).toBe(false)
+        yield* first.end
+        yield* aSecond
+        yield* aSecond
+        expect(waiting.hasBegun).toBe(true)
+      })
+    )
 )
 
-it.effect("X6: what another runner began counts for its minute", () =>
+it.effect("X6: calls that another runner began count for its minute", () =>
   onDisk(
     Effect.gen(function* () {
       const [one, two] = [yield* runner({ requestsPerMinute: 2 }), yield* runner({ requestsPerMinute: 2 })]
@@ -106,7 +108,7 @@ it.effect("X6: with the database away a runner keeps the limits by itself", () =
       yield* aSecond
       expect(second.hasBegun).toBe(true)
       yield* second.end
-      // What it began counts for a minute; then there is nothing to tell any more.
+      // Its calls count for a minute; then there is nothing left to report.
       yield* TestClock.adjust(70_000)
       const before = asked
       yield* TestClock.adjust(300_000)

@@ -6,18 +6,18 @@
  * its own: `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts Golden.e2e`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import type { StorageError } from "@holdfast/journal"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { freePort } from "../FreePort.ts"
-import * as Given from "../service/Given.ts"
+import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Onlooker from "../service/Onlooker.ts"
 import * as Process from "../service/Process.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
-import type { StorageError } from "../../src/storage/Store.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Account from "./Account.ts"
 import { configOf, type Phase, phases } from "./Phases.ts"
@@ -99,7 +99,7 @@ const SAYS = phases.flatMap(({ says }) => Object.entries(says))
 /** A provider that says what every phase has for its prompts, `before` the kill (0) or after it (1). */
 const provide = Effect.fnUntraced(function* (when: 0 | 1) {
   const provider = yield* ScriptedServer.start()
-  const calls = Given.script(provider, Object.fromEntries(SAYS.map(([prompt, says]) => [prompt, says[when]])))
+  const calls = ProcessSetup.script(provider, Object.fromEntries(SAYS.map(([prompt, says]) => [prompt, says[when]])))
   const of = (phase: Phase) => calls.filter((prompt) => Object.hasOwn(phase.says, prompt)).length
   return { provider, of }
 })
@@ -120,7 +120,7 @@ const record = Effect.fnUntraced(function* (database: Database) {
         const id = yield* service.create(phase.conversation)
         assert.isDefined(id, phase.name)
         for (const { awaited, prompt } of phase.turns) {
-          const request = Given.request(id, prompt ?? "")
+          const request = ProcessSetup.request(id, prompt ?? "")
           const live = yield* service.open(
             prompt === undefined ? { ...request, path: `/v1/conversations/${id}/retry`, body: {} } : request
           )
@@ -199,7 +199,7 @@ const replay = Effect.fnUntraced(function* (database: Database, snapshot: Snapsh
   return ends
 })
 
-const command = (service: Given.Running, id: string, commands: NonNullable<Phase["commands"]>) =>
+const command = (service: ProcessSetup.Running, id: string, commands: NonNullable<Phase["commands"]>) =>
   Effect.forEach(commands, ([name, body]) =>
     Effect.map(service.call({ path: `/v1/conversations/${id}/${name}`, body }), ({ status, text }) =>
       assert.strictEqual(status, 202, text)

@@ -4,8 +4,8 @@
  * A recording runs each conversation up to its phase and kills the process; a replay starts a process on what is on disk. The
  * provider knows a turn by the first of all prompts that it finds in a request, so a later prompt of a conversation comes first.
  */
-import * as ScriptedServer from "@holdfast/providers/testing"
-import * as Given from "../service/Given.ts"
+import * as ScriptedServer from "@holdfast/simulated/testing"
+import * as ProcessSetup from "../service/ProcessSetup.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
 import * as ToolsGiven from "../tools/Given.ts"
 
@@ -31,7 +31,7 @@ export interface Phase {
   readonly commandsAfter?: ReadonlyArray<Command>
 }
 
-const { overloaded } = Given
+const { overloaded } = ProcessSetup
 const never: Response = "never"
 const refused = { status: 401, body: "no" }
 const tooLong = { status: 400, body: ScriptedServer.ErrorBody.envelope("too-long", "openai") }
@@ -58,22 +58,24 @@ const one = (
 const RUNS = { file: "runs", gate: "gate" }
 
 export const phases: ReadonlyArray<Phase> = [
-  one("calling", [never], [Given.answer("Called again")]),
-  one("tried-twice", [overloaded, never], [Given.answer("Called again")]),
-  one("streaming", [halfAnswer], [Given.answer("All of it")], { reached: ["/content", 1] }),
-  one("waiting", [overloaded, overloaded], [overloaded, Given.answer("At last")], { reached: ["decision/1", 1] }),
-  one("changed", [overloaded, overloaded], [Given.answer("Later")], {
+  one("calling", [never], [ProcessSetup.answer("Called again")]),
+  one("tried-twice", [overloaded, never], [ProcessSetup.answer("Called again")]),
+  one("streaming", [halfAnswer], [ProcessSetup.answer("All of it")], { reached: ["/content", 1] }),
+  one("waiting", [overloaded, overloaded], [overloaded, ProcessSetup.answer("At last")], {
+    reached: ["decision/1", 1]
+  }),
+  one("changed", [overloaded, overloaded], [ProcessSetup.answer("Later")], {
     reached: ["sleep/1/1", 1],
     commands: [
       ["extend-budget", { byMs: 60_000, commandId: "extend" }],
       ["extend-budget", { byMs: 1_000, commandId: "extend-more" }]
     ]
   }),
-  one("switched", [overloaded, overloaded, never], [Given.answer("From b")], {
+  one("switched", [overloaded, overloaded, never], [ProcessSetup.answer("From b")], {
     reached: ["sleep/1", 1],
     commands: [["switch-target", { model: "other/b", commandId: "switch" }]]
   }),
-  one("asking", [overloaded], [Given.answer("Allowed")], {
+  one("asking", [overloaded], [ProcessSetup.answer("Allowed")], {
     conversation: { retry: { spendGuard: { after: "10 millis", maxInputTokens: 1 } } },
     reached: ["sleep/0", 1],
     commandsAfter: [["retry-now", { commandId: "answer" }]]
@@ -89,20 +91,20 @@ export const phases: ReadonlyArray<Phase> = [
         )
       }
     ],
-    [Given.answer("With tools")],
+    [ProcessSetup.answer("With tools")],
     { reached: ["tool/2", 1] }
   ),
   one(
     "between-steps",
     [{ frames: toolCalls({ name: "echo", input: { text: "hi" } }) }, overloaded, overloaded],
-    [Given.answer("The second step")],
+    [ProcessSetup.answer("The second step")],
     { reached: ["decision/1", 1] }
   ),
-  one("fallen-back", [overloaded, overloaded], [Given.answer("From b")], {
+  one("fallen-back", [overloaded, overloaded], [ProcessSetup.answer("From b")], {
     conversation: { retry: { routing: { type: "fallback-chain", chains: { "scripted/a": ["other/b"] } } } },
     reached: ["decision/1", 1]
   }),
-  one("in-turns", [overloaded, refused, never], [Given.answer("Around")], {
+  one("in-turns", [overloaded, refused, never], [ProcessSetup.answer("Around")], {
     conversation: {
       retry: { profile: "cycling", maxRetries: 6, routing: { type: "round-robin", targets: ["scripted/a", "other/b"] } }
     },
@@ -112,8 +114,11 @@ export const phases: ReadonlyArray<Phase> = [
     name: "summing-up",
     turns: [{ prompt: "before-the-sum", awaited: true }, { prompt: "summing-up" }],
     says: {
-      "summing-up": [[tooLong], [Given.answer("Compacted")]],
-      "before-the-sum": [[Given.answer("A first answer"), never], [Given.answer("It was about a first question.")]]
+      "summing-up": [[tooLong], [ProcessSetup.answer("Compacted")]],
+      "before-the-sum": [
+        [ProcessSetup.answer("A first answer"), never],
+        [ProcessSetup.answer("It was about a first question.")]
+      ]
     },
     calls: 3
   },
@@ -121,19 +126,22 @@ export const phases: ReadonlyArray<Phase> = [
     name: "summed-up",
     turns: [{ prompt: "long-before", awaited: true }, { prompt: "summed-up" }],
     says: {
-      "summed-up": [[tooLong, overloaded, overloaded], [Given.answer("Compacted")]],
-      "long-before": [[Given.answer("A first answer"), Given.answer("It was about a first question.")], []]
+      "summed-up": [[tooLong, overloaded, overloaded], [ProcessSetup.answer("Compacted")]],
+      "long-before": [
+        [ProcessSetup.answer("A first answer"), ProcessSetup.answer("It was about a first question.")],
+        []
+      ]
     },
     calls: 5,
     reached: ["decision/3", 1]
   },
-  one("final-step", [overloaded, overloaded], [Given.answer("The last word")], {
+  one("final-step", [overloaded, overloaded], [ProcessSetup.answer("The last word")], {
     conversation: { retry: { maxTurns: 1 } },
     reached: ["decision/1", 1]
   }),
   one(
     "reporting",
-    [Given.answer("No report"), overloaded],
+    [ProcessSetup.answer("No report"), overloaded],
     [{ frames: toolCalls({ name: "final_report", input: { summary: "Reported" } }) }],
     { conversation: { retry: { finalReport: REPORT } }, reached: ["decision/1", 1] }
   ),
@@ -141,8 +149,8 @@ export const phases: ReadonlyArray<Phase> = [
     name: "queued",
     turns: [{ prompt: "head-of-queue" }, { prompt: "behind-it" }],
     says: {
-      "behind-it": [[], [Given.answer("Second")]],
-      "head-of-queue": [[overloaded, overloaded], [Given.answer("First")]]
+      "behind-it": [[], [ProcessSetup.answer("Second")]],
+      "head-of-queue": [[overloaded, overloaded], [ProcessSetup.answer("First")]]
     },
     calls: 2,
     reached: ["decision/1", 1]
@@ -150,11 +158,11 @@ export const phases: ReadonlyArray<Phase> = [
   {
     name: "retried-by-hand",
     turns: [{ prompt: "refused-first", awaited: true }, {}],
-    says: { "refused-first": [[refused, overloaded, overloaded], [Given.answer("Retried")]] },
+    says: { "refused-first": [[refused, overloaded, overloaded], [ProcessSetup.answer("Retried")]] },
     calls: 3,
     reached: ["decision/1", 1]
   },
-  one("sealed-well", [Given.answer("Ended")], []),
+  one("sealed-well", [ProcessSetup.answer("Ended")], []),
   one("sealed-badly", [refused], [])
 ]
 

@@ -30,7 +30,7 @@ describe("the host", () => {
     expect(decide({ host: "box.lan:4747" }, { host: "box.lan" })).toBe(undefined)
   })
 
-  it("is refused where it is any other name, because a DNS server could have bent that one", () => {
+  it("is refused if it is another name, because a DNS server could have rebound it", () => {
     for (const host of [
       "evil.example",
       "localhost.evil.example",
@@ -52,7 +52,7 @@ describe("the origin", () => {
     expect(decide({ origin: "https://localhost:4747" })).toBe(undefined)
   })
 
-  it("is refused where it is another: another site, another port, a sandboxed page", () => {
+  it("is refused if it is another site, another port, or a sandboxed page", () => {
     for (const origin of [
       "https://evil.example",
       "http://localhost:3000",
@@ -68,12 +68,12 @@ describe("the origin", () => {
 describe("the token", () => {
   const token = Redacted.make(TOKEN)
 
-  it("lets in who carries it, however the scheme is spelt", () => {
+  it("admits a request that carries it, with any spelling of the scheme", () => {
     expect(decide({ authorization: `Bearer ${TOKEN}` }, { token })).toBe(undefined)
     expect(decide({ authorization: `bearer ${TOKEN}` }, { token })).toBe(undefined)
   })
 
-  it("keeps out everybody else, from every call but /healthz and the paths that are open to read", () => {
+  it("is required by every call except /healthz and the paths that are open to read", () => {
     for (const authorization of [`Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`, "Bearer", TOKEN]) {
       expect([authorization, decide({ authorization }, { token })]).toEqual([authorization, "UnauthorizedProblem"])
     }
@@ -86,24 +86,24 @@ describe("the token", () => {
     expect(decide({}, { token, url: "/healthz?verbose" })).toBe(undefined)
   })
 
-  it("is asked for after the host and the origin", () => {
+  it("is checked after the host and the origin", () => {
     expect(decide({ origin: "https://evil.example" }, { token })).toBe("ForbiddenProblem")
   })
 })
 
 describe("a refusal", () => {
-  it("says what was found and what to do", () => {
+  it("names what was found and what to do", () => {
     const says = (headers: Record<string, string>, method = "POST") => refusal(headers, { method })?.detail
-    expect(says({ host: "evil.example" })).toMatch(/^This service does not answer to the host "evil\.example"\. /)
+    expect(says({ host: "evil.example" })).toMatch(/^This service does not accept the host "evil\.example"\. /)
     const noHost = Access.make({ host: "127.0.0.1", maxBodyBytes: 100 })({
       method: "GET",
       url: "/",
       headers: Headers.empty
     })
-    expect(noHost?.detail).toMatch(/does not answer to the host \(none\)\./)
+    expect(noHost?.detail).toMatch(/does not accept the host \(none\)\./)
     expect(says({ origin: "https://evil.example" })).toMatch(/^Pages of "https:\/\/evil\.example" may not call/)
-    expect(says({ "content-length": "2" })).toMatch(/^The body is of no stated type\. /)
-    expect(says({ "content-type": "text/plain" })).toMatch(/^The body is "text\/plain"\. /)
+    expect(says({ "content-length": "2" })).toMatch(/^The body has no content type\. /)
+    expect(says({ "content-type": "text/plain" })).toMatch(/^The body has the content type "text\/plain"\. /)
     expect(says({ "content-type": "application/json", "content-length": "101" })).toBe(
       "A body may have 100 bytes at most."
     )
@@ -113,14 +113,14 @@ describe("a refusal", () => {
 describe("the body", () => {
   const post = (headers: Record<string, string>) => decide(headers, { method: "POST" })
 
-  it("is JSON and says so, or is not there", () => {
+  it("is JSON with its content type, or is absent", () => {
     expect(post({})).toBe(undefined)
     expect(post({ "content-length": "0" })).toBe(undefined)
     expect(post({ "content-type": "application/json", "content-length": "2" })).toBe(undefined)
     expect(post({ "content-type": "Application/JSON; charset=utf-8", "content-length": "2" })).toBe(undefined)
   })
 
-  it("is refused where it is of another type, or of none", () => {
+  it("is refused if it has another content type, or none", () => {
     expect(post({ "content-length": "2" })).toBe("UnsupportedMediaTypeProblem")
     expect(post({ "transfer-encoding": "chunked" })).toBe("UnsupportedMediaTypeProblem")
     expect(post({ "content-type": "text/plain", "content-length": "2" })).toBe("UnsupportedMediaTypeProblem")

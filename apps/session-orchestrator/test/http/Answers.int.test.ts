@@ -1,4 +1,4 @@
-/** What answers say and when they end, at the edges of what their server allows. */
+/** Tests the content and the end of answers, at the limits of the server. */
 import { assert, describe, it } from "@effect/vitest"
 import { Sse } from "@holdfast/wire"
 import { Effect, Exit, Fiber, Logger, Redacted, Scope } from "effect"
@@ -10,12 +10,12 @@ import * as TestServer from "./TestServer.ts"
 const problemOf = (text: string): { readonly detail: string; readonly errors?: ReadonlyArray<unknown> } =>
   JSON.parse(text)
 
-/** Lets Node do what it has to do. */
+/** Lets Node process its pending events. */
 const turnsOfTheLoop = Effect.promise(async () => {
   for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
 })
 
-/** Sends bytes, and more once a part of the answer has come; gives everything up to the end. */
+/** Sends bytes, and more after a part of the answer has arrived; returns everything up to the end. */
 const exchange = (port: number, first: string, part: string, second: string): Effect.Effect<string> =>
   Effect.callback((resume) => {
     let received = ""
@@ -33,7 +33,7 @@ const exchange = (port: number, first: string, part: string, second: string): Ef
   })
 
 describe("a problem", () => {
-  it.effect("says how many things are wrong, and that there are more only where there are", () =>
+  it.effect("has the number of errors, and mentions more only if there are more", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start()
       const wrong = (count: number) =>
@@ -55,7 +55,7 @@ describe("a problem", () => {
     })
   )
 
-  it.effect("of a path says what the path takes, or that it means nothing", () =>
+  it.effect("of a path lists the path's methods, or reports an unknown path", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer.start()
       const refused = (method: string, path: string) =>
@@ -72,7 +72,7 @@ describe("a problem", () => {
       assert.deepStrictEqual(yield* refused("GET", "/v1/nowhere"), {
         status: 404,
         allow: undefined,
-        detail: "No call has this path. /docs lists them all."
+        detail: "No call has this path. /docs lists all calls."
       })
       const undecodable = yield* refused("GET", "/v1/conversations/%zz/events?after=%zz")
       assert.strictEqual(undecodable.status, 400)
@@ -81,7 +81,7 @@ describe("a problem", () => {
     })
   )
 
-  it.effect("of a bug is in the log with its call, without what the call asked for", () =>
+  it.effect("of a bug is in the log with its call, without the call's query", () =>
     Effect.gen(function* () {
       const logged: Array<string> = []
       const logger = Logger.map(Logger.formatJson, (line) => void logged.push(line))
@@ -98,7 +98,7 @@ describe("a problem", () => {
     })
   )
 
-  it.effect("is written into no answer that has begun: its connection is cut", () =>
+  it.effect("is not written into an answer that has begun: the connection is cut", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start()
       const path = `/v1/conversations/${yield* server.create}/events`
@@ -111,7 +111,7 @@ describe("a problem", () => {
 })
 
 describe("a server", () => {
-  it.effect("takes bodies up to 1 MiB, and none that is larger", () =>
+  it.effect("accepts bodies up to 1 MiB and no larger ones", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer.start()
       const create = (bytes: number) => {
@@ -123,7 +123,7 @@ describe("a server", () => {
     })
   )
 
-  it.effect("keeps an idle connection for longer than the 60 seconds for which proxies commonly do", () =>
+  it.effect("keeps an idle connection longer than the usual 60 seconds of proxies", () =>
     Effect.gen(function* () {
       const { port } = yield* TestServer.start()
       const request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -133,7 +133,7 @@ describe("a server", () => {
     })
   )
 
-  it.effect("says where it refused to listen, and what to do", () =>
+  it.effect("names the address on which it refused to listen, and what to do", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Effect.scoped(TestServer.start({ host: "0.0.0.0" })))
       assert.strictEqual(
@@ -143,7 +143,7 @@ describe("a server", () => {
     })
   )
 
-  it.effect("carries the headers of every answer on refusals too, and says when to come back where that helps", () =>
+  it.effect("sends the headers of every answer on refusals too, and Retry-After where that helps", () =>
     Effect.gen(function* () {
       const { call, drain } = yield* TestServer.start({ token: Redacted.make("a-token-of-some-length") })
       const headers = { authorization: "Bearer a-token-of-some-length" }
@@ -179,19 +179,21 @@ describe("a server", () => {
     return { server, state, ended, closed }
   })
 
-  it.effect("H3: on the way down an answer that has begun has 20 seconds, and nobody is let go of before", () =>
-    Effect.gen(function* () {
-      const { closed, ended, server } = yield* closing
-      assert.isTrue(yield* server.drain.hasBegun)
-      yield* TestClock.adjust("19999 millis")
-      assert.isFalse(ended.isEnded)
-      yield* TestClock.adjust("1 milli")
-      assert.isTrue(ended.isEnded)
-      yield* Fiber.join(closed)
-    })
+  it.effect(
+    "HttpServer.H3: at a shutdown an answer that has begun has 20 seconds, and no client is released before",
+    () =>
+      Effect.gen(function* () {
+        const { closed, ended, server } = yield* closing
+        assert.isTrue(yield* server.drain.hasBegun)
+        yield* TestClock.adjust("19999 millis")
+        assert.isFalse(ended.isEnded)
+        yield* TestClock.adjust("1 milli")
+        assert.isTrue(ended.isEnded)
+        yield* Fiber.join(closed)
+      })
   )
 
-  it.effect("H3: on the way down the last answer is the end of waiting", () =>
+  it.effect("HttpServer.H3: at a shutdown the server stops waiting after the last answer", () =>
     Effect.gen(function* () {
       const { closed, ended, state } = yield* closing
       yield* TestClock.adjust("3 seconds")
@@ -205,7 +207,7 @@ describe("a server", () => {
 })
 
 describe("a stream", () => {
-  it.effect("LiveResponse.L2: shows signs of life only after a quiet interval, behind what was said last", () =>
+  it.effect("LiveResponse.L2: sends keep-alives only after a quiet interval, after the last data", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start()
       const id = yield* server.create
@@ -221,7 +223,7 @@ describe("a stream", () => {
       yield* TestClock.adjust("10 seconds")
       server.conversations.emit("t", [delta("one")])
       yield* live.until(Sse.encode(delta("one")))
-      // Not a quarter of a minute has passed since then.
+      // Less than a quarter of a minute has passed since then.
       yield* TestClock.adjust("14 seconds")
       yield* turnsOfTheLoop
       server.conversations.emit("t", [delta("two")])

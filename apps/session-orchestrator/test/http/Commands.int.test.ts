@@ -10,7 +10,7 @@ const withConversation = Effect.gen(function* () {
   return { server, path: `/v1/conversations/${conversation}`, conversation }
 })
 
-it.effect("a conversation is opened with what it is given, and answers with its state", () =>
+it.effect("a conversation is created with its settings, and its state has them", () =>
   Effect.gen(function* () {
     const { server } = yield* withConversation
     const body = { model: "openai/gpt-5", system: "Be brief.", retry: { profile: "interactive" } }
@@ -29,14 +29,14 @@ it.effect("a conversation is opened with what it is given, and answers with its 
   })
 )
 
-it.effect("a conversation is opened without a body too", () =>
+it.effect("a conversation is created without a body too", () =>
   Effect.gen(function* () {
     const { server } = yield* withConversation
     expect((yield* server.call({ path: "/v1/conversations", method: "POST" })).status).toBe(201)
   })
 )
 
-it.effect("P14: abort, abort-retry and retry-now are 202, whether or not there was something to end", () =>
+it.effect("P14: abort, abort-retry and retry-now are 202, with or without something to end", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation
     for (const command of ["abort", "abort-retry", "retry-now", "abort"]) {
@@ -46,7 +46,7 @@ it.effect("P14: abort, abort-retry and retry-now are 202, whether or not there w
   })
 )
 
-it.effect("X4: a command that is not on disk yet is not answered, and given up as a problem on the way down", () =>
+it.effect("X4: a command that is not on disk yet has no answer, and becomes a problem at a shutdown", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation
     server.conversations.broken.holdsCommands = true
@@ -65,7 +65,7 @@ it.effect("X4: a command that is not on disk yet is not answered, and given up a
   })
 )
 
-it.effect("X4: a command that the disk refuses is a problem", () =>
+it.effect("X4: a command that cannot be written is a problem", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation
     server.conversations.broken.storage = true
@@ -77,7 +77,7 @@ it.effect("X4: a command that the disk refuses is a problem", () =>
   })
 )
 
-it.effect("P15: automatic retries are switched at run time, and the state says so", () =>
+it.effect("P15: automatic retries are switched at run time, and the state has the setting", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation
     const { status } = yield* server.call({ path: `${path}/auto-retry`, method: "PUT", body: { enabled: false } })
@@ -93,7 +93,7 @@ it.effect("the history is read oldest first", () =>
   })
 )
 
-it.effect("X4: an end of a wait that no calendar has is refused, and told what was expected", () =>
+it.effect("X4: an invalid date as the end of a wait is refused, with what was expected", () =>
   Effect.gen(function* () {
     const { server, path } = yield* withConversation
     for (const until of [

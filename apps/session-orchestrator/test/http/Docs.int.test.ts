@@ -9,11 +9,11 @@ import * as ProblemsPage from "../../src/http/docs/ProblemsPage.ts"
 import * as ScalarScript from "../../src/http/docs/ScalarScript.ts"
 import * as TestServer from "./TestServer.ts"
 
-/** The addresses of the scripts of the page, in their order. */
+/** The addresses of the page's scripts, in order. */
 const scriptsOf = (page: string): ReadonlyArray<string> =>
   [...page.matchAll(/<script defer src="([^"]+)"><\/script>/g)].map(([, url]) => url ?? "")
 
-it.effect("the first address leads to the page of the API", () =>
+it.effect("the root path redirects to the page of the API", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer.start()
     const { headers, status } = yield* call({ path: "/" })
@@ -22,7 +22,7 @@ it.effect("the first address leads to the page of the API", () =>
   })
 )
 
-it.effect("the page has no script inside, and its policy allows scripts and calls of its own origin alone", () =>
+it.effect("the page has no inline script, and its policy allows scripts and calls of its own origin alone", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer.start()
     const { headers, text } = yield* call({ path: "/docs" })
@@ -40,7 +40,7 @@ it.effect("the page has no script inside, and its policy allows scripts and call
   })
 )
 
-it.effect("its scripts are kept by a browser for a year, under an address that names their content", () =>
+it.effect("a browser caches its scripts for a year, under an address that names their content", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer.start()
     const urls = scriptsOf((yield* call({ path: "/docs" })).text)
@@ -59,7 +59,7 @@ it.effect("its scripts are kept by a browser for a year, under an address that n
       const plain = yield* call({ path: url, headers: { "accept-encoding": "gzip;q=0, br" } })
       expect(plain.headers["content-encoding"]).toBe(undefined)
 
-      // As a page of an older version names it.
+      // As the page of an older version requests it.
       const other = yield* call({ path: `${url}0` })
       expect([other.status, other.headers["cache-control"]]).toEqual([200, "no-store"])
     }
@@ -93,7 +93,7 @@ it.effect("the settings start Scalar over the API's document, with a token field
       persistAuth: false,
       authentication: { preferredSecurityScheme: "token" }
     })
-    // Commands in it call the address that the page came from.
+    // Its commands call the address of the page.
     const document = JSON.stringify(OpenApi.fromApi(Api.Api))
     expect(JSON.stringify(Object(configuration).content)).toBe(
       document.replaceAll("http://127.0.0.1:4747", "https://holdfast.example")
@@ -101,7 +101,7 @@ it.effect("the settings start Scalar over the API's document, with a token field
   })
 )
 
-it.effect("every problem's type leads to a section that explains it", () =>
+it.effect("every problem's type is the address of a section that explains it", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer.start()
     const script = gunzipSync((yield* Effect.promise(DocsPage.settings)).gzipped).toString()
@@ -125,7 +125,7 @@ it.effect("every problem's type leads to a section that explains it", () =>
   })
 )
 
-it.effect("no example of a body is refused as invalid by the call that it belongs to", () =>
+it.effect("no example of a body is refused as invalid by its call", () =>
   Effect.gen(function* () {
     const { create, open } = yield* TestServer.start()
     const id = yield* create
@@ -141,7 +141,7 @@ it.effect("no example of a body is refused as invalid by the call that it belong
           const body = Predicate.hasProperty(example, "value") ? example.value : undefined
           const headers = { accept: "application/x-ndjson" }
           const { status } = yield* open({ method, path: path.replace("{conversationId}", id), headers, body })
-          // A turn that is there already, or none to repeat, is another matter.
+          // A conflict with an existing turn, or no turn to repeat, is no invalid body.
           expect([path, body, status]).toEqual([path, body, expect.toBeOneOf([200, 201, 202, 204, 409])])
           sent++
         }
@@ -151,7 +151,7 @@ it.effect("no example of a body is refused as invalid by the call that it belong
   })
 )
 
-it.effect("a browser, which brings no token of its own, may read all of it; its calls need the token", () =>
+it.effect("a browser, which sends no token by itself, may read all of it; its calls need the token", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer.start({ token: Redacted.make("a-token-of-the-service") })
     for (const path of DocsRoutes.paths) {
@@ -162,7 +162,7 @@ it.effect("a browser, which brings no token of its own, may read all of it; its 
   })
 )
 
-/** Runs the settings as a browser does that opens the page at an anchor. */
+/** Runs the settings like a browser that opens the page at an anchor. */
 const openAt = (origin: string, hash: string, script: string) => {
   const started: Array<ReadonlyArray<unknown>> = []
   const visited: Array<string> = []

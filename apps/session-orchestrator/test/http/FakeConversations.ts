@@ -1,9 +1,10 @@
 /**
- * Conversations at the edge, played by the test: what is emitted here is what a transport sees.
+ * Fakes conversations for tests of transports: the test emits their frames.
  *
- * It keeps what the port promises to transports: a turn is accepted once, frames come in the chunks they were emitted in,
- * persisted ones are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
+ * It keeps the promises of the port: a turn is accepted once, frames arrive in the chunks in which they were emitted, persisted
+ * frames are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
  */
+import { StorageError } from "@holdfast/journal"
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
 import {
@@ -19,7 +20,7 @@ import {
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
-import { StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 
 type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
 
@@ -30,9 +31,9 @@ interface Turn {
   readonly chunks: Array<ReadonlyArray<Frame>>
   readonly watchers: Set<Watcher>
   readonly result: Deferred.Deferred<TurnResult, StorageError>
-  /** Somebody waits for the result. */
+  /** A client waits for the result. */
   readonly awaited: Deferred.Deferred<void>
-  /** Somebody watched, and has stopped. */
+  /** A client watched and has stopped. */
   readonly unwatched: Deferred.Deferred<void>
 }
 
@@ -44,7 +45,7 @@ interface Conversation {
   autoRetryEnabled: boolean
 }
 
-/** Chunks that may wait for a watcher before it is given up. */
+/** The chunks that may wait for a watcher before it is dropped. */
 const BACKLOG = 64
 
 export const make = () => {
@@ -189,10 +190,10 @@ export const make = () => {
   return {
     calls,
     broken,
-    /** The turn, once it has been asked for. */
+    /** The turn, once it was requested. */
     arrival: (id: string) => Deferred.await(arrival(id)),
     turn,
-    /** How many watch a conversation. */
+    /** The number of watchers of a conversation. */
     watchersOf: (id: string) => conversations.get(id)?.watchers.size ?? 0,
     /** Emits events of a turn, in one chunk. */
     emit: (id: string, events: ReadonlyArray<TurnEvent.TurnEvent>) => {

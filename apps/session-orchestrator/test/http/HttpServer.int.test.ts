@@ -25,7 +25,7 @@ it.effect("a port that is in use is named, with what to do", () =>
   })
 )
 
-it.effect("H4: a request that comes before there is anything behind the socket is answered when there is", () =>
+it.effect("HttpServer.H4: a request that arrives before the service is ready is answered once it is ready", () =>
   Effect.gen(function* () {
     const options = { port: 0 }
     const bound = yield* Layer.build(HttpServer.bound(options))
@@ -34,7 +34,7 @@ it.effect("H4: a request that comes before there is anything behind the socket i
     const early = yield* Effect.forkChild(Socket.call(address.port, { path: "/v1/conversations", body: {} }), {
       startImmediately: true
     })
-    // Answered later than the first, so by now the first has been read.
+    // It is answered after the first one, so the first one has been read by now.
     const arrived = Socket.raw(address.port, "This is not HTTP.\r\n\r\n")
     expect(yield* arrived).toMatch(/^HTTP\/1\.1 400 /)
     yield* Layer.build(HttpServer.served(options)).pipe(
@@ -44,7 +44,7 @@ it.effect("H4: a request that comes before there is anything behind the socket i
   })
 )
 
-it.effect("an address that the machine does not have is named, with what to do", () =>
+it.effect("an address that is not the machine's is named, with what to do", () =>
   Effect.gen(function* () {
     const message = yield* bindError({ host: "192.0.2.1", port: 0, token: Redacted.make("a-token-of-some-length") })
     expect(message).toContain("Cannot listen on 192.0.2.1:0: this machine does not have that address.")
@@ -59,7 +59,7 @@ it.effect("an address that others can reach is refused without a token", () =>
   })
 )
 
-it.effect("a request head that comes too slowly is cut, with a problem", () =>
+it.effect("a request head that arrives too slowly is cut, with a problem", () =>
   Effect.gen(function* () {
     const { port } = yield* TestServer.start({ headTimeoutMs: 100, requestTimeoutMs: 100 })
     const answer = yield* Socket.raw(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
@@ -68,7 +68,7 @@ it.effect("a request head that comes too slowly is cut, with a problem", () =>
   })
 )
 
-it.effect("a body that comes too slowly is cut", () =>
+it.effect("a body that arrives too slowly is cut", () =>
   Effect.gen(function* () {
     const { port } = yield* TestServer.start({ headTimeoutMs: 100, requestTimeoutMs: 100 })
     const head =
@@ -77,14 +77,14 @@ it.effect("a body that comes too slowly is cut", () =>
   })
 )
 
-it.effect("an answer may take longer than any request may", () =>
+it.effect("an answer may take longer than the limit of a request", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start({ headTimeoutMs: 50, requestTimeoutMs: 50 })
     const conversation = yield* server.create
     const path = `/v1/conversations/${conversation}/turns`
     const headers = { accept: "application/x-ndjson" }
     const live = yield* server.open({ path, headers, body: { prompt: "hello", turnId: "t" } })
-    // A request that is cut for being late proves that the limit has passed, twice over.
+    // A request that is cut because it is late proves that the limit has passed twice.
     for (let round = 0; round < 2; round++) yield* Socket.raw(server.port, "GET / HTTP/1.1\r\n")
     const { end } = Events.of(conversation, "t")
     server.conversations.emit("t", [end])
@@ -92,7 +92,7 @@ it.effect("an answer may take longer than any request may", () =>
   })
 )
 
-it.effect("what is no HTTP, or too much of it, is a problem too", () =>
+it.effect("text that is no HTTP, or too long, is a problem too", () =>
   Effect.gen(function* () {
     const { port } = yield* TestServer.start()
     expect(yield* Socket.raw(port, "SSH-2.0-hello\r\n\r\n")).toContain("/docs#problem-invalid-request")
@@ -101,7 +101,7 @@ it.effect("what is no HTTP, or too much of it, is a problem too", () =>
   })
 )
 
-/** A server in a scope of its own, which the test closes. */
+/** A server in its own scope, which the test closes. */
 const closable = Effect.gen(function* () {
   const scope = yield* Scope.make()
   const server = yield* Scope.provide(TestServer.start(), scope)
@@ -110,14 +110,14 @@ const closable = Effect.gen(function* () {
   return { close: Scope.close(scope, Exit.void), conversation, path, server }
 })
 
-it.effect("on the way down streams are let go of, and the port is free afterwards", () =>
+it.effect("at a shutdown streams are closed, and the port is free afterwards", () =>
   Effect.gen(function* () {
     const { close, path, server } = yield* closable
     const headers = { accept: "application/x-ndjson" }
     const turn = yield* server.open({ path: `${path}/turns`, headers, body: { prompt: "hello", turnId: "t" } })
     const watcher = yield* server.open({ path: `${path}/events` })
     yield* close
-    // A turn's stream is cut, so that nobody takes it for complete; an endless one just ends.
+    // A turn's stream is cut, so that no client takes it for complete; an endless stream just ends.
     expect(Exit.isFailure(yield* Effect.exit(turn.rest))).toBe(true)
     expect(yield* watcher.rest).toMatch(/^event: reconnect\ndata: \{"code":"shutting-down",/)
     expect(server.conversations.calls).toEqual([])
@@ -127,7 +127,7 @@ it.effect("on the way down streams are let go of, and the port is free afterward
   })
 )
 
-it.effect("on the way down whoever waits for JSON is told to come back", () =>
+it.effect("at a shutdown a client that waits for JSON gets a problem that asks it to retry", () =>
   Effect.gen(function* () {
     const { close, path, server } = yield* closable
     const waiting = yield* Effect.forkChild(

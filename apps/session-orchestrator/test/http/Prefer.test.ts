@@ -32,7 +32,7 @@ const write = ({ blanks: [a, b, c, d], name, parameter, value }: typeof Preferen
 
 describe("Prefer", () => {
   it.prop(
-    "reads what a client wrote: names in any case, values as tokens or quoted, and of two alike the first",
+    "reads names in any case, values as tokens or quoted, and the first of repeated preferences",
     { preferences: Schema.Array(Preference) },
     ({ preferences }) => {
       const expected = new Map<string, string>()
@@ -45,7 +45,7 @@ describe("Prefer", () => {
   )
 
   it.prop(
-    "ignores what it cannot read, wherever that stands",
+    "ignores unreadable parts at any position",
     {
       before: Schema.String.check(Schema.isPattern(/^[^",\\]{0,12}$/)),
       after: Schema.String.check(Schema.isPattern(/^.{0,12}$/))

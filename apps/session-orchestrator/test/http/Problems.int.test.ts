@@ -3,7 +3,7 @@ import { Effect, Logger, Redacted } from "effect"
 import type * as Socket from "./Socket.ts"
 import * as TestServer from "./TestServer.ts"
 
-/** Makes a call that is refused, and checks what every problem has. */
+/** Makes a call that is refused, and checks the fields of every problem. */
 const refused = Effect.fnUntraced(function* (
   server: { readonly call: (request: Socket.Request) => Effect.Effect<Socket.Answer, Error> },
   request: Socket.Request
@@ -19,7 +19,7 @@ const refused = Effect.fnUntraced(function* (
   return { status, headers, problem, name: String(problem.type).slice("/docs#problem-".length) }
 })
 
-it.effect("every key that is wrong is named, with its path and its part of the request", () =>
+it.effect("every wrong key is named, with its path and its part of the request", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start()
     const { problem, status } = yield* refused(server, {
@@ -35,7 +35,7 @@ it.effect("every key that is wrong is named, with its path and its part of the r
   })
 )
 
-it.effect("U+0000 is refused wherever it stands in a request, and its place is named", () =>
+it.effect("U+0000 is refused anywhere in a request, and its path is named", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start()
     const id = yield* server.create
@@ -64,7 +64,7 @@ it.effect("U+0000 is refused wherever it stands in a request, and its place is n
   })
 )
 
-it.effect("of more things than anybody reads the first are named, and how many there are", () =>
+it.effect("of very many errors the first are named, with the number of all", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start()
     const body = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key${n}`, n]))
@@ -75,7 +75,7 @@ it.effect("of more things than anybody reads the first are named, and how many t
   })
 )
 
-it.effect("what was sent is not repeated in what is wrong with it", () =>
+it.effect("a problem does not quote the sent value", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start()
     const conversation = yield* server.create
@@ -118,7 +118,7 @@ for (const [what, request, status, name] of cases) {
   )
 }
 
-it.effect("a body whose length nobody announced is cut off at the limit too", () =>
+it.effect("a body without an announced length is cut off at the limit too", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start({ maxBodyBytes: 4096 })
     const answer = yield* refused(server, {
@@ -141,7 +141,7 @@ it.effect("a turn id that is taken is a conflict", () =>
   })
 )
 
-it.effect("a service that goes down takes no turns and says so", () =>
+it.effect("a service that shuts down refuses turns with a problem", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start()
     const path = `/v1/conversations/${yield* server.create}/turns`
@@ -151,7 +151,7 @@ it.effect("a service that goes down takes no turns and says so", () =>
   })
 )
 
-it.effect("a disk that says no is told as it put it", () =>
+it.effect("a failed write is reported in the disk's own words", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start()
     const path = `/v1/conversations/${yield* server.create}`
@@ -165,7 +165,7 @@ it.effect("a disk that says no is told as it put it", () =>
   })
 )
 
-it.effect("a bug is answered with an incident, and only the log says more", () =>
+it.effect("a bug is answered with an incident id, and only the log has the details", () =>
   Effect.gen(function* () {
     const logged: Array<string> = []
     const logger = Logger.map(Logger.formatJson, (line) => void logged.push(line))
@@ -182,7 +182,7 @@ it.effect("a bug is answered with an incident, and only the log says more", () =
   })
 )
 
-it.effect("a call without the token learns nothing, not even which calls there are", () =>
+it.effect("a call without the token learns nothing, not even which calls exist", () =>
   Effect.gen(function* () {
     const server = yield* TestServer.start({ token: Redacted.make("a-token-of-some-length") })
     for (const path of ["/v1/conversations/c_1", "/docs/nowhere", "/openapi.json", "/metrics", "/readyz", "/nowhere"]) {

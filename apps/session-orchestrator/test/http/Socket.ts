@@ -1,4 +1,4 @@
-/** An HTTP client as close to the wire as Node has one: any header, bytes as they come, and hanging up. */
+/** An HTTP client for tests on the lowest level of Node: any header, raw bytes, disconnects. */
 import { Effect, Queue } from "effect"
 import * as Http from "node:http"
 import * as Net from "node:net"
@@ -60,11 +60,11 @@ export const call = (port: number, request: Request): Effect.Effect<Answer, Erro
 export interface Live {
   readonly status: number
   readonly headers: Http.IncomingHttpHeaders
-  /** The next bytes, as one read gave them. */
+  /** The bytes of the next read. */
   readonly next: Effect.Effect<string, Error>
-  /** Reads until the text so far has this in it; gives all of the text. */
+  /** Reads until the text contains this; returns the whole text. */
   readonly until: (part: string) => Effect.Effect<string, Error>
-  /** Everything up to the end; fails where the answer broke off. */
+  /** Reads up to the end; fails if the answer broke off. */
   readonly rest: Effect.Effect<string, Error>
   readonly hangUp: Effect.Effect<void>
   readonly pause: Effect.Effect<void>
@@ -73,7 +73,7 @@ export interface Live {
 
 const END = Symbol("end")
 
-/** Makes a call and gives its answer as it comes. */
+/** Makes a call and returns its answer as it arrives. */
 export const open = (port: number, request: Request) =>
   Effect.gen(function* () {
     const chunks = yield* Queue.unbounded<string | typeof END, Error>()

@@ -1,4 +1,4 @@
-/** Submitting a turn, over a socket: what the answer is, and that it waits for nothing (X15). */
+/** Tests submitting a turn over a socket: the answer comes without waiting (X15). */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Redacted } from "effect"
 import * as TestServer from "./TestServer.ts"
@@ -10,7 +10,7 @@ const submit = (server: Effect.Success<ReturnType<typeof TestServer.start>>, id:
 
 describe("Prefer: respond-async", () => {
   it.effect(
-    "X15: is answered with the turn's id and where it is, while the turn goes on; the same id again likewise",
+    "X15: is answered with the turn's id and address while the turn runs; the same id again has the same answer",
     () =>
       Effect.gen(function* () {
         const server = yield* TestServer.start()
@@ -29,7 +29,7 @@ describe("Prefer: respond-async", () => {
       })
   )
 
-  it.effect("X15: makes up an id where the client has none, and takes a manual retry as well", () =>
+  it.effect("X15: makes an id if the client has none, and accepts a manual retry as well", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start()
       const id = yield* server.create
@@ -52,7 +52,7 @@ describe("Prefer: respond-async", () => {
     })
   )
 
-  it.effect("X15: is heard in any of several headers and over what Accept asks for; others are passed over", () =>
+  it.effect("X15: works in any of several headers and overrides Accept; other preferences are ignored", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start()
       const id = yield* server.create
@@ -72,7 +72,7 @@ describe("Prefer: respond-async", () => {
     })
   )
 
-  it.effect("X15: is answered with the problems of any call", () =>
+  it.effect("X15: has the problems of any call", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start({ maxBodyBytes: 1024 })
       const id = yield* server.create

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
 
-it.effect("the service is ready while its storage answers, its start is done and it is not going down", () =>
+it.effect("the service is ready while its storage answers, its start is done and it is not shutting down", () =>
   Effect.gen(function* () {
     const { call, condition, conversations, drain } = yield* TestServer.start()
     const ready = Effect.map(call({ path: "/readyz" }), ({ headers, status, text }) => ({
@@ -39,7 +39,7 @@ it.effect("the service is ready while its storage answers, its start is done and
   })
 )
 
-it.effect("on the way down new turns are refused, and answers that have begun go on until it lets go of them", () =>
+it.effect("at a shutdown new turns are refused, and answers that have begun continue until clients are released", () =>
   Effect.gen(function* () {
     const { call, conversations, create, drain, open } = yield* TestServer.start()
     const id = yield* create
@@ -61,7 +61,7 @@ it.effect("on the way down new turns are refused, and answers that have begun go
     conversations.emit("t", [Events.of(id, "t").delta("Still here")])
     yield* live.until("Still here")
     yield* drain.end
-    // It broke off, and does not look complete.
+    // It broke off and does not look complete.
     yield* Effect.flip(live.rest)
   })
 )
@@ -77,7 +77,7 @@ it.effect("metrics are Prometheus text, and count requests by method and status"
   })
 )
 
-it.effect("metrics count turns by what they are doing", () =>
+it.effect("metrics count turns by status", () =>
   Effect.gen(function* () {
     const { call, create, open } = yield* TestServer.start()
     const path = `/v1/conversations/${yield* create}/turns`

@@ -1,4 +1,4 @@
-/** The HTTP server on a free port, over conversations that the test plays. */
+/** Runs the HTTP server on a free port, over fake conversations. */
 import { Context, Effect, Layer } from "effect"
 import { HttpServer as EffectHttpServer } from "effect/http"
 import * as Condition from "../../src/system/Condition.ts"

@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Ndjson, Sse, TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { StorageError } from "../../src/storage/Store.ts"
 import type { FakeConversations } from "./FakeConversations.ts"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
@@ -10,7 +10,7 @@ import * as TestServer from "./TestServer.ts"
 const NDJSON = { accept: "application/x-ndjson" }
 const SSE = { accept: "text/event-stream" }
 
-/** A conversation with a turn `t` that was asked for and is answered as `headers` say. */
+/** A conversation with a requested turn `t`, answered in the format of `headers`. */
 const ask = Effect.fnUntraced(function* (headers: Record<string, string>) {
   const server = yield* TestServer.start()
   const conversation = yield* server.create
@@ -56,7 +56,7 @@ it.effect("D12: provider-retry reaches a client unchanged, as NDJSON and as SSE"
 )
 
 it.effect.prop(
-  "D12: whatever a turn tells reaches a client unchanged, over a socket, as NDJSON and as SSE",
+  "D12: every event of a turn reaches a client unchanged, over a socket, as NDJSON and as SSE",
   { chunks: Schema.Array(Schema.Array(TurnEvent.TurnEvent)) },
   ({ chunks }) =>
     Effect.gen(function* () {
@@ -100,7 +100,7 @@ it.effect("the events of one read leave in one write", () =>
   })
 )
 
-/** Asks for turn `t` as JSON and waits until its result is awaited. */
+/** Requests turn `t` as JSON and waits until the server awaits its result. */
 const askForResult = Effect.fnUntraced(function* () {
   const server = yield* TestServer.start()
   const conversation = yield* server.create
@@ -113,7 +113,7 @@ const askForResult = Effect.fnUntraced(function* () {
   return { server, turn, answer, conversation, result: { turnId: end.turnId, end, text: "fine" } }
 })
 
-it.effect("without a stream asked for, a turn is answered once it has sealed", () =>
+it.effect("a request for no stream is answered once the turn has sealed", () =>
   Effect.gen(function* () {
     const { answer, result, turn } = yield* askForResult()
     const error = { reason: "auth", message: "no key", retryable: false } as const
@@ -125,7 +125,7 @@ it.effect("without a stream asked for, a turn is answered once it has sealed", (
   })
 )
 
-it.effect("a JSON answer that takes long begins, and shows signs of life that are JSON", () =>
+it.effect("a JSON answer that takes long begins early, and its keep-alives are valid JSON", () =>
   Effect.gen(function* () {
     const { answer, result, turn } = yield* askForResult()
     yield* TestClock.adjust("15 seconds")
@@ -140,7 +140,7 @@ it.effect("a JSON answer that takes long begins, and shows signs of life that ar
   })
 )
 
-it.effect("C11: an answer of megabytes leaves in pieces, at once and late, and is whole", () =>
+it.effect("C11: an answer of megabytes leaves in pieces, at once and late, and is complete", () =>
   Effect.gen(function* () {
     const text = "word \u{1f600} ".repeat(400_000)
     for (const isLate of [false, true]) {
@@ -154,7 +154,7 @@ it.effect("C11: an answer of megabytes leaves in pieces, at once and late, and i
   })
 )
 
-it.effect("a client that waits for JSON and goes away leaves the turn alone", () =>
+it.effect("a client that waits for JSON and disconnects does not affect the turn", () =>
   Effect.gen(function* () {
     const { answer, conversation, result, server, turn } = yield* askForResult()
     yield* Fiber.interrupt(answer)
@@ -168,7 +168,7 @@ it.effect("a client that waits for JSON and goes away leaves the turn alone", ()
   })
 )
 
-it.effect("a disk that fails while a turn is waited for is told as a problem", () =>
+it.effect("a disk that fails while a client waits for a turn is a problem", () =>
   Effect.gen(function* () {
     const { answer, turn } = yield* askForResult()
     yield* Deferred.fail(turn.result, new StorageError({ message: "The disk is full." }))
@@ -178,7 +178,7 @@ it.effect("a disk that fails while a turn is waited for is told as a problem", (
   })
 )
 
-it.effect("the head of a stream leaves once the turn is accepted, before there is any event", () =>
+it.effect("the head of a stream leaves once the turn is accepted, before any event", () =>
   Effect.gen(function* () {
     const { live, server } = yield* ask(NDJSON)
     expect(live.status).toBe(200)
@@ -186,12 +186,12 @@ it.effect("the head of a stream leaves once the turn is accepted, before there i
   })
 )
 
-it.effect("D12: a stream that waits stays one object a line: its signs of life stand before the next object", () =>
+it.effect("D12: a stream that waits stays one object a line: its keep-alives precede the next object", () =>
   Effect.gen(function* () {
     const { events, live, server } = yield* ask(NDJSON)
     server.conversations.emit("t", [events.wait])
     yield* live.until("\n")
-    yield* TestClock.adjust("15 seconds") // in which the wait was written
+    yield* TestClock.adjust("15 seconds") // the wait is written meanwhile
     yield* TestClock.adjust("15 seconds")
     expect(yield* live.next).toBe(" ")
     server.conversations.emit("t", [events.delta("a"), events.end])
@@ -218,7 +218,7 @@ it.effect("an SSE stream that waits sends comments every 15 seconds", () =>
   })
 )
 
-it.effect("a client that hangs up ends its own stream, never the turn", () =>
+it.effect("a client that disconnects ends its own stream, never the turn", () =>
   Effect.gen(function* () {
     const { conversation, events, live, server } = yield* ask(NDJSON)
     server.conversations.emit("t", [events.start])
@@ -236,19 +236,19 @@ it.effect("a client that hangs up ends its own stream, never the turn", () =>
   })
 )
 
-/** Lets sockets have their turn. */
+/** Lets sockets process their events. */
 const macrotask = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
 
-/** More than a socket and the queue before it take of a client that does not read. */
+/** More than a socket and its queue hold for a client that does not read. */
 const flood = (server: { readonly conversations: FakeConversations }, event: TurnEvent.TurnEvent) => {
   for (let count = 0; count < 200; count++) server.conversations.emit("t", [event])
 }
 
-it.effect("a client of a turn that is too slow is cut off: its stream has no false end", () =>
+it.effect("a turn's client that is too slow is cut off: its stream has no false end", () =>
   Effect.gen(function* () {
     const { events, live, server } = yield* ask(NDJSON)
     yield* live.pause
-    // The first write fills the socket; the rest waits for it, as far as it may.
+    // The first write fills the socket; the rest waits, up to its limit.
     server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
     flood(server, events.delta("y"))
     yield* live.resume
@@ -257,7 +257,7 @@ it.effect("a client of a turn that is too slow is cut off: its stream has no fal
   })
 )
 
-it.effect("a client of a turn that reads nothing at all is cut off after a minute", () =>
+it.effect("a turn's client that reads nothing is cut off after a minute", () =>
   Effect.gen(function* () {
     const { events, live, server } = yield* ask(SSE)
     yield* live.pause

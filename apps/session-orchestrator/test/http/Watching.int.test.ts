@@ -20,7 +20,7 @@ const withHistory = Effect.gen(function* () {
   return { server, conversation, events, path: `/v1/conversations/${conversation}/events` }
 })
 
-it.effect("watching begins with what is persisted and goes on live", () =>
+it.effect("watching begins with the persisted events and continues live", () =>
   Effect.gen(function* () {
     const { events, path, server } = yield* withHistory
     server.conversations.emit("t", [events.start])
@@ -34,7 +34,7 @@ it.effect("watching begins with what is persisted and goes on live", () =>
   })
 )
 
-it.effect("X3: a client that comes back with the last id it saw gets what came after it", () =>
+it.effect("X3: a client that reconnects with its last id gets the events after it", () =>
   Effect.gen(function* () {
     const { events, path, server } = yield* withHistory
     server.conversations.emit("t", [events.start, events.end])
@@ -49,7 +49,7 @@ it.effect("X3: a client that comes back with the last id it saw gets what came a
   })
 )
 
-it.effect("a conversation that is quiet shows signs of life", () =>
+it.effect("a quiet conversation sends keep-alives", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withHistory
     const live = yield* server.open({ path })
@@ -58,7 +58,7 @@ it.effect("a conversation that is quiet shows signs of life", () =>
   })
 )
 
-it.effect("a watcher that is too slow is sent away in a way that makes a browser come back", () =>
+it.effect("a watcher that is too slow is closed in a way that makes a browser reconnect", () =>
   Effect.gen(function* () {
     const { events, path, server } = yield* withHistory
     const live = yield* server.open({ path })
@@ -66,23 +66,23 @@ it.effect("a watcher that is too slow is sent away in a way that makes a browser
     server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
     for (let count = 0; count < 200; count++) server.conversations.emit("t", [events.delta("y")])
     yield* live.resume
-    // It ends as it should, so EventSource reconnects with the last id it has; who listens is told why.
+    // It ends properly, so EventSource reconnects with its last id; the last frame has the reason.
     expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client is too slow." })
   })
 )
 
-/** What the last frame says, where that is named `reconnect`. */
+/** The data of the last frame, if that is `reconnect`. */
 const lastOf = (text: string): unknown => {
   const [, data] = /\nevent: reconnect\ndata: (.*)\n\n$/.exec(text) ?? []
   return data === undefined ? undefined : JSON.parse(data)
 }
 
-/** Lets Node do what it has to do. */
+/** Lets Node process its pending events. */
 const turnsOfTheLoop = Effect.promise(async () => {
   for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
 })
 
-/** A client that has stopped reading, with more sent to it than fits; and how many seconds later it was let go of. */
+/** A client that has stopped reading, with more data than fits, and the seconds until it was dropped. */
 const stalled = Effect.gen(function* () {
   const { conversation, events, path, server } = yield* withHistory
   const live = yield* server.open({ path })
@@ -100,7 +100,7 @@ const stalled = Effect.gen(function* () {
   return { live, seconds }
 })
 
-it.effect("X3: a client that takes nothing for a minute is let go of, and finds out why when it reads again", () =>
+it.effect("X3: a client that takes nothing for a minute is dropped, and finds the reason when it reads again", () =>
   Effect.gen(function* () {
     const { live, seconds } = yield* stalled
     expect(seconds).toBe(60)
@@ -118,7 +118,7 @@ it.effect("X3: a client that is dead is cut off some seconds later, and nothing 
   })
 )
 
-it.effect("LiveResponse.L7: many clients that read fast are not all written to in one turn of the event loop", () =>
+it.effect("LiveResponse.L7: writes to many fast clients are spread over several turns of the event loop", () =>
   Effect.gen(function* () {
     const { events, path, server } = yield* withHistory
     const clients = yield* Effect.forEach(Array.from({ length: 24 }), () => server.open({ path }))
@@ -134,7 +134,7 @@ it.effect("LiveResponse.L7: many clients that read fast are not all written to i
   })
 )
 
-/** What all responses together write in each turn of the event loop from now on, in bytes. */
+/** The bytes that all responses together write in each turn of the event loop from now on. */
 const writesPerTurn = Effect.gen(function* () {
   const turns = [0]
   const { write } = ServerResponse.prototype
@@ -157,7 +157,7 @@ const writesPerTurn = Effect.gen(function* () {
   return turns
 })
 
-it.effect("HEAD tells what watching would answer with, and does not watch", () =>
+it.effect("HEAD has the head of watching, and does not watch", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withHistory
     const { headers, status, text } = yield* server.call({ path, method: "HEAD" })

@@ -1,4 +1,4 @@
-/** docs/explain.md is what is printed, and knows every rule that is. */
+/** Checks that docs/explain.md shows real output and every rule in it. */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import * as Night from "./Night.ts"
@@ -11,7 +11,7 @@ const source = ["Explanation", "Grounds", "Words"]
   .join("")
 
 describe("docs/explain.md", () => {
-  it("X9: shows the night that a test has gone through", () => {
+  it("X9: shows the night of the test turn", () => {
     assert.include(page, `\`\`\`text\n${Night.text.join("\n")}\n\`\`\``)
   })
 

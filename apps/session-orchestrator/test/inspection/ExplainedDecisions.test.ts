@@ -1,19 +1,19 @@
-/** What is said of a decision: to try again, and when; or to give up, and why. */
+/** Tests the sentences about decisions: retries with their time, and giving up with the reason. */
 import { describe } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Basis, Profile } from "@holdfast/policy"
 import { Duration } from "effect"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer, dies, emits, text, throws, unauthorized } = ScriptedProvider
-const { asked, down, overloaded, quota, tooLong } = Told
+const { asked, down, overloaded, quota, tooLong } = ExplanationCases
 
 describe("a decision", () =>
-  Told.tells([
+  ExplanationCases.explains([
     {
-      title: "a retry by the schedule says what it was, when it was due, and what it cost (D1, D3)",
+      title: "a retry by the schedule, with its number, time and cost (D1, D3)",
       plan: { scripts: [...down(1), answer("Hello")] },
-      says: [
+      expects: [
         'Attempt 1 failed before any content: overloaded, 529 overloaded_error: "Overloaded".',
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent.",
         "The wait was over.",
@@ -24,26 +24,26 @@ describe("a decision", () =>
     {
       title: "after content (D4)",
       plan: { scripts: [emits(overloaded, text("Hel"))] },
-      says: [
+      expects: [
         'Attempt 1 failed after content had left: overloaded, 529 overloaded_error: "Overloaded".',
-        "Gave up: content had left, and what has been shown is not produced twice (D4).",
+        "Gave up: content had left, and shown text is not produced twice (D4).",
         'The turn failed after 1 attempt: overloaded, 529 overloaded_error: "Overloaded".'
       ]
     },
     {
       title: "a failure that is final (D3)",
       plan: { scripts: [emits(unauthorized)] },
-      says: ["Gave up: a failure of this kind (auth) is not retried (D3)."]
+      expects: ["Gave up: a failure of this kind (auth) is not retried (D3)."]
     },
     {
-      title: "a provider that says not to ask again (C2)",
+      title: "a provider that forbids a retry (C2)",
       plan: { scripts: [emits({ ...overloaded, retryable: false, evidence: { "x-should-retry": "false" } })] },
-      says: ["Gave up: the provider said that it should not be retried (D3)."]
+      expects: ["Gave up: the provider forbade a retry (x-should-retry) (D3)."]
     },
     {
       title: "a quota without a reset is not waited for (C2)",
       plan: { scripts: [emits(quota)] },
-      says: ["Gave up: the quota is used up, and the provider named no time of its reset (D3, C2)."]
+      expects: ["Gave up: the quota is used up, and the provider named no time of its reset (D3, C2)."]
     },
     {
       title: "a quota with a reset is waited for (C2)",
@@ -53,38 +53,38 @@ describe("a decision", () =>
           answer("Hello")
         ]
       },
-      says: [
+      expects: [
         "Retry 1 at 2031-04-01 23:58:00 UTC, after 1 h, the provider's, longer than the schedule's 5 s (C2, P5); 1 h of 8 h spent."
       ]
     },
     {
       title: "a context that is too long (P2)",
       plan: { scripts: [emits(tooLong)] },
-      says: ["Gave up: what is too long for the model is not sent again (P2)."]
+      expects: ["Gave up: a context that is too long for the model is not sent again (P2)."]
     },
     {
       title: "a bug (C10)",
       plan: { scripts: [1, 2, 3].map(() => dies(new TypeError("x is undefined"))) },
-      says: [
+      expects: [
         'Attempt 1 failed before any content: unknown: "TypeError: x is undefined".',
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (C10, D1); 5 s of 8 h spent.",
-        "Gave up: this is a bug of the program, and it was tried again twice already (C10)."
+        "Gave up: this is a bug of the program, and it was retried twice already (C10)."
       ]
     },
     {
-      title: "an abort that nobody here asked for (M3)",
+      title: "an abort that no client here requested (M3)",
       plan: { scripts: [throws({ reason: "aborted", message: "terminated", retryable: true }), answer("Hello")] },
-      says: ["Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (M3, D1); 5 s of 8 h spent."]
+      expects: ["Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (M3, D1); 5 s of 8 h spent."]
     },
     {
       title: "no strategy (D9)",
       plan: { scripts: down(1), isPatient: false },
-      says: ["Gave up: no retries were asked for (D9)."]
+      expects: ["Gave up: no retries were configured (D9)."]
     },
     {
       title: "retries that are switched off in the configuration (P3)",
       plan: { scripts: down(1), retry: { enabled: false } },
-      says: ["Gave up: retries are switched off in the configuration (retry.enabled) (P3)."]
+      expects: ["Gave up: retries are switched off in the configuration (retry.enabled) (P3)."]
     },
     {
       title: "retries that a person switched off (P15)",
@@ -95,12 +95,12 @@ describe("a decision", () =>
           decide: (_attempt, _failure, spent) => ({ basis: Basis.switchedOff(Profile.resolve(), spent) })
         })
       },
-      says: ["Gave up: automatic retries had been switched off for this conversation (P15)."]
+      expects: ["Gave up: automatic retries had been switched off for this conversation (P15)."]
     },
     {
-      title: "no more than so many retries (P3, P4)",
+      title: "the limit of retries (P3, P4)",
       plan: { scripts: down(4), retry: { profile: "interactive" } },
-      says: [
+      expects: [
         "Retry 2 at 2031-04-01 22:58:06 UTC, after 4 s, the schedule's (D3, P4).",
         "Gave up: 3 retries had been made, and there may be no more (P3, D7)."
       ]
@@ -108,17 +108,17 @@ describe("a decision", () =>
     {
       title: "a wait longer than any may be (P6)",
       plan: { scripts: [emits(asked(600_000))], retry: { profile: "interactive" } },
-      says: ["Gave up: the next wait would be 10 m, and none may be longer than 5 m (P6)."]
+      expects: ["Gave up: the next wait would be 10 m, and none may be longer than 5 m (P6)."]
     },
     {
       title: "the budget (D1, D7)",
       plan: { scripts: down(3), retry: { budget: Duration.seconds(20) } },
-      says: ["Gave up: the next wait of 30 s does not fit into the budget: 15 s of 20 s were spent (D1, D7)."]
+      expects: ["Gave up: the next wait of 30 s does not fit into the budget: 15 s of 20 s were spent (D1, D7)."]
     },
     {
       title: "a budget by the clock (D2)",
       plan: { scripts: down(3), retry: { budget: Duration.seconds(20), measure: "wall-clock" } },
-      says: [
+      expects: [
         "Retry 2 at 2031-04-01 22:58:15 UTC, after 10 s, the schedule's (D3, D1); 5 s of 20 s had passed.",
         "Gave up: the next wait of 30 s does not fit into the budget: 15 s of 20 s had passed (D1, D2, D7)."
       ]
@@ -126,28 +126,28 @@ describe("a decision", () =>
     {
       title: "a wait that is cut to what is left (D1)",
       plan: { scripts: [...down(3), answer("Hello")], retry: { budget: { total: Duration.seconds(20), clip: true } } },
-      says: [
+      expects: [
         "Retry 3 at 2031-04-01 22:58:20 UTC, after 5 s: the schedule's 30 s, cut to what was left of the budget (D3, D1); 20 s of 20 s spent."
       ]
     },
     {
       title: "a hint that is shorter than the schedule (P5)",
       plan: { scripts: [emits(asked(2_000)), answer("Hello")] },
-      says: [
+      expects: [
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's, no shorter than the provider's 2 s (D3, D1); 5 s of 8 h spent."
       ]
     },
     {
       title: "a hint that the configuration ignores (P5)",
       plan: { scripts: [emits(asked(60_000)), answer("Hello")], retry: { hints: false } },
-      says: [
+      expects: [
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's, not the provider's 1 m, which is not followed (retry.hints) (D3, D1); 5 s of 8 h spent."
       ]
     },
     {
       title: "a reason that has spent its own budget (X11)",
       plan: { scripts: down(4), retry: { reasons: { overloaded: { budget: Duration.seconds(20) } } } },
-      says: [
+      expects: [
         "Retry 2 at 2031-04-01 22:58:15 UTC, after 10 s, the schedule's (D3, D1); 15 s of 8 h spent; 15 s of 20 s spent on overloaded.",
         "Gave up: the next wait of 30 s does not fit into the budget for overloaded (retry.reasons): 15 s of 20 s were spent (X11, D7)."
       ]
@@ -158,13 +158,13 @@ describe("a decision", () =>
         scripts: down(4),
         retry: { measure: "wall-clock", reasons: { overloaded: { budget: Duration.seconds(20) } } }
       },
-      says: [
+      expects: [
         "Gave up: the next wait of 30 s does not fit into the budget for overloaded (retry.reasons): 15 s of 20 s had passed (X11, D2, D7)."
       ]
     },
     {
       title: "as many retries as a reason may have (X11)",
       plan: { scripts: down(4), retry: { reasons: { overloaded: { maxRetries: 1 } } } },
-      says: ["Gave up: 1 retry had been made after overloaded, and there may be no more (retry.reasons) (X11, D7)."]
+      expects: ["Gave up: 1 retry had been made after overloaded, and there may be no more (retry.reasons) (X11, D7)."]
     }
   ]))

@@ -1,15 +1,15 @@
-/** What is said of where a turn went, of what was lost of it, and of one that is still under way. */
+/** Tests the sentences about targets, lost attempts, and work in progress. */
 import { describe } from "@effect/vitest"
 import { Compactor, FinalReport } from "@holdfast/kernel"
 import { ScriptedProvider, TestRouter } from "@holdfast/kernel/testing"
 import { Failure } from "@holdfast/wire"
 import { Duration, Effect, Layer } from "effect"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer, call, emits, text, tools } = ScriptedProvider
 const { hangs } = ScriptedTurn
-const { down, overloaded, quota, tooLong } = Told
+const { down, overloaded, quota, tooLong } = ExplanationCases
 
 const hour = Duration.hours(1)
 
@@ -17,7 +17,7 @@ const fallback = { target: { provider: "openai", model: "gpt-5" }, role: "defaul
 
 const sends = (move: TestRouter.Move) => new TestRouter.TestRouter({ direct: () => move }).layer
 
-/** Does one after another. */
+/** A compactor that gives these results, one after another. */
 const compactor = (...does: ReadonlyArray<Effect.Effect<never, Failure.ProviderFailure> | string | undefined>) => {
   let n = 0
   return Layer.succeed(Compactor.Compactor, {
@@ -36,11 +36,11 @@ const report = Layer.succeed(FinalReport.FinalReport, {
 })
 
 describe("a turn", () =>
-  Told.tells([
+  ExplanationCases.explains([
     {
       title: "a switch to a fallback (P8)",
       plan: { scripts: [...down(1), answer("Hello")], services: sends({ delayMs: 0, route: fallback }) },
-      says: [
+      expects: [
         'Attempt 1 failed before any content: overloaded, 529 overloaded_error: "Overloaded".',
         "Retry 1 at once, on openai/gpt-5, of the chain default (P8).",
         "Attempt 2 was answered (stop).",
@@ -53,7 +53,7 @@ describe("a turn", () =>
         scripts: [emits(quota), answer("Hello")],
         services: sends({ delayMs: 0, route: { target: { provider: "openai", model: "gpt-5" }, credential: "second" } })
       },
-      says: ["Retry 1 at once, on openai/gpt-5 with credential second (P7)."]
+      expects: ["Retry 1 at once, on openai/gpt-5 with credential second (P7)."]
     },
     {
       title: "a round that has to wait (A4)",
@@ -61,7 +61,7 @@ describe("a turn", () =>
         scripts: [...down(1), answer("Hello")],
         services: sends({ delayMs: 7_000, route: { target: fallback.target } })
       },
-      says: ["Retry 1 at 2031-04-01 22:58:07 UTC, after 7 s, on openai/gpt-5 (A4).", "The wait was over."]
+      expects: ["Retry 1 at 2031-04-01 22:58:07 UTC, after 7 s, on openai/gpt-5 (A4).", "The wait was over."]
     },
     {
       title: "a context that was made smaller, and the wait for it (P19)",
@@ -69,11 +69,11 @@ describe("a turn", () =>
         scripts: [emits(tooLong), answer("Hello")],
         services: compactor(Effect.fail(new Failure.ProviderFailure({ failure: overloaded })), "So far.")
       },
-      says: [
+      expects: [
         'Attempt 1 failed before any content: context-overflow: "prompt is too long".',
         'Call 2, for a summary, failed: overloaded, 529 overloaded_error: "Overloaded".',
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent.",
-        "Call 3, for a summary, was answered: it stands for the older messages from here on (P19).",
+        "Call 3, for a summary, was answered: the summary replaces the older messages from here on (P19).",
         "Attempt 4 was answered (stop).",
         "The turn was answered after 4 attempts and 5 s of waiting."
       ]
@@ -81,27 +81,27 @@ describe("a turn", () =>
     {
       title: "a context that could not be made smaller (P19)",
       plan: { scripts: [emits(tooLong)], services: compactor(undefined) },
-      says: [
-        "Gave up: what is too long for the model is not sent again (P2).",
-        "Nothing of what was too long could be left out (P19).",
+      expects: [
+        "Gave up: a context that is too long for the model is not sent again (P2).",
+        "No part of the context could be left out (P19).",
         'The turn failed after 1 attempt: context-overflow: "prompt is too long".'
       ]
     },
     {
-      title: "one whose older part was too long itself (P19)",
+      title: "a context whose older part was too long itself (P19)",
       plan: {
         scripts: [emits(tooLong)],
         services: compactor(Effect.fail(new Failure.ProviderFailure({ failure: tooLong })))
       },
-      says: [
-        'Call 2, for a summary, was too long itself: context-overflow: "prompt is too long". Nothing of what was too long could be left out (P19).',
+      expects: [
+        'Call 2, for a summary, was too long itself: context-overflow: "prompt is too long". No part of the context could be left out (P19).',
         'The turn failed after 2 attempts: context-overflow: "prompt is too long".'
       ]
     },
     {
-      title: "words where a report was asked for (A9)",
+      title: "text although a report was required (A9)",
       plan: { scripts: [answer("Well."), tools(call("report"))], services: report },
-      says: [
+      expects: [
         'Attempt 1 failed after content had left: invalid-response: "The response had neither a tool call nor a final report."',
         "Attempt 2 was answered (tool-calls)."
       ]
@@ -110,27 +110,27 @@ describe("a turn", () =>
       title: "an abort in an attempt (P14)",
       plan: { scripts: [hangs(text("Hel"))] },
       live: ({ abort }) => abort,
-      says: [
+      expects: [
         "Attempt 1 was cut short, after content had left: the turn ended.",
         "The turn was aborted after 1 attempt (P14)."
       ]
     },
     {
-      title: "an abort before anything came (P14)",
+      title: "an abort before any content (P14)",
       plan: { scripts: [...down(1), hangs()] },
       live: ({ abort, pass }) => Effect.andThen(pass(hour), abort),
-      says: ["The wait was over.", "Attempt 2 was cut short: the turn ended."]
+      expects: ["The wait was over.", "Attempt 2 was cut short: the turn ended."]
     },
     {
       title: "an attempt whose process died after content had left (X2)",
       plan: { scripts: [answer("Hel"), answer("Hello")], diesBefore: "step/0/attempt/0" },
-      says: [
-        "Attempt 1 was lost: its process died after content had left. What was shown is void; it costs no retry (X2).",
+      expects: [
+        "Attempt 1 was lost: its process died after content had left. The shown text is void; the attempt costs no retry (X2).",
         "Attempt 2 was answered (stop)."
       ]
     },
     {
-      title: "a tool call whose process died, beside one that was answered and one that failed (X8)",
+      title: "a tool call whose process died, beside an answered and a failed call (X8)",
       plan: {
         scripts: [tools(call("search"), call("mail"), call("unknown")), answer("Done")],
         toolbox: {
@@ -139,10 +139,10 @@ describe("a turn", () =>
         },
         diesBefore: "step/0/tool/1"
       },
-      says: [
+      expects: [
         "Attempt 1 was answered (tool-calls).",
         "Tool call 1, search, was answered.",
-        "Tool call 2, mail, was running when its process died. It was not run again; the model was told that nobody knows what became of it (X8).",
+        "Tool call 2, mail, was running when its process died. It was not run again; the model was informed that its outcome is unknown (X8).",
         "Attempt 1 was answered (stop).",
         "The turn was answered after 2 attempts."
       ]
@@ -151,7 +151,7 @@ describe("a turn", () =>
       title: "a turn in the middle of an answer",
       plan: { scripts: [...down(1), hangs(text("Hel"))] },
       live: ({ pass }) => pass(hour),
-      says: ["Attempt 2 is under way, and content has left."]
+      expects: ["Attempt 2 is under way, and content has left."]
     },
     {
       title: "a turn whose tools have run",
@@ -160,6 +160,6 @@ describe("a turn", () =>
         toolbox: { definitions: [], run: () => Effect.succeed({ output: "found", isError: false }) }
       },
       live: ({ pass }) => pass(hour),
-      says: ["Tool call 1, search, was answered.", "Attempt 1 is under way."]
+      expects: ["Tool call 1, search, was answered.", "Attempt 1 is under way."]
     }
   ]))

@@ -1,14 +1,14 @@
-/** What is said of a wait: what people have made of it, what it asked, and how it ended. */
+/** Tests the sentences about waits: commands, questions, and their ends. */
 import { describe } from "@effect/vitest"
 import { RetryStrategy } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Duration, Effect } from "effect"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer } = ScriptedProvider
 const { by } = ScriptedTurn
-const { down } = Told
+const { down } = ExplanationCases
 
 const hour = Duration.hours(1)
 
@@ -21,12 +21,12 @@ const asking = (strategy: RetryStrategy.RetryStrategy["Service"]): RetryStrategy
 })
 
 describe("a wait", () =>
-  Told.tells([
+  ExplanationCases.explains([
     {
       title: "a turn that waits",
       plan: { scripts: down(1) },
       live: () => Effect.void,
-      says: ["Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent."]
+      expects: ["Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent."]
     },
     {
       title: "a wait that people moved, extended and ended (X4)",
@@ -38,7 +38,7 @@ describe("a wait", () =>
           yield* pass(hour)
           yield* wake({ type: "now", by })
         }),
-      says: [
+      expects: [
         "The wait was moved to 2031-04-02 06:00:00 UTC by HTTP from 127.0.0.1, command k1 (X4).",
         "2 h were added to the budget by HTTP from 127.0.0.1, command k1 (X4).",
         "The wait was ended by HTTP from 127.0.0.1, command k1, to retry at once (X4).",
@@ -55,7 +55,7 @@ describe("a wait", () =>
           yield* wake({ type: "until", until: 1, by })
           yield* pass(Duration.zero)
         }),
-      says: [
+      expects: [
         "The wait was moved to 1970-01-01 00:00:00 UTC by HTTP from 127.0.0.1, command k1 (X4).",
         "The wait was over.",
         "Attempt 2 was answered (stop)."
@@ -65,13 +65,13 @@ describe("a wait", () =>
       title: "a turn that was sent elsewhere (X4)",
       plan: { scripts: [...down(1), answer("Hello")] },
       live: ({ wake }) => wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }),
-      says: ["The wait was ended by HTTP from 127.0.0.1, command k1, to go on with openai/gpt-5 (X4)."]
+      expects: ["The wait was ended by HTTP from 127.0.0.1, command k1, to continue on openai/gpt-5 (X4)."]
     },
     {
       title: "retries that were given up (P14)",
       plan: { scripts: down(1) },
       live: ({ wake }) => wake({ type: "cancelled", by }),
-      says: [
+      expects: [
         "The wait was ended by HTTP from 127.0.0.1, command k1, and the retries given up (P14, X4).",
         'The turn failed after 1 attempt: overloaded, 529 overloaded_error: "Overloaded".'
       ]
@@ -80,10 +80,10 @@ describe("a wait", () =>
       title: "an abort in a wait (D8)",
       plan: { scripts: down(1) },
       live: ({ abort }) => abort,
-      says: ["The wait was ended by an abort of the turn (D8).", "The turn was aborted after 1 attempt (P14)."]
+      expects: ["The wait was ended by an abort of the turn (D8).", "The turn was aborted after 1 attempt (P14)."]
     },
     {
-      title: "a wait that could not be slept (D14)",
+      title: "a wait that failed itself (D14)",
       plan: {
         scripts: down(1),
         strategy: (strategy) => ({
@@ -91,26 +91,26 @@ describe("a wait", () =>
           sleep: () => Effect.fail(new RetryStrategy.SleepFailure({ message: "The alarm clock is broken." }))
         })
       },
-      says: [
-        "The wait could not be slept, and there is no retry without it (D14).",
+      expects: [
+        "The wait itself failed, and there is no retry without it (D14).",
         'The turn failed after 1 attempt: unknown: "The alarm clock is broken."'
       ]
     },
     {
-      title: "a question that somebody has answered (X11)",
+      title: "a question with an answer (X11)",
       plan: { scripts: [...down(1), answer("Hello")], strategy: asking },
       live: ({ pass, wake }) => Effect.andThen(pass(hour), wake({ type: "now", by })),
-      says: [
+      expects: [
         "May it go on? The turn asked, and waits for an answer until 2031-04-02 06:58:05 UTC (X11).",
         "The wait was ended by HTTP from 127.0.0.1, command k1, to retry at once (X4).",
         "Attempt 2 was answered (stop)."
       ]
     },
     {
-      title: "a question that nobody has answered (X11)",
+      title: "a question without an answer (X11)",
       plan: { scripts: down(1), strategy: asking },
-      says: [
-        "Nobody had answered, and the turn gave up (X11).",
+      expects: [
+        "The question got no answer, and the turn gave up (X11).",
         'The turn failed after 1 attempt and 8 h 5 s of waiting: overloaded: "May it go on? Nobody answered within 8h. The last error was: Overloaded".'
       ]
     }

@@ -1,24 +1,24 @@
-/** What an explanation has besides its sentences, and what it is made of when records are missing, or older or newer ones. */
+/** Tests the fields of an explanation, also with missing, older and newer records. */
 import { assert, describe, it } from "@effect/vitest"
+import { Interruption } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import type { Evidence } from "../../src/inspection/Evidence.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
-import * as Told from "./Told.ts"
+import * as ExplanationCases from "./ExplanationCases.ts"
 
 const { answer, emits, unauthorized } = ScriptedProvider
 const { by } = ScriptedTurn
-const { asked, down } = Told
+const { asked, down } = ExplanationCases
 
 const hour = Duration.hours(1)
 
 describe("an explanation", () => {
-  it.effect("X9: has the numbers of a decision: schedule, hint, jitter, what was spent, and when it wakes", () =>
+  it.effect("X9: has the numbers of a decision: schedule, hint, jitter, spending, and the time to wake", () =>
     Effect.gen(function* () {
       const { steps } = yield* ScriptedTurn.happened({
         scripts: [emits(asked(30_000)), answer("Hello")],
@@ -55,7 +55,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("X9: has no key in it that a provider quoted, whatever let it get that far", () =>
+  it.effect("X9: contains no key that a provider quoted, even if the key was recorded", () =>
     Effect.gen(function* () {
       const key = "sk-ant-api03-0123456789abcdef"
       const leaky = { ...unauthorized, message: `invalid x-api-key ${key}`, evidence: { "request-id": key } }
@@ -65,7 +65,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("says so when the records of a sealed turn were deleted", () =>
+  it.effect("marks a sealed turn whose records were deleted", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
       const journal = yield* Journal
@@ -78,7 +78,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("says that a turn is queued that nobody has begun", () =>
+  it.effect("shows a turn that has not begun as queued", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
       const { conversation, turn } = yield* evidence
@@ -99,20 +99,20 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("C10, X14: says how often its process has died in a row, and how often Holdfast has failed", () =>
+  it.effect("C10, X14: counts the deaths of its process in a row, and the defects of Holdfast", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
       const found = yield* evidence
-      const told = (deaths: number, defects: number) =>
+      const interrupted = (deaths: number, defects: number) =>
         Explanation.of({ ...found, interruption: { ...Interruption.none("one"), deaths, defects } }, (text) => text)
           .interruption?.words
-      assert.isUndefined(told(1, 0))
-      assert.strictEqual(told(2, 0), "The process died 2 times in a row in the middle of this turn (X14).")
-      assert.strictEqual(told(0, 1), "Holdfast itself failed 1 time while it ran this turn (C10).")
+      assert.isUndefined(interrupted(1, 0))
+      assert.strictEqual(interrupted(2, 0), "The process died 2 times in a row in the middle of this turn (X14).")
+      assert.strictEqual(interrupted(0, 1), "Holdfast itself failed 1 time while it ran this turn (C10).")
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("C10, X14, P14: names the rule by which a turn was sealed that was not run to its end", () =>
+  it.effect("C10, X14, P14: names the rule by which a turn was sealed without running to its end", () =>
     Effect.gen(function* () {
       const { answered, sealedWith } = yield* ended
       const rules = (end: TurnEvent.TurnEnd, interruption?: Interruption.Interruption) =>
@@ -122,13 +122,13 @@ describe("an explanation", () => {
       assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT + 1 })), ["X14"])
       assert.deepStrictEqual(rules(failed, of({ deaths: Interruption.SUSPECT, defects: 3 })), ["C10"])
       assert.deepStrictEqual(rules(failed), [])
-      assert.deepStrictEqual(rules({ ...failed, error: Told.overloaded }, of({ deaths: 4 })), [])
+      assert.deepStrictEqual(rules({ ...failed, error: ExplanationCases.overloaded }, of({ deaths: 4 })), [])
       assert.deepStrictEqual(rules(answered, of({ deaths: 4 })), [])
       assert.deepStrictEqual(rules({ ...answered, status: "aborted" }, of({ deaths: 4 })), ["P14"])
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("says of an aborted turn that its records are gone where it must have had some", () =>
+  it.effect("marks an aborted turn's records as deleted if it must have had some", () =>
     Effect.gen(function* () {
       const { answered, ofTurn, sealedWith } = yield* ended
       const isForgotten = (...types: ReadonlyArray<"retry-end" | "tool-call" | "model-change">) => {
@@ -156,17 +156,22 @@ describe("an explanation", () => {
           const records = [{ name, value: JSON.stringify({ endedAt: 1, spread: 0, ...outcome }) }]
           return Explanation.of({ ...sealedWith(answered), records }, (text) => text).steps[0]?.attempts[0]?.rules
         }
-        const failed = { _tag: "Failed", content: [], contentSeen: false, failure: Told.overloaded }
+        const failed = { _tag: "Failed", content: [], contentSeen: false, failure: ExplanationCases.overloaded }
         assert.deepStrictEqual(attempt(failed), [])
-        assert.deepStrictEqual(attempt({ ...failed, failure: { ...Told.overloaded, shared: true } }), ["X5"])
+        assert.deepStrictEqual(attempt({ ...failed, failure: { ...ExplanationCases.overloaded, shared: true } }), [
+          "X5"
+        ])
         assert.deepStrictEqual(attempt({ _tag: "Lost" }), ["X2"])
         assert.deepStrictEqual(attempt({ _tag: "Completed", content: [], finishReason: "stop" }), [])
         assert.deepStrictEqual(attempt({ _tag: "Nothing" }, "step/0/compaction/0"), ["P19"])
-        assert.deepStrictEqual(attempt({ _tag: "Failed", failure: Told.overloaded }, "step/0/compaction/0"), ["P19"])
+        assert.deepStrictEqual(
+          attempt({ _tag: "Failed", failure: ExplanationCases.overloaded }, "step/0/compaction/0"),
+          ["P19"]
+        )
       }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("says of a tool call without a result that it is under way, or was cut short with its turn", () =>
+  it.effect("shows a tool call without a result as in progress, or as cut short with its turn", () =>
     Effect.gen(function* () {
       const { answered, sealedWith } = yield* ended
       const call = { type: "tool-call", toolCallId: "c1", toolName: "look", input: {} }
@@ -183,7 +188,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("reads what older versions have recorded, and names what a later one has", () =>
+  it.effect("reads the records of older versions, and names those of a later version", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
       const found = yield* evidence
@@ -194,7 +199,7 @@ describe("an explanation", () => {
       ]
       const explanation = Explanation.of({ ...found, records }, (text) => text)
       assert.deepStrictEqual(explanation.unread, ["step/0/verdict/0"])
-      assert.deepStrictEqual(Told.wordsOf(explanation).slice(1), [
+      assert.deepStrictEqual(ExplanationCases.wordsOf(explanation).slice(1), [
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s (D3).",
         "The wait was over.",
         "Attempt 2 is under way."
@@ -203,7 +208,7 @@ describe("an explanation", () => {
   )
 
   it.effect(
-    "D2: tells what a turn really waited beside what was scheduled, of older seals too while the records are kept",
+    "D2: has the real waiting time beside the scheduled one, for older seals too while the records are kept",
     () =>
       Effect.gen(function* () {
         const { seal } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
@@ -226,13 +231,13 @@ describe("an explanation", () => {
       }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("X1: says by how much a turn was woken late", () =>
+  it.effect("X1: has the delay of a late wake", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
       const found = yield* evidence
       const wake = { type: "elapsed", at: Date.parse("2031-04-02T06:00:05Z") }
       const records = [...found.records, { name: "step/0/sleep/0", value: JSON.stringify(wake) }]
-      const words = Told.wordsOf(Explanation.of({ ...found, records }, (text) => text))
+      const words = ExplanationCases.wordsOf(Explanation.of({ ...found, records }, (text) => text))
       assert.include(words, "The wait was over, 7 h 2 m late: nothing ran this turn, or the machine slept.")
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
@@ -250,7 +255,7 @@ const evidence = Effect.gen(function* () {
   }
 })
 
-/** A turn that was answered after two failures, to be given another end. */
+/** A turn that was answered after two failures, for tests that give it another end. */
 const ended = Effect.gen(function* () {
   yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
   const found = yield* evidence

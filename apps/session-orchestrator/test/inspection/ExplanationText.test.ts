@@ -13,11 +13,13 @@ const { emits } = ScriptedProvider
 const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
 
 describe("ExplanationText", () => {
-  it.effect("X9: a night reads from the top: what failed, what was decided and why, who did what, how it ended", () =>
-    Effect.gen(function* () {
-      const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
-      assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), Night.text)
-    }).pipe(Effect.provide(ScriptedTurn.layer))
+  it.effect(
+    "X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end",
+    () =>
+      Effect.gen(function* () {
+        const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
+        assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), Night.text)
+      }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
   it.effect("D1: a night that ends with the budget is a line for each of its 21 retries", () =>
@@ -40,7 +42,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("is no wider than asked for, and tells the time where the reader is", () =>
+  it.effect("is no wider than requested, in the reader's time zone", () =>
     Effect.gen(function* () {
       const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
       const lines = ExplanationText.lines(explanation, { timeZone: "Asia/Tokyo", columns: 60 })
@@ -57,7 +59,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("has lines of 120 columns where nobody says how wide, and fills them to the last column", () =>
+  it.effect("has lines of 120 columns by default, and fills them to the last column", () =>
     Effect.gen(function* () {
       assert.strictEqual(ExplanationText.COLUMNS, 120)
       const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
@@ -71,7 +73,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("P8, X9: calls no failure the same that another target has met, nor hides what it asked for", () =>
+  it.effect("P8, X9: does not shorten a failure of another target, nor hide its requested delay", () =>
     Effect.gen(function* () {
       const asks = (retryAfterMs: number) =>
         emits({
@@ -105,7 +107,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("C12: says of a wait that another failure had asked for whose it is", () =>
+  it.effect("C12: names the source of a wait that an earlier failure asked for", () =>
     Effect.gen(function* () {
       const asks = (retryAfterMs: number) =>
         emits({
@@ -131,7 +133,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("A11: says of a step that it was the last there could be, and why", () =>
+  it.effect("A11: marks the last step, with the reason", () =>
     Effect.gen(function* () {
       const explanation = yield* ScriptedTurn.happened({
         scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],
@@ -141,13 +143,13 @@ describe("ExplanationText", () => {
         ExplanationText.lines(explanation, surroundings).filter((line) => line.startsWith("Step")),
         [
           "Step 1, on anthropic/claude-sonnet-4-5",
-          "Step 2, on anthropic/claude-sonnet-4-5, the last that there could be: the turn had as many steps as it may have (A11)"
+          "Step 2, on anthropic/claude-sonnet-4-5, the last step: the turn had used all of its steps (A11)"
         ]
       )
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("says of a turn that waits when it is to wake", () =>
+  it.effect("has the wake time of a waiting turn", () =>
     Effect.gen(function* () {
       const plan = { scripts: Night.plan.scripts }
       const explanation = yield* ScriptedTurn.happened(plan, ({ pass }) => pass(Duration.hours(1)))
@@ -156,37 +158,35 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect(
-    "says apart from the steps what interrupted the turn, that records are gone, and that some cannot be read",
-    () =>
-      Effect.gen(function* () {
-        const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
-        const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
-          ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
-        const [day, accepted, , step, answered, , sealed] = written({})
-        assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
-        const interruption = { deaths: 2, defects: 0, rules: ["X14"], words: "" }
-        assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
-          day,
-          accepted,
-          "",
-          step,
-          answered,
-          "",
-          "            The process died 2 times in a row in the middle of this turn (X14).",
-          "",
-          sealed,
-          "",
-          "A later version wrote 2 records that this one cannot read: a, b."
-        ])
-        assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
-          day,
-          accepted,
-          "            The record of its decisions was deleted since (database.retention); what is left is how it ended.",
-          "",
-          sealed
-        ])
-      }).pipe(Effect.provide(ScriptedTurn.layer))
+  it.effect("lists interruptions, deleted records and unreadable records apart from the steps", () =>
+    Effect.gen(function* () {
+      const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
+      const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
+        ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
+      const [day, accepted, , step, answered, , sealed] = written({})
+      assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
+      const interruption = { deaths: 2, defects: 0, rules: ["X14"], words: "" }
+      assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
+        day,
+        accepted,
+        "",
+        step,
+        answered,
+        "",
+        "            The process died 2 times in a row in the middle of this turn (X14).",
+        "",
+        sealed,
+        "",
+        "A later version wrote 2 records that this one cannot read: a, b."
+      ])
+      assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
+        day,
+        accepted,
+        "            The records of its decisions have been deleted (database.retention); only its end is known.",
+        "",
+        sealed
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
   it.effect("keeps control characters of a provider out of the terminal", () =>

@@ -1,8 +1,8 @@
-/** The numbers of a decision and the rules that made it, at the edges of what a record may say. */
+/** Tests the numbers and rules of decisions, at the edges of possible records. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Directive } from "@holdfast/kernel"
 import type { Basis } from "@holdfast/policy"
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 import * as Grounds from "../../src/inspection/Grounds.ts"
 
 const failure: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
@@ -30,8 +30,8 @@ const refused = (basis: Partial<Refused>) =>
 const PLAIN = { type: "retry", retry: 0, decidedAt: 950, delayMs: 50, retryAt: 1_000 } as const
 
 describe("the grounds of a decision", () => {
-  it("P5: a provider's delay is the rule where it is the longer one", () => {
-    const rules = (hintMs: number | undefined) => retried({ limits, ...(hintMs === undefined ? {} : { hintMs }) }).rules
+  it("P5: name the provider's delay as the rule if it is the longer one", () => {
+    const rules = (hintMs: number | undefined) => retried({ limits, ...defined({ hintMs }) }).rules
     assert.deepStrictEqual(rules(undefined), ["D3", "D1"])
     assert.deepStrictEqual(rules(50), ["D3", "D1"])
     assert.deepStrictEqual(retried({ delayMs: 0, scheduledMs: 0, limits }).rules, ["D3", "D1"])
@@ -39,7 +39,7 @@ describe("the grounds of a decision", () => {
     assert.deepStrictEqual(retried({ hintMs: 51, byReason: true, limits }).rules, ["D3", "X11"])
   })
 
-  it("A6: a provider's delay that stood instead of a longer one is told by the wait itself", () => {
+  it("A6: leave out a provider's delay that replaced a longer schedule", () => {
     const kept = (basis: Partial<Delay>) => {
       const { hintMs, isEarlier, scheduledMs } = retried({
         byReason: true,
@@ -62,7 +62,7 @@ describe("the grounds of a decision", () => {
     assert.deepInclude(retried(asUsual), asUsual)
   })
 
-  it("has what chance added and what the budget cut, where there is any", () => {
+  it("have jitter and the cut of the budget, if there are any", () => {
     assert.deepStrictEqual(retried({}), { ...PLAIN, scheduledMs: 50, rules: ["D3"] })
     assert.deepStrictEqual(retried({ jitterMs: 0, clipped: false }), { ...PLAIN, scheduledMs: 50, rules: ["D3"] })
     assert.deepStrictEqual(retried({ jitterMs: 1, clipped: true }), {
@@ -74,7 +74,7 @@ describe("the grounds of a decision", () => {
     })
   })
 
-  it("names the rule of the schedule", () => {
+  it("name the rule of the schedule", () => {
     const rules = (schedule: "steps" | "exponential" | "linear") => retried({ limits: { ...limits, schedule } }).rules
     assert.deepStrictEqual(rules("steps"), ["D3", "D1"])
     assert.deepStrictEqual(rules("exponential"), ["D3", "P4"])
@@ -82,7 +82,7 @@ describe("the grounds of a decision", () => {
     assert.deepStrictEqual(retried({ byReason: true, limits }).rules, ["D3", "X11"])
   })
 
-  it("names the rule by which there may be a retry, or by which it goes where it goes", () => {
+  it("name the rule that allows the retry, or the rule that chose its target", () => {
     const may = (over: Partial<Failure.Failure>) => retried({}, {}, { ...failure, ...over }).rules
     assert.deepStrictEqual(may({ defect: true }), ["C10"])
     assert.deepStrictEqual(may({ reason: "aborted" }), ["M3"])
@@ -100,7 +100,7 @@ describe("the grounds of a decision", () => {
     assert.deepInclude(retried({}, { route: { target, credential: "K" } }), { target: "a/m", credential: "K" })
   })
 
-  it("X4, D2: has what was spent, by the measure in force, and what was added to the limit", () => {
+  it("X4, D2: have the spending, by the measure in force, and the extension of the limit", () => {
     const spending = (basis: Partial<Delay>) => {
       const { onReason, spending } = retried(basis) as { spending?: unknown; onReason?: unknown }
       return { onReason, spending }
@@ -132,36 +132,40 @@ describe("the grounds of a decision", () => {
     })
   })
 
-  it("of giving up has the limit that refused", () => {
+  it("of giving up have the limit that refused", () => {
     const onReason = { maxRetries: 2, totalMs: 20 }
     const all = { ...limits, maxRetries: 5, maxDelayMs: 60, onReason }
-    const says = (basis: Partial<Refused>) => {
+    const refusalOf = (basis: Partial<Refused>) => {
       const { spending: _, type: _type, ...rest } = refused({ limits: all, ...basis }) as Record<string, unknown>
       return rest
     }
-    assert.deepStrictEqual(says({ because: "max-retries" }), { because: "max-retries", limit: 5, rules: ["P3", "D7"] })
-    assert.deepStrictEqual(says({ because: "max-retries", byReason: true }), {
+    assert.deepStrictEqual(refusalOf({ because: "max-retries" }), {
+      because: "max-retries",
+      limit: 5,
+      rules: ["P3", "D7"]
+    })
+    assert.deepStrictEqual(refusalOf({ because: "max-retries", byReason: true }), {
       because: "max-retries",
       limit: 2,
       byReason: true,
       rules: ["X11", "D7"]
     })
-    assert.deepStrictEqual(says({ because: "max-delay", delayMs: 61 }), {
+    assert.deepStrictEqual(refusalOf({ because: "max-delay", delayMs: 61 }), {
       because: "max-delay",
       refusedMs: 61,
       limit: 60,
       rules: ["P6"]
     })
-    assert.deepStrictEqual(says({ delayMs: 9 }), { because: "budget", refusedMs: 9, rules: ["D1", "D7"] })
-    assert.deepStrictEqual(says({ byReason: true }), { because: "budget", byReason: true, rules: ["X11", "D7"] })
+    assert.deepStrictEqual(refusalOf({ delayMs: 9 }), { because: "budget", refusedMs: 9, rules: ["D1", "D7"] })
+    assert.deepStrictEqual(refusalOf({ byReason: true }), { because: "budget", byReason: true, rules: ["X11", "D7"] })
     const byClock = { ...all, measure: "wall-clock" } as const
-    assert.deepStrictEqual(says({ limits: byClock }).rules, ["D1", "D2", "D7"])
-    assert.deepStrictEqual(says({ limits: byClock, byReason: true }).rules, ["X11", "D2", "D7"])
-    assert.deepStrictEqual(says({ because: "disabled" }), { because: "disabled", rules: ["P3"] })
-    assert.deepStrictEqual(says({ because: "switched-off" }), { because: "switched-off", rules: ["P15"] })
+    assert.deepStrictEqual(refusalOf({ limits: byClock }).rules, ["D1", "D2", "D7"])
+    assert.deepStrictEqual(refusalOf({ limits: byClock, byReason: true }).rules, ["X11", "D2", "D7"])
+    assert.deepStrictEqual(refusalOf({ because: "disabled" }), { because: "disabled", rules: ["P3"] })
+    assert.deepStrictEqual(refusalOf({ because: "switched-off" }), { because: "switched-off", rules: ["P15"] })
   })
 
-  it("of giving up without a limit has the rule of the reason", () => {
+  it("of giving up without a limit have the rule of the reason", () => {
     const because = (because: Extract<Directive.Directive, { _tag: "GiveUp" }>["because"], failed = failure) =>
       Grounds.of({ _tag: "GiveUp", because }, failed)
     const rules = (...given: Parameters<typeof because>) => because(...given).rules

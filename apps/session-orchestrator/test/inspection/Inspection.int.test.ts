@@ -1,5 +1,6 @@
-/** A look into a file: with a service at work on it, and without. */
+/** Tests inspections of a file, with and without a running service. */
 import { expect, it } from "@effect/vitest"
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { Context, Effect, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestClock } from "effect/testing"
@@ -7,7 +8,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Inspection from "../../src/inspection/Inspection.ts"
 import * as DatabaseFile from "../../src/storage/sqlite/DatabaseFile.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as Migrations from "../../src/storage/migrations/Migrations.ts"
 import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
@@ -16,7 +17,6 @@ import { Store } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Upgrade from "../storage/Upgrade.ts"
-import * as Records from "./GivenRecords.ts"
 
 const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
 
@@ -26,7 +26,7 @@ const look = (filename: string, all = false) =>
     return { turns: yield* inspection.turns({ all }), service: yield* inspection.service }
   }).pipe(Effect.provide(Inspection.layerSqlite(filename, { defaults })))
 
-/** Two conversations: one whose first turn waits with a second behind it, and one that has ended. */
+/** Two conversations: the first has a waiting turn with a second turn behind it, the other an ended turn. */
 const fill = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
@@ -40,7 +40,7 @@ const fill = Effect.gen(function* () {
   yield* journal.append(Given.turnId(1), 1, Records.retry(0, 5_000, 6_000))
 })
 
-it.effect("tells what waits, with a service at work on the file and without", () =>
+it.effect("lists waiting turns, with and without a service that uses the file", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* TestClock.setTime(2_000)
@@ -55,7 +55,7 @@ it.effect("tells what waits, with a service at work on the file and without", ()
     expect(beside.turns[0]).toMatchObject({
       wait: { retryAt: 6_000, leftMs: 4_000 },
       error: { code: "529" },
-      // The conversation's own.
+      // The budget of the conversation's own settings.
       budget: { totalMs: 3_600_000, leftMs: 3_595_000 }
     })
     // No runners share a file.
@@ -67,7 +67,7 @@ it.effect("tells what waits, with a service at work on the file and without", ()
   })
 )
 
-it.effect("all of it, when all is asked for, in the order of acceptance", () =>
+it.effect("lists all turns on request, in the order of acceptance", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
@@ -77,7 +77,7 @@ it.effect("all of it, when all is asked for, in the order of acceptance", () =>
   })
 )
 
-it.effect("has of ended turns where they ended, and which turn retried which", () =>
+it.effect("has the last target of ended turns, and the turn that retried each", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* Effect.gen(function* () {
@@ -100,7 +100,7 @@ it.effect("has of ended turns where they ended, and which turn retried which", (
       yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
     }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
     const { turns } = yield* look(filename, true)
-    // The second went on where the first had been sent.
+    // The second turn continued on the first turn's last target.
     expect(turns.map(({ model, retriedBy }) => [model, retriedBy])).toEqual([
       ["b/m", Given.turnId(2)],
       ["b/m", undefined],
@@ -109,7 +109,7 @@ it.effect("has of ended turns where they ended, and which turn retried which", (
   })
 )
 
-it.effect("I1: changes nothing, and where there is no database it makes none", () =>
+it.effect("Inspection.I1: changes nothing, and creates no database", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     const { message } = yield* Effect.flip(look(filename))
@@ -122,7 +122,7 @@ it.effect("I1: changes nothing, and where there is no database it makes none", (
   })
 )
 
-it.effect("a file that is no database is named", () =>
+it.effect("names a file that is no database", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     fs.mkdirSync(path.dirname(filename))
@@ -133,24 +133,26 @@ it.effect("a file that is no database is named", () =>
   })
 )
 
-it.effect("V3: a database of an older Holdfast is named with what brings it to this version, and is not changed", () =>
-  Effect.gen(function* () {
-    const filename = yield* temporaryFile
-    yield* DatabaseFile.prepare(filename)
-    yield* Effect.flatMap(SqliteClient.make({ filename }), Upgrade.write).pipe(
-      Effect.provide(Reactivity.layer),
-      Effect.scoped
-    )
-    const before = fs.readFileSync(filename)
-    const { message } = yield* Effect.flip(look(filename))
-    expect(message).toContain(`Could not use the database ${filename}: `)
-    expect(message).toContain("its schema has version 5")
-    expect(message).toContain("Start the service of this Holdfast on it once")
-    expect(fs.readFileSync(filename).equals(before)).toBe(true)
-  })
+it.effect(
+  "Migrations.V3: names a database of an older Holdfast with the way to upgrade it, and does not change it",
+  () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      yield* Effect.flatMap(SqliteClient.make({ filename }), Upgrade.write).pipe(
+        Effect.provide(Reactivity.layer),
+        Effect.scoped
+      )
+      const before = fs.readFileSync(filename)
+      const { message } = yield* Effect.flip(look(filename))
+      expect(message).toContain(`Could not use the database ${filename}: `)
+      expect(message).toContain("its schema has version 5")
+      expect(message).toContain("Start the service of this Holdfast on it once")
+      expect(fs.readFileSync(filename).equals(before)).toBe(true)
+    })
 )
 
-it.effect("V2: a database of a newer Holdfast is named with what can read it", () =>
+it.effect("Migrations.V2: names a database of a newer Holdfast with the version that can read it", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
@@ -164,7 +166,7 @@ it.effect("V2: a database of a newer Holdfast is named with what can read it", (
   })
 )
 
-it.effect("X9: has everything about a turn, and nothing about one that is not there", () =>
+it.effect("X9: has all stored data of a turn, and none for an unknown one", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))

@@ -1,4 +1,4 @@
-/** A night with most of what can happen in one: what docs/explain.md shows. */
+/** The turn of a long night, which docs/explain.md shows. */
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Duration, Effect } from "effect"
 import { type Hand, type Plan } from "./ScriptedTurn.ts"
@@ -38,7 +38,7 @@ export const plan: Plan = {
   ]
 }
 
-/** Somebody gives it more time at half past one, and wants to know at a quarter to three. */
+/** A person extends its budget at half past one, and retries at a quarter to three. */
 export const live = ({ pass, wake }: Hand): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* pass(Duration.minutes(150))
@@ -48,7 +48,7 @@ export const live = ({ pass, wake }: Hand): Effect.Effect<void> =>
     yield* pass(Duration.hours(2))
   })
 
-/** What is said of it; docs/explain.md shows it as it is. */
+/** Its explanation; docs/explain.md contains it verbatim. */
 export const text: ReadonlyArray<string> = `
 Turn t1 of conversation nightly: completed.
 Times are UTC.

@@ -1,7 +1,9 @@
 /**
- * A turn that has really happened: the kernel, the policy, the journal and the store are what the service runs; the provider
- * plays a script, and the clock is the test's.
+ * Runs a real turn for tests, with a scripted provider and a test clock.
+ *
+ * Kernel, policy, journal and store are those of the service.
  */
+import { JournalCheckpoint } from "@holdfast/journal"
 import {
   Checkpoint,
   EventSink,
@@ -14,38 +16,37 @@ import {
 } from "@holdfast/kernel"
 import type { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile, RetryStrategies } from "@holdfast/policy"
-import { Ids, type TurnExplanation } from "@holdfast/wire"
+import { defined, Ids, type TurnExplanation } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect, Exit, Latch, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Secrets from "../../src/redaction/Secrets.ts"
-import * as JournalCheckpoint from "../../src/durable/JournalCheckpoint.ts"
 import { Explanations, layer as explanations } from "../../src/inspection/Explanations.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { type Events, Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import { Store } from "../../src/storage/Store.ts"
+import { Store, type StoredEvent } from "../../src/storage/Store.ts"
 
 export const conversationId = Ids.ConversationId.make("nightly")
 export const turnId = Ids.TurnId.make("t1")
 
-/** A turn that nobody has run yet. */
+/** A turn to run. */
 export interface Plan {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   readonly retry?: Profile.RetrySettings
   readonly toolbox?: Toolbox.Toolbox["Service"]
   readonly limits?: TurnLimits.TurnLimits
-  /** What else the turn runs on. */
+  /** Further services of the turn. */
   readonly services?: Layer.Layer<never, never, Provider.Provider>
-  /** Its process dies, once, when it has done what is recorded under this name and has not recorded it. */
+  /** Its process dies, once, after the work that is recorded under this name and before the record. */
   readonly diesBefore?: string
-  /** When it is accepted. */
+  /** The time of its acceptance. */
   readonly startedAt?: string
-  /** Whether there is a strategy at all (D9). */
+  /** Whether it has a strategy (rule D9). */
   readonly isPatient?: boolean
-  /** What the service makes of a strategy. */
+  /** The service's wrapper of a strategy. */
   readonly strategy?: (strategy: RetryStrategy.RetryStrategy["Service"]) => RetryStrategy.RetryStrategy["Service"]
 }
 
-/** What can be done to a turn that runs. */
+/** The actions on a running turn. */
 export interface Hand {
   /** Lets time pass. */
   readonly pass: (duration: Duration.Duration) => Effect.Effect<void>
@@ -56,16 +57,16 @@ export interface Hand {
   readonly explain: Effect.Effect<TurnExplanation.TurnExplanation>
 }
 
-/** Everything that was recorded lives for one test. */
+/** Keeps all records for one test. */
 export const layer = Layer.provideMerge(
   explanations,
   Layer.merge(SqlStore.layerMemory, Layer.succeed(Secrets.Secrets, Secrets.shapes))
 )
 
-/** By whom a test steers. */
+/** The origin of a test's commands. */
 export const by = { commandId: "k1", origin: "HTTP from 127.0.0.1" }
 
-/** Accepts a turn, runs it while `live` acts on it, and tells what there is to explain afterwards. */
+/** Accepts a turn, runs it while `live` acts on it, and returns its explanation afterwards. */
 export const happened = Effect.fnUntraced(function* (
   plan: Plan,
   live: (hand: Hand) => Effect.Effect<unknown> = ({ pass }) => pass(Duration.days(1))
@@ -103,7 +104,7 @@ export const happened = Effect.fnUntraced(function* (
   return yield* explain
 })
 
-/** Says something, then never anything again. */
+/** Yields some events, then never ends. */
 export const hangs = (...before: ReadonlyArray<Provider.ProviderEvent>): ScriptedProvider.Script => ({
   reads: [before],
   end: Effect.never
@@ -111,14 +112,14 @@ export const hangs = (...before: ReadonlyArray<Provider.ProviderEvent>): Scripte
 
 // --- internal
 
-/** The clock of a turn: it goes on only while the turn sleeps, to the end of each sleep in turn. */
+/** The clock of a turn: it advances only while the turn sleeps, to the end of each sleep in turn. */
 class Night {
   command = Deferred.makeUnsafe<RetryStrategy.Wake>()
   private endsAt: number | undefined
   private isHanging = false
   private readonly latch = Latch.makeUnsafe(false)
 
-  /** Waits until the turn does nothing of its own any more: it sleeps, it hangs, or it has ended. */
+  /** Waits until the turn cannot continue by itself: it sleeps, it hangs, or it has ended. */
   get quiet(): Effect.Effect<void> {
     return this.latch.await
   }
@@ -159,7 +160,7 @@ class Night {
   }
 }
 
-/** The turn, run again when its process has died. */
+/** The turn, run again after its process has died. */
 const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night: Night) =>
   Effect.gen(function* () {
     const store = yield* Store
@@ -179,7 +180,8 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
       }
     }
     const life = Effect.gen(function* () {
-      const { checkpoint } = yield* Effect.orDie(JournalCheckpoint.make(journal, turnId, Effect.orDie))
+      const known = yield* Effect.orDie(journal.load(turnId))
+      const { carrying, checkpoint } = JournalCheckpoint.joined(journal, turnId, known, { persist: Effect.orDie })
       const mortal: Checkpoint.Checkpoint["Service"] = {
         ...checkpoint,
         run: (name, schema, effect) =>
@@ -201,13 +203,13 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
         prompt: "Hello",
         startedAt,
         abort,
-        ...(plan.limits === undefined ? {} : { limits: plan.limits })
+        ...defined({ limits: plan.limits })
       }).pipe(
         Effect.provide(
           Layer.mergeAll(
             Layer.succeed(Provider.Provider, provider),
             Layer.provide(plan.services ?? Layer.empty, Layer.succeed(Provider.Provider, provider)),
-            Layer.succeed(EventSink.EventSink, sinkOf(store)),
+            Layer.succeed(EventSink.EventSink, sinkOf(store, carrying)),
             Layer.succeed(Checkpoint.Checkpoint, mortal),
             plan.toolbox === undefined ? Toolbox.layerNoop : Layer.succeed(Toolbox.Toolbox, plan.toolbox),
             plan.isPatient === false ? Layer.empty : Layer.succeed(RetryStrategy.RetryStrategy, strategy)
@@ -219,8 +221,12 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
     return yield* Effect.catch(life, () => Effect.andThen(night.sleep(Duration.minutes(1)), life))
   })
 
-const sinkOf = (store: Store["Service"]): EventSink.EventSink["Service"] => ({
+const sinkOf = (store: Store["Service"], carrying: Carrying): EventSink.EventSink["Service"] => ({
   live: () => {},
-  persist: (events, position) =>
-    Effect.asVoid(Effect.orDie(store.appendEvents(conversationId, turnId, events, position)))
+  persist: (events, position) => {
+    const alone = store.appendEvents(conversationId, turnId, events, position)
+    return Effect.asVoid(carrying({ conversationId, events, position }, alone))
+  }
 })
+
+type Carrying = JournalCheckpoint.Joined<Events, ReadonlyArray<StoredEvent>>["carrying"]

@@ -1,10 +1,10 @@
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Profile } from "@holdfast/policy"
 import { Duration } from "effect"
 import * as Account from "../../src/recovery/Account.ts"
 import * as TurnReport from "../../src/inspection/TurnReport.ts"
 import * as Given from "../storage/Given.ts"
-import * as Records from "./GivenRecords.ts"
 
 const conversation = Given.conversation(1)
 const turn = { ...Given.turn(1, 1, { acceptedAt: 0 }), end: undefined }
@@ -19,7 +19,7 @@ const waiting = Account.of([
 ])
 
 describe("TurnReport", () => {
-  it("a turn that waits says until when, why, and what it may still spend", () => {
+  it("a waiting turn has the end of its wait, the cause, and its remaining budget", () => {
     expect(TurnReport.ofOpen(turn, waiting, conversation, overnight, 9_000)).toEqual({
       conversationId: turn.conversationId,
       turnId: turn.turnId,
@@ -35,7 +35,7 @@ describe("TurnReport", () => {
     })
   })
 
-  it("P8: a turn that runs is on the target that it was sent to", () => {
+  it("P8: a running turn is on the target that it was sent to", () => {
     const account = Account.of([
       Records.failed(0, 1_000),
       Records.sent(0, 5_000, 6_000, "second"),
@@ -45,13 +45,13 @@ describe("TurnReport", () => {
     expect([state, model]).toEqual(["running", "second/m"])
   })
 
-  it("D2: by the wall clock the budget is what has passed since the first failure", () => {
+  it("D2: by the wall clock, spending is the time since the first failure", () => {
     const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
     const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 21_000)
     expect(budget).toEqual({ measure: "wall-clock", spentMs: 20_000, totalMs: 60_000, leftMs: 40_000 })
   })
 
-  it("X4: what was added to a budget is part of it", () => {
+  it("X4: an extension of a budget is part of it", () => {
     const account = Account.of([
       Records.failed(0, 1_000),
       Records.retry(0, 5_000, 6_000),
@@ -62,7 +62,7 @@ describe("TurnReport", () => {
     expect(budget).toMatchObject({ totalMs: 11_000, leftMs: 6_000 })
   })
 
-  it("one that is overdue has nothing left to wait, and one without a limit no limit", () => {
+  it("an overdue turn has no wait left, and a turn without a limit no limit", () => {
     const policy = Profile.resolve({ profile: "interactive" })
     const report = TurnReport.ofOpen(turn, waiting, conversation, policy, 99_000)
     expect(report.wait?.leftMs).toBe(0)
@@ -76,7 +76,7 @@ describe("TurnReport", () => {
     expect(report.budget).toMatchObject({ spentMs: 0, leftMs: 60_000 })
   })
 
-  it("X11: what a reason may still spend counts, where that is less", () => {
+  it("X11: the remaining budget of a reason counts, if that is less", () => {
     const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.seconds(20) } } })
     const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 9_000)
     expect(budget).toEqual({ measure: "scheduled", spentMs: 15_000, totalMs: 28_800_000, leftMs: 5_000 })
@@ -84,7 +84,7 @@ describe("TurnReport", () => {
     expect(TurnReport.ofOpen(turn, waiting, conversation, other, 9_000).budget?.leftMs).toBe(28_785_000)
   })
 
-  it("X11: one that asks says what, and until when there can be an answer", () => {
+  it("X11: a turn that asks has its question, and the time until which it accepts an answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const account = Account.of([
       Records.failed(0, 1_000),
@@ -95,14 +95,14 @@ describe("TurnReport", () => {
     expect([state, wait]).toEqual(["waiting", { retry: 0, retryAt: 90_000, leftMs: 80_000, since: 1_000, asks }])
   })
 
-  it("one that runs has no wait, and one that is queued no attempts", () => {
+  it("a running turn has no wait, and a queued one no attempts", () => {
     const running = TurnReport.ofOpen(turn, Account.of([Records.mark(0)]), conversation, overnight, 5)
     expect(running).toMatchObject({ state: "running", attempts: 0 })
     expect(running).not.toHaveProperty("wait")
     expect(TurnReport.ofQueued(turn, conversation, 5)).toMatchObject({ state: "queued", attempts: 0, ageMs: 5 })
   })
 
-  it("one that has ended has the tokens that its providers reported, and no others", () => {
+  it("an ended turn has the tokens that its providers reported, and no others", () => {
     const tokens = (usage: object) => {
       const end = { ...Given.end(1, 1), usage }
       return TurnReport.ofSealed({ ...turn, end }, end, conversation).tokens
@@ -113,7 +113,7 @@ describe("TurnReport", () => {
     expect(tokens({ inputTokens: 3, outputTokens: 5 })).toStrictEqual({ input: 3, output: 5 })
   })
 
-  it("one that has ended is as old as it became, and says what it failed with", () => {
+  it("an ended turn has its age at its end, and its failure", () => {
     const end = { ...Given.end(1, 1), status: "failed" as const, endedAt: 7_000, error: Records.overloaded }
     expect(TurnReport.ofSealed({ ...turn, end }, end, conversation)).toMatchObject({
       state: "failed",

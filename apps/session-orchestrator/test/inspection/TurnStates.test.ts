@@ -1,3 +1,4 @@
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
@@ -6,7 +7,6 @@ import type { Evidence } from "../../src/inspection/Evidence.ts"
 import * as TurnStates from "../../src/inspection/TurnStates.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Given from "../storage/Given.ts"
-import * as Records from "./GivenRecords.ts"
 
 const conversation = Given.conversation(1)
 const turn = { ...Given.turn(1, 1, { acceptedAt: 0 }), end: undefined }
@@ -35,8 +35,8 @@ const of = (evidence: Partial<Evidence>) =>
 
 const waits = [Records.failed(0, 1_000), Records.retry(0, 5_000, 6_000)]
 
-describe("what a turn is at", () => {
-  it("X15: one behind another is queued, and one that has begun runs", () => {
+describe("the state of a turn", () => {
+  it("X15: is queued behind another turn, and running once it has begun", () => {
     const head = {
       conversationId: turn.conversationId,
       turnId: turn.turnId,
@@ -53,7 +53,7 @@ describe("what a turn is at", () => {
     })
   })
 
-  it("X15: one that waits has what for, until when, and since when; as commands have moved it", () => {
+  it("X15: has the cause, end and begin of a wait, as commands have moved it", () => {
     expect(of({ records: waits })).toMatchObject({
       status: "waiting",
       attempts: 1,
@@ -64,7 +64,7 @@ describe("what a turn is at", () => {
     expect(of({ records: moved }).wait).toEqual({ retry: 0, retryAt: 9_000, since: 1_000 })
   })
 
-  it("X11, X15: one that asks says what, and until when there can be an answer", () => {
+  it("X11, X15: has its question, and the time until which it accepts an answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const records = [...waits, Records.wake(0, 0, { type: "asked", asks, until: 90_000 })]
     expect(of({ records })).toMatchObject({
@@ -73,7 +73,7 @@ describe("what a turn is at", () => {
     })
   })
 
-  it("X15: one that is completed has its answer and what it used, and waits no more", () => {
+  it("X15: has the answer and the usage when completed, and no wait", () => {
     expect(of({ ...ended(), records: waits })).toEqual({
       conversationId: turn.conversationId,
       turnId: turn.turnId,
@@ -87,12 +87,12 @@ describe("what a turn is at", () => {
     })
   })
 
-  it("X15: one that ended with a report has it", () => {
+  it("X15: has the final report", () => {
     const report = { source: "tool-call", success: true, content: { done: true } } as const
     expect(of(ended({ report })).report).toEqual(report)
   })
 
-  it("X15: one that failed has its last error without secrets, and no answer", () => {
+  it("X15: has the last error when failed, without secrets, and no answer", () => {
     const error = {
       reason: "overloaded",
       message: "planted: no",
@@ -106,14 +106,14 @@ describe("what a turn is at", () => {
     expect(waiting.error?.message).toBe("[redacted]: no")
   })
 
-  it("X15: one that was aborted has neither an answer nor an error", () => {
+  it("X15: has neither an answer nor an error when aborted", () => {
     const state = of(ended({ status: "aborted" }))
     expect(state).toMatchObject({ status: "aborted", endedAt: 1_760_000_001_000 })
     expect(state).not.toHaveProperty("text")
     expect(state).not.toHaveProperty("error")
   })
 
-  it("P8, X15: names the target that the turn waits for, goes to, or ended on, also when its journal is gone", () => {
+  it("P8, X15: names the target that the turn waits for, calls, or ended on, also after its journal is deleted", () => {
     const begun = [Records.begins("first"), Records.failed(0, 1_000)]
     expect(of({ records: [...begun, Records.sent(0, 5_000, 6_000, "second")] }).model).toBe("first/m")
     const woken = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
@@ -126,7 +126,7 @@ describe("what a turn is at", () => {
   })
 })
 
-it.effect("X15: is read from disk, by the turn's id alone; a turn that is not there is named", () =>
+it.effect("X15: is read from disk, by the turn's id alone; an unknown turn is named", () =>
   Effect.gen(function* () {
     const store = yield* Given.oneTurn
     const states = yield* TurnStates.TurnStates

@@ -1,6 +1,6 @@
-/** The sentences of an explanation, at the edges of what it may have to say. */
+/** Tests the sentences of an explanation at the edges of possible facts. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Failure, TurnExplanation } from "@holdfast/wire"
+import { defined, type Failure, type TurnExplanation } from "@holdfast/wire"
 import * as Words from "../../src/inspection/Words.ts"
 
 const at: Words.At = (epochMs) => `T${epochMs}`
@@ -18,7 +18,7 @@ const gaveUp = (over: Partial<TurnExplanation.GaveUp>, failed = failure): string
   Words.decision({ type: "gave-up", because: "budget", rules: ["D7"], ...over }, failed, at)
 
 describe("words for a retry", () => {
-  it("say when, and where the length of the wait comes from", () => {
+  it("have the time, and the source of the wait's length", () => {
     assert.strictEqual(retry(), "Retry 1 at T9, after 5 s (D3).")
     assert.strictEqual(retry({ delayMs: 0 }), "Retry 1 at once (D3).")
     assert.strictEqual(retry({ scheduledMs: 5_000 }), "Retry 1 at T9, after 5 s, the schedule's (D3).")
@@ -40,7 +40,7 @@ describe("words for a retry", () => {
     )
   })
 
-  it("add up what the wait is made of", () => {
+  it("have the parts of the wait", () => {
     assert.strictEqual(
       retry({ delayMs: 6_000, scheduledMs: 5_000, jitterMs: 1_000 }),
       "Retry 1 at T9, after 6 s: the schedule's 5 s and 1 s of jitter (D3)."
@@ -55,7 +55,7 @@ describe("words for a retry", () => {
     )
   })
 
-  it("say of a hint that was not followed that it was not, unless the retry goes elsewhere", () => {
+  it("mention a hint that was not followed, unless the retry goes elsewhere", () => {
     const hinted: Failure.Failure = { ...failure, hint: { retryAfterMs: 60_000, source: "retry-after" } }
     assert.strictEqual(
       retry({ scheduledMs: 5_000 }, hinted),
@@ -67,7 +67,7 @@ describe("words for a retry", () => {
     )
   })
 
-  it("say where it goes", () => {
+  it("name the target", () => {
     const goes = (over: Partial<TurnExplanation.Retry>) => retry({ delayMs: 0, ...over })
     assert.strictEqual(goes({ target: "b/m" }), "Retry 1 at once, on b/m (D3).")
     assert.strictEqual(goes({ target: "b/m", credential: "K" }), "Retry 1 at once, on b/m with credential K (D3).")
@@ -75,7 +75,7 @@ describe("words for a retry", () => {
     assert.strictEqual(goes({ credential: "K", role: "default" }), "Retry 1 at once (D3).")
   })
 
-  it("say what was spent, this wait included, where there is a limit", () => {
+  it("have the spending, this wait included, if there is a limit", () => {
     const spending = { measure: "scheduled", spentMs: 1_000, totalMs: 60_000 } as const
     assert.match(retry({ spending }), /\(D3\); 6 s of 1 m spent\.$/)
     assert.match(retry({ spending: { measure: "scheduled", spentMs: 1_000 } }), /\(D3\)\.$/)
@@ -88,7 +88,7 @@ describe("words for a retry", () => {
 })
 
 describe("words for giving up", () => {
-  it("say which limit refused", () => {
+  it("name the limit that refused", () => {
     const spending = { measure: "scheduled", spentMs: 1_000, totalMs: 60_000 } as const
     assert.strictEqual(
       gaveUp({ refusedMs: 5_000, spending }),
@@ -110,10 +110,10 @@ describe("words for giving up", () => {
       gaveUp({ because: "max-retries", limit: 1 }),
       "Gave up: 1 retry had been made, and there may be no more (D7)."
     )
-    assert.strictEqual(gaveUp({ because: "max-retries" }), "Gave up: there were as many retries as there may be (D7).")
+    assert.strictEqual(gaveUp({ because: "max-retries" }), "Gave up: the maximum of retries was reached (D7).")
     assert.strictEqual(
       gaveUp({ because: "max-retries", byReason: true }),
-      "Gave up: there were as many retries as there may be (D7)."
+      "Gave up: the maximum of retries was reached (D7)."
     )
     assert.strictEqual(
       gaveUp({ because: "max-retries", limit: 2, byReason: true }),
@@ -126,27 +126,27 @@ describe("words for giving up", () => {
     assert.strictEqual(gaveUp({ because: "max-delay", refusedMs: 6_000 }), "Gave up: the next wait would be 6 s (D7).")
   })
 
-  it("C2: say what the provider said of retries and of its quota", () => {
-    const says = (over: Partial<Failure.Failure>) => gaveUp({ because: "not-retryable" }, { ...failure, ...over })
-    assert.strictEqual(says({}), "Gave up: a failure of this kind (overloaded) is not retried (D7).")
-    assert.match(says({ reason: "quota-exhausted" }), /the quota is used up, and the provider named no time/)
+  it("C2: have the provider's instruction about retries and its quota", () => {
+    const reasonOf = (over: Partial<Failure.Failure>) => gaveUp({ because: "not-retryable" }, { ...failure, ...over })
+    assert.strictEqual(reasonOf({}), "Gave up: a failure of this kind (overloaded) is not retried (D7).")
+    assert.match(reasonOf({ reason: "quota-exhausted" }), /the quota is used up, and the provider named no time/)
     assert.match(
-      says({ reason: "quota-exhausted", evidence: { "x-should-retry": "false" } }),
-      /the provider said that it should not be retried/
+      reasonOf({ reason: "quota-exhausted", evidence: { "x-should-retry": "false" } }),
+      /the provider forbade a retry \(x-should-retry\)/
     )
-    assert.match(says({ evidence: { "x-should-retry": "true" } }), /a failure of this kind/)
+    assert.match(reasonOf({ evidence: { "x-should-retry": "true" } }), /a failure of this kind/)
   })
 })
 
 describe("words for a failure", () => {
-  it("quote what was said, with its codes", () => {
+  it("quote the message, with its codes", () => {
     assert.strictEqual(Words.failure(failure), 'overloaded: "Overloaded"')
     assert.strictEqual(Words.failure({ ...failure, status: 529 }), 'overloaded, 529: "Overloaded"')
     assert.strictEqual(Words.failure({ ...failure, code: "busy" }), 'overloaded, busy: "Overloaded"')
     assert.strictEqual(Words.failure({ ...failure, status: 529, code: "busy" }), 'overloaded, 529 busy: "Overloaded"')
   })
 
-  it("say what was asked for and where, and what else the answer had", () => {
+  it("have the requested delay with its source, and the rest of the evidence", () => {
     const asks = (source: Failure.Hint["source"], evidence?: Record<string, string>) =>
       Words.evidence({ ...failure, hint: { retryAfterMs: 5_000, source }, ...(evidence && { evidence }) })
     assert.strictEqual(Words.evidence(failure), "")
@@ -169,7 +169,7 @@ describe("words for an attempt", () => {
   const attempt = (over: Partial<TurnExplanation.Attempt>) =>
     Words.attempt({ attempt: 0, target: "a/m", outcome: "completed", hasContent: false, rules: [], ...over })
 
-  it("say what came of it", () => {
+  it("have its outcome", () => {
     assert.strictEqual(attempt({}), "Attempt 1 was answered.")
     assert.strictEqual(attempt({ finishReason: "stop" }), "Attempt 1 was answered (stop).")
     assert.strictEqual(attempt({ outcome: "failed" }), "Attempt 1 failed before any content.")
@@ -179,7 +179,7 @@ describe("words for an attempt", () => {
     )
     assert.strictEqual(
       attempt({ outcome: "failed", failure: { ...failure, shared: true } }),
-      'Attempt 1 was not made, as another turn\'s had just failed here: overloaded: "Overloaded".'
+      'Attempt 1 was not made, because another turn\'s call had just failed here: overloaded: "Overloaded".'
     )
     assert.strictEqual(attempt({ outcome: "cut-short" }), "Attempt 1 was cut short: the turn ended.")
     assert.strictEqual(
@@ -193,15 +193,15 @@ describe("words for an attempt", () => {
     )
   })
 
-  it("P19: say that a call was for a summary", () => {
+  it("P19: mark a call for a summary", () => {
     assert.strictEqual(
       attempt({ compaction: "compacted" }),
-      "Call 1, for a summary, was answered: it stands for the older messages from here on (P19)."
+      "Call 1, for a summary, was answered: the summary replaces the older messages from here on (P19)."
     )
-    assert.strictEqual(attempt({ compaction: "nothing" }), "Nothing of what was too long could be left out (P19).")
+    assert.strictEqual(attempt({ compaction: "nothing" }), "No part of the context could be left out (P19).")
     assert.strictEqual(
       attempt({ compaction: "nothing", failure }),
-      'Call 1, for a summary, was too long itself: overloaded: "Overloaded". Nothing of what was too long could be left out (P19).'
+      'Call 1, for a summary, was too long itself: overloaded: "Overloaded". No part of the context could be left out (P19).'
     )
     assert.strictEqual(attempt({ compaction: "failed" }), "Call 1, for a summary, failed.")
     assert.strictEqual(
@@ -215,9 +215,9 @@ describe("words for a tool call", () => {
   const tool = (outcome: TurnExplanation.ToolOutcome) =>
     Words.tool({ tool: 1, toolCallId: "c", toolName: "look", outcome, rules: [] })
 
-  it("say what came of it", () => {
+  it("have its outcome", () => {
     assert.strictEqual(tool("answered"), "Tool call 2, look, was answered.")
-    assert.strictEqual(tool("failed"), "Tool call 2, look, failed; the model was told.")
+    assert.strictEqual(tool("failed"), "Tool call 2, look, failed; the model got the error.")
     assert.strictEqual(tool("cut-short"), "Tool call 2, look, was cut short: the turn ended.")
     assert.strictEqual(tool("under-way"), "Tool call 2, look, is under way.")
     assert.match(tool("unknown"), /^Tool call 2, look, was running when its process died\..* \(X8\)\.$/)
@@ -228,7 +228,7 @@ describe("words for a wait", () => {
   const ended = (over: Partial<TurnExplanation.WaitEnd>, due = 0) =>
     Words.waitEnd({ type: "elapsed", rules: [], ...over }, due)
 
-  it("X1: say that it was over, and by how much that was late, from a second on", () => {
+  it("X1: report its end, and a delay of a second or more", () => {
     assert.strictEqual(ended({}), "The wait was over.")
     assert.strictEqual(ended({ at: 999 }), "The wait was over.")
     assert.strictEqual(
@@ -245,27 +245,30 @@ describe("words for a wait", () => {
     assert.isFalse(Words.isLate({ type: "retry-now", at: 5_000, rules: [] }, 0))
   })
 
-  it("say who ended it", () => {
+  it("name the sender of the command that ended it", () => {
     const rules = ["X4"]
     assert.strictEqual(
       ended({ type: "retry-now", by, rules }),
       "The wait was ended by HTTP, command k1, to retry at once (X4)."
     )
     assert.strictEqual(ended({ type: "retry-now", rules: ["X5"] }), "The wait was ended early by the gate (X5).")
-    assert.strictEqual(ended({ type: "switched", target: "b/m", rules }), "The wait was ended, to go on with b/m (X4).")
+    assert.strictEqual(
+      ended({ type: "switched", target: "b/m", rules }),
+      "The wait was ended, to continue on b/m (X4)."
+    )
     assert.strictEqual(
       ended({ type: "broken", rules: ["D14"] }),
-      "The wait could not be slept, and there is no retry without it (D14)."
+      "The wait itself failed, and there is no retry without it (D14)."
     )
   })
 
-  it("say when it was to end: as it was moved, or when that was heard", () => {
+  it("have the time at which it was due: as it was moved, or when that command was taken", () => {
     const moved = (at?: number) => ({
       type: "moved" as const,
       until: 5,
       rules: [],
       words: "",
-      ...(at === undefined ? {} : { at })
+      ...defined({ at })
     })
     const extended = { type: "extended", byMs: 1, at: 50, rules: [], words: "" } as const
     assert.strictEqual(Words.dueAt({ changes: [], retryAt: 10 }), 10)
@@ -275,7 +278,7 @@ describe("words for a wait", () => {
     assert.strictEqual(Words.dueAt({ changes: [moved(20), moved(15)], retryAt: 10 }), 15)
   })
 
-  it("X11: say that it is one for an answer, until that or something else has come", () => {
+  it("X11: mark it as one for an answer, until an answer or another end has come", () => {
     const asked = {
       until: 10,
       asks: { because: "turn", tokens: 1, limit: 1, waitedMs: 0, message: "?" },
@@ -291,7 +294,7 @@ describe("words for a wait", () => {
 })
 
 describe("words for the end of a turn", () => {
-  it("D2: say how long it waited, and what was scheduled where that was another time", () => {
+  it("D2: have the waiting time, and the scheduled time if that differs", () => {
     const waiting = (sleptMs: number, waitedMs?: number) => Words.waiting({ sleptMs, waitedMs })
     assert.strictEqual(waiting(0), "")
     assert.strictEqual(waiting(1), "1 ms of scheduled waiting")
@@ -305,7 +308,7 @@ describe("words for the end of a turn", () => {
     assert.strictEqual(waiting(5_000, 1_999), "1 s of waiting (5 s were scheduled)")
   })
 
-  it("say how it ended, with what and by which rule", () => {
+  it("have the outcome, its failure and its rule", () => {
     const seal = (over: Partial<TurnExplanation.Seal>) =>
       Words.seal({ status: "completed", endedAt: 0, attempts: 1, sleptMs: 0, rules: [], ...over })
     assert.strictEqual(seal({}), "The turn was answered after 1 attempt.")
@@ -319,12 +322,12 @@ describe("words for the end of a turn", () => {
     )
   })
 
-  it("C10, X14: say what interrupted it", () => {
-    const told = (deaths: number, defects: number) => Words.interruption({ deaths, defects, rules: ["R"] })
-    assert.strictEqual(told(2, 0), "The process died 2 times in a row in the middle of this turn (R).")
-    assert.strictEqual(told(1, 2), "Holdfast itself failed 2 times while it ran this turn (R).")
+  it("C10, X14: have the interruptions", () => {
+    const interrupted = (deaths: number, defects: number) => Words.interruption({ deaths, defects, rules: ["R"] })
+    assert.strictEqual(interrupted(2, 0), "The process died 2 times in a row in the middle of this turn (R).")
+    assert.strictEqual(interrupted(1, 2), "Holdfast itself failed 2 times while it ran this turn (R).")
     assert.strictEqual(
-      told(3, 1),
+      interrupted(3, 1),
       "The process died 3 times in a row in the middle of this turn. Holdfast itself failed 1 time while it ran this turn (R)."
     )
   })

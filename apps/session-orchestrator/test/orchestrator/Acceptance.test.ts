@@ -1,5 +1,7 @@
-/** Which turns are accepted, and which of those that an earlier process has left are taken up, in which order. */
+/** Tests which turns are accepted and taken up, and in which order. */
 import { assert, describe, it } from "@effect/vitest"
+import { Interruption } from "@holdfast/journal"
+import { GivenRecords } from "@holdfast/journal/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Logger } from "effect"
 import { TestClock } from "effect/testing"
@@ -7,17 +9,15 @@ import * as Acceptance from "../../src/orchestrator/Acceptance.ts"
 import type { Parking } from "../../src/parking/Parking.ts"
 import { Sessions } from "../../src/session/Sessions.ts"
 import type { TurnQueue } from "../../src/orchestrator/TurnQueue.ts"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import { failed, retry } from "../inspection/GivenRecords.ts"
 import * as Given from "../storage/Given.ts"
 
 const { conversationId, turnId } = Given
 
-/** Everything that acceptance works on, with a queue that notes what it gets. */
+/** The dependencies of acceptance, with a queue that notes its calls. */
 const given = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
@@ -29,7 +29,7 @@ const given = Effect.gen(function* () {
   const parking = {
     find: () => undefined,
     park: (_: unknown, turn: string, wakeAt: number) => void done.push(`park ${turn} until ${wakeAt}`)
-  } as unknown as Parking // the part of it that acceptance asks
+  } as unknown as Parking // the part of it that acceptance uses
   const queue: TurnQueue = {
     parking,
     add: (_, turn) =>
@@ -37,7 +37,7 @@ const given = Effect.gen(function* () {
         done.push(`add ${turn}`)
         has.add(turn)
       }),
-    // None of them begins before it is accepted.
+    // No turn begins before it is accepted.
     anticipate: () => ({ begin: () => {}, accept: () => false, refuse: Effect.void }),
     hasten: () => {},
     sealOf: () => Effect.never,
@@ -62,29 +62,29 @@ const given = Effect.gen(function* () {
   const accepted = (n: number, of: number) => store.acceptTurn(Given.turn(n, of))
   const sealed = (n: number, of: number, status: "completed" | "failed" | "aborted") =>
     store.appendEvents(conversationId(of), turnId(n), [{ ...Given.end(n, of), status }], 0)
-  /** A process that has the turn dies for the time that it says. */
+  /** The turn's process dies `deaths` times. */
   const died = (n: number, deaths: number) =>
     interruptions.takeUp(turnId(n), { ...Interruption.none("life 1"), deaths: deaths - 1 })
   for (let of = 1; of <= 12; of++) yield* store.createConversation(Given.conversation(of))
   return { store, journal, dependencies, done, has, elsewhere, state, accepted, sealed, died }
 })
 
-const logged = <E, R>(test: (said: Array<string>) => Effect.Effect<void, E, R>) => {
-  const said: Array<string> = []
-  const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
-  return Effect.suspend(() => test(said)).pipe(
+const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>) => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
+  return Effect.suspend(() => test(lines)).pipe(
     Effect.provide(SqlStore.layerMemory),
     Effect.provide(Logger.layer([logger]))
   )
 }
 
 describe("turns that an earlier process has left", () => {
-  it.effect("X1: are parked where they wait and queued otherwise, and what runs elsewhere is left to it", () =>
-    logged((said) =>
+  it.effect("X1: are parked if they wait and queued otherwise; turns that run elsewhere are left alone", () =>
+    logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, elsewhere, journal } = yield* given
         yield* Acceptance.takeUp(dependencies())
-        assert.deepStrictEqual([done, said], [[], []])
+        assert.deepStrictEqual([done, lines], [[], []])
         yield* accepted(1, 1)
         yield* accepted(2, 1)
         yield* accepted(3, 2)
@@ -94,37 +94,37 @@ describe("turns that an earlier process has left", () => {
           [1, 6_000],
           [5, 90_000]
         ] as const) {
-          yield* journal.append(turnId(n), 0, failed(0, 1_000), retry(0, at - 1_000, at))
+          yield* journal.append(turnId(n), 0, GivenRecords.failed(0, 1_000), GivenRecords.retry(0, at - 1_000, at))
         }
         elsewhere.add(turnId(4))
         yield* TestClock.setTime(10_000)
         yield* Acceptance.takeUp(dependencies())
-        // One that is overdue wakes now, at the beginning of a spread.
+        // An overdue turn wakes now, at the beginning of a spread.
         assert.deepStrictEqual(done, ["park turn-1 until 10000", "park turn-5 until 90000", "add turn-2", "add turn-3"])
-        assert.deepStrictEqual(said, [
+        assert.deepStrictEqual(lines, [
           "Info Took up 4 unfinished turn(s) in 0 ms, from the last process; 2 of them wait for their time."
         ])
       })
     )
   )
 
-  it.effect("are told of with the process that died with them", () =>
-    logged((said) =>
+  it.effect("are logged with the process that died", () =>
+    logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, journal, state } = yield* given
         yield* accepted(1, 1)
-        yield* journal.append(turnId(1), 0, failed(0, 1_000), retry(0, 5_000, 6_000))
+        yield* journal.append(turnId(1), 0, GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000))
         state.predecessor = "process 7 on mill"
         yield* Acceptance.takeUp(dependencies())
-        assert.deepStrictEqual(said, [
+        assert.deepStrictEqual(lines, [
           "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
         ])
       })
     )
   )
 
-  it.effect("X14: come last where they were under way at three deaths in a row, and ten of them are named", () =>
-    logged((said) =>
+  it.effect("X14: come last if they were in progress at three deaths in a row, and ten of them are named", () =>
+    logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, died, done } = yield* given
         for (let n = 1; n <= 12; n++) {
@@ -133,20 +133,20 @@ describe("turns that an earlier process has left", () => {
         }
         yield* accepted(13, 1)
         yield* Acceptance.takeUp(dependencies())
-        // Behind a suspect its conversation waits too.
+        // The turns behind a suspect in its conversation wait too.
         const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
         assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
         const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
-        assert.deepStrictEqual(said.slice(1), [
-          "Warn 11 turn(s) were in the middle of something at 3 deaths of their process in a row. They are " +
+        assert.deepStrictEqual(lines.slice(1), [
+          "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
             `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
         ])
       })
     )
   )
 
-  it.effect("X14: ten suspects are named without more to come", () =>
-    logged((said) =>
+  it.effect("X14: ten suspects are named without an ellipsis", () =>
+    logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, died } = yield* given
         for (let n = 1; n <= 10; n++) {
@@ -154,12 +154,12 @@ describe("turns that an earlier process has left", () => {
           yield* died(n, 3)
         }
         yield* Acceptance.takeUp(dependencies())
-        assert.match(said[1] ?? "", /: turn-1, .*, turn-10$/)
+        assert.match(lines[1] ?? "", /: turn-1, .*, turn-10$/)
       })
     )
   )
 
-  it.effect("are recovered where nothing has them, here or elsewhere", () =>
+  it.effect("are recovered if no process has them", () =>
     logged(() =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, elsewhere, has } = yield* given
@@ -176,7 +176,7 @@ describe("turns that an earlier process has left", () => {
 })
 
 describe("a prompt", () => {
-  it.effect("A4: of a turn that is known is queued again only where nothing has it", () =>
+  it.effect("Acceptance.A4: is queued again for a known turn only if no process has that turn", () =>
     logged(() =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, elsewhere, sealed } = yield* given
@@ -193,7 +193,7 @@ describe("a prompt", () => {
     )
   )
 
-  it.effect("has the id that it asks for or one that is new, and none that another turn has", () =>
+  it.effect("gets the requested id or a new one; the id of another turn is a conflict", () =>
     logged(() =>
       Effect.gen(function* () {
         const { dependencies } = yield* given
@@ -206,7 +206,7 @@ describe("a prompt", () => {
     )
   )
 
-  it.effect("is refused on the way down", () =>
+  it.effect("is refused during shutdown", () =>
     logged(() =>
       Effect.gen(function* () {
         const { dependencies, done, state } = yield* given
@@ -220,7 +220,7 @@ describe("a prompt", () => {
 })
 
 describe("a manual retry", () => {
-  it.effect("M1: is accepted after a failure or an abort, and the same one again is no second", () =>
+  it.effect("M1: is accepted after a failure or an abort, and the same one again is no second retry", () =>
     logged(() =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, sealed } = yield* given

@@ -1,5 +1,6 @@
-/** Commands, from the moment at which somebody gives them to the moment at which they are on disk. */
+/** Tests commands from their arrival until they are on disk. */
 import { assert, describe, it } from "@effect/vitest"
+import { JournalConflict, StorageError } from "@holdfast/journal"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile } from "@holdfast/policy"
@@ -8,15 +9,14 @@ import { Deferred, Effect, Fiber, Scheduler, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ANSWER_LIMIT } from "../../src/orchestrator/Commands.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import { type Journal, JournalConflict, type Record } from "../../src/durable/Journal.ts"
-import { StorageError } from "../../src/storage/Store.ts"
-import { asking, waits, watching, withService } from "../conversation/Given.ts"
+import type { Journal } from "../../src/storage/Journal.ts"
+import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
 
 const turnId = Ids.TurnId.make("a")
 
-/** In memory, and on disk alone. */
+/** Delays of turns in memory and on disk alone. */
 const RESIDENT = waits(2, 2)
 const PARKED = waits(3_600, 3_600)
 
@@ -26,14 +26,14 @@ interface Given {
   readonly conversations: Conversations["Service"]
   readonly c: Ids.ConversationId
   readonly provider: ReturnType<typeof ScriptedProvider.make>
-  /** Gives a command; the end of a wait is moved by a minute. */
+  /** Sends a command; `wait-until` moves the end of the wait by a minute. */
   readonly steer: (type: Name | "wait-until", commandId: string) => ReturnType<Conversations["Service"]["steer"]>
   /** The commands in the turn's record, in order. */
   readonly recorded: Effect.Effect<ReadonlyArray<string | undefined>, StorageError>
   readonly stop: Effect.Effect<void>
 }
 
-/** A turn that waits, on a disk that takes the ends of waits as `append` says. */
+/** A turn that waits; `append` decides when its disk takes the ends of waits. */
 const waiting = <E>(
   {
     append = Effect.void,
@@ -59,8 +59,8 @@ const waiting = <E>(
     Effect.fnUntraced(function* ({ conversations, journal, provider, stop }) {
       const conversationId = yield* conversations.create({})
       yield* conversations.prompt(conversationId, { prompt: "Hi", turnId })
-      const told = yield* watching(conversations.watchTurn(turnId))
-      yield* told.until("provider-retry")
+      const watcher = yield* watching(conversations.watchTurn(turnId))
+      yield* watcher.until("provider-retry")
       const given = { conversations, c: conversationId, provider, stop }
       const recorded = Effect.map(journal.load(turnId), commandsOf)
       yield* test({
@@ -72,16 +72,16 @@ const waiting = <E>(
   )
 
 /** The commands in a turn's record, in order; `undefined` where a wait ended by itself. */
-const commandsOf = (records: ReadonlyArray<Record>): ReadonlyArray<string | undefined> =>
+const commandsOf = (records: ReadonlyArray<Records.Stored>): ReadonlyArray<string | undefined> =>
   records.flatMap((record) => {
     const wake = Records.valueOf("Wake", record)
     return wake === undefined ? [] : [wake.by?.commandId]
   })
 
-/** None but the last ends a wait. */
+/** Only the last one ends a wait. */
 const NAMES = ["extend-budget", "wait-until", "extend-budget", "retry-now"] as const
 
-/** Fewer, and a fiber would never get anywhere. */
+/** With a smaller number a fiber would never make progress. */
 const GIVES_WAY = 5
 
 const commandOf = (conversationId: Ids.ConversationId, type: Name | "wait-until", id: string): Command.Steering => {
@@ -96,7 +96,7 @@ const commandOf = (conversationId: Ids.ConversationId, type: Name | "wait-until"
   }
 }
 
-/** A disk that takes nothing until it is opened. */
+/** A disk that accepts writes only once it is opened. */
 const closed = () => {
   const door = Deferred.makeUnsafe<void>()
   return { append: Deferred.await(door), open: Deferred.succeed(door, undefined) }
@@ -116,7 +116,7 @@ describe("a command", () => {
     ["in memory", RESIDENT],
     ["on disk alone", PARKED]
   ] as const) {
-    it.effect(`X4: on a turn that waits ${where} is answered when it is in the record, and not before`, () => {
+    it.effect(`X4: on a turn that waits ${where}: answered when it is in the record, and not before`, () => {
       const disk = closed()
       return waiting({ append: disk.append, retry }, ({ conversations, provider, recorded, steer }) =>
         Effect.gen(function* () {
@@ -135,7 +135,7 @@ describe("a command", () => {
     })
   }
 
-  it.effect("X4: that comes too late for a wait says so when the end of that wait is in the record", () => {
+  it.effect("X4: too late for a wait: answered with false when the end of that wait is in the record", () => {
     const disk = closed()
     return waiting({ append: disk.append, retry: RESIDENT }, ({ recorded, steer }) =>
       Effect.gen(function* () {
@@ -150,7 +150,7 @@ describe("a command", () => {
     )
   })
 
-  it.effect("X4: races with the end of the wait, and is in the record if it was taken, and not if it was not", () =>
+  it.effect("X4: racing with the end of the wait: in the record exactly if it was taken", () =>
     Effect.forEach(
       Array.from({ length: 40 }, (_, n) => n),
       (n) =>
@@ -169,7 +169,7 @@ describe("a command", () => {
     )
   )
 
-  it.effect("Q5: is kept, with all the others that come as the turn leaves memory, in their order", () =>
+  it.effect("TurnQueue.Q5: kept in order with all others that arrive while the turn leaves memory", () =>
     Effect.forEach(
       Array.from({ length: 40 }, (_, n) => 4 * n),
       Effect.fnUntraced(function* (n) {
@@ -195,7 +195,7 @@ describe("a command", () => {
               asking(conversations.steer(commandOf(c, name, `k${i}`), "a test"))
             )
             const taken = yield* Effect.forEach(answers, Fiber.join)
-            // The wait has begun, or it has not: nothing ends it but the last of them.
+            // Whether the wait has begun or not, only the last command ends it.
             assert.deepStrictEqual(taken, taken.slice().sort())
             if (taken[3] === false) yield* conversations.abort(c)
             yield* conversations.result(turnId)
@@ -207,13 +207,13 @@ describe("a command", () => {
         )
       })
     ).pipe(
-      // Fibers give way after every few steps, so that there is a moment between any two of a turn.
+      // Fibers yield after every few steps, so that there is a moment between any two steps of a turn.
       Effect.provideService(Scheduler.MaxOpsBeforeYield, GIVES_WAY)
     )
   )
 
   it.effect(
-    "X4: that a full disk keeps out of the record is refused in bounded time, says why, and is carried out later",
+    "X4: not recorded because the disk is full: refused in bounded time with the reason, and carried out later",
     () => {
       const disk = full()
       return waiting({ append: disk.append, retry: RESIDENT }, ({ conversations, recorded, steer }) =>
@@ -236,7 +236,7 @@ describe("a command", () => {
     }
   )
 
-  it.effect("X4: that the service goes down with is refused, and nobody was told that it was taken", () =>
+  it.effect("X4: during shutdown: refused, and never answered as taken", () =>
     waiting({ append: full().append, retry: RESIDENT }, ({ recorded, steer, stop }) =>
       Effect.gen(function* () {
         const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
@@ -247,7 +247,7 @@ describe("a command", () => {
     )
   )
 
-  it.effect("X4: on a turn that stops, because it is run elsewhere, is refused", () =>
+  it.effect("X4: on a turn that stops because it runs elsewhere: refused", () =>
     waiting({ append: Effect.fail(new JournalConflict({ turnId })) }, ({ recorded, steer }) =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(steer("retry-now", "k"))
@@ -258,7 +258,7 @@ describe("a command", () => {
     )
   )
 
-  it.effect("X4: that was meant for a turn does nothing to another", () =>
+  it.effect("X4: for one turn: does nothing to another", () =>
     waiting({}, ({ c, conversations, provider, recorded }) =>
       Effect.gen(function* () {
         const other = Ids.TurnId.make("b")
@@ -274,7 +274,7 @@ describe("a command", () => {
 })
 
 describe("an abort", () => {
-  it.effect("D8: in an answer is answered when the seal is on disk, and not before", () => {
+  it.effect("D8: during an answer: answered when the seal is on disk, and not before", () => {
     const door = Deferred.makeUnsafe<void>()
     const reached = Deferred.makeUnsafe<void>()
     return withService(
@@ -304,7 +304,7 @@ describe("an abort", () => {
     )
   })
 
-  it.effect("D8: of a turn whose disk is full is refused in bounded time, and ends the turn later", () => {
+  it.effect("D8: with a full disk: refused in bounded time, and ends the turn later", () => {
     const disk = full()
     const reached = Deferred.makeUnsafe<void>()
     return withService(

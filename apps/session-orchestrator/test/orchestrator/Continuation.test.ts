@@ -31,7 +31,7 @@ const conversation = (conversationId: Ids.ConversationId, system?: string): Conv
 
 const known = [conversation(HERE, "Be brief."), conversation(OTHER)]
 
-/** Where a prompt was accepted, or the message of its refusal. */
+/** Accepts a prompt; gives its place, or the message of its refusal. */
 const accept = Effect.fnUntraced(function* (
   wanted: Partial<Continuation.Wanted>,
   turns: ReadonlyArray<Turn> = [],
@@ -72,8 +72,8 @@ const accept = Effect.fnUntraced(function* (
   return result.failure.message
 })
 
-describe("a prompt for a turn or a conversation that may be there already", () => {
-  it.effect("begins a conversation where neither is", () =>
+describe("a prompt for a turn or a conversation that may exist", () => {
+  it.effect("begins a conversation if neither exists", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* accept({ system: "Be kind.", turnId: turnIdOf("t") }), [
         "creates with Be kind.",
@@ -83,7 +83,7 @@ describe("a prompt for a turn or a conversation that may be there already", () =
     })
   )
 
-  it.effect("goes on in a conversation, under its own terms or the same", () =>
+  it.effect("continues an existing conversation, with the same settings or without any", () =>
     Effect.gen(function* () {
       const expected = ["prompts here with Hi as undefined", "here fresh"]
       assert.deepStrictEqual(yield* accept({ conversationId: HERE }), expected)
@@ -93,13 +93,13 @@ describe("a prompt for a turn or a conversation that may be there already", () =
     })
   )
 
-  it.effect("C1: of a turn that is there is for its conversation, sealed or not", () =>
+  it.effect("Continuation.C1: with an existing turn id goes to the turn's conversation, sealed or not", () =>
     Effect.gen(function* () {
       const expected = ["prompts here with Hi as t", "here t"]
       for (const conversationId of [undefined, HERE]) {
         assert.deepStrictEqual(yield* accept({ conversationId, turnId: turnIdOf("t") }, [turn("t", true)]), expected)
         assert.deepStrictEqual(yield* accept({ conversationId, turnId: turnIdOf("t") }, [turn("t", false)]), expected)
-        // It has ended: that another turn has not is of no concern.
+        // It has ended, so another unsealed turn does not matter.
         const both = [turn("t", true), turn("next", false)]
         assert.deepStrictEqual(yield* accept({ conversationId, turnId: turnIdOf("t") }, both), expected)
       }
@@ -110,7 +110,7 @@ describe("a prompt for a turn or a conversation that may be there already", () =
     })
   )
 
-  it.effect("C2: is refused behind another turn, and told who runs that one", () =>
+  it.effect("Continuation.C2: is refused behind another turn, with the process that runs that one", () =>
     Effect.gen(function* () {
       const open = [turn("next", false)]
       const nobody =
@@ -121,13 +121,13 @@ describe("a prompt for a turn or a conversation that may be there already", () =
         "Turn next of conversation here has not ended: another process runs it. Wait for its end, and try again."
       assert.strictEqual(yield* accept({ conversationId: HERE }, open, ["next"]), another)
       assert.strictEqual(yield* accept({ turnId: turnIdOf("next") }, open, ["next"]), another)
-      // Of several, the first is the one that runs.
+      // The first of several unsealed turns runs.
       const two = [turn("next", false), turn("t", false)]
       assert.strictEqual(yield* accept({ turnId: turnIdOf("t") }, two), nobody)
     })
   )
 
-  it.effect("is refused in a conversation that is not there, or has other terms", () =>
+  it.effect("is refused if the conversation does not exist or has other settings", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* accept({ conversationId: NEW }), "There is no conversation new.")
       assert.strictEqual(

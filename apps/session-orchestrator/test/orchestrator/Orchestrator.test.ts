@@ -1,21 +1,21 @@
-/** Conversations as a whole: what goes wrong between their parts. */
+/** Tests faults between the parts of conversations. */
 import { assert, describe, it } from "@effect/vitest"
+import { JournalConflict, StorageError } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as Comebacks from "../../src/recovery/Comebacks.ts"
+import * as RestartDelays from "../../src/recovery/RestartDelays.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import { type Journal, JournalConflict } from "../../src/durable/Journal.ts"
-import { StorageError } from "../../src/storage/Store.ts"
-import { asking, waits, watching, withService } from "../conversation/Given.ts"
+import type { Journal } from "../../src/storage/Journal.ts"
+import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider
 
 const id = Ids.TurnId.make
 
 describe("a turn that stops without a seal", () => {
-  /** Another process seems to write the records of turn `a`, for as long as `state` says so. */
+  /** Simulates another process that writes the records of turn `a`, while `state` is set. */
   const elsewhere =
     (state: { isElsewhere: boolean }) =>
     (real: Journal["Service"]): Partial<Journal["Service"]> => ({
@@ -25,16 +25,16 @@ describe("a turn that stops without a seal", () => {
           : real.append(turnId, ...rest)
     })
 
-  it.effect("Q4: tells those who wait for it, is run again, and is not passed by those behind it", () => {
+  it.effect("TurnQueue.Q4: fails its waiting callers, is run again, and is not passed by the turns behind it", () => {
     const state = { isElsewhere: true }
     return withService(
       { scripts: [answer("zero"), answer("zero"), answer("one"), answer("two")], journal: elsewhere(state) },
       Effect.fnUntraced(function* ({ conversations, provider, store }) {
         const c = yield* conversations.create({})
         for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
-        const told = yield* watching(conversations.watchTurn(id("a")))
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
         assert.include((yield* Effect.flip(conversations.result(id("a")))).message, "elsewhere")
-        assert.isTrue(Exit.isFailure(yield* Fiber.await(told.fiber)))
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(watcher.fiber)))
         // It is run again at once, stops again, and then waits.
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
         assert.deepStrictEqual(
@@ -43,7 +43,7 @@ describe("a turn that stops without a seal", () => {
         )
         state.isElsewhere = false
         const answered = yield* asking(conversations.result(id("b")))
-        yield* TestClock.adjust(Comebacks.FIRST_MS)
+        yield* TestClock.adjust(RestartDelays.FIRST_MS)
         assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
         assert.strictEqual((yield* Fiber.join(answered)).text, "two")
       })
@@ -65,7 +65,7 @@ describe("a turn that stops without a seal", () => {
     )
   })
 
-  it.effect("X4: is sealed by an abort though nothing has it in memory", () =>
+  it.effect("X4: is sealed by an abort though it is not in memory", () =>
     withService(
       { scripts: [answer("one")] },
       Effect.fnUntraced(function* ({ conversations, store }) {
@@ -78,7 +78,7 @@ describe("a turn that stops without a seal", () => {
     )
   )
 
-  it.effect("is one that the service goes down with, whatever its disk does", () =>
+  it.effect("includes a turn at shutdown, whatever its disk does", () =>
     withService(
       {
         scripts: [],
@@ -88,7 +88,7 @@ describe("a turn that stops without a seal", () => {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
         const waiting = yield* Effect.forkChild(Effect.flip(conversations.result(id("a"))), { startImmediately: true })
-        // Nobody moves the clock: a turn that asked its disk once more would ask for ever.
+        // The clock stands still: a turn that asked its disk once more would never end.
         yield* stop
         assert.strictEqual((yield* Fiber.join(waiting))._tag, "TurnStopped")
         assert.strictEqual((yield* store.unsealedTurns).length, 1)
@@ -113,14 +113,14 @@ describe("C10: a defect of the service while it runs a turn", () => {
     ["recording what it says", (times) => ({ journal: (real) => ({ appendWith: throwing(times, real.appendWith) }) })]
   ]
 
-  it.effect("C10: an abort ends a turn at once whose every run is stopped by a defect, and as aborted", () =>
+  it.effect("C10: an abort ends a turn at once whose every run is stopped by a defect, as aborted", () =>
     withService(
       { scripts: [], store: (real) => ({ resumption: throwing(50, real.resumption) }) },
       Effect.fnUntraced(function* ({ conversations, store }) {
         const c = yield* conversations.create({})
         yield* store.acceptTurn({ turnId: id("a"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        // Nobody moves the clock: it does not wait for the next run.
+        // The clock stands still: the abort does not wait for the next run.
         assert.isTrue(yield* conversations.abort(c))
         const { end } = Option.getOrThrow(yield* store.turn(id("a")))
         assert.strictEqual(end?.status, "aborted")
@@ -138,7 +138,7 @@ describe("C10: a defect of the service while it runs a turn", () => {
           // The first turn of a conversation is not read from the disk.
           yield* store.acceptTurn({ turnId: id("zero"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
           yield* conversations.prompt(c, { prompt: "Hi", turnId: id("zero") })
-          const told = yield* watching(conversations.watch(c, 0))
+          const watcher = yield* watching(conversations.watch(c, 0))
           const ended = yield* asking(conversations.result(id("zero")))
           yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => ended.pollUnsafe() !== undefined })
           const { end } = yield* Fiber.join(ended)
@@ -148,20 +148,20 @@ describe("C10: a defect of the service while it runs a turn", () => {
             assert.include(end.error?.message, "3 times")
             assert.include(end.error?.message, "boom")
           }
-          yield* told.until("turn-end")
-          assert.strictEqual(told.types().filter((type) => type === "turn-end").length, 1)
-          // Nobody is behind it any more.
+          yield* watcher.until("turn-end")
+          assert.strictEqual(watcher.types().filter((type) => type === "turn-end").length, 1)
+          // No turn is behind it any more.
           assert.strictEqual((yield* conversations.state(c)).status, "idle")
         })
       )
-    it.effect(`C10: ${what}, fails twice: the turn goes on`, () => run(2))
+    it.effect(`C10: ${what}, fails twice: the turn continues`, () => run(2))
     it.effect(`C10: ${what}, fails three times: the turn is sealed as failed`, () => run(3))
-    it.effect(`C10: ${what}, fails for good: the turn is sealed as failed, once`, () => run(50))
+    it.effect(`C10: ${what}, fails always: the turn is sealed as failed, once`, () => run(50))
   }
 })
 
 describe("a turn that waits on disk", () => {
-  it.effect("X3: and comes back tells its watchers nothing that they have heard", () =>
+  it.effect("X3: sends its watchers no event again when it comes back", () =>
     withService(
       {
         scripts: [emits(overloaded), throws(overloaded), emits(overloaded), answer("At ", "last")],
@@ -198,7 +198,7 @@ describe("a turn that waits on disk", () => {
     )
   )
 
-  /** A turn that is parked, and wanted again, while its row is being read. */
+  /** A parked turn that is wanted again while its row is being read. */
   const comingBack = (
     test: (given: {
       readonly conversations: Conversations["Service"]
@@ -219,13 +219,13 @@ describe("a turn that waits on disk", () => {
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const told = yield* watching(conversations.watchTurn(id("a")))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
         isHeld = true
         yield* TestClock.adjust("1 hour")
         yield* test({ conversations, c, provider })
         yield* Deferred.succeed(isOpen, undefined)
-        yield* Fiber.await(told.fiber)
+        yield* Fiber.await(watcher.fiber)
         const end = yield* conversations.result(id("a"))
         assert.strictEqual(end.end.status, "aborted")
         assert.strictEqual(provider.requests.length, 1)
@@ -233,7 +233,7 @@ describe("a turn that waits on disk", () => {
     )
   }
 
-  it.effect("Q5, D8: an abort that comes while it comes back is heard, and no attempt is made", () =>
+  it.effect("TurnQueue.Q5, D8: an abort that arrives while it comes back takes effect, and no attempt is made", () =>
     comingBack(({ conversations, c }) => Effect.asVoid(asking(conversations.abort(c))))
   )
 
@@ -253,7 +253,7 @@ describe("a turn that waits on disk", () => {
     )
   })
 
-  it.effect("Q5: and is told of in the conversation's state meanwhile", () =>
+  it.effect("TurnQueue.Q5: shows its state while it comes back", () =>
     comingBack(({ conversations, c }) =>
       Effect.gen(function* () {
         const { turnId, status } = yield* conversations.state(c)
@@ -264,7 +264,7 @@ describe("a turn that waits on disk", () => {
     )
   )
 
-  it.effect("W3: is cancelled by whoever cancels it before its time has been heard", () => {
+  it.effect("Wait.W3: is cancelled by a command that arrives before its elapsed time is taken", () => {
     const isOpen = Deferred.makeUnsafe<void>()
     let isHeld = false
     return withService(
@@ -279,15 +279,15 @@ describe("a turn that waits on disk", () => {
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const told = yield* watching(conversations.watchTurn(id("a")))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
         isHeld = true
         yield* TestClock.adjust("1 hour")
         const answer = yield* asking(conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
         yield* Deferred.succeed(isOpen, undefined)
-        yield* Fiber.join(told.fiber)
+        yield* Fiber.join(watcher.fiber)
         assert.isTrue(yield* Fiber.join(answer))
-        const end = told.seen.find(({ event }) => event.type === "retry-end")?.event
+        const end = watcher.seen.find(({ event }) => event.type === "retry-end")?.event
         assert.isTrue(end?.type === "retry-end" && end.finalError === "Retry cancelled")
         assert.strictEqual(provider.requests.length, 1)
       })
@@ -296,42 +296,39 @@ describe("a turn that waits on disk", () => {
 })
 
 describe("a conversation", () => {
-  it.effect(
-    "A4: runs a turn that is on disk though its acceptance was never heard of, when it is handed in again",
-    () => {
-      let isLost = true
-      return withService(
-        {
-          scripts: [answer("one")],
-          store: (real) => ({
-            // As where the database goes away between the commit and the answer.
-            acceptTurn: (turn, opening) =>
-              Effect.flatMap(real.acceptTurn(turn, opening), (acceptance) => {
-                if (!isLost) return Effect.succeed(acceptance)
-                isLost = false
-                return Effect.fail(new StorageError({ message: "The connection was lost." }))
-              })
-          })
-        },
-        Effect.fnUntraced(function* ({ conversations, provider }) {
-          const c = yield* conversations.create({})
-          const turn = { prompt: "Hi", turnId: id("a") }
-          assert.strictEqual((yield* Effect.flip(conversations.prompt(c, turn)))._tag, "StorageError")
-          for (let n = 0; n < 2; n++) yield* conversations.prompt(c, turn)
-          assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
-          yield* conversations.prompt(c, turn)
-          assert.strictEqual(provider.requests.length, 1)
-          assert.deepStrictEqual(
-            (yield* conversations.messages(c)).map(({ role }) => role),
-            ["user", "assistant"]
-          )
+  it.effect("Acceptance.A4: runs a turn that is on disk without an acknowledgement when it is sent again", () => {
+    let isLost = true
+    return withService(
+      {
+        scripts: [answer("one")],
+        store: (real) => ({
+          // Simulates a database that goes away between the commit and the answer.
+          acceptTurn: (turn, opening) =>
+            Effect.flatMap(real.acceptTurn(turn, opening), (acceptance) => {
+              if (!isLost) return Effect.succeed(acceptance)
+              isLost = false
+              return Effect.fail(new StorageError({ message: "The connection was lost." }))
+            })
         })
-      )
-    }
-  )
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        const turn = { prompt: "Hi", turnId: id("a") }
+        assert.strictEqual((yield* Effect.flip(conversations.prompt(c, turn)))._tag, "StorageError")
+        for (let n = 0; n < 2; n++) yield* conversations.prompt(c, turn)
+        assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+        yield* conversations.prompt(c, turn)
+        assert.strictEqual(provider.requests.length, 1)
+        assert.deepStrictEqual(
+          (yield* conversations.messages(c)).map(({ role }) => role),
+          ["user", "assistant"]
+        )
+      })
+    )
+  })
 
   it.effect(
-    "A2: begins its first turn with what was accepted, and reads the disk for those that have a history",
+    "Acceptance.A2: begins its first turn from the acceptance, and reads the disk for turns with a history",
     () => {
       const read: Array<string> = []
       return withService(
@@ -362,7 +359,7 @@ describe("a conversation", () => {
   )
 
   it.effect(
-    "A2: is written with what a turn says first where that can run at once, and not before others have ended",
+    "Acceptance.A2: writes a turn's opening with its acceptance if it can run at once, and otherwise when the others have ended",
     () => {
       const opened: Array<string> = []
       const begun: Array<string> = []
@@ -383,7 +380,7 @@ describe("a conversation", () => {
         },
         Effect.fnUntraced(function* ({ conversations, store }) {
           const c = yield* conversations.create({})
-          const told = yield* watching(conversations.watch(c, 0))
+          const watcher = yield* watching(conversations.watch(c, 0))
           yield* conversations.prompt(c, { prompt: "One", turnId: id("a") })
           yield* Deferred.await(reached)
           yield* conversations.prompt(c, { prompt: "Two", turnId: id("b") })
@@ -391,9 +388,9 @@ describe("a conversation", () => {
           yield* conversations.result(id("b"))
           yield* conversations.prompt(c, { prompt: "Three", turnId: id("c") })
           yield* conversations.result(id("c"))
-          yield* told.until("turn-end", 3)
+          yield* watcher.until("turn-end", 3)
           assert.deepStrictEqual([opened, begun], [["a", "c"], ["b"]])
-          const persisted = told.seen.filter((frame) => frame.id !== undefined)
+          const persisted = watcher.seen.filter((frame) => frame.id !== undefined)
           assert.deepStrictEqual(
             persisted.map((frame) => frame.id),
             persisted.map((_, i) => i + 1)
@@ -410,7 +407,7 @@ describe("a conversation", () => {
     }
   )
 
-  it.effect("P15: switched off while a prompt is on its way is switched off for that prompt", () => {
+  it.effect("P15: switched off while a prompt is being accepted is switched off for that prompt", () => {
     const read = Deferred.makeUnsafe<void>()
     const isSwitched = Deferred.makeUnsafe<void>()
     let isFirst = true
@@ -441,18 +438,18 @@ describe("a conversation", () => {
     )
   })
 
-  it.effect("P15: switched on and off in a turn, each failure goes by what holds then", () =>
+  it.effect("P15: switched on and off during a turn, applies the present setting to each failure", () =>
     withService(
       { scripts: [emits(overloaded), emits(overloaded), answer("never")], retry: waits(1, 1, 1) },
       Effect.fnUntraced(function* ({ conversations }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const told = yield* watching(conversations.watchTurn(id("a")))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
         yield* conversations.setAutoRetry(c, false)
         yield* TestClock.adjust("1 second")
-        yield* Fiber.join(told.fiber)
-        assert.strictEqual(told.types().filter((type) => type === "provider-retry").length, 1)
+        yield* Fiber.join(watcher.fiber)
+        assert.strictEqual(watcher.types().filter((type) => type === "provider-retry").length, 1)
         assert.strictEqual((yield* conversations.result(id("a"))).end.attempts, 2)
       })
     )
@@ -479,14 +476,14 @@ describe("a conversation", () => {
     )
   )
 
-  it.effect("P15: is not retrying any more once the attempt has begun", () =>
+  it.effect("P15: does not show retrying once the attempt has begun", () =>
     withService(
       { scripts: [emits(overloaded), hangs(Deferred.makeUnsafe(), text(""))], retry: waits(2) },
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const told = yield* watching(conversations.watchTurn(id("a")))
-        yield* told.until("provider-retry")
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
         assert.strictEqual((yield* conversations.state(c)).status, "retrying")
         yield* TestClock.adjust("2 seconds")
         assert.strictEqual(provider.requests.length, 2)
@@ -498,7 +495,7 @@ describe("a conversation", () => {
 })
 
 describe("a conversation with settings of its own", () => {
-  it.effect("P3: is refused where they will not do, with what was found and what was expected, all of it at once", () =>
+  it.effect("P3: is refused if they are invalid, with found and expected values of every fault at once", () =>
     withService(
       { scripts: [] },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -515,7 +512,7 @@ describe("a conversation with settings of its own", () => {
     )
   )
 
-  it.effect("P3: is told of the first that is wrong, and how much more, where there is more than anybody reads", () =>
+  it.effect("P3: is refused with the first fault and the number of further faults if there are many", () =>
     withService(
       { scripts: [] },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -527,7 +524,7 @@ describe("a conversation with settings of its own", () => {
     )
   )
 
-  it.effect("P3: is refused unread where they are longer than settings are", () =>
+  it.effect("P3: is refused unread if they are longer than any settings", () =>
     withService(
       { scripts: [] },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -539,7 +536,7 @@ describe("a conversation with settings of its own", () => {
   )
 
   it.effect(
-    "a start that cannot read what was left unfinished refuses calls with the reason, and takes them once it can",
+    "a start that cannot read the unfinished turns refuses calls with the reason, and accepts them once it can",
     () => {
       const damaged = new StorageError({ message: "Could not read the turns: the file is damaged." })
       let isDamaged = true
@@ -577,7 +574,7 @@ describe("a conversation with settings of its own", () => {
 })
 
 describe("a request to the model", () => {
-  it.effect("has the system prompt of its conversation, in every turn, and none where there is none", () =>
+  it.effect("has the system prompt of its conversation in every turn, and none if there is none", () =>
     withService(
       { scripts: [answer("one"), answer("two"), answer("three")] },
       Effect.fnUntraced(function* ({ conversations, provider }) {

@@ -60,7 +60,7 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["other", "suspect"])
   })
 
-  it("X14: a suspect that does no harm holds the others for a minute, and for no longer", () => {
+  it("X14: a harmless suspect holds the others for a minute at most", () => {
     const { advance, come, inside } = make()
     come("suspect", true)
     come("new")
@@ -71,7 +71,7 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["suspect", "new", "newer"])
   })
 
-  it("X14: a suspect that leaves while it waits takes its minute with it, and lets nobody in", () => {
+  it("X14: a suspect that leaves while it waits ends its minute, and admits no other turn", () => {
     const { advance, come, inside } = make()
     come("other")
     const first = come("first", true)
@@ -83,7 +83,7 @@ describe("Quarantine", () => {
     come("third", true).leave()
     advance(Quarantine.PATIENCE_MS / 2)
     expect(inside).toEqual(["other", "second"])
-    // One that waits behind one that is alone leaves that one alone.
+    // A turn that leaves from behind the lone suspect does not end its time alone.
     come("fourth", true).leave()
     const held = come("held")
     held.leave()
@@ -93,7 +93,7 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["other", "second", "new"])
   })
 
-  it("X14: whoever leaves twice leaves once, and only one that is alone can be it no longer", () => {
+  it("X14: leaving twice counts once, and only a lone turn can stop being alone", () => {
     const { come, inside } = make()
     const [one, two] = [come("one"), come("two")]
     one.leave()
@@ -116,7 +116,7 @@ describe("Quarantine", () => {
     fc.record({ type: fc.constant("advance" as const), ms: fc.integer({ min: 1, max: 90_000 }) })
   )
 
-  it("X14: suspects are alone among themselves and in their order, and everybody is let in", () => {
+  it("X14: suspects run alone and in their order, and every turn is admitted", () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
         const { advance, alarms, come, inside } = make()
@@ -146,7 +146,7 @@ describe("Quarantine", () => {
           }
           look()
         }
-        // Whoever is inside leaves, one after the other, until nobody is left.
+        // The turns inside leave one after the other, until none is left.
         for (let round = 0; stays.size > 0 && round < 100; round++) {
           const name = inside[0]
           if (name === undefined) {

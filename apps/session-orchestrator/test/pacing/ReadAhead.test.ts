@@ -1,10 +1,10 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type Place, ReadAhead } from "../../src/pacing/ReadAhead.ts"
+import { type Slot, ReadAhead } from "../../src/pacing/ReadAhead.ts"
 
 const limits = { atOnce: 2, most: 4, mostSize: 100 }
 
-/** What becomes of turns whose time is near, in any order: some are wanted before they are read, some leave while they are. */
+/** Events of turns whose time is near, in any order: some are wanted before they are read, some leave meanwhile. */
 const actions = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: fc.constant({ type: "near" as const }) },
@@ -20,13 +20,13 @@ const actions = fc.array(
 )
 
 interface Turn {
-  readonly who: number
-  readonly place: Place
+  readonly turn: number
+  readonly slot: Slot
   isReady: boolean
   size: number
 }
 
-it("F1, F2, F3: turns are read in their order, while nobody is due, no more than there is room for, and no place is lost", () => {
+it("ReadAhead.F1, ReadAhead.F2, ReadAhead.F3: turns are read in order, within the limits, while no turn is due, and no slot is lost", () => {
   fc.assert(
     fc.property(actions, (actions) => {
       let isFree = true
@@ -38,12 +38,12 @@ it("F1, F2, F3: turns are read in their order, while nobody is due, no more than
       const ahead = new ReadAhead<number>(
         limits,
         () => isFree,
-        (who, place) => {
+        (turn, slot) => {
           expect(isFree).toBe(true)
           expect(held()).toBeLessThan(limits.mostSize)
-          if (gone.has(who)) return false
-          begun.push(who)
-          inside.push({ who, place, isReady: false, size: 0 })
+          if (gone.has(turn)) return false
+          begun.push(turn)
+          inside.push({ turn, slot, isReady: false, size: 0 })
           return true
         }
       )
@@ -54,8 +54,8 @@ it("F1, F2, F3: turns are read in their order, while nobody is due, no more than
             ahead.near(come++)
             break
           case "gone": {
-            const who = action.which % Math.max(1, come)
-            if (!begun.includes(who)) gone.add(who)
+            const turn = action.which % Math.max(1, come)
+            if (!begun.includes(turn)) gone.add(turn)
             break
           }
           case "ready": {
@@ -63,15 +63,15 @@ it("F1, F2, F3: turns are read in their order, while nobody is due, no more than
             if (turn === undefined || turn.isReady) break
             turn.isReady = true
             turn.size = action.size
-            turn.place.weigh(action.size)
-            for (let i = 0; i <= action.times; i++) turn.place.ready()
+            turn.slot.weigh(action.size)
+            for (let i = 0; i <= action.times; i++) turn.slot.ready()
             break
           }
           case "leaves": {
             const turn = pick(action.which)
             if (turn === undefined) break
             inside.splice(inside.indexOf(turn), 1)
-            for (let i = 0; i <= action.times; i++) turn.place.leave()
+            for (let i = 0; i <= action.times; i++) turn.slot.leave()
             break
           }
           case "due":
@@ -84,8 +84,8 @@ it("F1, F2, F3: turns are read in their order, while nobody is due, no more than
       }
       isFree = true
       ahead.open()
-      for (let turn = inside.pop(); turn !== undefined; turn = inside.pop()) turn.place.leave()
-      const expected = Array.from({ length: come }, (_, who) => who).filter((who) => !gone.has(who))
+      for (let turn = inside.pop(); turn !== undefined; turn = inside.pop()) turn.slot.leave()
+      const expected = Array.from({ length: come }, (_, turn) => turn).filter((turn) => !gone.has(turn))
       expect(begun).toEqual(expected)
       expect(ahead.count).toBe(0)
     }),
@@ -93,20 +93,20 @@ it("F1, F2, F3: turns are read in their order, while nobody is due, no more than
   )
 })
 
-it("F2: a large crowd whose time is near is no more than the names of it", () => {
-  let place: Place | undefined
+it("ReadAhead.F2: a large crowd whose time is near costs no more than its ids", () => {
+  let slot: Slot | undefined
   let begun = 0
   const ahead = new ReadAhead<number>(
     { ...limits, most: 1 },
     () => true,
     (_, its) => {
-      place = its
+      slot = its
       return ++begun > 0
     }
   )
-  for (let who = 0; who < 20_000; who++) ahead.near(who)
+  for (let turn = 0; turn < 20_000; turn++) ahead.near(turn)
   expect([begun, ahead.count]).toEqual([1, 1])
   ahead.close()
-  place?.leave()
+  slot?.leave()
   expect([begun, ahead.count]).toEqual([1, 0])
 })

@@ -4,7 +4,7 @@ import { Cause, Effect, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as RightOfWay from "../../src/pacing/RightOfWay.ts"
 
-/** HTTP whose calls are answered by the status in their path; or, without one, not at all. */
+/** HTTP whose calls are answered by the status in their path; without one, they are not answered. */
 const answering: Http.Http["Service"] = {
   endpoint: (url) => () => {
     const status = Number(url.slice(url.lastIndexOf("/") + 1))
@@ -14,7 +14,7 @@ const answering: Http.Http["Service"] = {
   }
 }
 
-/** HTTP behind those who are due, and who has been answered by it. */
+/** HTTP with the right of way of due turns, and the calls that it has answered. */
 const make = Effect.gen(function* () {
   const way = yield* RightOfWay.RightOfWay
   const http = RightOfWay.behind(answering, way)
@@ -39,7 +39,7 @@ const test = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.effect(title, () => body.pipe(Effect.provide(Layer.fresh(RightOfWay.layer))))
 
 test(
-  "W1: a refusal waits until those who are due have asked; an answer does not",
+  "RightOfWay.W1: a refusal waits until the due turns have called; an answer does not",
   Effect.gen(function* () {
     const { ask, done, way } = yield* make
     const [first, second] = [way.enter(), way.enter()]
@@ -56,7 +56,7 @@ test(
 )
 
 test(
-  "W1: nobody waits where nobody is due",
+  "RightOfWay.W1: no refusal waits if no turn is due",
   Effect.gen(function* () {
     const { ask, done, way } = yield* make
     yield* ask("529")
@@ -68,7 +68,7 @@ test(
 )
 
 test(
-  "W1: a refusal does not wait for ever, each its own time",
+  "RightOfWay.W1: each refusal has its own time limit",
   Effect.gen(function* () {
     const { ask, done, way } = yield* make
     way.enter()
@@ -88,7 +88,7 @@ test(
 )
 
 test(
-  "W2: a crowd of refusals goes on in its order, and stops for one who becomes due",
+  "RightOfWay.W2: a crowd of refusals continues in its order, and stops for a turn that becomes due",
   Effect.gen(function* () {
     const { ask, done, way } = yield* make
     const leave = way.enter()

@@ -1,10 +1,10 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type Pass, Turnstile } from "../../src/pacing/Turnstile.ts"
+import { type Leave, Turnstile } from "../../src/pacing/Turnstile.ts"
 
 const way = { enter: () => () => {} }
 
-/** Who comes leaves on the spot, or when somebody who is inside is told to, and says so once or more often. */
+/** A turn leaves while it enters, or later when the test orders a turn inside to leave, once or several times. */
 const actions = fc.array(
   fc.oneof(
     { weight: 3, arbitrary: fc.constant({ type: "comes" as const, stays: true }) },
@@ -14,24 +14,24 @@ const actions = fc.array(
   { maxLength: 200 }
 )
 
-it("T1, T2, T3: whoever comes and leaves when, they enter in their order, as many as there is room for, and no place is lost", () => {
+it("Turnstile.T1, Turnstile.T2, Turnstile.T3: turns enter in order, as many as there is room for, and no place is lost", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), actions, (size, actions) => {
       const turnstile = new Turnstile(size, way)
       const entered: Array<number> = []
-      const inside: Array<Pass> = []
+      const inside: Array<Leave> = []
       let come = 0
       for (const action of actions) {
         if (action.type === "comes") {
           const who = come++
-          turnstile.come((pass) => {
+          turnstile.come((leave) => {
             entered.push(who)
-            if (action.stays) inside.push(pass)
-            else pass()
+            if (action.stays) inside.push(leave)
+            else leave()
           })
         } else {
-          const [pass] = inside.splice(action.which % Math.max(1, inside.length), 1)
-          for (let i = 0; i <= action.times; i++) pass?.()
+          const [leave] = inside.splice(action.which % Math.max(1, inside.length), 1)
+          for (let i = 0; i <= action.times; i++) leave?.()
         }
         expect(inside.length).toBeLessThanOrEqual(size)
         expect(turnstile.waiting).toBe(come - entered.length)
@@ -44,15 +44,15 @@ it("T1, T2, T3: whoever comes and leaves when, they enter in their order, as man
   )
 })
 
-it("T3: a crowd that leaves on the spot goes through at once, however large it is", () => {
+it("Turnstile.T3: a crowd of turns that leave while entering passes at once, however large it is", () => {
   const turnstile = new Turnstile(1, way)
-  let first: Pass | undefined
-  turnstile.come((pass) => (first = pass))
+  let first: Leave | undefined
+  turnstile.come((leave) => (first = leave))
   let through = 0
   for (let i = 0; i < 20_000; i++) {
-    turnstile.come((pass) => {
+    turnstile.come((leave) => {
       through++
-      pass()
+      leave()
     })
   }
   expect(turnstile.waiting).toBe(20_000)
@@ -60,10 +60,10 @@ it("T3: a crowd that leaves on the spot goes through at once, however large it i
   expect([through, turnstile.waiting]).toEqual([20_000, 0])
 })
 
-it("lets nobody in who waits when it is closed", () => {
+it("admits no waiting turn after it is closed", () => {
   const turnstile = new Turnstile(1, way)
-  let first: Pass | undefined
-  turnstile.come((pass) => (first = pass))
+  let first: Leave | undefined
+  turnstile.come((leave) => (first = leave))
   turnstile.come(() => expect.unreachable("it is closed"))
   turnstile.close()
   first?.()

@@ -1,7 +1,7 @@
-/** A turn that waits on disk alone: who is asked to wake it, and what happens then. */
+/** Tests turns that wait on disk alone, and how they are woken. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Awaited, Gatekeeper, Pass, Sleeper } from "../../src/gate/Gatekeeper.ts"
+import type { Awaited, Gatekeeper, GateTicket, Sleeper } from "../../src/gate/Gatekeeper.ts"
 import { NEAR_MS, Parking } from "../../src/parking/Parking.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
 import * as Given from "../storage/Given.ts"
@@ -9,11 +9,11 @@ import * as Given from "../storage/Given.ts"
 const conversationId = Given.conversationId(1)
 const turnId = Given.turnId(1)
 
-const passOf = (done: Array<string>): Pass =>
-  ({ heldMs: 0, giveBack: () => void done.push("gave back") }) as unknown as Pass // nothing else is asked of it here
+const ticketOf = (done: Array<string>): GateTicket =>
+  ({ heldMs: 0, giveBack: () => void done.push("gave back") }) as unknown as GateTicket // the parking uses nothing else of it
 
-/** A parking whose surroundings note what they are asked for. */
-const given = ({ hasPass = false, isOpen = true, isWanted = false, startAt = 60_000 } = {}) => {
+/** A parking whose dependencies note their calls. */
+const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 60_000 } = {}) => {
   const done: Array<string> = []
   const alarms: Array<(isDue: boolean) => void> = []
   const reasons: Array<(turn: TurnLife) => void> = []
@@ -27,7 +27,7 @@ const given = ({ hasPass = false, isOpen = true, isWanted = false, startAt = 60_
     },
     due: () => void done.push("due at the gate"),
     leave: () => void done.push("left the gate")
-  } as unknown as Gatekeeper // the part of it that a parking asks
+  } as unknown as Gatekeeper // the part of it that a parking uses
   const parking = new Parking(
     {
       at: (at, wake, aheadMs) => {
@@ -42,7 +42,7 @@ const given = ({ hasPass = false, isOpen = true, isWanted = false, startAt = 60_
       take: ({ letGo, wakeAt }) => {
         done.push(`place until ${wakeAt}`)
         places.push(letGo)
-        return { startAt, pass: hasPass ? passOf(done) : undefined, left: () => void done.push("left its place") }
+        return { startAt, ticket: hasTicket ? ticketOf(done) : undefined, left: () => void done.push("left its place") }
       }
     },
     {
@@ -55,81 +55,81 @@ const given = ({ hasPass = false, isOpen = true, isWanted = false, startAt = 60_
     }
   )
   const awaited: Awaited = { gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted }
-  const said = () => done.splice(0)
-  return { parking, alarms, reasons, places, sleepers, awaited, said, done }
+  const events = () => done.splice(0)
+  return { parking, alarms, reasons, places, sleepers, awaited, events, done }
 }
 
 const ring = (alarms: ReadonlyArray<(isDue: boolean) => void>, isDue: boolean): void => alarms.at(-1)?.(isDue)
 
 describe("a turn that is parked", () => {
-  it("P2: leaves when its time has come, once, and its wait has elapsed then", () => {
-    const { alarms, parking, reasons, said } = given()
+  it("Parking.P2: leaves when its time has come, once, with its wait elapsed", () => {
+    const { alarms, parking, reasons, events } = given()
     parking.park(conversationId, turnId, 50_000)
-    assert.deepStrictEqual(said(), ["place until 50000", `alarm at 60000, ${NEAR_MS} ahead`])
+    assert.deepStrictEqual(events(), ["place until 50000", `alarm at 60000, ${NEAR_MS} ahead`])
     assert.strictEqual(parking.size, 1)
     assert.deepInclude(parking.find(conversationId), { turnId, wakeAt: 50_000, heldUntil: undefined })
     ring(alarms, true)
-    assert.deepStrictEqual(said(), ["left its place", "silenced", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["left its place", "silenced", "left its place", `taken up: ${turnId}`])
     assert.strictEqual(parking.size, 0)
     const turn = new TurnLife(turnId, { _tag: "Queued" })
     reasons[0]?.(turn)
     assert.isTrue(turn.wait.hasNews)
     ring(alarms, true)
-    assert.deepStrictEqual(said(), ["left its place"])
+    assert.deepStrictEqual(events(), ["left its place"])
   })
 
-  it("P2: leaves when somebody wants something of it, and is there only once", () => {
-    const { parking, said } = given()
+  it("Parking.P2: leaves for a command, and only once", () => {
+    const { parking, events } = given()
     parking.park(conversationId, turnId, 50_000)
-    said()
+    events()
     assert.isTrue(parking.leave(conversationId, () => {}))
-    assert.deepStrictEqual(said(), ["silenced", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["silenced", "left its place", `taken up: ${turnId}`])
     assert.isFalse(parking.leave(conversationId, () => {}))
     assert.isUndefined(parking.drop(conversationId))
-    assert.deepStrictEqual(said(), [])
+    assert.deepStrictEqual(events(), [])
   })
 
-  it("P4: that has a gate is due there when its time has come, and goes when that lets it in", () => {
-    const { alarms, awaited, parking, reasons, said, sleepers } = given()
+  it("Parking.P4: with a gate is due there when its time has come, and leaves when it is admitted", () => {
+    const { alarms, awaited, parking, reasons, events, sleepers } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
-    assert.deepStrictEqual(said().slice(2), ["entered"])
+    assert.deepStrictEqual(events().slice(2), ["entered"])
     ring(alarms, true)
-    assert.deepStrictEqual(said(), ["left its place", "due at the gate"])
+    assert.deepStrictEqual(events(), ["left its place", "due at the gate"])
     sleepers[0]?.held(90_000)
     assert.strictEqual(parking.find(conversationId)?.heldUntil, 90_000)
-    assert.deepStrictEqual(said(), ["held until 90000"])
-    const pass = passOf([])
-    sleepers[0]?.wake(pass)
-    assert.deepStrictEqual(said(), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["held until 90000"])
+    const ticket = ticketOf([])
+    sleepers[0]?.wake(ticket)
+    assert.deepStrictEqual(events(), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
     const turn = new TurnLife(turnId, { _tag: "Queued" })
     reasons[0]?.(turn)
-    assert.strictEqual(turn.state.pass, pass)
+    assert.strictEqual(turn.state.ticket, ticket)
     assert.isTrue(turn.wait.hasNews)
   })
 
-  it("P4: that has left gives back the pass that comes too late", () => {
-    const { awaited, done, parking, said, sleepers } = given()
+  it("Parking.P4: that has left gives back a ticket that comes too late", () => {
+    const { awaited, done, parking, events, sleepers } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
     parking.drop(conversationId)
-    said()
-    sleepers[0]?.wake(passOf(done))
-    assert.deepStrictEqual(said(), ["gave back"])
+    events()
+    sleepers[0]?.wake(ticketOf(done))
+    assert.deepStrictEqual(events(), ["gave back"])
   })
 
-  it("P4: that was let in where it waited before goes on the spot, and does not enter the gate", () => {
-    const { awaited, parking, said } = given({ hasPass: true })
+  it("Parking.P4: that was admitted before it was parked leaves at once, and does not enter the gate", () => {
+    const { awaited, parking, events } = given({ hasTicket: true })
     parking.park(conversationId, turnId, 50_000, awaited)
-    assert.deepStrictEqual(said().slice(2), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events().slice(2), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
   })
 
-  it("P5: is near before its time, unless its gate would hold it", () => {
+  it("Parking.P5: is near before its time, unless its gate would hold it", () => {
     const near = (options: Parameters<typeof given>[0], hasGate: boolean, held?: number) => {
-      const { alarms, awaited, parking, said, sleepers } = given(options)
+      const { alarms, awaited, parking, events, sleepers } = given(options)
       parking.park(conversationId, turnId, 50_000, hasGate ? awaited : undefined)
       if (held !== undefined) sleepers[0]?.held(held)
-      said()
+      events()
       ring(alarms, false)
-      assert.strictEqual(parking.isReadable(conversationId), said().includes("near"))
+      assert.strictEqual(parking.isReadable(conversationId), events().includes("near"))
       return parking.isReadable(conversationId)
     }
     assert.isTrue(near({}, false))
@@ -140,18 +140,18 @@ describe("a turn that is parked", () => {
     assert.isFalse(given().parking.isReadable(conversationId))
   })
 
-  it("waits no more where all are let go of, and is no one's to take up", () => {
-    const { awaited, parking, places, said } = given()
+  it("is not taken up after all turns are released", () => {
+    const { awaited, parking, places, events } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
-    said()
+    events()
     parking.clear()
-    assert.deepStrictEqual(said(), ["silenced", "left the gate", "left its place"])
+    assert.deepStrictEqual(events(), ["silenced", "left the gate", "left its place"])
     assert.strictEqual(parking.size, 0)
-    // Its place can let go of it too: then nothing wakes it, and it stays where it is.
+    // Its parking place can release it too: then nothing wakes it, and it stays parked.
     parking.park(conversationId, turnId, 50_000, awaited)
-    said()
+    events()
     places.at(-1)?.()
-    assert.deepStrictEqual(said(), ["silenced", "left the gate"])
+    assert.deepStrictEqual(events(), ["silenced", "left the gate"])
     assert.strictEqual(parking.size, 1)
   })
 })

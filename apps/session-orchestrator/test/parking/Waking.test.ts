@@ -1,4 +1,4 @@
-/** A crowd of parked turns whose times come together. */
+/** Tests a crowd of parked turns whose times come together. */
 import { assert, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
@@ -6,20 +6,19 @@ import { Ids } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
-import type { Record } from "../../src/durable/Journal.ts"
-import { waits, withService } from "../conversation/Given.ts"
+import { waits, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
 
-/** More than are taken up at once, several times over. */
+/** Several times the number that is taken up at once. */
 const CROWD = 400
 
-/** The least that shows that turns are not read all together. */
+/** Fewer than all: shows that turns are not read all together. */
 const AT_MOST = 100
 
 const crowd = Array.from({ length: CROWD }, (_, i) => Ids.TurnId.make(`turn-${i}`))
 
-/** How many do something at the same time. */
+/** Counts how many do something at the same time. */
 class Inside {
   most = 0
   private now = 0
@@ -34,15 +33,15 @@ class Inside {
   }
 }
 
-/** Lets what can happen at this time happen. */
+/** Lets all work run that is possible at this time. */
 const settle = TestClock.adjust(0)
 
-const isWake = ({ name }: Record): boolean => Records.placeOf(name)?.kind === "Wake"
+const isWake = ({ name }: Records.Stored): boolean => Records.placeOf(name)?.kind === "Wake"
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 
 it.effect(
-  "U1: turns that are due together ask in the order of their times, and are read and go on a few at a time",
+  "Waking.U1: turns that are due together call in the order of their times, and are read and continue a few at a time",
   () => {
     const reading = new Inside()
     const goingOn = new Inside()
@@ -77,7 +76,7 @@ it.effect(
   }
 )
 
-it.effect("U1: one that is due while it is still read does not go past those that wait", () => {
+it.effect("Waking.U1: a turn that is due while it is being read does not pass the waiting turns", () => {
   const [admitted, read] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
   const [inside, outside, slow] = [crowd.slice(0, 64), crowd.slice(64, 72), crowd.slice(72, 80)]
   const all = [...inside, ...outside, ...slow]
@@ -127,7 +126,7 @@ it.effect("U1: one that is due while it is still read does not go past those tha
   )
 })
 
-it.effect("U1: one that somebody wants something of goes past those that wait", () => {
+it.effect("Waking.U1: a turn with a command passes the waiting turns", () => {
   const door = Deferred.makeUnsafe<void>()
   const wanted = crowd.at(-1)
   return withService(
@@ -158,7 +157,7 @@ it.effect("U1: one that somebody wants something of goes past those that wait", 
   )
 })
 
-it.effect("U1: a command, a prompt and a fault in the crowd cost nobody their place", () =>
+it.effect("Waking.U1: a command, a prompt and a fault in the crowd cost no turn its place", () =>
   withService(
     {
       scripts: [...parksThenAnswers, ...crowd.map(() => answer("Again"))],
@@ -169,7 +168,7 @@ it.effect("U1: a command, a prompt and a fault in the crowd cost nobody their pl
           resumption: (turnId) => {
             const isBack = seen.has(turnId)
             seen.add(turnId)
-            // Every third cannot be run when it is due.
+            // Every third turn cannot be run when it is due.
             return isBack && Number(turnId.slice(5)) % 3 === 0 ? Effect.die(new Error("boom")) : real.resumption(turnId)
           }
         }
@@ -205,7 +204,7 @@ it.effect("U1: a command, a prompt and a fault in the crowd cost nobody their pl
   )
 )
 
-it.effect("U1: those whose end is moved while they wait for a place cost nobody theirs", () => {
+it.effect("Waking.U1: turns whose end is moved while they wait for a place cost no other turn its place", () => {
   const door = Deferred.makeUnsafe<void>()
   const [inside, moved] = [crowd.slice(0, 64), crowd.slice(64, 134)]
   const behind = crowd.slice(134, 140)

@@ -1,11 +1,11 @@
+import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Account from "../../src/recovery/Account.ts"
-import * as Records from "../inspection/GivenRecords.ts"
 
 const { begins, compaction, completed, failed, giveUp, lost, mark, messageId, overloaded, retry, sent, wake } = Records
 
 describe("Account", () => {
-  it("a turn of which nothing is recorded has not begun", () => {
+  it("a turn without records has not begun", () => {
     expect(Account.of([])).toEqual({
       attempts: [],
       finals: [],
@@ -37,7 +37,7 @@ describe("Account", () => {
     })
   })
 
-  it("D2: a failure after which the turn gave up, or whose decision is not recorded, has scheduled no wait", () => {
+  it("D2: a failure with which the turn gave up, or whose decision is not recorded, has scheduled no wait", () => {
     const { spending } = Account.of([
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -56,7 +56,7 @@ describe("Account", () => {
     expect(Account.endedCalls(attempts)).toBe(1)
   })
 
-  it("D2: waits took as long as they really did; one that has not ended has lasted until now", () => {
+  it("D2: waits took their real time; an unfinished wait has lasted until now", () => {
     const records = [
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -73,7 +73,7 @@ describe("Account", () => {
     expect(Account.waitedMs(Account.of(elsewhere).attempts, 9_000)).toBe(0)
   })
 
-  it("X4: commands move the end of a wait and add to the budget, and the wait goes on", () => {
+  it("X4: commands move the end of a wait and extend the budget, and the wait continues", () => {
     const records = [
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -86,7 +86,7 @@ describe("Account", () => {
     expect(attempts[0]?.wakes.map(({ type }) => type)).toEqual(["until", "extended"])
   })
 
-  it.each(["elapsed", "now"] as const)("after a wait that ended by %s the next attempt is under way", (type) => {
+  it.each(["elapsed", "now"] as const)("after a wait that ended by %s the next attempt is in progress", (type) => {
     const { place } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type })])
     expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
   })
@@ -103,20 +103,20 @@ describe("Account", () => {
     expect(place).toMatchObject({ _tag: "Waiting", retry: 1, target: "other/m" })
   })
 
-  it("P8: a retry that was sent elsewhere at once is no wait, and the next attempt is there", () => {
+  it("P8: an immediate retry on another target is no wait, and the next attempt is there", () => {
     const { place, target } = Account.of([begins("anthropic"), failed(0, 1_000), sent(0, 0, 1_000, "openai")])
     expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
     expect(target).toBe("openai/m")
   })
 
-  it("A5: a turn waits for the target that failed, and goes where it was sent when it has waited", () => {
+  it("A5: a turn waits for the target that failed, and continues on its new target after the wait", () => {
     const records = [begins("anthropic"), failed(0, 1_000), sent(0, 7_000, 8_000, "openai")]
     expect(Account.of(records).place).toMatchObject({ _tag: "Waiting", wakeAt: 8_000, target: "anthropic/m" })
     const { attempts } = Account.of([...records, wake(0, 0, { type: "elapsed" }), completed(1, 9_000)])
     expect(attempts.map(({ target }) => target)).toEqual(["anthropic/m", "openai/m"])
   })
 
-  it("P19: a wait for a summary is a wait, and what follows the summary is the next attempt", () => {
+  it("P19: a wait for a summary is a wait, and the summary is followed by the next attempt", () => {
     const failing = [
       failed(0, 1_000),
       compaction(1, { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 2_000 })
@@ -136,7 +136,7 @@ describe("Account", () => {
     expect(Account.endedCalls(nothing.attempts)).toBe(1)
   })
 
-  it("P10: what is spent counts from 0 with every step", () => {
+  it("P10: spending counts from 0 with every step", () => {
     const { place, spending } = Account.of([
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -155,7 +155,7 @@ describe("Account", () => {
     })
   })
 
-  it("X11: what was spent on a reason is what its own failures have cost", () => {
+  it("X11: spending on a reason is the cost of its own failures", () => {
     const limited = { ...overloaded, reason: "rate-limited" as const }
     const { spending } = Account.of([
       failed(0, 1_000, 0, limited),
@@ -171,7 +171,7 @@ describe("Account", () => {
     expect(spending.onReason).toEqual({ reason: "rate-limited", scheduledMs: 35_000, firstFailureAt: 1_000 })
   })
 
-  it("X11: a wait that asks is one for an answer, until there is one", () => {
+  it("X11: a wait that asks waits for an answer until there is one", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const records = [
       failed(0, 1_000),
@@ -184,13 +184,13 @@ describe("Account", () => {
     expect(answered).toMatchObject({ _tag: "Waiting", asks: undefined, wakeAt: 7_000 })
   })
 
-  it("X2: an attempt that was lost with its content is told as such, and the next is under way", () => {
+  it("X2: an attempt that was lost with its content is lost, and the next is in progress", () => {
     const { attempts, place } = Account.of([mark(0), lost(0, 2_000)])
     expect(attempts[0]).toMatchObject({ hasContent: true, outcome: { _tag: "Lost" } })
     expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
   })
 
-  it("an attempt with content and without an outcome is under way", () => {
+  it("an attempt with content and without an outcome is in progress", () => {
     expect(Account.of([mark(0)]).place).toEqual({ _tag: "Working", step: 0, attempt: 0 })
   })
 
@@ -198,7 +198,7 @@ describe("Account", () => {
     expect(Account.of([failed(0, 1_000), giveUp(0)]).place._tag).toBe("Working")
   })
 
-  it("what cannot be read is passed over and counted", () => {
+  it("unreadable records are skipped and counted", () => {
     const strange = [
       { name: "step/0/tool/0", value: "{}" },
       { name: "step/0/decision/7", value: "not JSON" }

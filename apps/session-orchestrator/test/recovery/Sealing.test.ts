@@ -1,15 +1,16 @@
-/** A turn that is sealed without being run: what its last events say of it, from what is on disk. */
+/** Tests turns that are sealed without being run: their last events, from stored data. */
 import { assert, describe, it } from "@effect/vitest"
+import { GivenRecords } from "@holdfast/journal/testing"
+import type { Records } from "@holdfast/kernel"
 import { type Failure, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Effect, identity } from "effect"
 import { TestClock } from "effect/testing"
 import * as Sealing from "../../src/recovery/Sealing.ts"
 import { Session } from "../../src/session/Session.ts"
 import type { TurnServices } from "../../src/turn/TurnServices.ts"
-import { Journal, type Record } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import type { Store } from "../../src/storage/Store.ts"
-import { completed, failed, giveUp, lost, mark, retry, sent, wake } from "../inspection/GivenRecords.ts"
 import * as Given from "../storage/Given.ts"
 
 const conversationId = Given.conversationId(1)
@@ -22,9 +23,9 @@ const outcome: Sealing.Outcome = { status: "failed", failure }
 const opened: TurnEvent.PersistedEvent = { type: "turn-start", ...ids, startedAt: 0 }
 const closed = (attempt: number): TurnEvent.PersistedEvent => ({ type: "retry-end", ...ids, attempt, success: true })
 
-/** Seals turn 1, at 100 s, with these records and events on disk; gives its seal and all events that it has then. */
+/** Seals turn 1, at 100 s, with these records and events on disk; returns its seal and all its events. */
 const sealed = (
-  records: ReadonlyArray<Record>,
+  records: ReadonlyArray<Records.Stored>,
   events: ReadonlyArray<TurnEvent.PersistedEvent> = [opened],
   over: Partial<Store["Service"]> = {}
 ) =>
@@ -35,17 +36,21 @@ const sealed = (
     if (Arr.isReadonlyArrayNonEmpty(events)) yield* store.appendEvents(conversationId, turnId, events, 0)
     yield* TestClock.setTime(100_000)
     const session = new Session(conversationId)
-    // Of the services of a turn it takes these alone.
+    // The sealing uses these services alone.
     const services = { journal, store: { ...store, ...over }, patiently: () => identity } as unknown as TurnServices
     const end = yield* Sealing.seal(services, session, turnId, outcome)
     const stored = yield* store.turnEvents(turnId)
     return { end, session, types: stored.map(({ event }) => event.type), lastId: stored.at(-1)?.id, services }
   }).pipe(Effect.provide(SqlStore.layerMemory))
 
-const waited = [failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type: "elapsed" })]
+const waited = [
+  GivenRecords.failed(0, 1_000),
+  GivenRecords.retry(0, 5_000, 6_000),
+  GivenRecords.wake(0, 0, { type: "elapsed" })
+]
 
 describe("a turn that is sealed without being run", () => {
-  it.effect("C10: fails with what stopped it, behind its events, and watchers hear of it", () =>
+  it.effect("C10: fails with the failure that stopped it, behind its events, and watchers get the seal", () =>
     Effect.gen(function* () {
       const { end, lastId, session, types } = yield* sealed([])
       assert.deepStrictEqual(types, ["turn-start", "error", "turn-end"])
@@ -54,7 +59,7 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("C10: has the beginning of a turn where nothing was said of it yet", () =>
+  it.effect("C10: gets the opening of a turn if it has no event yet", () =>
     Effect.gen(function* () {
       const { types } = yield* sealed([], [])
       assert.deepStrictEqual(types, ["turn-start", "message", "error", "turn-end"])
@@ -71,7 +76,7 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("stops where another process has written to it meanwhile", () =>
+  it.effect("stops if another process has written to it meanwhile", () =>
     Effect.gen(function* () {
       const elsewhere = { appendEvents: () => Effect.succeed([]) }
       const error = yield* Effect.flip(sealed([], [opened], elsewhere))
@@ -80,28 +85,41 @@ describe("a turn that is sealed without being run", () => {
   )
 
   it.effect(
-    "D2: has slept and waited what its records say, waits that did not end included, and no retry at once",
+    "D2: has slept and waited as long as its records show; unfinished waits count, immediate retries do not",
     () =>
       Effect.gen(function* () {
-        const over = yield* sealed([...waited, failed(1, 7_000), giveUp(1)])
+        const over = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.giveUp(1)])
         assert.deepInclude(over.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000, steps: 0 })
-        const open = yield* sealed([...waited, failed(1, 7_000), retry(1, 10_000, 17_000)])
+        const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
         assert.deepInclude(open.end, { attempts: 2, sleptMs: 5_000, waitedMs: 5_000 + 93_000 })
-        const early = yield* sealed([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type: "now", at: 2_000 })])
+        const early = yield* sealed([
+          GivenRecords.failed(0, 1_000),
+          GivenRecords.retry(0, 5_000, 6_000),
+          GivenRecords.wake(0, 0, { type: "now", at: 2_000 })
+        ])
         assert.deepInclude(early.end, { attempts: 1, sleptMs: 5_000, waitedMs: 1_000 })
-        const elsewhere = yield* sealed([failed(0, 1_000), sent(0, 0, 1_000, "other"), wake(0, 0, { type: "elapsed" })])
+        const elsewhere = yield* sealed([
+          GivenRecords.failed(0, 1_000),
+          GivenRecords.sent(0, 0, 1_000, "other"),
+          GivenRecords.wake(0, 0, { type: "elapsed" })
+        ])
         assert.deepInclude(elsewhere.end, { attempts: 1, sleptMs: 0, waitedMs: 0 })
       })
   )
 
-  it.effect("P11: closes the chain of retries that is open, and none that was closed", () =>
+  it.effect("P11: closes the open chain of retries, and no chain that was closed", () =>
     Effect.gen(function* () {
-      const open = yield* sealed([...waited, failed(1, 7_000), retry(1, 10_000, 17_000)])
+      const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
       assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "error", "turn-end"])
-      const over = yield* sealed([...waited, completed(1, 8_000)], [opened, closed(0)])
+      const over = yield* sealed([...waited, GivenRecords.completed(1, 8_000)], [opened, closed(0)])
       assert.deepStrictEqual(over.types, ["turn-start", "retry-end", "error", "turn-end"])
       const next = yield* sealed(
-        [...waited, completed(1, 8_000), failed(0, 9_000, 1), retry(0, 5_000, 14_000, 1)],
+        [
+          ...waited,
+          GivenRecords.completed(1, 8_000),
+          GivenRecords.failed(0, 9_000, 1),
+          GivenRecords.retry(0, 5_000, 14_000, 1)
+        ],
         [opened, closed(0)]
       )
       assert.deepStrictEqual(next.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
@@ -109,12 +127,12 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("X2: text that was shown when its process died is void, and its attempt counts", () =>
+  it.effect("X2: declares text void that was shown when its process died, and counts its attempt", () =>
     Effect.gen(function* () {
-      const shown = yield* sealed([...waited, mark(1)], [opened])
+      const shown = yield* sealed([...waited, GivenRecords.mark(1)], [opened])
       assert.deepStrictEqual(shown.types, ["turn-start", "step-discarded", "retry-end", "error", "turn-end"])
       assert.strictEqual(shown.end.attempts, 2)
-      const known = yield* sealed([mark(0), lost(0, 1_000)])
+      const known = yield* sealed([GivenRecords.mark(0), GivenRecords.lost(0, 1_000)])
       assert.deepStrictEqual(known.types, ["turn-start", "error", "turn-end"])
       assert.strictEqual(known.end.attempts, 1)
     })

@@ -39,7 +39,7 @@ describe("SafeLogger", () => {
   }
 
   for (const format of ["pretty", "json"] as const) {
-    it.effect(`a ${format} entry has no character that turns a line round or moves the cursor`, () =>
+    it.effect(`a ${format} entry has no character that reverses a line or moves the cursor`, () =>
       Effect.gen(function* () {
         const text = yield* logged(format, Effect.logWarning("the tool \u202ednes\u2066\u009b31m\u001b[2J failed"))
         expect(text).toContain("dnes")
@@ -60,7 +60,7 @@ describe("SafeLogger", () => {
     })
   )
 
-  it.effect("a pretty entry says when, how bad, what, and with which annotations", () =>
+  it.effect("a pretty entry has time, level, message and annotations", () =>
     Effect.gen(function* () {
       const text = yield* logged(
         "pretty",
@@ -70,7 +70,7 @@ describe("SafeLogger", () => {
     })
   )
 
-  it.effect("what others have said moves no cursor, sets no title and paints nothing in a pretty entry", () =>
+  it.effect("text from outside moves no cursor, sets no title and changes no colour in a pretty entry", () =>
     Effect.gen(function* () {
       const said = "\u001b]0;a title\u0007\u001b[31mred\u001b[2J\rover \u009b1A and so on"
       const text = yield* logged("pretty", Effect.annotateLogs(Effect.logWarning(`it said: ${said}`), { also: said }))
@@ -80,7 +80,7 @@ describe("SafeLogger", () => {
     })
   )
 
-  it.effect("a secret with a control character in it is taken out all the same", () =>
+  it.effect("a secret with a control character in it is redacted all the same", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const logger = SafeLogger.layer({ format: "pretty", colors: false, write: (line) => lines.push(line) })

@@ -8,7 +8,7 @@ import * as Given from "../config/Given.ts"
 const redactor = (...secrets: ReadonlyArray<string>) =>
   Secrets.make(secrets.map((secret) => Redacted.make(secret))).redact
 
-/** Secrets of any characters, not just those that keys are made of. */
+/** Secrets of any characters, not only of those in keys. */
 const secret = fc
   .oneof(
     fc.string({ minLength: 12, maxLength: 60, unit: fc.constantFrom(..."ABCxyz0189-_.~/+=") }),
@@ -21,7 +21,7 @@ const around = fc.string({ maxLength: 40, unit: "grapheme-ascii" })
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64")
 
-/** Every form in which a secret is promised to be found (K1). */
+/** Every form in which a secret must be found (Secrets.K1). */
 const forms: ReadonlyArray<readonly [name: string, encode: (secret: string) => string]> = [
   ["as it is", (secret) => secret],
   ["percent-encoded", encodeURIComponent],
@@ -47,7 +47,7 @@ const forms: ReadonlyArray<readonly [name: string, encode: (secret: string) => s
 
 describe("Secrets", () => {
   for (const [name, encode] of forms) {
-    it(`a known secret does not survive ${name}, wherever it stands`, () => {
+    it(`a known secret is redacted ${name}, anywhere in a text`, () => {
       fc.assert(
         fc.property(secret, around, around, (secret, before, after) => {
           const planted = encode(secret)
@@ -59,7 +59,7 @@ describe("Secrets", () => {
     })
   }
 
-  it("a known secret does not survive in base64 of what it is part of, at any offset and in both alphabets", () => {
+  it("a known secret is redacted in base64 of a longer text, at any offset and in both alphabets", () => {
     fc.assert(
       fc.property(
         secret,
@@ -80,14 +80,14 @@ describe("Secrets", () => {
     )
   })
 
-  it("of two secrets of which one begins like the other nothing is left", () => {
+  it("two secrets of which one begins with the other are both redacted whole", () => {
     const secrets = ["secret-one", "secret-one-and-more"]
     for (const order of [secrets, secrets.toReversed()]) {
       expect(redactor(...order)("a secret-one-and-more b secret-one c")).toBe("a [redacted] b [redacted] c")
     }
   })
 
-  it("a placeholder of a few letters is no secret", () => {
+  it("a dummy of a few letters is no secret", () => {
     expect(redactor("none", "ollama")("none of this is about ollama")).toBe("none of this is about ollama")
   })
 
@@ -117,7 +117,7 @@ describe("Secrets", () => {
     expect(Secrets.shapes.redact(text)).toBe(text)
   })
 
-  it("redacting twice is redacting once", () => {
+  it("redacting twice equals redacting once", () => {
     const piece = fc.constantFrom(
       "sk-0123456789abc",
       "Bearer ",
@@ -148,7 +148,7 @@ describe("Secrets", () => {
     )
   })
 
-  it("JSON stays JSON where a backslash stands before a secret that begins with a slash", () => {
+  it("JSON stays JSON if a backslash precedes a secret that begins with a slash", () => {
     const planted = JSON.stringify({ text: "\\/planted-secret-1" })
     expect(JSON.parse(redactor("/planted-secret-1")(planted))).toEqual({ text: "\\[redacted]" })
     expect(redactor("/planted-secret-1")('{"text":"\\/planted-secret-1"}')).toBe('{"text":"[redacted]"}')
@@ -172,7 +172,7 @@ describe("Secrets", () => {
     expect(Growth.growth((size) => redact("cGxhbnRlZA".repeat(size)), 4_000, 8)).toBeLessThan(24)
   })
 
-  it("what an address carries in its query is known, but for the version of an API", () => {
+  it("the query values of an address are secrets, except the version of an API", () => {
     const baseUrl = "https://x.example/openai?api-version=2024-10-21&auth=planted%2Fplanted"
     const config = Given.config({
       file: { model: "azure/gpt-5", providers: { azure: { type: "openai-compatible", baseUrl } } }
@@ -182,7 +182,7 @@ describe("Secrets", () => {
     )
   })
 
-  it("every key, token, header and password of a configuration is known", () => {
+  it("every key, token, header and password of a configuration is a secret", () => {
     const config = Given.config({
       file: {
         server: { token: "the-token-the-token" },

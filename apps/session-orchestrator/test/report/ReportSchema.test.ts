@@ -6,28 +6,28 @@ import * as ReportSchema from "../../src/report/ReportSchema.ts"
 const schema = { type: "object", properties: { summary: { type: "string" } }, required: ["summary"], "x-unknown": true }
 
 describe("the schema of a final report", () => {
-  it("a schema that is none is refused in words", () => {
+  it("an invalid schema is refused in words", () => {
     assert.isUndefined(ReportSchema.problemOf({}))
     assert.isUndefined(ReportSchema.problemOf({ finalReport: { schema } }))
     assert.include(ReportSchema.problemOf({ finalReport: { schema: { type: "objekt" } } }), "type")
   })
 
-  it("a schema of something else than an object is refused: no provider takes it for a tool's arguments", () => {
+  it("a schema of another type than object is refused: no provider accepts it for a tool's arguments", () => {
     for (const type of ["array", ["object", "null"]]) {
       assert.include(ReportSchema.problemOf({ finalReport: { schema: { type } } }), 'type "object"')
     }
   })
 
-  it("a schema that goes deeper than anybody can follow is refused in words", () => {
+  it("a schema that is nested too deeply is refused in words", () => {
     const deep = JSON.parse(`${'{"not":'.repeat(5_000)}{}${"}".repeat(5_000)}`)
     assert.strictEqual(ReportSchema.problemOf({ finalReport: { schema: deep } }), "it is nested too deeply")
   })
 
-  it("a schema that would be checked later is refused: nobody could wait for what it says", () => {
+  it("an asynchronous schema is refused: a check must return its result at once", () => {
     assert.include(ReportSchema.problemOf({ finalReport: { schema: { ...schema, $async: true } } }), "$async")
   })
 
-  it("schemas that nobody has any more leave nothing behind, sound or not", async () => {
+  it("schemas that are not used any more are collected, valid or not", async () => {
     setFlagsFromString("--expose-gc")
     const collect: () => void = runInNewContext("gc")
     const schemas = Array.from({ length: 300 }, (_, n) => {
@@ -37,7 +37,7 @@ describe("the schema of a final report", () => {
     })
     await new Promise((resolve) => setImmediate(resolve))
     collect()
-    // Those that are kept for the next turn that needs them, and what was kept with them.
+    // The schemas that are kept for the next turn, and the memory that they hold.
     assert.isAtMost(schemas.filter((schema) => schema.deref() !== undefined).length, 100)
   })
 })

@@ -1,4 +1,4 @@
-/** Chance that can be had again. */
+/** Random draws from a seed, for repeatable tests. */
 
 /** Draws from a seed (mulberry32). */
 export class Chance {

@@ -1,22 +1,22 @@
-/** A process that is killed right after it has answered a command with 202, and a disk that takes no command. */
+/** Tests a process that is killed right after its 202, and a full disk. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Records from "./Records.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
-/** In memory, and on disk alone. */
+/** Delays of turns in memory and on disk alone. */
 const WAITS = ["4 seconds", "1 hour"] as const
 
 /** A process with a turn that waits. */
 const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
-  const { database, provider, start } = yield* Given.stageIn(directory, { delays: [delay] })
-  provider.respond(Given.overloaded)
-  provider.otherwise(Given.answer("At last"))
+  const { database, provider, start } = yield* ProcessSetup.setupIn(directory, { delays: [delay] })
+  provider.respond(ProcessSetup.overloaded)
+  provider.fallback(ProcessSetup.answer("At last"))
   const service = yield* start
   const id = yield* service.create()
-  const live = yield* service.open(Given.request(id, "one"))
+  const live = yield* service.open(ProcessSetup.request(id, "one"))
   yield* live.until("provider-retry")
   const post = (name: string, body: object = {}) =>
     service.call({ method: "POST", path: `/v1/conversations/${id}/${name}`, body })
@@ -25,25 +25,27 @@ const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
 
 describe.concurrent("a process that is killed right after a 202", () => {
   for (const delay of WAITS) {
-    it.live(`X4: for retry-now, in a wait of ${delay}, makes the attempt when it is back, and waits no more`, () =>
-      Effect.gen(function* () {
-        const directory = yield* Process.directory
-        const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
-        assert.strictEqual((yield* post("retry-now", { commandId: "k" })).status, 202)
-        yield* service.end("SIGKILL")
-        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
-        const second = yield* start
-        const { text } = yield* second.call(Given.request(id, "one"))
-        assert.match(text, /"type":"turn-end".*"status":"completed"/)
-        // The same command again is the same one.
-        const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
-        assert.strictEqual(again.status, 202)
-        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
-        assert.isAtMost(provider.count(), 3)
-      })
+    it.live(
+      `X4: to retry-now, in a wait of ${delay}, makes the attempt after its restart, and does not wait again`,
+      () =>
+        Effect.gen(function* () {
+          const directory = yield* Process.directory
+          const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
+          assert.strictEqual((yield* post("retry-now", { commandId: "k" })).status, 202)
+          yield* service.end("SIGKILL")
+          assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+          const second = yield* start
+          const { text } = yield* second.call(ProcessSetup.request(id, "one"))
+          assert.match(text, /"type":"turn-end".*"status":"completed"/)
+          // The same command again is the same one.
+          const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
+          assert.strictEqual(again.status, 202)
+          assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+          assert.isAtMost(provider.count(), 3)
+        })
     )
 
-    it.live(`D8: for an abort, in a wait of ${delay}, has sealed the turn, and asks for nothing more`, () =>
+    it.live(`D8: to an abort, in a wait of ${delay}, has sealed the turn, and makes no further request`, () =>
       Effect.gen(function* () {
         const directory = yield* Process.directory
         const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
@@ -52,21 +54,21 @@ describe.concurrent("a process that is killed right after a 202", () => {
         assert.strictEqual(Records.sealOf(database, "one"), "aborted")
         const second = yield* start
         assert.strictEqual((yield* second.state(id)).status, "idle")
-        const { text } = yield* second.call(Given.request(id, "one"))
+        const { text } = yield* second.call(ProcessSetup.request(id, "one"))
         assert.match(text, /"type":"turn-end".*"status":"aborted"/)
         assert.strictEqual(provider.count(), 1)
       })
     )
   }
 
-  it.live("D8: for an abort, in the middle of an answer, has sealed the turn with what was said", () =>
+  it.live("D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
-      const { gate, response } = Given.gated("One two three", 3)
+      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
+      const { gate, response } = ProcessSetup.gated("One two three", 3)
       provider.respond(response)
       const first = yield* start
       const id = yield* first.create()
-      const live = yield* first.open(Given.request(id, "one"))
+      const live = yield* first.open(ProcessSetup.request(id, "one"))
       yield* gate.reached
       yield* live.until("text-delta")
       const { status } = yield* first.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
@@ -75,7 +77,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
       const second = yield* start
       const history = yield* second.history(id)
       assert.match(history[1] ?? "", /^assistant: One/)
-      const { text } = yield* second.call(Given.request(id, "one"))
+      const { text } = yield* second.call(ProcessSetup.request(id, "one"))
       assert.match(text, /"type":"turn-end".*"status":"aborted"/)
       assert.strictEqual(provider.count(), 1)
     })
@@ -83,29 +85,27 @@ describe.concurrent("a process that is killed right after a 202", () => {
 })
 
 if (SmallDisk.isPossible())
-  describe.concurrent("a disk that takes no command", () => {
-    it.live(
-      "X4: a command that a full disk keeps out of the record is a problem, and the same again is taken once there is room",
-      () =>
-        Effect.gen(function* () {
-          const { directory, fill, free } = yield* SmallDisk.make
-          const { database, id, post, service } = yield* waiting(directory, "1 hour")
-          yield* fill
-          const command = { commandId: "k" }
-          const refused = yield* post("retry-now", command)
-          assert.strictEqual(refused.status, 503)
-          assert.include(refused.text, "problem-storage-unavailable")
-          assert.match(refused.text, /not on disk after 10s\. .*The disk is full\. Free some space/)
-          yield* free
-          yield* Process.eventually(
-            "the record",
-            Effect.sync(() => Records.commandsOf(database, "one")),
-            (commands) => commands.length > 0
-          )
-          assert.strictEqual((yield* post("retry-now", command)).status, 202)
-          const { text } = yield* service.call(Given.request(id, "one"))
-          assert.match(text, /"type":"turn-end".*"status":"completed"/)
-          assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
-        })
+  describe.concurrent("a full disk", () => {
+    it.live("X4: refuses a command with a problem, and accepts the same command again once there is room", () =>
+      Effect.gen(function* () {
+        const { directory, fill, free } = yield* SmallDisk.make
+        const { database, id, post, service } = yield* waiting(directory, "1 hour")
+        yield* fill
+        const command = { commandId: "k" }
+        const refused = yield* post("retry-now", command)
+        assert.strictEqual(refused.status, 503)
+        assert.include(refused.text, "problem-storage-unavailable")
+        assert.match(refused.text, /not on disk after 10s\. .*The disk is full\. Free some space/)
+        yield* free
+        yield* Process.eventually(
+          "the record",
+          Effect.sync(() => Records.commandsOf(database, "one")),
+          (commands) => commands.length > 0
+        )
+        assert.strictEqual((yield* post("retry-now", command)).status, 202)
+        const { text } = yield* service.call(ProcessSetup.request(id, "one"))
+        assert.match(text, /"type":"turn-end".*"status":"completed"/)
+        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+      })
     )
   })

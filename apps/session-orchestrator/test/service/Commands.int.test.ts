@@ -1,6 +1,6 @@
-/** Commands over HTTP on a service with a real file: whoever has read a 202 finds in the file what it stands for. */
+/** Tests commands over HTTP: after a 202 the database file contains their effect. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Duration, Effect } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
@@ -20,7 +20,7 @@ const waiting = (delay: Duration.Duration) =>
   Effect.gen(function* () {
     const database = yield* temporaryFile
     const provider = yield* ScriptedServer.start()
-    provider.otherwise(overloaded)
+    provider.fallback(overloaded)
     const service = yield* Service.start({ provider, database, retry: steps(delay) })
     const id = yield* service.create()
     const live = yield* service.open({
@@ -47,7 +47,7 @@ describe("a 202", () => {
     ["on disk alone", Duration.hours(1)]
   ] as const) {
     for (const [name, body] of EACH) {
-      it.live(`X4: of ${name}, on a turn that waits ${where}, comes after the record`, () =>
+      it.live(`X4: to ${name}, on a turn that waits ${where}, comes after the record`, () =>
         Effect.gen(function* () {
           const { database, post } = yield* waiting(delay)
           const answer = yield* post(name, { ...body, commandId: "k" })
@@ -56,7 +56,7 @@ describe("a 202", () => {
       )
     }
 
-    it.live(`X4: is what two clients get who send one command at once, to a turn that waits ${where}`, () =>
+    it.live(`X4: goes to both clients that send one command at once, to a turn that waits ${where}`, () =>
       Effect.gen(function* () {
         const { database, post } = yield* waiting(delay)
         const answers = yield* Effect.forEach(["k", "k", "k"], (commandId) => post("retry-now", { commandId }), {
@@ -70,7 +70,7 @@ describe("a 202", () => {
       })
     )
 
-    it.live(`D8: of an abort of a turn that waits ${where} comes after the seal`, () =>
+    it.live(`D8: to an abort of a turn that waits ${where} comes after the seal`, () =>
       Effect.gen(function* () {
         const { database, id, service } = yield* waiting(delay)
         const { status } = yield* service.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })

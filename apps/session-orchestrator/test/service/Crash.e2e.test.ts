@@ -1,37 +1,37 @@
 /**
- * A process that is killed with -9 at a point chosen by chance, and what has become of its turns when it is back.
+ * Kills a process with -9 at random points, and checks its turns after a restart.
  *
- * `test` runs every phase once or more. The nightly form runs as many as it is told to:
+ * `test` runs every phase once or more. The nightly form runs as many as requested:
  *
  *     HOLDFAST_CRASH_RUNS=100 vitest run --config vitest.workspace.ts Crash.e2e
  *
- * The title of a run has its seed; `HOLDFAST_SEED=... HOLDFAST_CRASH_RUNS=...` as they stand there runs the same ones again.
+ * The title of a run has its seed; `HOLDFAST_SEED=... HOLDFAST_CRASH_RUNS=...` as they stand there repeats the same runs.
  */
 import { describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as ToolsGiven from "../tools/Given.ts"
-import * as CrashStage from "./CrashStage.ts"
-import { assertWhole } from "./CrashVerdict.ts"
-import * as Given from "./Given.ts"
+import * as CrashHarness from "./CrashHarness.ts"
+import { assertWhole } from "./CrashChecks.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import { toolCalls } from "./ToolFrames.ts"
 
 const { ErrorBody, answerFrames, errorFrame } = ScriptedServer
 
-/** Brings the process of some turns to its death, and leaves another one up. */
-type Phase = (stage: CrashStage.Stage) => Effect.Effect<void, Error, CrashStage.Requirements>
+/** Brings the process of some turns to its death, and leaves another one running. */
+type Phase = (harness: CrashHarness.Harness) => Effect.Effect<void, Error, CrashHarness.Requirements>
 
 const words = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}${n}`).join(" ")
 
-/** What the attempt says that a death may cut, and what every other one says. */
+/** The text of the attempt that a death may cut, and the text of every other attempt. */
 const CUT = words("cut", 40)
 const WHOLE = words("whole", 60)
 
 const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
-  Given.overloaded,
+  ProcessSetup.overloaded,
   { status: 502, headers: { "content-type": "text/html" }, body: ErrorBody.page(502) },
   { status: 429, body: ErrorBody.envelope("rate-limit", "openai") },
   { frames: [errorFrame("openai", "overloaded")] },
@@ -41,7 +41,7 @@ const failures = (): ReadonlyArray<ScriptedServer.ScriptedResponse> => [
 ]
 
 /** The provider fails so many times, each time in another way. */
-const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
+const fails = ({ chance, provider }: CrashHarness.Harness, times: number): void => {
   const first = chance.from(0, failures().length - 1)
   for (let n = 0; n < times; n++) {
     const failure = failures()[(first + n) % failures().length]
@@ -49,263 +49,263 @@ const fails = ({ chance, provider }: CrashStage.Stage, times: number): void => {
   }
 }
 
-/** An answer that stops at a gate behind so many of its frames; the first is a preamble. */
-const gated = ({ provider }: CrashStage.Stage, behind: number): ScriptedServer.Gate => {
-  const { gate, response } = Given.gated(CUT, behind)
+/** An answer that stops at a gate after so many of its frames; the first is a preamble. */
+const gated = ({ provider }: CrashHarness.Harness, behind: number): ScriptedServer.Gate => {
+  const { gate, response } = ProcessSetup.gated(CUT, behind)
   provider.respond(response)
   return gate
 }
 
 const LAST = answerFrames("openai", CUT).length - 1
 
-const both = (stage: CrashStage.Stage) => Effect.andThen(stage.post("one"), stage.post("two"))
+const both = (harness: CrashHarness.Harness) => Effect.andThen(harness.post("one"), harness.post("two"))
 
-const waits = (stage: CrashStage.Stage, attempt: number) =>
-  stage.sees(`wait ${attempt}`, ({ retries }) => retries.at(-1)?.attempt === attempt)
+const waits = (harness: CrashHarness.Harness, attempt: number) =>
+  harness.waitUntilSeen(`wait ${attempt}`, ({ retries }) => retries.at(-1)?.attempt === attempt)
 
-/** The first of two turns is in its second wait, after one that was short; its provider fails so many times in all. */
+/** The first of two turns is in its second wait, after a short one; its provider fails so many times in total. */
 const asleep = Effect.fnUntraced(function* (
-  stage: CrashStage.Stage,
+  harness: CrashHarness.Harness,
   failures: number,
   ...delays: ReadonlyArray<string>
 ) {
-  yield* stage.begin("100 millis", ...delays)
-  fails(stage, failures)
-  yield* both(stage)
-  yield* waits(stage, 1)
+  yield* harness.begin("100 millis", ...delays)
+  fails(harness, failures)
+  yield* both(harness)
+  yield* waits(harness, 1)
 })
 
-/** The first of two turns is being answered, up to a gate behind so many frames; it has failed before, or not. */
-const answering = Effect.fnUntraced(function* (stage: CrashStage.Stage, behind: number, mostFailures = 1) {
-  yield* stage.begin("50 millis", "100 millis")
-  fails(stage, stage.chance.from(0, mostFailures))
-  const gate = gated(stage, behind)
-  yield* both(stage)
+/** The first of two turns is being answered, up to a gate after so many frames; it may have failed before. */
+const answering = Effect.fnUntraced(function* (harness: CrashHarness.Harness, behind: number, mostFailures = 1) {
+  yield* harness.begin("50 millis", "100 millis")
+  fails(harness, harness.chance.from(0, mostFailures))
+  const gate = gated(harness, behind)
+  yield* both(harness)
   yield* gate.reached
   return gate
 })
 
-/** What tools have left by now. */
-const runsOf = ({ runs }: CrashStage.Stage) =>
+/** The tool runs that are recorded by now. */
+const runsOf = ({ runs }: CrashHarness.Harness) =>
   Effect.sync(() => (fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []))
 
-/** A turn whose tools run, or one of them, or have been asked for. They answer once the file is there that this gives. */
-const runsTools = Effect.fnUntraced(function* (stage: CrashStage.Stage) {
-  const gate = path.join(stage.directory, "gate")
+/** A turn whose tools run, or one of them, or are requested. They answer once the returned file exists. */
+const runsTools = Effect.fnUntraced(function* (harness: CrashHarness.Harness) {
+  const gate = path.join(harness.directory, "gate")
   const names = ["append", "append_again"]
-  stage.tools = {
+  harness.tools = {
     unruly: { ...ToolsGiven.unrulyEntry(), allow: names, idempotent: ["append_again"] }
   }
-  yield* stage.begin("50 millis")
-  fails(stage, stage.chance.from(0, 1))
-  const input = { file: stage.runs, gate }
-  stage.provider.respond({ frames: toolCalls(...names.map((name) => ({ name, input }))) })
-  yield* both(stage)
-  const running = stage.chance.from(0, 2)
-  yield* Process.eventually("tools to run", runsOf(stage), (lines) => lines.length >= running)
+  yield* harness.begin("50 millis")
+  fails(harness, harness.chance.from(0, 1))
+  const input = { file: harness.runs, gate }
+  harness.provider.respond({ frames: toolCalls(...names.map((name) => ({ name, input }))) })
+  yield* both(harness)
+  const running = harness.chance.from(0, 2)
+  yield* Process.eventually("tools to run", runsOf(harness), (lines) => lines.length >= running)
   return gate
 })
 
 const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
   [
     "before a prompt is acknowledged",
-    Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis")
-      fails(stage, stage.chance.from(0, 1))
-      const posting = yield* Effect.forkScoped(stage.post("one"), { startImmediately: true })
-      yield* stage.passes(0, 12)
-      yield* stage.kill
+    Effect.fnUntraced(function* (harness) {
+      yield* harness.begin("100 millis")
+      fails(harness, harness.chance.from(0, 1))
+      const posting = yield* Effect.forkScoped(harness.post("one"), { startImmediately: true })
+      yield* harness.waitBriefly(0, 12)
+      yield* harness.kill
       yield* Fiber.join(posting)
-      yield* stage.revive
+      yield* harness.restart
     })
   ],
   [
     "in an attempt, before its first content",
-    Effect.fnUntraced(function* (stage) {
-      yield* answering(stage, stage.chance.from(0, 1), 2)
-      yield* stage.passes(0, 20)
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* answering(harness, harness.chance.from(0, 1), 2)
+      yield* harness.waitBriefly(0, 20)
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "in an attempt, after its first content",
-    Effect.fnUntraced(function* (stage) {
-      yield* answering(stage, stage.chance.from(2, LAST), 2)
-      if (stage.chance.of(true, false)) yield* stage.sees("some of it", ({ current }) => current !== "")
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* answering(harness, harness.chance.from(2, LAST), 2)
+      if (harness.chance.of(true, false)) yield* harness.waitUntilSeen("some of it", ({ current }) => current !== "")
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "asleep, for longer than it is away",
-    Effect.fnUntraced(function* (stage) {
-      yield* asleep(stage, 2, `${stage.chance.from(2_000, 3_000)} millis`)
-      yield* stage.passes(0, 400)
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* asleep(harness, 2, `${harness.chance.from(2_000, 3_000)} millis`)
+      yield* harness.waitBriefly(0, 400)
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "asleep, for less than it is away",
-    Effect.fnUntraced(function* (stage) {
-      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(200, 400)} millis`)
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(200, 400)} millis`)
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "on disk alone, for long, and woken by hand",
-    Effect.fnUntraced(function* (stage) {
-      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(6_000, 8_000)} millis`, "100 millis")
-      yield* stage.passes(0, 300)
-      if (stage.chance.of(true, false)) yield* stage.command("retry-now")
-      yield* stage.kill
-      yield* stage.revive
-      stage.promises.length = 0 // somebody is about to break it
-      yield* stage.command("retry-now")
+    Effect.fnUntraced(function* (harness) {
+      yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(6_000, 8_000)} millis`, "100 millis")
+      yield* harness.waitBriefly(0, 300)
+      if (harness.chance.of(true, false)) yield* harness.command("retry-now")
+      yield* harness.kill
+      yield* harness.restart
+      harness.promises.length = 0 // a command will break it
+      yield* harness.command("retry-now")
     })
   ],
   [
     "right after it has told that it wakes",
-    Effect.fnUntraced(function* (stage) {
-      // In memory, and on disk alone.
-      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.of(3_000, 8_000)} millis`, "100 millis")
-      yield* stage.passes(0, 300)
-      yield* stage.wakes
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      // Delays for a wait in memory, and for a wait on disk alone.
+      yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.of(3_000, 8_000)} millis`, "100 millis")
+      yield* harness.waitBriefly(0, 300)
+      yield* harness.retryNow
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "right after it has told that it is aborted",
-    Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("100 millis", `${stage.chance.of(3_000, 8_000)} millis`)
-      fails(stage, stage.chance.of(1, 2))
-      const gate = gated(stage, stage.chance.from(0, LAST))
-      yield* both(stage)
-      yield* Effect.raceFirst(waits(stage, 1), gate.reached)
-      yield* stage.passes(0, 300)
-      yield* stage.aborts("one")
-      yield* stage.kill
-      yield* gate.open // for "two", where "one" never came to it
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* harness.begin("100 millis", `${harness.chance.of(3_000, 8_000)} millis`)
+      fails(harness, harness.chance.of(1, 2))
+      const gate = gated(harness, harness.chance.from(0, LAST))
+      yield* both(harness)
+      yield* Effect.raceFirst(waits(harness, 1), gate.reached)
+      yield* harness.waitBriefly(0, 300)
+      yield* harness.abort("one")
+      yield* harness.kill
+      yield* gate.open // for "two", if "one" never reached it
+      yield* harness.restart
     })
   ],
   [
     "as it wakes",
-    Effect.fnUntraced(function* (stage) {
-      yield* asleep(stage, 2, `${stage.chance.from(300, 800)} millis`)
-      const retryAt = stage.onlooker.retries.at(-1)?.retryAt ?? 0
-      yield* Effect.sleep(Math.max(0, retryAt - Date.now() + stage.chance.from(-15, 15)))
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* asleep(harness, 2, `${harness.chance.from(300, 800)} millis`)
+      const retryAt = harness.onlooker.retries.at(-1)?.retryAt ?? 0
+      yield* Effect.sleep(Math.max(0, retryAt - Date.now() + harness.chance.from(-15, 15)))
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "in a tool",
-    Effect.fnUntraced(function* (stage) {
-      const gate = yield* runsTools(stage)
-      if (stage.chance.of(true, false)) fs.writeFileSync(gate, "")
-      yield* stage.passes(0, 20)
-      yield* stage.kill
+    Effect.fnUntraced(function* (harness) {
+      const gate = yield* runsTools(harness)
+      if (harness.chance.of(true, false)) fs.writeFileSync(gate, "")
+      yield* harness.waitBriefly(0, 20)
+      yield* harness.kill
       fs.writeFileSync(gate, "")
-      yield* stage.revive
+      yield* harness.restart
     })
   ],
   [
     "at the seal",
-    Effect.fnUntraced(function* (stage) {
-      const gate = yield* answering(stage, LAST)
-      yield* stage.sees("all of it", ({ current }) => current === CUT)
+    Effect.fnUntraced(function* (harness) {
+      const gate = yield* answering(harness, LAST)
+      yield* harness.waitUntilSeen("all of it", ({ current }) => current === CUT)
       yield* gate.open
-      yield* stage.passes(0, 12)
-      yield* stage.kill
-      yield* stage.revive
+      yield* harness.waitBriefly(0, 12)
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "on its way down, in an answer",
-    Effect.fnUntraced(function* (stage) {
-      const gate = yield* answering(stage, stage.chance.from(2, LAST))
-      stage.alive.child.kill("SIGTERM")
-      yield* stage.passes(0, 150)
-      if (stage.chance.of(true, false)) yield* gate.open
-      yield* stage.passes(0, 50)
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      const gate = yield* answering(harness, harness.chance.from(2, LAST))
+      harness.alive.child.kill("SIGTERM")
+      yield* harness.waitBriefly(0, 150)
+      if (harness.chance.of(true, false)) yield* gate.open
+      yield* harness.waitBriefly(0, 50)
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "on its way down, in a tool",
-    Effect.fnUntraced(function* (stage) {
-      const gate = yield* runsTools(stage)
-      stage.alive.child.kill("SIGTERM")
-      yield* stage.passes(0, 150)
+    Effect.fnUntraced(function* (harness) {
+      const gate = yield* runsTools(harness)
+      harness.alive.child.kill("SIGTERM")
+      yield* harness.waitBriefly(0, 150)
       fs.writeFileSync(gate, "")
-      yield* stage.passes(0, 50)
-      yield* stage.kill
-      yield* stage.revive
+      yield* harness.waitBriefly(0, 50)
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "by a second signal, in an answer",
-    Effect.fnUntraced(function* (stage) {
-      yield* answering(stage, stage.chance.from(2, LAST))
+    Effect.fnUntraced(function* (harness) {
+      yield* answering(harness, harness.chance.from(2, LAST))
       // Before that there is no answer to wait for, and the first signal is enough.
-      yield* stage.sees("some of the answer", ({ current }) => current !== "")
-      yield* stage.quit
-      yield* stage.revive
+      yield* harness.waitUntilSeen("some of the answer", ({ current }) => current !== "")
+      yield* harness.stopAtOnce
+      yield* harness.restart
     })
   ],
   [
     "on its way down, asleep",
-    Effect.fnUntraced(function* (stage) {
-      yield* asleep(stage, 2, `${stage.chance.from(500, 2_500)} millis`)
-      stage.alive.child.kill("SIGTERM")
-      yield* stage.passes(0, 60)
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* asleep(harness, 2, `${harness.chance.from(500, 2_500)} millis`)
+      harness.alive.child.kill("SIGTERM")
+      yield* harness.waitBriefly(0, 60)
+      yield* harness.kill
+      yield* harness.restart
     })
   ],
   [
     "asleep, and twice more on its way up",
-    Effect.fnUntraced(function* (stage) {
-      yield* asleep(stage, stage.chance.from(2, 3), `${stage.chance.from(200, 2_000)} millis`)
-      yield* stage.kill
-      yield* stage.stillborn(200, 1_200)
-      yield* stage.stillborn(200, 1_200)
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(200, 2_000)} millis`)
+      yield* harness.kill
+      yield* harness.dieDuringStart(200, 1_200)
+      yield* harness.dieDuringStart(200, 1_200)
+      yield* harness.restart
     })
   ],
   [
     "in an answer, and twice more as it is taken up",
-    Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis")
-      fails(stage, stage.chance.from(0, 1))
+    Effect.fnUntraced(function* (harness) {
+      yield* harness.begin("50 millis")
+      fails(harness, harness.chance.from(0, 1))
       const gates = [
-        gated(stage, 12),
-        gated(stage, stage.chance.from(0, LAST)),
-        gated(stage, stage.chance.from(2, LAST))
+        gated(harness, 12),
+        gated(harness, harness.chance.from(0, LAST)),
+        gated(harness, harness.chance.from(2, LAST))
       ]
-      yield* both(stage)
+      yield* both(harness)
       for (const gate of gates) {
         yield* gate.reached
-        yield* stage.passes(0, 20)
-        yield* stage.kill
-        yield* stage.revive
+        yield* harness.waitBriefly(0, 20)
+        yield* harness.kill
+        yield* harness.restart
       }
     })
   ],
   [
     "at any moment",
-    Effect.fnUntraced(function* (stage) {
-      yield* stage.begin("50 millis", "200 millis", "300 millis")
-      fails(stage, stage.chance.from(0, 3))
-      yield* both(stage)
-      yield* stage.passes(0, 700)
-      yield* stage.kill
-      yield* stage.revive
+    Effect.fnUntraced(function* (harness) {
+      yield* harness.begin("50 millis", "200 millis", "300 millis")
+      fails(harness, harness.chance.from(0, 3))
+      yield* both(harness)
+      yield* harness.waitBriefly(0, 700)
+      yield* harness.kill
+      yield* harness.restart
     })
   ]
 ]
@@ -318,12 +318,12 @@ const environment = (name: string): number | undefined => {
 const runs = environment("HOLDFAST_CRASH_RUNS") ?? phases.length
 const seed = environment("HOLDFAST_SEED") ?? Date.now() % 1_000_000
 
-/** More at once, on two cores, and a turn would wake late for no other reason. */
+/** With more at once, on two cores, turns would wake late for that reason alone. */
 const AT_ONCE = 3
 
 const places = Semaphore.makeUnsafe(AT_ONCE)
 
-/** It counts while a run waits for its place. What a run waits for in itself has shorter deadlines. */
+/** Includes the time that a run waits for its place. The waits inside a run have shorter deadlines. */
 const TIMEOUT_MS = 600_000
 
 describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRASH_RUNS=${runs})`, () => {
@@ -333,10 +333,10 @@ describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRA
       `run ${run}: ${name}`,
       () =>
         Effect.gen(function* () {
-          const stage = yield* CrashStage.make(seed + run)
-          stage.provider.otherwise(Given.answer(WHOLE))
-          yield* phase(stage)
-          yield* assertWhole(stage, { turns: ["one", "two"], texts: [CUT, WHOLE] })
+          const harness = yield* CrashHarness.make(seed + run)
+          harness.provider.fallback(ProcessSetup.answer(WHOLE))
+          yield* phase(harness)
+          yield* assertWhole(harness, { turns: ["one", "two"], texts: [CUT, WHOLE] })
         }).pipe(Effect.scoped, places.withPermits(1)),
       TIMEOUT_MS
     )

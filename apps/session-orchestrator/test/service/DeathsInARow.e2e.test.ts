@@ -1,20 +1,20 @@
-/** A turn that takes its process down again and again, and what becomes of the turns beside it (X14). */
+/** Tests a turn that kills its process repeatedly, beside harmless turns (rule X14). */
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as SideBySide from "./SideBySide.ts"
 
-/** What each prompt is answered with, up to a gate that the test opens, or never does. */
+/** The answer to each prompt, up to a gate that the test may open. */
 const WORDS = "some words of an answer"
 
-/** A provider that gives so many frames of each answer, the first of them a preamble, and counts who has called. */
-const stage = Effect.fnUntraced(function* (frames: number) {
-  const stage = yield* Given.stage({ isGated: false })
-  const calls: Array<{ readonly prompt: string; readonly gate: ReturnType<typeof Given.gated>["gate"] }> = []
-  stage.provider.otherwise(({ body }) => {
+/** A provider that yields so many frames of each answer, the first of them a preamble, and lists its callers. */
+const setup = Effect.fnUntraced(function* (frames: number) {
+  const setup = yield* ProcessSetup.setup({ isGated: false })
+  const calls: Array<{ readonly prompt: string; readonly gate: ReturnType<typeof ProcessSetup.gated>["gate"] }> = []
+  setup.provider.fallback(({ body }) => {
     const prompt = ["killer", "long", "young"].findLast((prompt) => body.includes(`"${prompt}"`)) ?? ""
-    const { gate, response } = Given.gated(WORDS, frames)
+    const { gate, response } = ProcessSetup.gated(WORDS, frames)
     calls.push({ prompt, gate })
     return response
   })
@@ -30,14 +30,14 @@ const stage = Effect.fnUntraced(function* (frames: number) {
       yield* call.gate.reached
       return call
     })
-  return { ...stage, calls, reached }
+  return { ...setup, calls, reached }
 })
 
-/** Posts a turn whose id is its prompt, and leaves it. */
-const post = (service: Given.Running, prompt: string) =>
+/** Posts a turn whose id is its prompt, and disconnects. */
+const post = (service: ProcessSetup.Running, prompt: string) =>
   Effect.gen(function* () {
     const id = yield* service.create()
-    const { until } = yield* service.open(Given.request(id, prompt))
+    const { until } = yield* service.open(ProcessSetup.request(id, prompt))
     yield* until("turn-start")
     return id
   })
@@ -47,7 +47,7 @@ const test = SideBySide.atOnce(2)
 describe.concurrent("turns whose process dies", () => {
   test("X14: a turn that kills its process is taken up alone after three deaths, sealed after the next, and harms no other", () =>
     Effect.gen(function* () {
-      const { calls, directory, reached, start } = yield* stage(3)
+      const { calls, directory, reached, start } = yield* setup(3)
       const prompts = (from: number) => calls.slice(from).map(({ prompt }) => prompt)
 
       const first = yield* start
@@ -57,7 +57,7 @@ describe.concurrent("turns whose process dies", () => {
       yield* reached(1)
       yield* first.end("SIGKILL")
 
-      // They die together twice more: nobody can tell which of them it is.
+      // They die together twice more: the service cannot know which of them is the cause.
       const second = yield* start
       for (const number of [2, 3]) yield* reached(number)
       yield* second.end("SIGKILL")
@@ -74,24 +74,24 @@ describe.concurrent("turns whose process dies", () => {
       assert.strictEqual(prompt, "young")
       assert.strictEqual(calls.length, 8)
       yield* gate.open
-      assert.strictEqual(Given.endOf(yield* Given.turn(fourth, young, "young")).status, "completed")
+      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fourth, young, "young")).status, "completed")
       assert.strictEqual((yield* reached(8)).prompt, "killer")
       assert.strictEqual(calls.length, 9)
       assert.include(fourth.stdout() + fourth.stderr(), "deaths of their process in a row")
       yield* fourth.end("SIGKILL")
 
-      // It is not asked for again, and the other one runs alone.
+      // It is not called again, and the other one runs alone.
       const fifth = yield* start
-      const end = Given.endOf(yield* Given.turn(fifth, killer, "killer"))
+      const end = ProcessSetup.endOf(yield* ProcessSetup.turn(fifth, killer, "killer"))
       assert.strictEqual(end.status, "failed")
       assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
       const last = yield* reached(9)
       assert.strictEqual(last.prompt, "long")
       yield* last.gate.open
-      assert.strictEqual(Given.endOf(yield* Given.turn(fifth, long, "long")).status, "completed")
+      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(fifth, long, "long")).status, "completed")
       assert.deepStrictEqual(prompts(9), ["long"])
-      // What is shown of it is void, and is said to be.
-      const events = yield* Given.turn(fifth, killer, "killer")
+      // Its shown text is void, and an event declares that.
+      const events = yield* ProcessSetup.turn(fifth, killer, "killer")
       assert.deepStrictEqual(
         events.slice(-3).map(({ type }) => type),
         ["step-discarded", "error", "turn-end"]
@@ -105,10 +105,10 @@ describe.concurrent("turns whose process dies", () => {
       assert.include(words, "so the turn is not run again")
     }))
 
-  test("X14: a service that is stopped in good order kills nobody, however often", () =>
+  test("X14: an orderly stop of the service counts as no death, however often", () =>
     Effect.gen(function* () {
       // Without content: a service that stops would wait for an answer that has begun.
-      const { calls, reached, start } = yield* stage(1)
+      const { calls, reached, start } = yield* setup(1)
       const first = yield* start
       const id = yield* post(first, "long")
       yield* reached(0)
@@ -121,7 +121,7 @@ describe.concurrent("turns whose process dies", () => {
       const last = yield* start
       const { gate } = yield* reached(5)
       yield* gate.open
-      assert.strictEqual(Given.endOf(yield* Given.turn(last, id, "long")).status, "completed")
+      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(last, id, "long")).status, "completed")
       assert.strictEqual(calls.length, 6)
     }))
 })

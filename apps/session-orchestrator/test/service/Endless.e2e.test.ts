@@ -1,10 +1,10 @@
-/** The service as a process with little memory, and a provider that answers without end. */
+/** Runs the service with little memory against a provider that answers without end. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 
@@ -21,7 +21,7 @@ const whole = (text: string) => [chunk({ content: text }), chunk({}, "stop"), "d
 
 const DEEP = `${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`
 
-/** Answers by the last thing that the request says; what is endless goes on until its connection is closed. */
+/** Answers by the last text of the request; endless answers continue until their connection is closed. */
 const provider = Effect.acquireRelease(
   Effect.promise(async () => {
     const calls: Array<string> = []
@@ -57,13 +57,13 @@ const provider = Effect.acquireRelease(
 )
 
 describe("a process with little memory", () => {
-  it.live("C11: survives answers and tool calls without end, and seals their turns as failed after one call each", () =>
+  it.live("C11: survives endless answers and tool calls, and seals their turns as failed after one call each", () =>
     Effect.gen(function* () {
       const { calls, url } = yield* provider
       const directory = yield* Process.directory
       const service = yield* Process.start({
         directory,
-        config: Given.configOf({ url }),
+        config: ProcessSetup.configOf({ url }),
         env: { NODE_OPTIONS: HEAP }
       })
       const prompts = ["endless-text", "endless-call", "endless-lines"]
@@ -84,24 +84,24 @@ describe("a process with little memory", () => {
       }
       assert.deepStrictEqual(calls.toSorted(), prompts.toSorted())
       assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-      const events = yield* Effect.flatMap(service.create(), (id) => Given.turn(service, id, "hello"))
+      const events = yield* Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, "hello"))
       assert.strictEqual(Service.shown(events), "Hello")
       assert.isNull(service.child.exitCode)
     })
   )
 
-  it.live("C11, A10: a call with arguments of 5,000 levels is answered as malformed, and the turn goes on", () =>
+  it.live("C11, A10: answers a call with arguments of 5,000 levels as malformed, and the turn continues", () =>
     Effect.gen(function* () {
       const { calls, url } = yield* provider
       const directory = yield* Process.directory
-      const service = yield* Process.start({ directory, config: Given.configOf({ url }) })
+      const service = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
       const id = yield* service.create()
-      const events = yield* Given.turn(service, id, "deep-call")
-      assert.strictEqual(Given.endOf(events).status, "completed")
+      const events = yield* ProcessSetup.turn(service, id, "deep-call")
+      assert.strictEqual(ProcessSetup.endOf(events).status, "completed")
       assert.strictEqual(Service.shown(events), "It was nested too deeply.")
       assert.deepStrictEqual(calls, ["deep-call", "nested deeper than 200 levels"])
       yield* service.end("SIGKILL")
-      const again = yield* Process.start({ directory, config: Given.configOf({ url }) })
+      const again = yield* Process.start({ directory, config: ProcessSetup.configOf({ url }) })
       const history = yield* again.history(id)
       assert.strictEqual(history.at(-1), "assistant: It was nested too deeply.")
       assert.strictEqual(calls.length, 2)

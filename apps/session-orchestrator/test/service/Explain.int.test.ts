@@ -1,6 +1,6 @@
-/** Explanations over HTTP, of turns that the whole service has run. */
+/** Tests explanations over HTTP, of turns that the whole service has run. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -32,7 +32,7 @@ const prompt = (service: Running, id: string, turnId: string) =>
   service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello", turnId } })
 
 describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
-  it.live("X9: has every attempt of a turn that was answered, its decision, the wait and the evidence", () =>
+  it.live("X9: has every attempt of an answered turn, with decision, wait and evidence", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
@@ -54,7 +54,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     })
   )
 
-  it.live("X9: says it in words to whoever asks for plain text", () =>
+  it.live("X9: is text for clients that ask for plain text", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
@@ -69,10 +69,10 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     })
   )
 
-  it.live("X4, X9: has the commands that a wait has met, with who sent them, while the turn goes on waiting", () =>
+  it.live("X4, X9: has the commands of a wait with their senders, while the turn still waits", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.otherwise(overloaded)
+      service.provider.fallback(overloaded)
       const id = yield* service.create()
       const live = yield* service.open({
         path: `/v1/conversations/${id}/turns`,
@@ -95,10 +95,10 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     })
   )
 
-  it.live("P15, X9: says that a person had switched retries off", () =>
+  it.live("P15, X9: shows that a person had switched retries off", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.otherwise(overloaded)
+      service.provider.fallback(overloaded)
       const id = yield* service.create()
       yield* service.call({
         method: "PUT",
@@ -111,7 +111,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     })
   )
 
-  it.live("X9: tells no key that the provider quoted, in its error or in its answer's head", () =>
+  it.live("X9: contains no key that the provider quoted, in its error or in its response's head", () =>
     Effect.gen(function* () {
       const apiKey = "planted-0123456789-key"
       const service = yield* Service.start({ apiKey })
@@ -131,7 +131,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
   )
 
   it.live(
-    "D5: has the whole of what an endpoint answered, without keys, which is in nothing else that leaves the service",
+    "D5: has the endpoint's whole response, without keys, which nothing else that leaves the service contains",
     () =>
       Effect.gen(function* () {
         const apiKey = "planted-0123456789-key"
@@ -196,21 +196,19 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
       })
   )
 
-  it.live(
-    "is 404 for a conversation that is not there, for a turn that is not, and for one of another conversation",
-    () =>
-      Effect.gen(function* () {
-        const service = yield* Service.start()
-        service.provider.respond({ frames: answerFrames("openai", "Here") })
-        const id = yield* service.create()
-        const other = yield* service.create()
-        yield* prompt(service, id, "t1")
-        const problemOf = (path: string) =>
-          Effect.map(service.call({ path }), ({ status, text }) => [status, JSON.parse(text).type])
-        assert.deepStrictEqual(yield* problemOf(pathOf("none", "t1")), [404, "/docs#problem-conversation-not-found"])
-        assert.deepStrictEqual(yield* problemOf(pathOf(id, "none")), [404, "/docs#problem-turn-not-found"])
-        assert.deepStrictEqual(yield* problemOf(pathOf(other, "t1")), [404, "/docs#problem-turn-not-found"])
-        assert.deepStrictEqual(yield* problemOf(pathOf(id, "no%20id")), [400, "/docs#problem-invalid-request"])
-      })
+  it.live("is 404 for an unknown conversation, an unknown turn, and a turn of another conversation", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.respond({ frames: answerFrames("openai", "Here") })
+      const id = yield* service.create()
+      const other = yield* service.create()
+      yield* prompt(service, id, "t1")
+      const problemOf = (path: string) =>
+        Effect.map(service.call({ path }), ({ status, text }) => [status, JSON.parse(text).type])
+      assert.deepStrictEqual(yield* problemOf(pathOf("none", "t1")), [404, "/docs#problem-conversation-not-found"])
+      assert.deepStrictEqual(yield* problemOf(pathOf(id, "none")), [404, "/docs#problem-turn-not-found"])
+      assert.deepStrictEqual(yield* problemOf(pathOf(other, "t1")), [404, "/docs#problem-turn-not-found"])
+      assert.deepStrictEqual(yield* problemOf(pathOf(id, "no%20id")), [400, "/docs#problem-invalid-request"])
+    })
   )
 })

@@ -1,10 +1,10 @@
-/** What an operator is told of turns that fail, by a process whose log, notices and metrics are held against each other. */
+/** Compares log, notices and metrics of a process whose turns fail. */
 import { assert, describe } from "@effect/vitest"
-import { ErrorBody } from "@holdfast/providers/testing"
+import { ErrorBody } from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as SideBySide from "./SideBySide.ts"
 
@@ -45,13 +45,13 @@ const messagesOf = (stderr: string, level: string): ReadonlyArray<string> =>
 const bodiesOf = (requests: ReadonlyArray<Receivers.Request>): ReadonlyArray<Body> =>
   requests.map(({ body }) => JSON.parse(body.toString()))
 
-const metricsOf = (service: Given.Running) =>
+const metricsOf = (service: ProcessSetup.Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
 
-/** A process that tells a webhook of incidents after a while. */
-const stage = Effect.fnUntraced(function* (options: Given.Options, after: string) {
+/** A process that reports incidents to a webhook after a while. */
+const setup = Effect.fnUntraced(function* (options: ProcessSetup.Options, after: string) {
   const webhook = yield* Receivers.receiver()
-  const { config, directory, provider } = yield* Given.stage(options)
+  const { config, directory, provider } = yield* ProcessSetup.setup(options)
   const providers = { scripted: { ...config.providers.scripted, apiKeyEnv: "SCRIPTED_KEY" } }
   const notifications = { after, webhook: webhook.url }
   const service = yield* Process.start({
@@ -62,16 +62,16 @@ const stage = Effect.fnUntraced(function* (options: Given.Options, after: string
   return { directory, provider, service, webhook }
 })
 
-describe.concurrent("twenty turns with a key that was revoked", () => {
+describe.concurrent("twenty turns with a revoked key", () => {
   test("X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
     Effect.gen(function* () {
-      const { directory, provider, service, webhook } = yield* stage({}, "1 second")
-      provider.otherwise(refused)
+      const { directory, provider, service, webhook } = yield* setup({}, "1 second")
+      provider.fallback(refused)
       const before = yield* metricsOf(service)
       const ids = Array.from({ length: TURNS }, (_, n) => `turn-${n}`)
       yield* Effect.forEach(
         ids,
-        (turnId) => Effect.flatMap(service.create(), (id) => Given.turn(service, id, turnId)),
+        (turnId) => Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, turnId)),
         { concurrency: 5 }
       )
       yield* Receivers.until(() => webhook.requests.length > 0, "a notice")
@@ -96,7 +96,7 @@ describe.concurrent("twenty turns with a key that was revoked", () => {
       const { configuration, database, model, version } = info[0]?.annotations ?? {}
       assert.deepStrictEqual(
         [configuration, database, model],
-        [`${directory}/holdfast.config.json`, Given.databaseIn(directory), "scripted/m"]
+        [`${directory}/holdfast.config.json`, ProcessSetup.databaseIn(directory), "scripted/m"]
       )
       assert.match(String(version), /^\d+\.\d+\.\d+/)
 
@@ -123,25 +123,25 @@ describe.concurrent("twenty turns with a key that was revoked", () => {
 })
 
 describe.concurrent("an outage that outlasts the budget of every turn", () => {
-  test("X12: is told to begin and to have been given up, and never promises an answer last", () =>
+  test("X12: is reported with its begin and as given up, and its last notice promises no answer", () =>
     Effect.gen(function* () {
-      const { provider, service, webhook } = yield* stage(
+      const { provider, service, webhook } = yield* setup(
         { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
         "0 seconds"
       )
-      provider.otherwise({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
-      yield* Given.turn(service, yield* service.create(), "one")
+      provider.fallback({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
+      yield* ProcessSetup.turn(service, yield* service.create(), "one")
       yield* Receivers.until(() => webhook.requests.length === 2, "the end of the incident")
       const [began, gaveUp] = bodiesOf(webhook.requests)
       assert.deepInclude(began, { type: "incident-began", reason: "overloaded" })
       assert.deepInclude(gaveUp, { type: "incident-gave-up", reason: "overloaded", failed: 1 })
       assert.strictEqual(PrometheusText.valueOf(yield* metricsOf(service), "holdfast_incidents_open"), 0)
       const { stderr } = yield* service.end("SIGTERM")
-      const told = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
-      assert.strictEqual(told.length, 2)
-      assert.match(told[0] ?? "", /will go on when it answers\.$/)
+      const reported = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
+      assert.strictEqual(reported.length, 2)
+      assert.match(reported[0] ?? "", /will go on when it answers\.$/)
       assert.match(
-        told[1] ?? "",
+        reported[1] ?? "",
         /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/
       )
       assert.strictEqual(messagesOf(stderr, "WARN").length, 1)
@@ -157,9 +157,9 @@ describe.concurrent("a night of twenty mixed turns", () => {
       error: { message: "You exceeded your current quota.", type: "insufficient_quota", code: "insufficient_quota" }
     }
   }
-  /** What becomes of each kind of turn: its provider's responses, and how it ends. */
+  /** The responses to each kind of turn, and its end. */
   const kinds = {
-    answered: { responses: [overloaded, Given.answer("Good morning")], reason: undefined },
+    answered: { responses: [overloaded, ProcessSetup.answer("Good morning")], reason: undefined },
     revoked: { responses: [refused], reason: "auth" },
     used_up: { responses: [quota], reason: "quota-exhausted" },
     outlasting: { responses: [overloaded, overloaded, overloaded], reason: "overloaded" },
@@ -172,7 +172,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
   test("A16, X12: log, notices, metrics, the list of turns and explanations agree with what the providers saw", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver()
-      const { config, directory, provider } = yield* Given.stage({
+      const { config, directory, provider } = yield* ProcessSetup.setup({
         delays: ["20 millis"],
         isGated: false,
         retry: { maxRetries: 2 }
@@ -189,7 +189,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
       const turns = Object.entries(kinds).flatMap(([name, kind]) =>
         Array.from({ length: EACH }, (_, n) => ({ ...kind, name, turnId: `${name}-${n}` }))
       )
-      const calls = Given.script(
+      const calls = ProcessSetup.script(
         provider,
         Object.fromEntries(turns.map(({ responses, turnId }) => [turnId, responses]))
       )
@@ -199,7 +199,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
       yield* Effect.forEach(
         turns,
         ({ name, turnId }) =>
-          Effect.flatMap(service.create({ model: `${name}/m` }), (id) => Given.turn(service, id, turnId)),
+          Effect.flatMap(service.create({ model: `${name}/m` }), (id) => ProcessSetup.turn(service, id, turnId)),
         { concurrency: 5 }
       )
       const failing = turns.filter(({ reason }) => reason !== undefined)
@@ -208,7 +208,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
       yield* Receivers.until(() => bodiesOf(webhook.requests).filter(isFailed).length >= 4, "every notice")
       const after = yield* metricsOf(service)
 
-      // What the provider saw is the measure of all.
+      // The provider's count is the reference for all.
       const callsOf = (turnId: string) => calls.filter((prompt) => prompt === turnId).length
       for (const { responses, turnId } of turns) assert.strictEqual(callsOf(turnId), responses.length, turnId)
 
@@ -247,15 +247,15 @@ describe.concurrent("a night of twenty mixed turns", () => {
       }
 
       const notices = bodiesOf(webhook.requests)
-      // How many had failed when the notice left depends on the machine; the log and the metrics have all of them.
-      const told = notices.filter(isFailed)
-      assert.deepStrictEqual(told.map(({ reason }) => reason).toSorted(), [
+      // The count of failures in the notice depends on the machine; the log and the metrics have all of them.
+      const reported = notices.filter(isFailed)
+      assert.deepStrictEqual(reported.map(({ reason }) => reason).toSorted(), [
         "auth",
         "context-overflow",
         "overloaded",
         "quota-exhausted"
       ])
-      for (const { failed } of told) assert.isTrue(failed >= 1 && failed <= EACH, `${failed} failed`)
+      for (const { failed } of reported) assert.isTrue(failed >= 1 && failed <= EACH, `${failed} failed`)
 
       const increase = (name: string, labels: Readonly<Record<string, string>>) =>
         PrometheusText.valueOf(after, name, labels) - PrometheusText.valueOf(before, name, labels)
@@ -284,13 +284,13 @@ describe.concurrent("a night of twenty mixed turns", () => {
 describe.concurrent("the level of the log", () => {
   test("is HOLDFAST_LOG_LEVEL's, and --log-level overrides it", () =>
     Effect.gen(function* () {
-      const { config, directory, provider } = yield* Given.stage()
-      provider.otherwise(refused)
+      const { config, directory, provider } = yield* ProcessSetup.setup()
+      provider.fallback(refused)
       const levels = (flags: ReadonlyArray<string>) =>
         Effect.gen(function* () {
           const service = yield* Process.start({ directory, config, env: { HOLDFAST_LOG_LEVEL: "warn" }, flags })
           const id = yield* service.create()
-          yield* Given.turn(service, id, id)
+          yield* ProcessSetup.turn(service, id, id)
           const { stderr } = yield* service.end("SIGTERM")
           return linesOf(stderr).map(({ level }) => level)
         })

@@ -1,9 +1,9 @@
-/** Text and JSON of clients that no client means: refused with a problem that names the place and stays short. */
+/** Tests hostile text and JSON: the refusal names the place and stays short. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Service from "./Service.ts"
 
-/** Room for a sentence or two, a list of what would be right, and a quotation of some words. */
+/** Room for a sentence or two, a list of valid values, and a quotation of some words. */
 const LONGEST_PROBLEM = 4_000
 
 const LONG = "m".repeat(100_000)
@@ -26,7 +26,7 @@ const refused = (service: Effect.Success<ReturnType<typeof Service.start>>, path
     return JSON.parse(text)
   })
 
-it.live("C11: JSON of a client that is nested more than 200 levels deep is refused, and its place is named", () =>
+it.live("C11: a client's JSON with more than 200 levels is refused, and its place is named", () =>
   Effect.gen(function* () {
     const service = yield* Service.start()
     for (const levels of [201, 5_000, 400_000]) {
@@ -35,7 +35,7 @@ it.live("C11: JSON of a client that is nested more than 200 levels deep is refus
       assert.deepStrictEqual(errors, [
         { in: "body", path: "retry.finalReport.schema.enum", message: "expected at most 200 levels of nesting" }
       ])
-      // Where no object is expected nothing is read that deep.
+      // A field that expects no object is not read that deep.
       yield* refused(service, "/v1/conversations", textOf('{"model":', levels, "}"))
       yield* refused(service, "/v1/conversations", textOf("", levels, ""))
       yield* refused(service, "/v1/conversations", textOf('{"other":', levels, "}"))
@@ -49,7 +49,7 @@ it.live("C11: JSON of a client that is nested more than 200 levels deep is refus
   }).pipe(Effect.scoped)
 )
 
-it.live("a problem quotes the beginning of what a client sent, and no more", () =>
+it.live("a problem quotes the beginning of a client's text, and no more", () =>
   Effect.gen(function* () {
     const service = yield* Service.start()
     const id = yield* service.create()
@@ -76,7 +76,7 @@ it.live("a problem quotes the beginning of what a client sent, and no more", () 
   }).pipe(Effect.scoped)
 )
 
-it.live("a path that cannot be decoded is a bad request that says which part of it", () =>
+it.live("a path that cannot be decoded is a bad request that names the faulty part", () =>
   Effect.gen(function* () {
     const service = yield* Service.start()
     for (const [path, part] of [

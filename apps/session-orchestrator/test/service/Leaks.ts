@@ -1,16 +1,16 @@
 /**
- * Finds what is left of a secret in text or in the bytes of a file.
+ * Finds remains of a secret in text or in the bytes of a file.
  *
- * It looks by taking encodings off, where redaction works by foreseeing them: so the two cannot share a blind spot.
+ * It decodes encodings, where redaction encodes secrets in advance: so the two cannot share a blind spot.
  */
 
-/** Shorter pieces turn up by chance. */
+/** Shorter pieces occur by chance. */
 const PIECE = 8
 
-/** From one piece that is looked for to the next: what is left of a secret is found from `PIECE + STRIDE - 1` characters on. */
+/** Distance of the pieces that are searched: remains of `PIECE + STRIDE - 1` characters or more are found. */
 const STRIDE = 4
 
-/** The secrets of which a piece is there: as it is, percent-encoded, escaped as JSON has it, or inside base64. */
+/** The secrets with a piece in the text: as it is, percent-encoded, escaped for JSON, or inside base64. */
 export const find = (text: string, secrets: ReadonlyArray<string>): ReadonlyArray<string> => {
   const views = [text, unescaped(text), percentDecoded(text), ...base64Decoded(text)]
   return secrets.filter((secret) => piecesOf(secret).some((piece) => views.some((view) => view.includes(piece))))
@@ -43,7 +43,7 @@ const unescaped = (text: string): string =>
 const percentDecoded = (text: string): string =>
   text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
-/** What every run of the alphabet may have been, for each of the four places where a group may begin. */
+/** Every decoding of each run of the alphabet, for the four positions at which a group may begin. */
 const base64Decoded = (text: string): ReadonlyArray<string> =>
   [0, 1, 2, 3].map((offset) =>
     Array.from(text.matchAll(/[A-Za-z0-9+/_-]{12,}/g), ([run]) =>

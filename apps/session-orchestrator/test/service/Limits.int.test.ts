@@ -1,18 +1,19 @@
-/** The limits of a provider, as the provider sees them. */
+/** Tests the limits of a provider by the requests that it gets. */
+import { defined } from "@holdfast/wire"
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
 import * as Given from "../config/Given.ts"
 import * as Service from "./Service.ts"
 
 const TURNS = 10
 
-/** Ten turns at once, at a provider that holds each answer until the test lets it go. */
+/** Starts ten turns at once, at a provider that holds each answer until the test releases it. */
 const start = Effect.fnUntraced(function* (limits: object | undefined, more: object = {}) {
   const provider = yield* ScriptedServer.start()
   const gates = Array.from({ length: TURNS }, () => ScriptedServer.gate())
   provider.respond(...gates.map((hold) => ({ frames: ScriptedServer.answerFrames("openai", "Yes."), hold })))
-  const own = { type: "openai-compatible", baseUrl: `${provider.url}/v1`, ...(limits === undefined ? {} : { limits }) }
+  const own = { type: "openai-compatible", baseUrl: `${provider.url}/v1`, ...defined({ limits }) }
   const config = Given.config({
     file: { server: { port: 0 }, database: { path: ":memory:" }, providers: { own }, model: "own/m", ...more }
   })
@@ -51,7 +52,7 @@ describe("providers.*.limits", () => {
       })
   )
 
-  it.live("the control: without limits all ask at once", () =>
+  it.live("the control: without limits all call at once", () =>
     Effect.gen(function* () {
       const { gates, provider, turns } = yield* start(undefined)
       yield* provider.received(TURNS)

@@ -1,6 +1,6 @@
-/** U+0000 in what a model says, on both databases: a column of PostgreSQL cannot hold it, and nothing may stop for that. */
+/** Tests U+0000 in a model's output: a PostgreSQL column cannot contain it. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Exit, Scope } from "effect"
 import { freePort } from "../FreePort.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
@@ -26,7 +26,7 @@ const databases = {
 }
 
 describe.each(["SQLite", "PostgreSQL"] as const)("%s", (database) => {
-  it.live("a turn whose model sends U+0000 in text, in a tool call and in an error ends, and tells it all", () =>
+  it.live("a turn whose model sends U+0000 in text, in a tool call and in an error ends, and shows all of it", () =>
     Effect.gen(function* () {
       const service = yield* Service.start(yield* databases[database])
       const { provider } = service
@@ -47,7 +47,7 @@ describe.each(["SQLite", "PostgreSQL"] as const)("%s", (database) => {
       const explained = yield* service.call({ path: `${path}/turns/${turnId}/explain` })
       expect(explained.status).toBe(200)
       expect(explained.text).toContain(String.raw`No\u0000w`)
-      // The next turn goes on with that history.
+      // The next turn continues with that history.
       provider.respond({ frames: ScriptedServer.answerFrames("openai", "Fine.") })
       const next = yield* service.call({ path: `${path}/turns`, body: { prompt: "Well?" } })
       expect(JSON.parse(next.text)).toMatchObject({ status: "completed", text: "Fine." })

@@ -1,33 +1,33 @@
 /**
- * A person who watches a conversation through a client that reconnects, and what that client has put together.
+ * A client that watches a conversation over reconnects, and assembles its text.
  *
- * N1. It comes back with the id of the last event that it saw, and believes what it is sent: `step-start` begins the text of a
- *     step anew, deltas are appended, `step-discarded` voids what the step has shown, a `message` finishes it.
- * N2. It holds on to what it shows when its connection goes. That is all that a client has to do (CONTRACTS.md).
- * N3. What no client may ever see is a fault: an id twice or left out, text of a step whose beginning it was not told of, an
- *     answer that is not what was shown of it, other text than was shown before without a word that that is void (X2).
+ * Onlooker.N1. It reconnects with the id of its last event, and applies the events: `step-start` begins the text of a step anew, deltas are
+ *     appended, `step-discarded` voids the step's text, a `message` finishes it.
+ * Onlooker.N2. It keeps its text when its connection ends. That is a client's whole duty (CONTRACTS.md).
+ * Onlooker.N3. It records a fault for: an id that comes twice or is left out, text of a step without its beginning, an answer that differs
+ *     from its shown text, and text that replaces other text without a `step-discarded` (rule X2).
  */
 import { Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { Live } from "../http/Socket.ts"
 
 export class Onlooker {
-  /** Persisted events as they came, over all connections. */
+  /** Persisted events in their order, over all connections. */
   readonly events: Array<TurnEvent.PersistedEvent> = []
-  /** Waits that it was told of; one that it was told of again, after it came back, stands here once. */
+  /** Announced waits; a wait that was announced again after a reconnect stands here once. */
   readonly retries: Array<TurnEvent.ProviderRetry> = []
-  /** Answers as they stood there in the end. */
+  /** Answers in their final form. */
   readonly answers: Array<string> = []
-  /** What is shown of the step in progress. */
+  /** The text of the step in progress. */
   current = ""
-  /** What was shown of it before its text began anew. */
+  /** Its text before the step began anew. */
   private before = ""
   readonly faults: Array<string> = []
-  /** How often it was told that the text of a step begins. */
+  /** The number of beginnings of a step's text. */
   begun = 0
   private isBegun = false
 
-  /** The id of the last event that it saw. */
+  /** The id of its last event. */
   get lastId(): number {
     return this.events.length
   }
@@ -75,7 +75,7 @@ export class Onlooker {
   }
 
   private finish(text: string): void {
-    // Of an answer that was recorded before its process died, a part may not have been shown; none may stand there twice.
+    // If the process died after recording an answer, part of it may not have been shown; no part may be shown twice.
     for (const shown of [this.before, this.current]) {
       if (!text.startsWith(shown)) this.faults.push(`it showed ${JSON.stringify(shown)} of ${JSON.stringify(text)}`)
     }
@@ -90,7 +90,7 @@ export class Onlooker {
   }
 }
 
-/** Has somebody read a connection's events for as long as it holds. */
+/** Reads a connection's events into an onlooker, until the connection ends. */
 export const follow = (onlooker: Onlooker, { next }: Pick<Live, "next">): Effect.Effect<never, Error> => {
   let rest = ""
   return Effect.forever(

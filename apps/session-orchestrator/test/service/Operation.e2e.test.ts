@@ -1,9 +1,9 @@
-/** One node as its operator meets it: what shares its file, what it says of itself, and how it goes down. */
+/** Tests one node's operation: sharing its file, reporting its state, and stopping. */
 import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import * as SideBySide from "./SideBySide.ts"
@@ -14,13 +14,13 @@ const test = SideBySide.atOnce(2)
 const command = (directory: string, ...args: ReadonlyArray<string>) =>
   Effect.scoped(Effect.flatMap(Process.run({ args, directory }), ({ exit }) => exit))
 
-/** One whose turns sleep, and call for themselves, whatever others meet. */
-const stage = (delay = "1 hour") => Given.stage({ delays: [delay], isGated: false })
+/** A service whose turns sleep and call independently of each other. */
+const setup = (delay = "1 hour") => ProcessSetup.setup({ delays: [delay], isGated: false })
 
-describe.concurrent("a file that a service works on", () => {
-  test("T1: keeps a second service out, with who has it; kill -9 lets the next one in", () =>
+describe.concurrent("the file of a running service", () => {
+  test("Tenancy.T1: keeps a second service out, with the name of the first; kill -9 lets the next one in", () =>
     Effect.gen(function* () {
-      const { database, directory, start } = yield* stage()
+      const { database, directory, start } = yield* setup()
       const first = yield* start
       const second = yield* command(directory, "serve")
       assert.strictEqual(second.code, 1)
@@ -33,10 +33,10 @@ describe.concurrent("a file that a service works on", () => {
       assert.deepStrictEqual(fs.readdirSync(path.dirname(database)), ["holdfast.db"])
     }))
 
-  test("T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
+  test("Tenancy.T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
     Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* stage()
-      provider.respond(Given.overloaded)
+      const { config, directory, provider, start } = yield* setup()
+      provider.respond(ProcessSetup.overloaded)
       Process.writeConfig(directory, { server: { port: 0 }, ...config })
       const guest = yield* Process.run({ args: ["run", "Hello"], directory })
       yield* Process.eventually("the guest's wait", Effect.sync(guest.stderr), (text) => text.includes("retry 1 in"))
@@ -44,7 +44,7 @@ describe.concurrent("a file that a service works on", () => {
       const service = yield* start
       const beside = yield* command(directory, "turns", "--json")
       assert.include(beside.stdout, '"state":"waiting"')
-      // The service has nothing of its own to do.
+      // The service has no turns to run.
       assert.include((yield* service.call({ path: "/metrics" })).text, 'holdfast_turns{status="retrying"} 0')
       yield* service.end("SIGKILL")
 
@@ -55,13 +55,13 @@ describe.concurrent("a file that a service works on", () => {
       assert.strictEqual(provider.count(), 1)
     }))
 
-  test("can be looked at and copied meanwhile, and the copy goes on where it was", () =>
+  test("can be inspected and copied meanwhile, and the copy continues where it was", () =>
     Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* stage()
-      provider.respond(Given.overloaded)
+      const { config, directory, provider, start } = yield* setup()
+      provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const id = yield* service.create()
-      yield* (yield* service.open(Given.request(id, "one"))).until("provider-retry")
+      yield* (yield* service.open(ProcessSetup.request(id, "one"))).until("provider-retry")
       const turns = yield* command(directory, "turns")
       assert.match(turns.stdout, /\nwaiting +\S+ +one +1 .* overloaded: 529 /)
       assert.strictEqual(turns.stderr, "")
@@ -74,7 +74,7 @@ describe.concurrent("a file that a service works on", () => {
       const again = yield* command(directory, "backup", "copy.db")
       assert.deepStrictEqual(
         [again.code, again.stderr],
-        [1, "holdfast: copy.db exists, and is left as it is. Choose another name.\n"]
+        [1, "holdfast: copy.db exists and was not changed. Choose another name.\n"]
       )
       const { retryAt } = yield* service.state(id)
 
@@ -88,12 +88,12 @@ describe.concurrent("a file that a service works on", () => {
 })
 
 describe.concurrent("a start after a process that died", () => {
-  test("X1: has in its log whose turns were taken up, and how many", () =>
+  test("X1: logs whose turns were taken up, and how many", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(Given.overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(ProcessSetup.overloaded)
       const first = yield* start
-      yield* (yield* first.open(Given.request(yield* first.create(), "one"))).until("provider-retry")
+      yield* (yield* first.open(ProcessSetup.request(yield* first.create(), "one"))).until("provider-retry")
       yield* first.end("SIGKILL")
       const second = yield* start
       yield* Process.eventually("the turn to be taken up", Effect.sync(second.stderr), (text) =>
@@ -114,17 +114,17 @@ describe.concurrent("a start after a process that died", () => {
     }))
 })
 
-describe.concurrent("a service that is going down", () => {
-  test("X15: takes no new turns, lets the answer that has begun come to its end, and lets go of turns that sleep", () =>
+describe.concurrent("a service that is shutting down", () => {
+  test("X15: accepts no new turns, finishes the answer that has begun, and releases sleeping turns", () =>
     Effect.gen(function* () {
-      const { directory, provider, start } = yield* stage()
-      const { gate, response } = Given.gated("A whole answer, to its end.", 3)
-      provider.respond(Given.overloaded, response)
+      const { directory, provider, start } = yield* setup()
+      const { gate, response } = ProcessSetup.gated("A whole answer, to its end.", 3)
+      provider.respond(ProcessSetup.overloaded, response)
       const service = yield* start
       const [asleep, answering] = [yield* service.create(), yield* service.create()]
-      const waits = yield* service.open(Given.request(asleep, "asleep"))
+      const waits = yield* service.open(ProcessSetup.request(asleep, "asleep"))
       yield* waits.until("provider-retry")
-      const answers = yield* service.open(Given.request(answering, "answering"))
+      const answers = yield* service.open(ProcessSetup.request(answering, "answering"))
       yield* answers.until("text-delta")
       yield* gate.reached
 
@@ -136,11 +136,11 @@ describe.concurrent("a service that is going down", () => {
       assert.strictEqual(ready.status, 503)
       assert.include(ready.text, "shutting-down")
       assert.strictEqual((yield* service.call({ path: "/healthz" })).status, 200)
-      for (const request of [Given.request(asleep, "new"), Given.submission(asleep, "new")]) {
+      for (const request of [ProcessSetup.request(asleep, "new"), ProcessSetup.submission(asleep, "new")]) {
         const refused = yield* service.call(request)
         assert.deepStrictEqual([refused.status, refused.headers["retry-after"]], [503, "5"])
       }
-      // What there is can still be read.
+      // Stored turns can still be read.
       assert.strictEqual((yield* service.turn("asleep")).status, "waiting")
 
       yield* gate.open
@@ -160,13 +160,13 @@ describe.concurrent("a service that is going down", () => {
     }))
 })
 
-describe.concurrent("a service whose log nobody reads any more", () => {
-  test("X1: goes on with its turns, and ends as it should", () =>
+describe.concurrent("a service with a closed log", () => {
+  test("X1: continues its turns, and ends normally", () =>
     Effect.gen(function* () {
-      const { config, directory, provider } = yield* stage()
-      provider.respond(Given.answer("Still here."))
+      const { config, directory, provider } = yield* setup()
+      provider.respond(ProcessSetup.answer("Still here."))
       const starts = path.join(directory, "starts")
-      // It is told of in the log each time that it has died.
+      // Each death of it is logged.
       const dies = `require("node:fs").appendFileSync(${JSON.stringify(starts)}, "x"); process.exit(3)`
       const tools = { mortal: { command: process.execPath, args: ["-e", dies] } }
       const service = yield* Process.start({ directory, config: { ...config, tools } })
@@ -175,18 +175,18 @@ describe.concurrent("a service whose log nobody reads any more", () => {
       service.child.stderr?.destroy()
       const before = yield* life
       yield* Process.eventually("lines that nobody reads", life, (lives) => lives >= before + 2)
-      const events = yield* Given.turn(service, yield* service.create(), "unread")
+      const events = yield* ProcessSetup.turn(service, yield* service.create(), "unread")
       assert.strictEqual(Service.shown(events), "Still here.")
       service.child.kill("SIGTERM")
       assert.strictEqual((yield* service.exit).code, 0)
     }))
 })
 
-describe.concurrent("where no turn can be answered", () => {
-  test("X4: a provider without its key is no place to send a turn to: it goes on waiting, and whoever meant it so is told what is missing", () =>
+describe.concurrent("without a usable provider", () => {
+  test("X4: a switch to a provider without its key is refused with the missing key, and the turn continues to wait", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.respond(Given.overloaded)
+      const { provider, start } = yield* setup()
+      provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const refused = { path: "/v1/conversations", body: { model: "openai/gpt-5" } }
       const created = yield* service.call(refused)
@@ -194,7 +194,7 @@ describe.concurrent("where no turn can be answered", () => {
       assert.include(created.text, "model: openai/gpt-5 needs a key, and OPENAI_API_KEY is not set.")
 
       const id = yield* service.create()
-      const waits = yield* service.open(Given.request(id, "asleep"))
+      const waits = yield* service.open(ProcessSetup.request(id, "asleep"))
       yield* waits.until("provider-retry")
       const sent = yield* service.call({
         path: `/v1/conversations/${id}/switch-target`,
@@ -205,17 +205,17 @@ describe.concurrent("where no turn can be answered", () => {
       assert.strictEqual((yield* service.state(id)).status, "retrying")
     }))
 
-  test("X4: a simulated model that is no script is no place to send a turn to: it goes on waiting", () =>
+  test("X4: a switch to an unknown simulated model is refused, and the turn continues to wait", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.respond(Given.overloaded)
+      const { provider, start } = yield* setup()
+      provider.respond(ProcessSetup.overloaded)
       const service = yield* start
       const model = "simulated/otage-2"
       const created = yield* service.call({ path: "/v1/conversations", body: { model } })
       assert.strictEqual(created.status, 400)
 
       const id = yield* service.create()
-      const waits = yield* service.open(Given.request(id, "asleep"))
+      const waits = yield* service.open(ProcessSetup.request(id, "asleep"))
       yield* waits.until("provider-retry")
       const sent = yield* service.call({ path: `/v1/conversations/${id}/switch-target`, body: { model } })
       assert.strictEqual(sent.status, 400)

@@ -1,6 +1,6 @@
-/** The main job: a provider fails in every way there is, and the answer comes once. */
+/** Tests the main job: a provider fails in every way, and the answer arrives once. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Duration, Effect, Fiber } from "effect"
 import * as Service from "./Service.ts"
 
@@ -38,7 +38,7 @@ const formats = [
 describe.each(formats)("a turn over %s", (format, dialect) => {
   const answer = { frames: answerFrames(dialect, "The answer, once.") }
 
-  /** What comes before the answer, and the reasons that a client is told. */
+  /** The responses before the answer, and the reasons that a client gets. */
   const outages: ReadonlyArray<
     readonly [what: string, responses: ReadonlyArray<ScriptedServer.ScriptedResponse>, reasons: ReadonlyArray<string>]
   > = [
@@ -60,12 +60,12 @@ describe.each(formats)("a turn over %s", (format, dialect) => {
   ]
 
   it.live.each(outages)(
-    "D5: outlives %s, tells of each wait in order, and answers once",
+    "D5: outlives %s, announces each wait in order, and answers once",
     ([what, responses, reasons]) =>
       Effect.gen(function* () {
         const service = yield* Service.start({
           format,
-          // Where nothing stalls an answer may take as long as the machine needs for it.
+          // Without a stall, an answer may take as long as the machine needs.
           retry: what.includes("stalls")
             ? { ...Service.QUICK, requestTimeout: { firstContent: Duration.seconds(2) } }
             : Service.QUICK
@@ -93,9 +93,9 @@ describe.each(formats)("a turn over %s", (format, dialect) => {
           events.findIndex(({ type }) => type === "text-delta")
         )
         assert.strictEqual(events.at(-1)?.type, "turn-end")
-        // C9: one request an attempt.
+        // Rule C9: one request per attempt.
         assert.strictEqual(service.provider.count(), reasons.length + 1)
-        // D6: the history has the prompt and the answer alone.
+        // Rule D6: the history has the prompt and the answer alone.
         const messages = yield* history(service, id)
         assert.deepStrictEqual(
           messages.map(({ role }) => role),
@@ -105,7 +105,7 @@ describe.each(formats)("a turn over %s", (format, dialect) => {
       })
   )
 
-  it.live("D4: does not retry a stream that is cut in the middle of its answer, and keeps what was said", () =>
+  it.live("D4: does not retry a stream that is cut in the middle of its answer, and keeps the text so far", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ format })
       service.provider.respond({ frames: answer.frames, cutAfter: answer.frames.length - 3 }, answer)
@@ -204,7 +204,7 @@ describe("a conversation", () => {
           (yield* history(service, id)).map(({ role }) => role),
           ["user", "assistant", "assistant"]
         )
-        // Nothing is left to retry now.
+        // There is nothing left to retry now.
         assert.strictEqual((yield* service.call({ path: `/v1/conversations/${id}/retry`, body: {} })).status, 409)
       })
   )
@@ -216,7 +216,7 @@ describe("commands on a turn that waits", () => {
   const waiting = Effect.fnUntraced(function* () {
     const service = yield* Service.start({ retry: Service.LONG })
     service.provider.respond(overloaded)
-    service.provider.otherwise(answer)
+    service.provider.fallback(answer)
     const id = yield* service.create()
     const live = yield* service.open({
       path: `/v1/conversations/${id}/turns`,
@@ -229,7 +229,7 @@ describe("commands on a turn that waits", () => {
     return { service, id, live, post, state }
   })
 
-  it.live("P15: its state says that it retries, which attempt, and when the next is due", () =>
+  it.live("P15: its state shows that it retries, the attempt, and when the next one is due", () =>
     Effect.gen(function* () {
       const { state } = yield* waiting()
       const now = yield* state
@@ -251,7 +251,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X4: wait-until moves the end of the wait, and a client is told", () =>
+  it.live("X4: wait-until moves the end of the wait, and a client gets the new time", () =>
     Effect.gen(function* () {
       const { live, service, id, state } = yield* waiting()
       const until = Date.now() + 7_200_000
@@ -262,7 +262,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X4: switch-target goes on at once, elsewhere; a provider that is not there is refused", () =>
+  it.live("X4: switch-target continues at once elsewhere; an unknown provider is refused", () =>
     Effect.gen(function* () {
       const { live, service, id } = yield* waiting()
       const path = `/v1/conversations/${id}/switch-target`
@@ -275,11 +275,11 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X4: a command that is sent twice is one command, also to a later wait", () =>
+  it.live("X4: a command that is sent twice is one command, also for a later wait", () =>
     Effect.gen(function* () {
       const { live, service, id, state } = yield* waiting()
       const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
-      service.provider.otherwise({ status: 503, body: "" })
+      service.provider.fallback({ status: 503, body: "" })
       yield* service.call(command)
       yield* live.until('"attempt":1')
       assert.strictEqual((yield* service.call(command)).status, 202)
@@ -307,7 +307,7 @@ describe("commands on a turn that waits", () => {
       const end = Service.eventsOf(yield* live.rest).at(-1)
       assert.isTrue(end?.type === "turn-end" && end.status === "aborted")
       assert.strictEqual(service.provider.count(), 1)
-      // Twice is the same as once.
+      // Twice has the same effect as once.
       assert.strictEqual((yield* post("abort")).status, 202)
     })
   )
@@ -334,7 +334,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("a client that goes away does not end its turn", () =>
+  it.live("a client that disconnects does not end its turn", () =>
     Effect.gen(function* () {
       const { live, post, service, id } = yield* waiting()
       yield* live.hangUp
@@ -344,7 +344,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X3: a client that connects during the wait is told of it", () =>
+  it.live("X3: a client that connects during the wait gets the wait", () =>
     Effect.gen(function* () {
       const { service, id } = yield* waiting()
       const events = yield* service.open({ path: `/v1/conversations/${id}/events` })

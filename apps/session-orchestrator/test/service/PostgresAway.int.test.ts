@@ -1,11 +1,11 @@
 /**
- * A service whose PostgreSQL is stopped, or silent: each call is refused by itself, and not one after the other.
+ * Tests a service whose PostgreSQL is stopped or silent: calls fail concurrently.
  *
- * Limits guard against a queue, in which these calls would take minutes; how soon each fails is shown under a test clock (`Patience`,
+ * The limit guards against a queue, in which these calls would take minutes. Tests with a test clock show how soon each fails (`Patience`,
  * `Owner`, `GroupRead`, `GroupCommit`).
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Duration, Effect, Exit, Redacted, Scope } from "effect"
 import { freePort } from "../FreePort.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
@@ -34,17 +34,17 @@ const ways = {
   })
 }
 
-/** Of each kind: one after the other these would take minutes. */
+/** Calls of each kind: one after the other these would take minutes. */
 const AT_ONCE = 12
 
-/** Far above what one call takes, and far below what they would take in sequence. */
+/** Far above the time of one call, and far below the time of all in sequence. */
 const GUARD = Duration.seconds(30)
 
 const TIMEOUT_MS = 120_000
 
 describe.each(["stopped", "silent"] as const)("a PostgreSQL that is %s", (way) => {
   it.live(
-    "fails all calls together, is told by /readyz, and is used again when it is back",
+    "fails all calls together, is not ready meanwhile, and uses the database again when it is back",
     () =>
       Effect.gen(function* () {
         const { away, back, url } = yield* ways[way]
@@ -85,7 +85,7 @@ describe.each(["stopped", "silent"] as const)("a PostgreSQL that is %s", (way) =
         yield* back
         const ready = service.call({ path: "/readyz" })
         yield* Process.eventually("the service to be ready", ready, ({ status }) => status === 200)
-        // A runner that hears late that it has lost its locks begins the turn anew.
+        // A runner that notices late that it has lost its locks begins the turn anew.
         const again = { frames: ScriptedServer.answerFrames("openai", "Again.") }
         service.provider.respond(again, again, again)
         const answered = service.call(turn("second"))

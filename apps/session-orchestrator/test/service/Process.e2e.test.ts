@@ -1,10 +1,10 @@
-/** The service as a process that is killed and stopped, with a provider on a socket beside it. */
+/** Kills and stops the service as a process, beside a provider on a socket. */
 import { assert, describe } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import * as Net from "node:net"
 import { ANSWER_GRACE } from "../../src/http/HttpServer.ts"
-import { stillWaits, withWait } from "./BeforeItsTime.ts"
-import * as Given from "./Given.ts"
+import { stillWaits, withWait } from "./LongerWaits.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as SideBySide from "./SideBySide.ts"
 
@@ -15,22 +15,22 @@ describe.concurrent("a process that is killed", () => {
     withWait(
       4.5,
       Effect.fnUntraced(function* (seconds) {
-        const { provider, start } = yield* Given.stage({
+        const { provider, start } = yield* ProcessSetup.setup({
           delays: ["20 millis", `${seconds} seconds`],
           isGated: false
         })
-        const calls = Given.script(provider, {
-          two: [Given.answer("And then")],
-          one: [Given.overloaded, Given.overloaded, Given.answer("At last")],
-          control: [Given.overloaded, Given.overloaded, Given.answer("Later")]
+        const calls = ProcessSetup.script(provider, {
+          two: [ProcessSetup.answer("And then")],
+          one: [ProcessSetup.overloaded, ProcessSetup.overloaded, ProcessSetup.answer("At last")],
+          control: [ProcessSetup.overloaded, ProcessSetup.overloaded, ProcessSetup.answer("Later")]
         })
         const first = yield* start
         const id = yield* first.create()
-        const one = yield* first.open(Given.request(id, "one"))
+        const one = yield* first.open(ProcessSetup.request(id, "one"))
         yield* one.until('"attempt":1')
-        assert.strictEqual((yield* first.call(Given.submission(id, "two"))).status, 202)
+        assert.strictEqual((yield* first.call(ProcessSetup.submission(id, "two"))).status, 202)
         const before = yield* first.state(id)
-        const states = (service: Given.Running) => Effect.all([service.turn("one"), service.turn("two")])
+        const states = (service: ProcessSetup.Running) => Effect.all([service.turn("one"), service.turn("two")])
         const turns = yield* states(first)
         yield* stillWaits(before.retryAt)
         assert.deepStrictEqual(
@@ -46,8 +46,8 @@ describe.concurrent("a process that is killed", () => {
         const after = [yield* second.state(id), yield* states(second)]
         yield* stillWaits(before.retryAt)
         assert.deepStrictEqual(after, [before, turns])
-        // A turn whose whole wait lies in this life: one that slept its wait anew would come after it.
-        const control = yield* second.open(Given.request(yield* second.create(), "control"))
+        // A turn whose whole wait lies in this life: a turn that restarted its wait would come after it.
+        const control = yield* second.open(ProcessSetup.request(yield* second.create(), "control"))
         yield* control.until('"attempt":1')
         yield* stillWaits(before.retryAt)
         yield* Process.eventually("the third call", Effect.sync(provider.count), (count) => count >= 5)
@@ -55,8 +55,8 @@ describe.concurrent("a process that is killed", () => {
         assert.isAtLeast(Date.now(), before.retryAt ?? Infinity)
         const then = yield* Process.eventually("the end", second.turn("two"), ({ status }) => status === "completed")
         assert.deepInclude(then, { text: "And then", attempts: 1 })
-        assert.strictEqual((yield* second.call(Given.submission(id, "two"))).status, 202)
-        assert.strictEqual(Given.endOf(yield* Given.turn(second, id, "one")).attempts, 3)
+        assert.strictEqual((yield* second.call(ProcessSetup.submission(id, "two"))).status, 202)
+        assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, "one")).attempts, 3)
         assert.deepStrictEqual(yield* second.history(id), [
           "user: one",
           "assistant: At last",
@@ -68,33 +68,33 @@ describe.concurrent("a process that is killed", () => {
       })
     ))
 
-  test("X1: an attempt that had said nothing yet is made again", () =>
+  test("X1: an attempt without content is made again", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* Given.stage()
-      const { gate, response } = Given.gated("Once", 1)
-      provider.respond(response, Given.answer("Once"))
+      const { provider, start } = yield* ProcessSetup.setup()
+      const { gate, response } = ProcessSetup.gated("Once", 1)
+      provider.respond(response, ProcessSetup.answer("Once"))
       const first = yield* start
       const id = yield* first.create()
-      yield* first.open(Given.request(id, "one"))
+      yield* first.open(ProcessSetup.request(id, "one"))
       yield* gate.reached
       yield* first.end("SIGKILL")
 
       const second = yield* start
-      const events = yield* Given.turn(second, id, "one")
-      assert.strictEqual(Given.endOf(events).status, "completed")
+      const events = yield* ProcessSetup.turn(second, id, "one")
+      assert.strictEqual(ProcessSetup.endOf(events).status, "completed")
       assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: Once"])
       assert.strictEqual(provider.count(), 2)
     }))
 
-  test("O3: two hundred turns that waited are all taken up, and answered", () =>
+  test("Orchestrator.O3: two hundred waiting turns are all taken up, and answered", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
-      provider.otherwise(Given.overloaded)
+      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
+      provider.fallback(ProcessSetup.overloaded)
       const first = yield* start
       const ids = yield* Effect.forEach(Array.from({ length: 200 }), () => first.create(), { concurrency: 20 })
       yield* Effect.forEach(
         ids,
-        (id) => Effect.flatMap(first.open(Given.request(id, id)), (live) => live.until("provider-retry")),
+        (id) => Effect.flatMap(first.open(ProcessSetup.request(id, id)), (live) => live.until("provider-retry")),
         {
           concurrency: 20
         }
@@ -105,18 +105,18 @@ describe.concurrent("a process that is killed", () => {
       const second = yield* start
       const after = yield* Effect.forEach(ids, (id) => second.state(id))
       assert.deepStrictEqual(after, before)
-      provider.otherwise(Given.answer("Good morning"))
+      provider.fallback(ProcessSetup.answer("Good morning"))
       const ends = yield* Effect.forEach(
         ids,
         (id) =>
           Effect.gen(function* () {
             yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-            return Given.endOf(yield* Given.turn(second, id, id))
+            return ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, id))
           }),
         { concurrency: 20 }
       )
       assert.isTrue(ends.every(({ status }) => status === "completed"))
-      // X5: some took over what others had just met. What is counted is what was called.
+      // Rule X5: some turns shared the failure of another call. Only real calls are counted.
       assert.isTrue(ends.every(({ attempts }) => attempts === 1 || attempts === 2))
       assert.strictEqual(
         provider.count(),
@@ -126,53 +126,53 @@ describe.concurrent("a process that is killed", () => {
 })
 
 describe.concurrent("a process that is stopped", () => {
-  test("ends at once and with 0 while a turn sleeps; the turn goes on after the start", () =>
+  test("ends at once and with 0 while a turn sleeps; the turn continues after the start", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* Given.stage({ delays: ["1 hour"] })
-      provider.respond(Given.overloaded, Given.answer("At last"))
+      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
+      provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("At last"))
       const first = yield* start
       const id = yield* first.create()
-      const live = yield* first.open(Given.request(id, "one"))
+      const live = yield* first.open(ProcessSetup.request(id, "one"))
       yield* live.until("provider-retry")
       const before = yield* first.state(id)
       const [took, { code, stderr }] = yield* Effect.timed(first.end("SIGTERM"))
       assert.strictEqual(code, 0)
       assertNotAwaited(took)
       assert.match(stderr, /^[^\n]+has started[^\n]+\n[^\n]+Stopping after SIGTERM[^\n]+\n[^\n]+has stopped[^\n]+\n$/)
-      // It broke off, and does not look complete.
+      // Its stream broke off, and does not look complete.
       yield* Effect.flip(live.rest)
 
       const second = yield* start
       assert.deepStrictEqual(yield* second.state(id), before)
       yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
       yield* provider.received(2)
-      assert.strictEqual(Given.endOf(yield* Given.turn(second, id, "one")).attempts, 2)
+      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, "one")).attempts, 2)
       assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: At last"])
     }))
 
   test("ends at once while a response is awaited; the attempt is made again after the start", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* Given.stage()
-      const { gate, response } = Given.gated("Once", 1)
-      provider.respond(response, Given.answer("Once"))
+      const { provider, start } = yield* ProcessSetup.setup()
+      const { gate, response } = ProcessSetup.gated("Once", 1)
+      provider.respond(response, ProcessSetup.answer("Once"))
       const first = yield* start
       const id = yield* first.create()
-      yield* first.open(Given.request(id, "one"))
+      yield* first.open(ProcessSetup.request(id, "one"))
       yield* gate.reached
       const [took, { code }] = yield* Effect.timed(first.end("SIGTERM"))
       assert.strictEqual(code, 0)
       assertNotAwaited(took)
 
       const second = yield* start
-      assert.strictEqual(Given.endOf(yield* Given.turn(second, id, "one")).status, "completed")
+      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, "one")).status, "completed")
       assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: Once"])
       assert.strictEqual(provider.count(), 2)
     }))
 
   test("ends at once, with 130, at the second signal", () =>
     Effect.gen(function* () {
-      const service = yield* Effect.flatMap(Given.stage(), ({ start }) => start)
-      // Half a request holds the way down up for as long as it may.
+      const service = yield* Effect.flatMap(ProcessSetup.setup(), ({ start }) => start)
+      // Half a request delays the shutdown for as long as it may.
       yield* halfRequest(service.port)
       service.child.kill("SIGTERM")
       yield* Process.eventually("the first signal to be heard", Effect.sync(service.stderr), (text) =>
@@ -185,11 +185,11 @@ describe.concurrent("a process that is stopped", () => {
 
 // --- internal
 
-/** The way down did not wait for the turn: it would have done so for all of the grace. */
+/** The shutdown did not wait for the turn: otherwise it would have taken all of the grace period. */
 const assertNotAwaited = (took: Duration.Duration): void =>
   assert.isBelow(Duration.toMillis(took), Duration.toMillis(ANSWER_GRACE))
 
-/** A request whose body stays away. */
+/** A request without its body. */
 const halfRequest = (port: number) =>
   Effect.acquireRelease(
     Effect.callback<Net.Socket>((resume) => {

@@ -1,9 +1,9 @@
 /**
- * The service as people run it: a process of its own, with a configuration file, that a test may kill.
+ * Runs the service as a process with a configuration file, for tests.
  *
- * P1. Nothing is in its environment but what the test puts there.
- * P2. It ends with the scope, whatever state it is in.
- * P3. Whatever is waited for has a deadline; missing it fails with all that the process has said.
+ * Process.P1. Its environment contains nothing but the test's variables.
+ * Process.P2. It ends with the scope, in any state.
+ * Process.P3. Every wait has a deadline; missing it fails with the whole output of the process.
  */
 import type { TurnState } from "@holdfast/wire"
 import { Duration, Effect, type Scope } from "effect"
@@ -65,15 +65,15 @@ export const run = ({ args, directory, env }: SpawnOptions): Effect.Effect<Spawn
         )
       }
     }),
-    ({ child }) => Effect.sync(() => void child.kill("SIGKILL")) // P2
+    ({ child }) => Effect.sync(() => void child.kill("SIGKILL")) // Process.P2
   )
 
 export interface Options {
   readonly directory: string
-  /** What the file says; `server.port` is any that is free unless it says otherwise. */
+  /** The content of the file; `server.port` is any free one by default. */
   readonly config: object
   readonly env?: Readonly<Record<string, string>>
-  /** Further words of the command line. */
+  /** Further arguments of the command line. */
   readonly flags?: ReadonlyArray<string>
 }
 
@@ -100,7 +100,7 @@ export const start = Effect.fnUntraced(function* ({ directory, config, env = {},
     create: (body: object = {}) =>
       Effect.map(call({ path: "/v1/conversations", body }), ({ text }): string => JSON.parse(text).conversationId),
     state: (id: string) => Effect.map(call({ path: `/v1/conversations/${id}` }), ({ text }): State => JSON.parse(text)),
-    /** What a turn is at (X15). */
+    /** The state of a turn (rule X15). */
     turn: (turnId: string) =>
       Effect.map(call({ path: `/v1/turns/${turnId}` }), ({ text }): TurnState.TurnState => JSON.parse(text)),
     /** The roles and texts of the history. */
@@ -121,17 +121,17 @@ export const start = Effect.fnUntraced(function* ({ directory, config, env = {},
   }
 })
 
-/** What a client reads of a conversation, as far as tests look at it. */
+/** A client's view of a conversation, as far as tests need it. */
 export interface State {
   readonly status: "idle" | "running" | "retrying"
   readonly attempt?: number
   readonly retryAt?: number
-  /** The wait that it is in. */
+  /** The present wait. */
   readonly retry?: { readonly asks?: object }
   readonly queued: ReadonlyArray<string>
 }
 
-/** A directory that is gone with the scope. */
+/** A directory that is deleted with the scope. */
 export const directory: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "holdfast-service-"))),
   (name) => Effect.sync(() => fs.rmSync(name, { recursive: true, force: true }))
@@ -144,7 +144,7 @@ export const writeConfig = (directory: string, content: object | string): string
   return file
 }
 
-/** Looks again and again until what is seen is as wanted; gives it. The longer it waits, the less often it looks. */
+/** Looks repeatedly until the condition holds, and returns the value. The longer it waits, the less often it looks. */
 export const eventually = <A, E>(
   what: string,
   look: Effect.Effect<A, E>,
@@ -172,12 +172,12 @@ interface HistoryMessage {
 }
 
 /**
- * Between two looks, in milliseconds: a tenth of what was waited. A look at another process costs both of them work, which on a busy
- * machine comes out of what is waited for.
+ * Milliseconds between two looks: a tenth of the time waited. A look at another process costs both of them work, which on a busy machine
+ * delays the awaited result.
  */
 const pause = (waitedMs: number): number => Math.min(250, Math.max(10, waitedMs / 10))
 
-/** P3 */
+/** Process.P3 */
 const inTime = <A, E>(effect: Effect.Effect<A, E>, message: () => string): Effect.Effect<A, E | Error> =>
   Effect.timeoutOrElse(effect, {
     duration: DEADLINE,

@@ -1,6 +1,6 @@
-/** The program behind a proxy, and with a certificate of the company's own. */
+/** Tests the program behind a proxy, with a company's certificate. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Process from "./Process.ts"
 import * as ProxyServer from "./ProxyServer.ts"
@@ -10,7 +10,7 @@ describe("a process", () => {
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const provider = yield* ScriptedServer.start()
-      provider.otherwise({ frames: ScriptedServer.answerFrames("openai", "Good morning.") })
+      provider.fallback({ frames: ScriptedServer.answerFrames("openai", "Good morning.") })
       const proxy = yield* ProxyServer.start({
         hosts: { "provider.test": yield* ProxyServer.startTls(provider.port) },
         credentials: "night:s3cret-of-the-proxy"

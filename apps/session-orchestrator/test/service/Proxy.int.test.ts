@@ -1,7 +1,7 @@
-/** What leaves the service goes through the proxies of its environment: calls of providers, webhooks and traces. */
+/** Tests proxies from the environment: calls of providers, webhooks and traces. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as Proxy from "@holdfast/providers/proxy"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -29,7 +29,7 @@ interface Rig {
   readonly retry?: Profile.RetrySettings
 }
 
-/** A service, a provider that only the proxy can find, and the proxy. */
+/** A service, a provider that only the proxy can resolve, and the proxy. */
 const start = Effect.fnUntraced(function* ({
   environment,
   file = {},
@@ -75,7 +75,7 @@ describe("calls through a proxy", () => {
     })
   )
 
-  it.live("an http provider is asked in absolute form", () =>
+  it.live("an http provider gets requests in absolute form", () =>
     Effect.gen(function* () {
       const { ask, provider, proxy } = yield* start({ scheme: "http", proxy: { credentials: CREDENTIALS } })
       provider.respond({ frames: answerFrames("openai", "Yes.") })
@@ -85,7 +85,7 @@ describe("calls through a proxy", () => {
     })
   )
 
-  it.live("NO_PROXY goes past it, and lower case stands over upper case", () =>
+  it.live("NO_PROXY bypasses it, and lower case overrides upper case", () =>
     Effect.gen(function* () {
       const { ask, provider, proxy } = yield* start({
         scheme: "http",
@@ -140,7 +140,7 @@ describe("calls through a proxy", () => {
     ["502", { refuse: 502 }, "server-error", /The proxy refused the connection \(HTTP 502\)/],
     ["a cut", { refuse: "cut" }, "network", /./]
   ])(
-    "C9: a tunnel that is refused by %s fails the attempt, in words, and is asked for once",
+    "C9: a tunnel that is refused by %s fails the attempt with the reason, and is requested once",
     ([, options, reason, words]) =>
       Effect.gen(function* () {
         const { ask, proxy } = yield* start({
@@ -171,8 +171,8 @@ describe("calls through a proxy", () => {
   )
 })
 
-describe("what else leaves the service", () => {
-  it.live("a 407 to undici's own client is an error with its status, and nothing comes after it", () =>
+describe("other traffic of the service", () => {
+  it.live("a 407 to undici's own client is an error with its status, and no request follows", () =>
     Effect.gen(function* () {
       const proxy = yield* ProxyServer.start({ hosts: {}, credentials: CREDENTIALS })
       const dispatcher = yield* Proxy.dispatcher({
@@ -192,7 +192,7 @@ describe("what else leaves the service", () => {
   it.live("webhooks and traces go through the proxy too", () =>
     Effect.gen(function* () {
       const collector = yield* ScriptedServer.start()
-      collector.otherwise({ status: 200, body: "" })
+      collector.fallback({ status: 200, body: "" })
       const { ask, proxy, provider, service } = yield* start({
         scheme: "http",
         proxy: { hosts: { "collector.test": collector.port, "hooks.test": collector.port } },
@@ -205,7 +205,7 @@ describe("what else leaves the service", () => {
           }
         }
       })
-      provider.otherwise({ status: 503, body: "" })
+      provider.fallback({ status: 503, body: "" })
       yield* Effect.forkScoped(ask)
       yield* collector.received(1)
       yield* service.stop

@@ -1,7 +1,7 @@
 /**
- * An HTTP proxy on loopback, and a TLS server before a provider: what stands between a service and its provider in a company.
+ * Serves an HTTP proxy on loopback, and TLS before a provider, as in a company.
  *
- * The proxy resolves names by itself, so that a name that resolves nowhere shows that a request went through it.
+ * The proxy resolves names by itself, so a name that resolves nowhere else proves that a request went through it.
  */
 import { Effect, type Scope } from "effect"
 import * as fs from "node:fs"
@@ -15,9 +15,9 @@ const fixture = (name: string): string => path.join(import.meta.dirname, "tls", 
 export const CERTIFICATE_FILE = fixture("certificate.pem")
 
 export interface Options {
-  /** Names that the proxy knows, and the ports on loopback that they stand for. */
+  /** Names that the proxy resolves, with their ports on loopback. */
   readonly hosts: Readonly<Record<string, number>>
-  /** `user:password` that it asks for. */
+  /** `user:password` that it requires. */
   readonly credentials?: string
   /** Answers every CONNECT with this status, or cuts its connection. */
   readonly refuse?: number | "cut"
@@ -25,7 +25,7 @@ export interface Options {
 
 export interface ProxyServer {
   readonly port: number
-  /** `host:port` of every tunnel that was asked for. */
+  /** `host:port` of every requested tunnel. */
   readonly tunnels: () => ReadonlyArray<string>
   /** The address of every request in absolute form. */
   readonly forwarded: () => ReadonlyArray<string>
@@ -79,7 +79,7 @@ export const start = Effect.fnUntraced(function* ({
   return { port: yield* listening(server), tunnels: () => tunnels, forwarded: () => forwarded }
 })
 
-/** Terminates TLS for `provider.test` before a port on loopback; gives its own port. */
+/** Terminates TLS for `provider.test` before a port on loopback; returns its own port. */
 export const startTls = (port: number): Effect.Effect<number, never, Scope.Scope> =>
   listening(
     tls.createServer(
@@ -94,7 +94,7 @@ export const startTls = (port: number): Effect.Effect<number, never, Scope.Scope
 
 // --- internal
 
-/** Two sockets as one: what ends or breaks on one side does so on the other. */
+/** Joins two sockets: an end or error on one side reaches the other. */
 const bound = (a: net.Socket, b: net.Socket): void => {
   for (const [from, to] of [
     [a, b],

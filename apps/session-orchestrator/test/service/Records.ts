@@ -1,13 +1,12 @@
-/** What a database file holds of a turn, read by another connection: what is committed, and nothing else. */
+/** Reads a turn's committed data from a database file, by another connection. */
 import { type Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as EventText from "../../src/storage/tables/EventText.ts"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
-import type { Record } from "../../src/durable/Journal.ts"
 
 /** A turn's journal, in order. */
-export const journalOf = (database: string, turnId: string): ReadonlyArray<Record> =>
+export const journalOf = (database: string, turnId: string): ReadonlyArray<Records.Stored> =>
   query(
     database,
     "SELECT j.name, j.value FROM journal j JOIN turns t ON t.number = j.turn WHERE t.turn_id = ? ORDER BY j.seq",
@@ -17,11 +16,11 @@ export const journalOf = (database: string, turnId: string): ReadonlyArray<Recor
     value: String(value)
   }))
 
-/** The ids of the commands in it. */
+/** The ids of the commands in the journal. */
 export const commandsOf = (database: string, turnId: string): ReadonlyArray<string> =>
   journalOf(database, turnId).flatMap((record) => Records.valueOf("Wake", record)?.by?.commandId ?? [])
 
-/** The waits that were decided in it. */
+/** The waits that were decided in the journal. */
 export const waitsOf = (
   database: string,
   turnId: string
@@ -31,7 +30,7 @@ export const waitsOf = (
     return directive?._tag === "Retry" ? [directive] : []
   })
 
-/** How its waits came to their ends. */
+/** The ends of its waits. */
 export const endsOf = (database: string, turnId: string): ReadonlyArray<RetryStrategy.Wake> =>
   journalOf(database, turnId).flatMap((record) => {
     const wake = Records.valueOf("Wake", record)

@@ -1,11 +1,11 @@
-/** What an operator adds to requests, as the provider receives it. */
+/** Tests an operator's additions to requests, as the provider receives them. */
 import { assert, describe, expect, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Given from "../config/Given.ts"
 import * as Service from "./Service.ts"
 
-/** Runs a turn per model, under a configuration file's `providers` and `models`; gives each request. */
+/** Runs a turn per model, under a configuration file's `providers` and `models`; returns each request. */
 const ask = Effect.fnUntraced(function* (
   type: Service.Format,
   entry: object,
@@ -15,7 +15,7 @@ const ask = Effect.fnUntraced(function* (
 ) {
   const provider = yield* ScriptedServer.start()
   const dialect = type === "anthropic" ? "anthropic" : "openai"
-  provider.otherwise({ frames: ScriptedServer.answerFrames(dialect, "Yes.") })
+  provider.fallback({ frames: ScriptedServer.answerFrames(dialect, "Yes.") })
   const config = Given.config({
     file: {
       server: { port: 0 },
@@ -36,7 +36,7 @@ const ask = Effect.fnUntraced(function* (
 })
 
 describe("providers.*.body and models.*.body", () => {
-  it.live("reach the request: model over provider over what Holdfast writes, and null removes a field", () =>
+  it.live("reach the request: model over provider over Holdfast's own fields, and null removes a field", () =>
     Effect.gen(function* () {
       const [one, two] = yield* ask(
         "openai-compatible",

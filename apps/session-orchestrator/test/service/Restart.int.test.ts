@@ -1,9 +1,9 @@
-/** A service that goes down and comes back over the same database, in one process. */
+/** Stops a service and starts it again over the same database, in one process. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Clock, Duration, Effect, Logger } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
-import { stillWaits, withWait } from "./BeforeItsTime.ts"
+import { stillWaits, withWait } from "./LongerWaits.ts"
 import * as Service from "./Service.ts"
 
 const { ErrorBody, answerFrames } = ScriptedServer
@@ -11,11 +11,11 @@ const { ErrorBody, answerFrames } = ScriptedServer
 const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
 
 describe("a service that is started again", () => {
-  it.live("X1: leaves a waiting turn waiting until the moment that it was told of, and answers it once", () =>
+  it.live("X1: leaves a waiting turn waiting until its announced time, and answers it once", () =>
     withWait(
       6,
       Effect.fnUntraced(function* (seconds) {
-        const { provider, start } = yield* stage(Duration.seconds(seconds))
+        const { provider, start } = yield* setup(Duration.seconds(seconds))
         provider.respond(overloaded, { frames: answerFrames("openai", "Still here") })
         const first = yield* start
         const { id } = yield* waiting(first)
@@ -37,10 +37,10 @@ describe("a service that is started again", () => {
     )
   )
 
-  it.live("X1, X4: leaves one waiting until the moment that somebody has moved its wait to", () =>
+  it.live("X1, X4: leaves a turn waiting until the time to which a command has moved its wait", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(overloaded)
       const first = yield* start
       const { id, live } = yield* waiting(first)
       const until = Date.now() + 7_200_000
@@ -60,8 +60,8 @@ describe("a service that is started again", () => {
 
   it.live("X4: a command that was taken before the restart is not taken again", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(overloaded)
       const first = yield* start
       const { id, live } = yield* waiting(first)
       const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
@@ -70,7 +70,7 @@ describe("a service that is started again", () => {
       yield* first.stop
       const second = yield* start
       yield* second.call(command)
-      // The abort comes behind the command: at the seal both have been dealt with.
+      // The abort comes after the command: at the seal both have been processed.
       yield* second.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
       const watcher = yield* second.open({ path: `/v1/conversations/${id}/events` })
       assert.include(yield* watcher.until("turn-end"), '"status":"aborted"')
@@ -78,10 +78,10 @@ describe("a service that is started again", () => {
     })
   )
 
-  it.live("D8: an abort right after the restart seals the turn, behind what was said before", () =>
+  it.live("D8: an abort right after the restart seals the turn, behind its earlier text", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(overloaded)
       const first = yield* start
       const { id } = yield* waiting(first)
       yield* first.stop
@@ -94,12 +94,12 @@ describe("a service that is started again", () => {
   )
 })
 
-/** A provider, and service after service over one file. */
+/** A provider, and one service after the other over one file. */
 describe("a start with turns to take up", () => {
-  it.live("X1: has in its log how far it is, where that takes longer than two seconds", () =>
+  it.live("X1: logs its progress if it takes longer than two seconds", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* stage()
-      provider.otherwise(overloaded)
+      const { provider, start } = yield* setup()
+      provider.fallback(overloaded)
       const first = yield* start
       yield* waiting(first)
       yield* waiting(first)
@@ -115,21 +115,21 @@ describe("a start with turns to take up", () => {
         Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
       )
       yield* second.stop
-      const told = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
-      assert.match(told[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
-      assert.match(told.at(-1) ?? "", /: done after \d+ s\.$/)
+      const progress = lines.filter((line) => line.startsWith("Taking up unfinished turns"))
+      assert.match(progress[0] ?? "", /: \d+ s so far, \d of 2 read\.$/)
+      assert.match(progress.at(-1) ?? "", /: done after \d+ s\.$/)
     })
   )
 })
 
-const stage = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {
+const setup = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {
   const database = yield* temporaryFile
   const provider = yield* ScriptedServer.start()
   const retry = { schedule: { type: "steps", delays: [delay], tail: delay } } as const
   return { provider, start: Service.start({ provider, database, retry }) }
 })
 
-/** A turn that has been told to wait. */
+/** A turn whose wait has been announced. */
 const waiting = Effect.fnUntraced(function* (service: Effect.Success<ReturnType<typeof Service.start>>) {
   const id = yield* service.create()
   const live = yield* service.open({

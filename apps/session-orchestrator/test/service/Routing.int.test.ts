@@ -1,6 +1,6 @@
-/** Where a turn of the service goes when its target fails: other keys, other targets, and what is remembered of it. */
+/** Tests a turn's next target after a failure: keys, targets, and remembered cooldowns. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
 import { temporaryFile } from "../storage/TemporaryFile.ts"
@@ -34,28 +34,30 @@ const turn = Effect.fnUntraced(function* (service: Running, id: string, prompt =
 const paths = (service: Running) => service.provider.requests().map(({ path }) => path.split("/")[1])
 
 describe("a service whose target fails", () => {
-  it.live("P8: goes on with the next target of the chain at once, says so, and names who answered", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start({ providers: ["scripted", "second"], retry: chain })
-      service.provider.respond(overloaded, answer("From the second"))
-      const events = yield* turn(service, yield* service.create())
-      assert.deepStrictEqual(paths(service), ["scripted", "second"])
-      assert.strictEqual(Service.shown(events), "From the second")
-      const applied = events.find((event) => event.type === "retry-fallback-applied")
-      assert.deepInclude(applied, { from: "scripted/m", to: "second/m", role: "default" })
-      const succeeded = events.find((event) => event.type === "retry-fallback-succeeded")
-      assert.deepInclude(succeeded, { model: "second/m", role: "default" })
-      const message = events.findLast((event) => event.type === "message")
-      assert.deepStrictEqual(
-        message?.type === "message" && message.message.role === "assistant" && message.message.target,
-        {
-          provider: "second",
-          model: "m"
-        }
-      )
-      const end = events.at(-1)
-      assert.deepInclude(end, { type: "turn-end", status: "completed", attempts: 2, sleptMs: 0 })
-    })
+  it.live(
+    "P8: continues with the next target of the chain at once, announces it, and names the model that answered",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* Service.start({ providers: ["scripted", "second"], retry: chain })
+        service.provider.respond(overloaded, answer("From the second"))
+        const events = yield* turn(service, yield* service.create())
+        assert.deepStrictEqual(paths(service), ["scripted", "second"])
+        assert.strictEqual(Service.shown(events), "From the second")
+        const applied = events.find((event) => event.type === "retry-fallback-applied")
+        assert.deepInclude(applied, { from: "scripted/m", to: "second/m", role: "default" })
+        const succeeded = events.find((event) => event.type === "retry-fallback-succeeded")
+        assert.deepInclude(succeeded, { model: "second/m", role: "default" })
+        const message = events.findLast((event) => event.type === "message")
+        assert.deepStrictEqual(
+          message?.type === "message" && message.message.role === "assistant" && message.message.target,
+          {
+            provider: "second",
+            model: "m"
+          }
+        )
+        const end = events.at(-1)
+        assert.deepInclude(end, { type: "turn-end", status: "completed", attempts: 2, sleptMs: 0 })
+      })
   )
 
   it.live("P8, P9: remembers over a restart that a target cools down, in all conversations", () =>
@@ -74,22 +76,20 @@ describe("a service whose target fails", () => {
     })
   )
 
-  it.live(
-    "P7: takes another key of the provider when one is used up, and keeps off that one; no key is ever shown",
-    () =>
-      Effect.gen(function* () {
-        const service = yield* Service.start({ credentials: ["SPARE_KEY"] })
-        service.provider.respond(quota, answer("With the spare"), answer("And again"))
-        const id = yield* service.create()
-        const events = [...(yield* turn(service, id)), ...(yield* turn(service, yield* service.create()))]
-        assert.deepStrictEqual(
-          service.provider.requests().map(({ headers }) => headers["authorization"]),
-          ["sk-test-0123456789", Service.keyOf("SPARE_KEY"), Service.keyOf("SPARE_KEY")].map((key) => `Bearer ${key}`)
-        )
-        const retry = events.find((event) => event.type === "provider-retry")
-        assert.deepInclude(retry, { delayMs: 0, reason: "quota-exhausted", credential: "SPARE_KEY" })
-        assert.notInclude(JSON.stringify(events), Service.keyOf("SPARE_KEY"))
-      })
+  it.live("P7: takes another key of the provider when one is used up, and avoids that one; no key is ever shown", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ credentials: ["SPARE_KEY"] })
+      service.provider.respond(quota, answer("With the spare"), answer("And again"))
+      const id = yield* service.create()
+      const events = [...(yield* turn(service, id)), ...(yield* turn(service, yield* service.create()))]
+      assert.deepStrictEqual(
+        service.provider.requests().map(({ headers }) => headers["authorization"]),
+        ["sk-test-0123456789", Service.keyOf("SPARE_KEY"), Service.keyOf("SPARE_KEY")].map((key) => `Bearer ${key}`)
+      )
+      const retry = events.find((event) => event.type === "provider-retry")
+      assert.deepInclude(retry, { delayMs: 0, reason: "quota-exhausted", credential: "SPARE_KEY" })
+      assert.notInclude(JSON.stringify(events), Service.keyOf("SPARE_KEY"))
+    })
   )
 
   it.live("A4: takes targets in turn", () =>
@@ -107,7 +107,7 @@ describe("a service whose target fails", () => {
     })
   )
 
-  it.live("P8: passes over a target that is known not to hold the request", () =>
+  it.live("P8: skips a target that is known to be too small for the request", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({
         providers: ["scripted", "second", "third"],
@@ -125,7 +125,7 @@ describe("a turn that has to end with a report", () => {
   const schema = { type: "object", properties: { summary: { type: "string" } }, required: ["summary"] }
   const retry: Profile.RetrySettings = { ...Service.QUICK, finalReport: { schema }, maxTurns: 3 }
 
-  it.live("A9, A13: asks again for words without a report, and has it in its seal", () =>
+  it.live("A9, A13: requests again after text without a report, and has the report in its seal", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry })
       service.provider.respond(
@@ -136,7 +136,7 @@ describe("a turn that has to end with a report", () => {
       const events = yield* turn(service, yield* service.create())
       const types = events.map(({ type }) => type)
       assert.include(types, "synthetic-retry")
-      assert.include(types, "final-turn") // A12
+      assert.include(types, "final-turn") // rule A12
       const end = events.at(-1)
       assert.deepInclude(end, {
         type: "turn-end",
@@ -169,7 +169,7 @@ describe("a context that is too long", () => {
 })
 
 describe("retry settings of a conversation", () => {
-  it.live("name providers that there are, or nothing is created", () =>
+  it.live("name existing providers, or no conversation is created", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       const refused = (retry: object) =>

@@ -1,13 +1,13 @@
 /**
- * Keys are planted everywhere they can be, quoted back by a provider in every way it can, and looked for in everything that
- * leaves the process or is written down.
+ * Plants keys everywhere, has a provider quote them, and searches all output for them.
  *
- * It is the program itself that runs here, by its own command line, in this process: configuration, logger, transports, disk.
+ * The output is everything that leaves the process or is written down. The program runs in this process, by its own command line, with its
+ * own configuration, logger, transports and disk.
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Simulated } from "@holdfast/providers"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import { Simulated } from "@holdfast/simulated"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, Layer, Redacted } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -23,11 +23,11 @@ import * as Socket from "../http/Socket.ts"
 import * as Leaks from "./Leaks.ts"
 import * as Process from "./Process.ts"
 
-/** None of a known shape, so that each is found because it is known; and none that an encoding leaves as it is. */
+/** Keys without a known shape, so that each is found because it is known; every encoding changes them. */
 const KEY = "pkey/4f1a9c+Zq0=7b&2e?dX8m5TgW1"
 const TOKEN = "tokn/66f0+21ab=93cd&e8?Yk5RwQ0z"
 const QUERY = "qury/5a77+0c1e=d2&48?bbT9x1MnE3"
-/** One word, as a provider's `code` may be. It stands in a variable, which a header names that would hold no secret otherwise. */
+/** One word, as a provider's `code` may be. It stands in a variable, in a header whose name suggests no secret. */
 const HEADER = "gateway:9d3e71c05b-Qw/8842.LkJ6"
 /** No header can carry it. */
 const BROKEN = "brkn-2b7f91xW\nca33e0-hV4sD8cN2p"
@@ -36,7 +36,7 @@ const SECRETS = [KEY, TOKEN, QUERY, HEADER, ...BROKEN.split("\n"), BROKEN]
 
 const environment = { ONE_KEY: KEY, TITLE_KEY: HEADER, BROKEN_KEY: BROKEN, HOLDFAST_TOKEN: TOKEN, NO_COLOR: "1" }
 
-/** Everything that was planted and a provider knows, in every form. */
+/** Every planted secret that a provider knows, in every form. */
 const quoted = [KEY, HEADER, QUERY].flatMap(Leaks.everyForm).join(" | ")
 
 const configOf = (provider: { readonly url: string }) => {
@@ -52,7 +52,7 @@ const configOf = (provider: { readonly url: string }) => {
       broken: { type: "openai-compatible", baseUrl, apiKeyEnv: "BROKEN_KEY" },
       away: { type: "openai-compatible", ...entry, baseUrl: baseUrl.replace(/:\d+/, ":1") }
     },
-    // Every turn is to hear the provider itself: failures that come as fast as these would be shared.
+    // Every turn must get the provider's own response: failures that come this fast would be shared.
     gate: { enabled: false },
     retry: {
       schedule: { type: "steps", delays: ["10 millis"] },
@@ -72,7 +72,7 @@ const parts = {
   service: Composition.service
 }
 
-/** Runs a command line in this process; gives what it wrote, and its exit code. */
+/** Runs a command line in this process; returns its output and exit code. */
 const run = Effect.fnUntraced(function* (
   args: ReadonlyArray<string>,
   variables: Readonly<Record<string, string>> = environment,
@@ -106,10 +106,10 @@ const serve = Effect.fnUntraced(function* (file: string, replaced: Partial<Parts
   }
 })
 
-/** The forms in which a turn is told. */
+/** The formats of a turn's response. */
 const ACCEPTED = ["application/x-ndjson", "text/event-stream", "application/json"]
 
-/** What was seen, and where. */
+/** Collects output, with its place. */
 class Evidence {
   private readonly seen: Array<readonly [where: string, text: string]> = []
 
@@ -117,7 +117,7 @@ class Evidence {
     this.seen.push([where, text])
   }
 
-  /** An answer with its head. */
+  /** A response with its head. */
   answer(where: string, { headers, status, text }: Socket.Answer): void {
     this.add(where, `${status}\n${JSON.stringify(headers)}\n${text}`)
   }
@@ -133,7 +133,7 @@ class Evidence {
     return this.seen.map(([, text]) => text).join("\n")
   }
 
-  /** The places with something of a secret in them. */
+  /** The places that contain remains of a secret. */
   get leaks(): ReadonlyArray<string> {
     return this.seen.flatMap(([where, text]) =>
       Leaks.find(text, SECRETS).map((secret) => `${secret} in ${where}: ${text.slice(0, 3000)}`)
@@ -143,7 +143,7 @@ class Evidence {
 
 type Dialect = "openai" | "anthropic"
 
-/** Every way in which an endpoint can quote what it was sent. */
+/** Every way in which an endpoint can quote a request. */
 const quotes = (
   dialect: Dialect
 ): ReadonlyArray<readonly [what: string, response: ScriptedServer.ScriptedResponse]> => {
@@ -208,7 +208,7 @@ const quotes = (
 }
 
 describe("Leaks", () => {
-  it("finds a secret in every form, wherever it stands and whatever is left of it", () => {
+  it("finds a secret in every form, at any place and in part", () => {
     for (const secret of SECRETS) {
       for (const form of Leaks.everyForm(secret)) {
         assert.deepStrictEqual(Leaks.find(`{"a":"b ${form}."}`, [secret]), [secret], form)
@@ -220,11 +220,11 @@ describe("Leaks", () => {
 })
 
 describe("secrets", () => {
-  it.live("whatever a provider quotes, no key is in an event, an answer, the log, or a byte on disk", () =>
+  it.live("for any quotation of a provider, no key is in an event, a response, the log, or a byte on disk", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const provider = yield* ScriptedServer.start()
-      provider.otherwise({ frames: [] })
+      provider.fallback({ frames: [] })
       const service = yield* serve(Process.writeConfig(directory, configOf(provider)))
       const evidence = new Evidence()
       const create = (body: object) =>
@@ -258,7 +258,7 @@ describe("secrets", () => {
         evidence.answer(model, yield* post(yield* create({ model }), "application/x-ndjson"))
       }
 
-      // A wait, as its state tells of it.
+      // A wait, as the conversation's state shows it.
       provider.respond({ status: 429, body: { error: { message: quoted } } })
       const waiting = yield* create({ retry: { schedule: { type: "steps", delays: ["1 hour"] } } })
       const live = yield* service.open({
@@ -298,7 +298,7 @@ describe("secrets", () => {
       evidence.files("on disk afterwards", path.join(directory, "data"))
       evidence.add("the banner and the log", service.recorder.all())
 
-      // The keys were on their way, and were quoted: otherwise there was nothing to find.
+      // The keys were sent, and were quoted: otherwise there was nothing to find.
       const { headers } = provider.requests()[0] ?? assert.fail("no request")
       assert.deepInclude(headers, { authorization: `Bearer ${KEY}`, "x-title": HEADER })
       assert.include(evidence.all, "Incorrect API key provided: [redacted]")
@@ -306,7 +306,7 @@ describe("secrets", () => {
     })
   )
 
-  it.live("a bug that has a key in its hands tells a client nothing, and the log nothing of the key", () =>
+  it.live("a bug that handles a key shows a client nothing, and the log nothing of the key", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const conversations = FakeConversations.make()
@@ -331,7 +331,7 @@ describe("secrets", () => {
     })
   )
 
-  it.live("a bug that ends the program tells nothing of a key", () =>
+  it.live("a bug that ends the program shows nothing of a key", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const file = Process.writeConfig(directory, configOf({ url: "http://127.0.0.1:1" }))

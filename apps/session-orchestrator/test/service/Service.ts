@@ -1,9 +1,9 @@
 /**
- * The whole service, as it is composed, in this process: real sockets on both sides and a real database file.
+ * Runs the whole service in this process: real sockets and a real database file.
  *
  * Delays are shortened by configuration alone.
  */
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Models, Profile } from "@holdfast/policy"
 import { TurnEvent } from "@holdfast/wire"
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schema, Scope } from "effect"
@@ -20,23 +20,23 @@ export type Format = "openai-compatible" | "anthropic"
 export interface Options {
   readonly format?: Format
   readonly retry?: Profile.RetrySettings
-  /** A file; otherwise the data is gone with the service. */
+  /** A file; if absent, the data is gone with the service. */
   readonly database?: string
-  /** A PostgreSQL in its place, and where this runner listens for the others. */
+  /** A PostgreSQL in its place, and the port at which this runner listens for the others. */
   readonly postgres?: { readonly url: Redacted.Redacted; readonly runnerPort: number }
   readonly apiKey?: string
   readonly telemetry?: Partial<Config["Service"]["telemetry"]>
-  /** Names of further credentials of each provider; their keys are told by `keyOf`. */
+  /** Names of further credentials of each provider; `keyOf` gives their keys. */
   readonly credentials?: ReadonlyArray<string>
   readonly models?: Models.Models
   /** Names of providers, all on one server, each under its own path. The first is the default. */
   readonly providers?: ReadonlyArray<string>
   readonly provider?: Effect.Success<ReturnType<typeof ScriptedServer.start>>
-  /** A whole configuration, in place of all that. */
+  /** A whole configuration, in place of the other options. */
   readonly config?: Values
 }
 
-/** Short enough for a test, and each told from the others. */
+/** Short enough for a test, and each different from the others. */
 export const QUICK: Profile.RetrySettings = {
   schedule: {
     type: "steps",
@@ -52,7 +52,7 @@ export const LONG: Profile.RetrySettings = {
 
 const KEY = "SCRIPTED_API_KEY"
 
-/** The key of a credential that a test has named. */
+/** The key of a credential, by its name. */
 export const keyOf = (credential: string): string => `sk-of-${credential}`
 
 export const start = Effect.fnUntraced(function* ({
@@ -115,7 +115,7 @@ export const start = Effect.fnUntraced(function* ({
     provider,
     call,
     open: (request: Socket.Request) => Socket.open(port, request),
-    /** Goes down as it does on SIGTERM. */
+    /** Stops as on SIGTERM. */
     stop: Scope.close(scope, Exit.void),
     create: (body: object = {}) =>
       Effect.map(call({ path: "/v1/conversations", body }), ({ text }): string => JSON.parse(text).conversationId)

@@ -1,6 +1,6 @@
 import type { TurnEvent } from "@holdfast/wire"
 
-/** The text that a client shows in the end: what was said to be void is gone (X2). */
+/** The text that a client shows in the end, without text that was declared void (rule X2). */
 export const shown = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
   let finished = ""
   let current = ""

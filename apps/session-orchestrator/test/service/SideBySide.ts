@@ -1,4 +1,4 @@
-/** Tests of one file that run side by side, a few at once: they start processes and wait for facts, and share nothing. */
+/** Runs independent tests of one file side by side, a few at once. */
 import { it } from "@effect/vitest"
 import { Effect, type Scope, Semaphore } from "effect"
 
@@ -9,5 +9,5 @@ export const atOnce = (count: number) => {
     it.live(title, () => run().pipe(Effect.scoped, places.withPermits(1)), TIMEOUT_MS)
 }
 
-/** It counts while a test waits for its place. What a test waits for in itself has shorter deadlines. */
+/** Includes the time that a test waits for its place. The waits inside a test have shorter deadlines. */
 const TIMEOUT_MS = 360_000

@@ -1,4 +1,4 @@
-/** A file system of its own, so small that a test can fill it. */
+/** Mounts a file system so small that a test can fill it. */
 import { Effect, type Scope } from "effect"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -9,13 +9,13 @@ export interface SmallDisk {
   readonly directory: string
   /** Takes all the space that is left. */
   readonly fill: Effect.Effect<void>
-  /** Gives it back. */
+  /** Frees it. */
   readonly free: Effect.Effect<void>
-  /** Nobody may write there, or may again. Only while no file there is open for writing. */
+  /** Forbids or allows writing. Only while no file there is open for writing. */
   readonly setReadOnly: (isReadOnly: boolean) => Effect.Effect<void>
 }
 
-/** Whether there can be one: only root, on Linux, may mount a file system in memory. */
+/** Whether it can be mounted: only root, on Linux, may mount a file system in memory. */
 export const isPossible = (): boolean => {
   try {
     unmount(mount())
@@ -49,7 +49,7 @@ export const make: Effect.Effect<SmallDisk, never, Scope.Scope> = Effect.acquire
 /** Room for a database, its log and an answer or two. */
 const SIZE = "2m"
 
-/** The page of a file system in memory: what cannot take one more takes nothing. */
+/** The page of a file system in memory: if one more page does not fit, nothing fits. */
 const PAGE = Buffer.alloc(4096)
 
 const mount = (): string => {

@@ -1,6 +1,6 @@
-/** A turn that asks before it spends, over HTTP on a service with a real file (X11). */
+/** Tests a turn that asks before it spends tokens, over HTTP (rule X11). */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Duration, Effect } from "effect"
 import { Inspection, layerSqlite } from "../../src/inspection/Inspection.ts"
@@ -48,7 +48,7 @@ const turnOf = (service: Effect.Success<ReturnType<typeof Service.start>>) =>
 
 describe("a turn that asks", () => {
   it.live(
-    "X11, X15: says so to whoever watches, in its state and in the list of turns, over a restart; and goes on when told to",
+    "X11, X15: shows its question to watchers, in its state and in the list of turns, over a restart; and continues on command",
     () =>
       Effect.gen(function* () {
         const { asked, database, id, provider, retry, service } = yield* asking()
@@ -92,7 +92,7 @@ describe("a turn that asks", () => {
       })
   )
 
-  it.live("X11: ends when it is told to, without another request", () =>
+  it.live("X11: ends on command, without another request", () =>
     Effect.gen(function* () {
       const { id, live, provider, service } = yield* asking()
       assert.strictEqual((yield* post(service, id, "abort-retry")).status, 202)
@@ -101,7 +101,7 @@ describe("a turn that asks", () => {
     })
   )
 
-  it.live("X11: goes on when it was told to, without asking again", () =>
+  it.live("X11: continues after a command, without asking again", () =>
     Effect.gen(function* () {
       const { id, live, provider, service } = yield* asking()
       const until = Date.now() + 50
@@ -113,7 +113,7 @@ describe("a turn that asks", () => {
     })
   )
 
-  it.live("X11: gives up without an answer, and says what it had asked and what had failed", () =>
+  it.live("X11: gives up without an answer, and names its question and its failure", () =>
     Effect.gen(function* () {
       const { live, provider } = yield* asking(Duration.millis(100))
       const end = Service.eventsOf(yield* live.rest).at(-1)
@@ -127,7 +127,7 @@ describe("a turn that asks", () => {
     })
   )
 
-  it.live("X11: asks nothing where the request is small", () =>
+  it.live("X11: does not ask if the request is small", () =>
     Effect.gen(function* () {
       const provider = yield* ScriptedServer.start()
       provider.respond(overloaded, { frames: answerFrames("openai", "Good morning") })

@@ -1,26 +1,26 @@
-/** A start that cannot succeed: it says why, and leaves everything as it was. */
+/** Tests a start that cannot succeed: it reports why, and changes nothing. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, type Scope, Semaphore } from "effect"
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Migrations from "../../src/storage/migrations/Migrations.ts"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 
-/** More at once, on two cores, and none would be up sooner. */
+/** More starts at once, on two cores, would not be faster. */
 const places = Semaphore.makeUnsafe(2)
 
 describe.concurrent("a start that cannot succeed", () => {
   const cases: ReadonlyArray<{
     readonly what: string
-    /** Makes the trouble, and says with which configuration to start. */
+    /** Prepares the trouble, and returns the configuration to start with. */
     readonly trouble: (directory: string) => Effect.Effect<object | string, unknown, Scope.Scope>
     readonly code: number
-    readonly says: RegExp
+    readonly message: RegExp
   }> = [
     {
       what: "a port in use",
@@ -30,13 +30,14 @@ describe.concurrent("a start that cannot succeed", () => {
           database: { path: "data/holdfast.db" }
         })),
       code: 1,
-      says: /^holdfast: Cannot listen on 127\.0\.0\.1:\d+: the port is in use\. Stop what listens there, or choose another/
+      message:
+        /^holdfast: Cannot listen on 127\.0\.0\.1:\d+: the port is in use\. Stop what listens there, or choose another/
     },
     {
       what: "a configuration that is no JSON",
       trouble: () => Effect.succeed('{ "server": { "port": 0 ,, } }'),
       code: 2,
-      says: /^holdfast: \S+holdfast\.config\.json has a problem\.\n {2}line 1, column 26: /
+      message: /^holdfast: \S+holdfast\.config\.json has a problem\.\n {2}line 1, column 26: /
     },
     {
       what: "a configuration that cannot be read",
@@ -46,7 +47,7 @@ describe.concurrent("a start that cannot succeed", () => {
           ""
         ),
       code: 2,
-      says: /^holdfast: \S+holdfast\.config\.json has a problem\.\n {2}\S+: it cannot be read: /
+      message: /^holdfast: \S+holdfast\.config\.json has a problem\.\n {2}\S+: it cannot be read: /
     },
     {
       what: "a database in a directory that cannot be made",
@@ -56,7 +57,8 @@ describe.concurrent("a start that cannot succeed", () => {
           { database: { path: "file/data/holdfast.db" } }
         ),
       code: 1,
-      says: /^holdfast: Could not create the database \S+file\/data\/holdfast\.db: .* or set database\.path to another place\.\n$/
+      message:
+        /^holdfast: Could not create the database \S+file\/data\/holdfast\.db: .* or set database\.path to another place\.\n$/
     },
     {
       what: "a database that is a directory",
@@ -66,7 +68,7 @@ describe.concurrent("a start that cannot succeed", () => {
           { database: { path: "data/holdfast.db" } }
         ),
       code: 1,
-      says: /^holdfast: Could not open the database in \S+: .*Check that the path exists, is a file/
+      message: /^holdfast: Could not open the database in \S+: .*Check that the path exists, is a file/
     },
     {
       what: "a database that is something else",
@@ -76,7 +78,8 @@ describe.concurrent("a start that cannot succeed", () => {
           { database: { path: "notes.txt" } }
         ),
       code: 1,
-      says: /^holdfast: Could not open the database in \S+: .*The file is no SQLite database, or its beginning is destroyed\./
+      message:
+        /^holdfast: Could not open the database in \S+: .*The file is no SQLite database, or its beginning is destroyed\./
     },
     {
       what: "a database that is damaged",
@@ -91,7 +94,8 @@ describe.concurrent("a start that cannot succeed", () => {
           { database: { path: "holdfast.db" } }
         ),
       code: 1,
-      says: /^holdfast: Could not [^\n]+ in \S+holdfast\.db: .*The file is damaged\. Stop Holdfast, keep what is left/
+      message:
+        /^holdfast: Could not [^\n]+ in \S+holdfast\.db: .*The file is damaged\. Stop Holdfast, keep what is left/
     },
     {
       what: "a database of a newer Holdfast",
@@ -108,11 +112,11 @@ describe.concurrent("a start that cannot succeed", () => {
           { database: { path: "holdfast.db" } }
         ),
       code: 1,
-      says: /^holdfast: Could not use the database \S+: its schema has version 9999, .* Nothing was changed\.\n$/
+      message: /^holdfast: Could not use the database \S+: its schema has version 9999, .* Nothing was changed\.\n$/
     }
   ]
 
-  it.live.each(cases)("says why in one paragraph and leaves everything as it was: $what", ({ code, says, trouble }) =>
+  it.live.each(cases)("reports why in one paragraph and changes nothing: $what", ({ code, message, trouble }) =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const given = yield* trouble(directory)
@@ -124,7 +128,7 @@ describe.concurrent("a start that cannot succeed", () => {
         places.withPermits(1)
       )
       assert.strictEqual(exit.stdout, "")
-      assert.match(exit.stderr, says)
+      assert.match(exit.stderr, message)
       assert.notMatch(exit.stderr, /\n\s+at |\n\n/)
       assert.strictEqual(exit.code, code)
       assert.deepStrictEqual(contentOf(directory), before)
@@ -132,15 +136,15 @@ describe.concurrent("a start that cannot succeed", () => {
   )
 })
 
-describe("a second start of what runs already", () => {
+describe("a second start of a running service", () => {
   it.live("leaves the turns of the first alone, and ends with 1", () =>
     Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* Given.stage()
-      const { gate, response } = Given.gated("Once", 1)
+      const { config, directory, provider, start } = yield* ProcessSetup.setup()
+      const { gate, response } = ProcessSetup.gated("Once", 1)
       provider.respond(response)
       const first = yield* start
       const id = yield* first.create()
-      const live = yield* first.open(Given.request(id, "one"))
+      const live = yield* first.open(ProcessSetup.request(id, "one"))
       yield* gate.reached
 
       const file = Process.writeConfig(directory, { ...config, server: { port: first.port } })
@@ -168,7 +172,7 @@ const database = (file: string, sql: string): void => {
   database.close()
 }
 
-/** Every file below a directory, with what is in it. A lock is not counted: a start takes it first, and it holds nothing. */
+/** Every file below a directory, with its content. Locks are left out: a start takes one first, and it has no content. */
 const contentOf = (directory: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     fs

@@ -1,55 +1,58 @@
-/** The service as a process that is starved: of its provider, of clients that read, of room on its disk. */
+/** Starves the service of its provider, of reading clients, and of disk space. */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
 import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
 describe("a process that is starved", () => {
-  it.live("D3: a provider that is dead, and comes up on the same port, answers the turn that waited", () =>
+  it.live("D3: a provider that dies, and comes up on the same port, answers the turn that waited", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const { port, url } = yield* Effect.scoped(ScriptedServer.start())
-      const service = yield* Process.start({ directory, config: Given.configOf({ url }, { delays: ["50 millis"] }) })
-      const live = yield* Effect.flatMap(service.create(), (id) => service.open(Given.request(id, "one")))
+      const service = yield* Process.start({
+        directory,
+        config: ProcessSetup.configOf({ url }, { delays: ["50 millis"] })
+      })
+      const live = yield* Effect.flatMap(service.create(), (id) => service.open(ProcessSetup.request(id, "one")))
       assert.include(yield* live.until("provider-retry"), "ECONNREFUSED")
       const provider = yield* ScriptedServer.start({ port })
-      provider.respond(Given.answer("Here I am"))
+      provider.respond(ProcessSetup.answer("Here I am"))
       const events = Service.eventsOf(yield* live.rest)
       assert.strictEqual(Service.shown(events), "Here I am")
       assert.isTrue(events.every((event) => event.type !== "provider-retry" || event.reason === "network"))
     })
   )
 
-  it.live("a client that reads nothing holds up neither the turn nor the others, and is cut", () =>
+  it.live("a client that reads nothing delays neither the turn nor the others, and is disconnected", () =>
     Effect.gen(function* () {
-      const { provider, start } = yield* Given.stage()
+      const { provider, start } = yield* ProcessSetup.setup()
       const gate = ScriptedServer.gate()
-      // 3 MB of text and reasoning by turns, which are not joined: so many deltas that they are six times that on the wire.
+      // 3 MB of text and reasoning in alternation, so that deltas are not joined: they are six times that on the wire.
       const frames = ScriptedServer.answerFrames("openai", `${"x".repeat(19)} `.repeat(150_000)).map((frame, n) =>
         n % 2 === 0 ? frame : frame.replace('"content":"x', '"reasoning_content":"x')
       )
       provider.respond({ frames: [...frames.slice(0, 1), gate, ...inWritesOf(500, frames.slice(1))] })
       const service = yield* start
       const id = yield* service.create()
-      const slow = yield* service.open(Given.request(id, "one"))
+      const slow = yield* service.open(ProcessSetup.request(id, "one"))
       yield* slow.pause
       const slowWatcher = yield* service.open({ path: `/v1/conversations/${id}/events` })
       yield* slowWatcher.pause
       yield* gate.reached
       const before = yield* service.memory
-      const quick = yield* Effect.forkChild(Given.turn(service, id, "one"), { startImmediately: true })
+      const quick = yield* Effect.forkChild(ProcessSetup.turn(service, id, "one"), { startImmediately: true })
       yield* gate.open
       const events = yield* Fiber.join(quick)
       const after = yield* service.memory
       assert.strictEqual(Service.shown(events).length, 1_500_000)
-      // MiB. Nobody keeps what two clients do not read: it would be forty of them, and the text stands in memory anyway.
+      // MiB. Unread frames of two clients are not kept: they would be forty MiB, and the text is in memory anyway.
       assert.isBelow(after - before, 400)
       assert.strictEqual(yield* Effect.map(service.state(id), ({ status }) => status), "idle")
-      // What a client is behind is let go of, so coming back to life shows the gap.
+      // A slow client's unread frames are dropped, so resuming it shows the gap.
       yield* slow.resume
       yield* Effect.flip(slow.rest)
       yield* slowWatcher.resume
@@ -61,12 +64,12 @@ describe("a process that is starved", () => {
     it.live("a disk that is full pauses the turn, refuses new ones, and loses nothing", () =>
       Effect.gen(function* () {
         const { directory, fill, free } = yield* SmallDisk.make
-        const { database, provider, start } = yield* Given.stageIn(directory)
-        const { gate, response } = Given.gated("Once", 1)
-        provider.respond(response, Given.answer("Twice"))
+        const { database, provider, start } = yield* ProcessSetup.setupIn(directory)
+        const { gate, response } = ProcessSetup.gated("Once", 1)
+        provider.respond(response, ProcessSetup.answer("Twice"))
         const service = yield* start
         const id = yield* service.create()
-        const live = yield* service.open(Given.request(id, "one"))
+        const live = yield* service.open(ProcessSetup.request(id, "one"))
         yield* gate.reached
         yield* fill
         yield* gate.open
@@ -77,7 +80,7 @@ describe("a process that is starved", () => {
           log,
           /"Turn one is paused: Could not [^"]+ in \S+holdfast\.db: .*The disk is full\. Free some space/
         )
-        const refused = yield* service.call(Given.request(id, "two"))
+        const refused = yield* service.call(ProcessSetup.request(id, "two"))
         assert.strictEqual(refused.status, 503)
         assert.include(refused.text, "problem-storage-unavailable")
         assert.strictEqual((yield* service.call({ path: "/readyz" })).status, 503)
@@ -85,7 +88,7 @@ describe("a process that is starved", () => {
 
         yield* free
         assert.strictEqual(Service.shown(Service.eventsOf(yield* live.rest)), "Once")
-        assert.strictEqual(Service.shown(yield* Given.turn(service, id, "two")), "Twice")
+        assert.strictEqual(Service.shown(yield* ProcessSetup.turn(service, id, "two")), "Twice")
         assert.deepStrictEqual(yield* service.history(id), [
           "user: one",
           "assistant: Once",
@@ -98,36 +101,34 @@ describe("a process that is starved", () => {
       })
     )
 
-    it.live(
-      "X1: a disk that is read-only at the start is named; what was acknowledged goes on when it may be written",
-      () =>
-        Effect.gen(function* () {
-          const { directory, setReadOnly } = yield* SmallDisk.make
-          const { provider, start } = yield* Given.stageIn(directory, { delays: ["1 hour"] })
-          provider.respond(Given.overloaded, Given.answer("Once"))
-          const first = yield* start
-          const id = yield* first.create()
-          yield* Effect.flatMap(first.open(Given.request(id, "one")), (live) => live.until("provider-retry"))
-          const before = yield* first.state(id)
-          yield* first.end("SIGKILL")
+    it.live("X1: a disk that is read-only at the start is named; acknowledged turns continue when it is writable", () =>
+      Effect.gen(function* () {
+        const { directory, setReadOnly } = yield* SmallDisk.make
+        const { provider, start } = yield* ProcessSetup.setupIn(directory, { delays: ["1 hour"] })
+        provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("Once"))
+        const first = yield* start
+        const id = yield* first.create()
+        yield* Effect.flatMap(first.open(ProcessSetup.request(id, "one")), (live) => live.until("provider-retry"))
+        const before = yield* first.state(id)
+        yield* first.end("SIGKILL")
 
-          yield* setReadOnly(true)
-          const refused = yield* Effect.flatMap(Process.run({ args: ["serve"], directory }), ({ exit }) => exit)
-          assert.deepStrictEqual([refused.code, refused.stdout], [1, ""])
-          assert.match(
-            refused.stderr,
-            /^holdfast: Could not [^\n]+holdfast\.db: .*readonly database.* can be written by this user/
-          )
-          yield* setReadOnly(false)
+        yield* setReadOnly(true)
+        const refused = yield* Effect.flatMap(Process.run({ args: ["serve"], directory }), ({ exit }) => exit)
+        assert.deepStrictEqual([refused.code, refused.stdout], [1, ""])
+        assert.match(
+          refused.stderr,
+          /^holdfast: Could not [^\n]+holdfast\.db: .*readonly database.* can be written by this user/
+        )
+        yield* setReadOnly(false)
 
-          const second = yield* start
-          assert.deepStrictEqual(yield* second.state(id), before)
-          yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-          // It may have ended before this client is there, which then gets the message alone.
-          yield* Given.turn(second, id, "one")
-          assert.strictEqual((yield* second.history(id)).at(-1), "assistant: Once")
-          assert.strictEqual(provider.count(), 2)
-        })
+        const second = yield* start
+        assert.deepStrictEqual(yield* second.state(id), before)
+        yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
+        // The turn may have ended before this client connects, which then gets the message alone.
+        yield* ProcessSetup.turn(second, id, "one")
+        assert.strictEqual((yield* second.history(id)).at(-1), "assistant: Once")
+        assert.strictEqual(provider.count(), 2)
+      })
     )
   }
 })

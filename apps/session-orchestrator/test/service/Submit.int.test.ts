@@ -1,9 +1,9 @@
-/** Turns that are submitted, and read by id, on the whole service over real sockets (X15). */
+/** Tests turns that are submitted and read by id (rule X15). */
 import { assert, describe, it } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { TurnState } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 
@@ -12,7 +12,7 @@ type Running = Effect.Success<ReturnType<typeof Service.start>>
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnState.TurnState))
 
 const submit = (service: Running, id: string, turnId: string, prompt = "Hello") =>
-  service.call({ ...Given.submission(id, turnId, prompt) })
+  service.call({ ...ProcessSetup.submission(id, turnId, prompt) })
 
 const read = (service: Running, turnId: string) =>
   Effect.map(service.call({ path: `/v1/turns/${turnId}` }), ({ status, text }) => {
@@ -29,7 +29,7 @@ describe("a turn that was submitted", () => {
       const before = Date.now()
       // Long enough to leave memory.
       const service = yield* Service.start({ retry: Service.LONG })
-      service.provider.respond(Given.overloaded, Given.answer("Here"), Given.answer("There"))
+      service.provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
       const id = yield* service.create()
       const { headers, status, text } = yield* submit(service, id, "one")
       assert.deepStrictEqual([status, JSON.parse(text)], [202, { turnId: "one" }])
@@ -62,7 +62,7 @@ describe("a turn that was submitted", () => {
     })
   )
 
-  it.live("X15: has what it failed with, without a key that its provider quoted; and says where it was aborted", () =>
+  it.live("X15: has its failure without a key that its provider quoted, and an abort as its status", () =>
     Effect.gen(function* () {
       const apiKey = "planted-0123456789-key"
       const service = yield* Service.start({ apiKey, retry: Service.LONG })
@@ -71,7 +71,7 @@ describe("a turn that was submitted", () => {
           status: 401,
           body: JSON.stringify({ error: { message: `Incorrect API key provided: ${apiKey}`, code: "invalid_api_key" } })
         },
-        Given.overloaded
+        ProcessSetup.overloaded
       )
       const id = yield* service.create()
       yield* submit(service, id, "one")
@@ -103,7 +103,7 @@ describe("a turn that was submitted", () => {
     })
   )
 
-  it.live("X15: is 404 where there is no such turn, with what was asked for, and 400 for what is no id", () =>
+  it.live("X15: is 404 for an unknown turn, with its id, and 400 for an invalid id", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       const missing = yield* service.call({ path: "/v1/turns/none" })

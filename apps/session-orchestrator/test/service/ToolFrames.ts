@@ -1,5 +1,5 @@
-/** What a scripted provider says to have tools called. */
-import * as ScriptedServer from "@holdfast/providers/testing"
+/** Makes a scripted provider's responses that call tools. */
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Schema } from "effect"
 
 export interface Call {

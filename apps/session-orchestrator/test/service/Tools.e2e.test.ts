@@ -1,6 +1,6 @@
-/** The service's tools, on real processes: MCP's own server for tests of clients, and one that misbehaves. */
+/** Tests the service's tools on real processes: MCP's test server, and a misbehaving one. */
 import { assert, describe } from "@effect/vitest"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -8,7 +8,7 @@ import * as path from "node:path"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
 import * as ToolsGiven from "../tools/Given.ts"
-import * as Given from "./Given.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
 import { type Call, toolCalls } from "./ToolFrames.ts"
@@ -18,26 +18,26 @@ const test = SideBySide.atOnce(2)
 
 const everything = { command: process.execPath, args: [ToolsGiven.EVERYTHING] }
 
-/** A provider, a directory, and a service with some tool servers that is started over both. */
-const stageOf = Effect.fnUntraced(function* (tools: object, telemetry: object = {}) {
+/** A provider, a directory, and a function that starts a service with some tool servers over both. */
+const setupOf = Effect.fnUntraced(function* (tools: object, telemetry: object = {}) {
   const directory = yield* Process.directory
   const provider = yield* ScriptedServer.start()
   return {
     directory,
     provider,
     asks: (...calls: ReadonlyArray<Call>) => provider.respond({ frames: toolCalls(...calls) }),
-    answers: (text: string) => provider.respond(Given.answer(text)),
-    /** What the provider was told of its calls by its nth request, in order. */
-    told: (nth: number) => resultsIn(provider.requests()[nth]?.body ?? "{}"),
+    answers: (text: string) => provider.respond(ProcessSetup.answer(text)),
+    /** The tool results in the provider's nth request, in order. */
+    resultsOf: (nth: number) => resultsIn(provider.requests()[nth]?.body ?? "{}"),
     offered: (nth: number) => toolsIn(provider.requests()[nth]?.body ?? "{}"),
     start: Process.start({
       directory,
-      config: { ...Given.configOf(provider), tools, telemetry }
+      config: { ...ProcessSetup.configOf(provider), tools, telemetry }
     })
   }
 })
 
-const turn = (service: Given.Running, id: string, turnId = "one") => Given.turn(service, id, turnId)
+const turn = (service: ProcessSetup.Running, id: string, turnId = "one") => ProcessSetup.turn(service, id, turnId)
 
 const statusOf = (events: ReturnType<typeof Service.eventsOf>) => {
   const end = events.at(-1)
@@ -55,8 +55,8 @@ const resultsIn = (body: string) =>
 
 const toolsIn = (body: string) => (bodyOf(body).tools ?? []).map(({ function: { name } }) => name)
 
-/** The processes that a process has started. */
-const childrenOf = ({ child: { pid } }: Given.Running): ReadonlyArray<number> => {
+/** The child processes of a process. */
+const childrenOf = ({ child: { pid } }: ProcessSetup.Running): ReadonlyArray<number> => {
   const table = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n")
   return table.flatMap((line) => {
     const [child, parent] = line.trim().split(/\s+/).map(Number)
@@ -64,12 +64,12 @@ const childrenOf = ({ child: { pid } }: Given.Running): ReadonlyArray<number> =>
   })
 }
 
-const onlyChildOf = (service: Given.Running): number => {
+const onlyChildOf = (service: ProcessSetup.Running): number => {
   const [pid, ...others] = childrenOf(service)
   return pid === undefined || others.length > 0 ? assert.fail(`it has ${others.length} others`) : pid
 }
 
-/** What a process has read since its start. */
+/** The bytes that a process has read since its start. */
 const bytesReadBy = (pid: number): number =>
   Number(/^rchar: (\d+)$/m.exec(fs.readFileSync(`/proc/${pid}/io`, "utf8"))?.[1])
 
@@ -92,21 +92,21 @@ const linesOf = (file: string): ReadonlyArray<string> =>
   fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n") : []
 
 describe.concurrent("a turn with tools", () => {
-  test("A16: calls a real server's, several at once, and goes on with what they say; each is counted and traced", () =>
+  test("A16: calls a real server's, several at once, and continues with their results; each is counted and traced", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const otlp = { endpoint: collector.url }
-      const stage = yield* stageOf({ everything: { ...everything, deny: ["get-env"] } }, { otlp })
-      stage.asks({ name: "get-sum", input: { a: 1, b: 2 } }, { name: "echo", input: { message: "hi" } }, { name: "no" })
-      stage.answers("Three.")
-      const service = yield* stage.start
+      const setup = yield* setupOf({ everything: { ...everything, deny: ["get-env"] } }, { otlp })
+      setup.asks({ name: "get-sum", input: { a: 1, b: 2 } }, { name: "echo", input: { message: "hi" } }, { name: "no" })
+      setup.answers("Three.")
+      const service = yield* setup.start
       const events = yield* turn(service, yield* service.create())
       assert.strictEqual(statusOf(events), "completed")
       assert.strictEqual(Service.shown(events), "Three.")
-      assert.include(stage.offered(0), "get-sum")
-      assert.notInclude(stage.offered(0), "get-env")
-      assert.deepStrictEqual(stage.offered(0), stage.offered(1))
-      assert.deepStrictEqual(stage.told(1), [
+      assert.include(setup.offered(0), "get-sum")
+      assert.notInclude(setup.offered(0), "get-env")
+      assert.deepStrictEqual(setup.offered(0), setup.offered(1))
+      assert.deepStrictEqual(setup.resultsOf(1), [
         "The sum of 1 and 2 is 3.",
         "Echo: hi",
         "Error: There is no tool named no."
@@ -133,19 +133,19 @@ describe.concurrent("a turn with tools", () => {
 
   test("outlives a real server that is killed in a call, and frozen in another", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ everything: { ...everything, timeout: "1500 millis" } })
+      const setup = yield* setupOf({ everything: { ...everything, timeout: "1500 millis" } })
       const long = toolCalls({ name: "trigger-long-running-operation", input: { duration: 60, steps: 2 } })
       const sum = { name: "get-sum", input: { a: 20, b: 22 } }
       const [kill, freeze] = [ScriptedServer.gate(), ScriptedServer.gate()]
-      stage.provider.respond({ frames: [kill, ...long] })
-      stage.asks(sum)
-      stage.provider.respond({ frames: [freeze, ...long] })
-      stage.asks(sum)
-      stage.answers("It is 42.")
-      const service = yield* stage.start
+      setup.provider.respond({ frames: [kill, ...long] })
+      setup.asks(sum)
+      setup.provider.respond({ frames: [freeze, ...long] })
+      setup.asks(sum)
+      setup.answers("It is 42.")
+      const service = yield* setup.start
       const running = yield* Effect.forkScoped(turn(service, yield* service.create()))
 
-      /** Lets the call go, and waits until the server has read it. */
+      /** Releases the call, and waits until the server has read it. */
       const inCall = Effect.fnUntraced(function* (gate: ScriptedServer.Gate) {
         yield* gate.reached
         const pid = onlyChildOf(service)
@@ -166,30 +166,30 @@ describe.concurrent("a turn with tools", () => {
       const events = yield* Fiber.join(running)
 
       assert.strictEqual(statusOf(events), "completed")
-      const [killed, sum1, frozen, sum2] = stage.told(4)
+      const [killed, sum1, frozen, sum2] = setup.resultsOf(4)
       assert.match(killed ?? "", /failed in this call: its process ended \(SIGKILL\)/)
       assert.strictEqual(sum1, "The sum of 20 and 22 is 42.")
       assert.match(frozen ?? "", /no answer within/)
-      // It is still being found out that it is gone for good.
+      // It is not yet certain that the server is gone.
       assert.match(sum2 ?? "", /no answer within/)
       assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
       yield* assertGone([first, second])
     }).pipe(Effect.scoped))
 
-  test("takes what fits of servers that flood, and its process grows no larger", () =>
+  test("accepts a bounded part of a flooding server's output, and its process grows no larger", () =>
     Effect.gen(function* () {
-      // Each may send some 50 MB at once and is read at a rate from then on: several pour in seconds what one does in a minute.
+      // Each may send some 50 MB at once and is read at a rate from then on: several send in seconds as much as one in a minute.
       const names = ["a", "b", "c", "d", "e", "f"]
       const unruly = { ...ToolsGiven.unrulyEntry(), allow: ["flood", "flood_lines", "endless"], maxOutput: 4_000 }
-      const stage = yield* stageOf(Object.fromEntries(names.map((name) => [name, unruly])))
+      const setup = yield* setupOf(Object.fromEntries(names.map((name) => [name, unruly])))
       const flood = (megabytes: number) => {
-        stage.asks({ name: "a__flood", input: { bytes: 4_000_000 } })
+        setup.asks({ name: "a__flood", input: { bytes: 4_000_000 } })
         const input = { lines: megabytes, size: 1_000_000 }
-        stage.asks(...names.map((name) => ({ name: `${name}__flood_lines`, input })))
-        stage.asks({ name: "a__endless" })
-        stage.answers("Enough.")
+        setup.asks(...names.map((name) => ({ name: `${name}__flood_lines`, input })))
+        setup.asks({ name: "a__endless" })
+        setup.answers("Enough.")
       }
-      const service = yield* stage.start
+      const service = yield* setup.start
       const id = yield* service.create()
       flood(4)
       assert.strictEqual(statusOf(yield* turn(service, id)), "completed")
@@ -197,7 +197,7 @@ describe.concurrent("a turn with tools", () => {
       flood(52)
       assert.strictEqual(statusOf(yield* turn(service, id, "two")), "completed")
       assert.isBelow((yield* service.memory) - before, 150)
-      const [cut = "", ...passedOver] = stage.told(3)
+      const [cut = "", ...passedOver] = setup.resultsOf(3)
       assert.include(cut, "[Holdfast cut this output: it has 4000000 bytes, and the first 4000 are above.]")
       assert.deepStrictEqual(
         passedOver.slice(0, -1),
@@ -206,31 +206,31 @@ describe.concurrent("a turn with tools", () => {
       assert.include(passedOver.at(-1), "it sent a message of more than 8 MiB, and was stopped")
     }).pipe(Effect.scoped))
 
-  test("starts, is ready and answers though a server is down, and says so", () =>
+  test("starts, is ready and answers though a server is down, and reports it", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ broken: ToolsGiven.unrulyEntry("broken"), everything })
-      stage.answers("Without.")
-      const service = yield* stage.start
+      const setup = yield* setupOf({ broken: ToolsGiven.unrulyEntry("broken"), everything })
+      setup.answers("Without.")
+      const service = yield* setup.start
       const events = yield* turn(service, yield* service.create())
       assert.strictEqual(statusOf(events), "completed")
-      assert.include(stage.offered(0), "get-sum")
+      assert.include(setup.offered(0), "get-sum")
       assert.strictEqual((yield* service.call({ path: "/readyz" })).status, 200)
       assert.include(
         service.stderr(),
-        "The tool server broken is down: its process ended (exit code 3); the last that it said: There is no database.."
+        "The tool server broken is down: its process ended (exit code 3); its last output: There is no database.."
       )
     }).pipe(Effect.scoped))
 })
 
 describe.concurrent("a process that is killed while tools run", () => {
-  test("X8: calls the idempotent one again, never the other one, and says that nobody knows what became of it", () =>
+  test("X8: calls the idempotent tool again, never the other one, whose outcome it reports as unknown", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["append_again"] } })
-      const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
+      const setup = yield* setupOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["append_again"] } })
+      const [file, gate] = [path.join(setup.directory, "runs"), path.join(setup.directory, "gate")]
       const input = { file, gate }
-      stage.asks({ name: "append", input }, { name: "append_again", input })
-      stage.answers("So be it.")
-      const first = yield* stage.start
+      setup.asks({ name: "append", input }, { name: "append_again", input })
+      setup.answers("So be it.")
+      const first = yield* setup.start
       const id = yield* first.create()
       yield* Effect.forkScoped(Effect.ignore(turn(first, id)))
       yield* Process.eventually(
@@ -243,28 +243,28 @@ describe.concurrent("a process that is killed while tools run", () => {
       yield* assertGone(pids)
 
       fs.writeFileSync(gate, "")
-      const second = yield* stage.start
+      const second = yield* setup.start
       const events = yield* turn(second, id)
       assert.strictEqual(statusOf(events), "completed")
       assert.deepStrictEqual(linesOf(file).toSorted(), ["append", "append_again", "append_again"])
-      assert.deepStrictEqual(stage.told(1), [
+      assert.deepStrictEqual(setup.resultsOf(1), [
         "Error: The call was interrupted before a result came back. Whether it took effect is unknown.",
         "appended"
       ])
       const results = events.flatMap((event) => (event.type === "tool-result" ? [event.isError] : []))
       assert.deepStrictEqual(results, [true, false])
-      assert.strictEqual(stage.provider.count(), 2)
+      assert.strictEqual(setup.provider.count(), 2)
     }).pipe(Effect.scoped))
 
-  test("X8: an idempotent call is made again as often as it takes", () =>
+  test("X8: an idempotent call is repeated as often as it takes", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["*"] } })
-      const [file, gate] = [path.join(stage.directory, "runs"), path.join(stage.directory, "gate")]
-      stage.asks({ name: "append_again", input: { file, gate } })
-      stage.answers("At last.")
+      const setup = yield* setupOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["*"] } })
+      const [file, gate] = [path.join(setup.directory, "runs"), path.join(setup.directory, "gate")]
+      setup.asks({ name: "append_again", input: { file, gate } })
+      setup.answers("At last.")
       let id = ""
       for (let life = 1; life <= 3; life++) {
-        const service = yield* stage.start
+        const service = yield* setup.start
         if (id === "") id = yield* service.create()
         yield* Effect.forkScoped(Effect.ignore(turn(service, id)))
         yield* Process.eventually(
@@ -275,19 +275,19 @@ describe.concurrent("a process that is killed while tools run", () => {
         yield* service.end("SIGKILL")
       }
       fs.writeFileSync(gate, "")
-      const service = yield* stage.start
+      const service = yield* setup.start
       assert.strictEqual(statusOf(yield* turn(service, id)), "completed")
       assert.lengthOf(linesOf(file), 4)
-      assert.deepStrictEqual(stage.told(1), ["appended"])
+      assert.deepStrictEqual(setup.resultsOf(1), ["appended"])
     }).pipe(Effect.scoped))
 })
 
-describe.concurrent("a service that goes down", () => {
-  test("takes its tool servers with it, on the second signal too", () =>
+describe.concurrent("a service that shuts down", () => {
+  test("ends its tool servers too, also on the second signal", () =>
     Effect.gen(function* () {
-      const stage = yield* stageOf({ one: ToolsGiven.unrulyEntry("stubborn"), two: ToolsGiven.unrulyEntry("stubborn") })
-      stage.answers("Hello.")
-      const service = yield* stage.start
+      const setup = yield* setupOf({ one: ToolsGiven.unrulyEntry("stubborn"), two: ToolsGiven.unrulyEntry("stubborn") })
+      setup.answers("Hello.")
+      const service = yield* setup.start
       yield* turn(service, yield* service.create())
       const pids = childrenOf(service)
       assert.lengthOf(pids, 2)

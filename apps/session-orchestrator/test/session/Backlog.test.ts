@@ -7,7 +7,7 @@ import * as SharedFrames from "../../src/session/SharedFrames.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
-/** So many frames of a test are a page. */
+/** This number of a test's frames is a page. */
 const MOST = 8
 
 const frame = (n: number): Frame => {
@@ -29,7 +29,7 @@ const act = fc.oneof(
 )
 
 describe("a backlog", () => {
-  it("H1: gives every reader each frame that came after it joined, in order and once", () => {
+  it("Hub.H1: gives every reader each frame that came after it joined, in order and once", () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 60 }), (acts) => {
         const backlog = new Backlog()
@@ -108,14 +108,14 @@ describe("a backlog", () => {
     }
   })
 
-  it("Backlog.B2: gives a reader that is alone an array that is not marked as shared", () => {
+  it("Backlog.B2: gives a single reader an array that is not marked as shared", () => {
     const backlog = new Backlog()
     const reader = backlog.join()
     backlog.push(frame(0))
     assert.isFalse(SharedFrames.isMarked(backlog.takeSome(reader)))
   })
 
-  it("Backlog.B2: adds nothing to what a reader has taken, as long as another has not and after that", () => {
+  it("Backlog.B2: adds nothing to an array that a reader has taken, while another reader is behind and after that", () => {
     for (const count of [1, 2]) {
       const backlog = new Backlog()
       const readers = Array.from({ length: count }, () => backlog.join())

@@ -1,18 +1,19 @@
-/** Turns that begin while they are being accepted. */
+/** Tests turns that begin while they are being accepted. */
 import { assert, describe, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Logger } from "effect"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
-import { StorageError, type Store } from "../../src/storage/Store.ts"
-import { asking, type Options, waits, watching, withService } from "../conversation/Given.ts"
+import type { Store } from "../../src/storage/Store.ts"
+import { asking, type Options, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
 
 type Accept = Store["Service"]["acceptTurn"]
 
-/** A store whose acceptances begin their turns at once, and get to the disk behind `door`; where that fails, not at all. */
+/** A store that begins turns at once; it writes acceptances when `door` succeeds, and none if `door` fails. */
 const behind =
   (door: Deferred.Deferred<void, StorageError>): NonNullable<Options["store"]> =>
   (real) => ({
@@ -26,17 +27,17 @@ const behind =
 const settled = Effect.repeat(Effect.yieldNow, { times: 200 })
 
 describe("a turn that begins before it is accepted", () => {
-  it.effect("X1, X2: shows nothing, and is found by nobody, until its acceptance is on disk", () => {
+  it.effect("X1, X2: is invisible to clients and commands until its acceptance is on disk", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()
     return withService(
       { scripts: [answer("Hel", "lo")], store: behind(door) },
       Effect.fnUntraced(function* ({ conversations, journal, provider, store }) {
         const c = yield* conversations.create({})
-        const told = yield* watching(conversations.watch(c, 0))
+        const watcher = yield* watching(conversations.watch(c, 0))
         const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
         yield* settled
-        assert.deepStrictEqual(told.types(), [])
+        assert.deepStrictEqual(watcher.types(), [])
         assert.strictEqual((yield* conversations.state(c)).status, "idle")
         assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
         const abort = yield* asking(conversations.abort(c))
@@ -44,9 +45,9 @@ describe("a turn that begins before it is accepted", () => {
         assert.deepStrictEqual([yield* journal.load(turnId), yield* store.unsealedTurns], [[], []])
         yield* Deferred.succeed(door, undefined)
         assert.strictEqual(yield* Fiber.join(prompt), turnId)
-        yield* told.until("turn-end")
-        assert.isFalse(yield* Fiber.join(abort)) // there was nothing to end when it came
-        assert.deepStrictEqual(told.types(), [
+        yield* watcher.until("turn-end")
+        assert.isFalse(yield* Fiber.join(abort)) // there was nothing to abort when the command arrived
+        assert.deepStrictEqual(watcher.types(), [
           "turn-start",
           "message",
           "step-start",
@@ -61,7 +62,7 @@ describe("a turn that begins before it is accepted", () => {
     )
   })
 
-  it.effect("A2: has the conversation's history", () =>
+  it.effect("Early.E1: has the conversation's history", () =>
     withService(
       { scripts: [answer("one"), answer("two")] },
       Effect.fnUntraced(function* ({ conversations, provider, store }) {
@@ -74,7 +75,7 @@ describe("a turn that begins before it is accepted", () => {
     )
   )
 
-  it.effect("X1: is cancelled where it is not accepted, and leaves no trace; the next one is run", () => {
+  it.effect("X1: is cancelled without a trace if it is not accepted; the next turn is run", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()
     const logged: Array<unknown> = []
     const observed: Array<string> = []
@@ -89,9 +90,9 @@ describe("a turn that begins before it is accepted", () => {
       },
       Effect.fnUntraced(function* ({ conversations, journal, provider, store }) {
         const c = yield* conversations.create({})
-        const told = yield* watching(conversations.watch(c, 0))
+        const watcher = yield* watching(conversations.watch(c, 0))
         const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
-        // Its mark is refused like its acceptance, so its content is as far as it gets.
+        // Its mark is refused like its acceptance, so it stops at its first content.
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
         yield* settled
         assert.strictEqual(inside.count, 1)
@@ -99,14 +100,14 @@ describe("a turn that begins before it is accepted", () => {
         assert.strictEqual((yield* Effect.flip(Fiber.join(prompt)))._tag, "StorageError")
         const [{ turnId } = assert.fail("nothing was asked")] = provider.requests
         assert.strictEqual(inside.count, 0)
-        assert.deepStrictEqual([told.types(), logged, observed], [[], [], []])
+        assert.deepStrictEqual([watcher.types(), logged, observed], [[], [], []])
         assert.deepStrictEqual([yield* journal.load(turnId), yield* store.unsealedTurns], [[], []])
         assert.strictEqual((yield* conversations.state(c)).status, "idle")
         accepting = () => ({})
         const next = yield* conversations.prompt(c, { prompt: "Again" })
         assert.strictEqual((yield* conversations.result(next)).text, "Hello")
-        yield* told.until("turn-end")
-        assert.strictEqual(told.types()[0], "turn-start")
+        yield* watcher.until("turn-end")
+        assert.strictEqual(watcher.types()[0], "turn-start")
         assert.deepStrictEqual(observed, ["attempt", "seal"])
       })
     ).pipe(
@@ -125,7 +126,7 @@ describe("a turn that begins before it is accepted", () => {
     )
   })
 
-  it.effect("X1: whose call is under way is cancelled where it is not accepted", () => {
+  it.effect("X1: has its call cancelled if it is not accepted", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()
     const cancelled = { count: 0 }
     return withService(
@@ -145,7 +146,7 @@ describe("a turn that begins before it is accepted", () => {
     )
   })
 
-  it.effect("X1: that fails before its acceptance is on disk is parked behind it", () => {
+  it.effect("X1: that fails before its acceptance is on disk is parked after it", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()
     return withService(
       { scripts: [emits(overloaded)], retry: waits(10), store: behind(door) },
@@ -166,7 +167,7 @@ describe("a turn that begins before it is accepted", () => {
     )
   })
 
-  it.effect("X1: of a service that goes down meanwhile is left to the next one, if it is accepted", () => {
+  it.effect("X1: on a service that shuts down meanwhile is left to the next process, if it is accepted", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()
     return withService(
       { scripts: [answer("Hello")], store: behind(door) },
@@ -185,7 +186,7 @@ describe("a turn that begins before it is accepted", () => {
     )
   })
 
-  it.effect("A3: is none whose id was given, nor one behind another", () => {
+  it.effect("Acceptance.A6: needs a new id, and no other turn before it", () => {
     const begun: Array<string> = []
     const reached = Deferred.makeUnsafe<void>()
     return withService(

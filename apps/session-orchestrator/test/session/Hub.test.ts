@@ -1,4 +1,4 @@
-/** Who gets what of a conversation's events, when, and in how many pieces. */
+/** Tests which subscribers get an event, when, and in how many chunks. */
 import { assert, describe, it } from "@effect/vitest"
 import { Push, TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
@@ -29,7 +29,7 @@ const microtasks = async (): Promise<void> => {
 
 const loopTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Everything that a subscriber gets from now on, a list for each chunk, and how it ended. */
+/** Everything that a subscriber gets from now on, a list per chunk, and how it ended. */
 const listening = (subscriber: Subscriber) => {
   const chunks: Array<ReadonlyArray<string | number | undefined>> = []
   const fiber = Effect.runFork(
@@ -38,14 +38,14 @@ const listening = (subscriber: Subscriber) => {
   return { chunks, fiber }
 }
 
-/** The frame of a delta that is as long as it says. */
+/** A delta whose frame has this length. */
 const ofLength = (length: number): TurnEvent.TextDelta => delta("x".repeat(length - JSON.stringify(delta("")).length))
 
 const MIB = 1_048_576
 
 const stopped = new TurnStopped.TurnStopped({ message: "It stopped." })
 
-/** What a pull ends with. */
+/** The end of a pull. */
 const endOf = async (subscriber: Subscriber): Promise<unknown> => {
   const exit = await Effect.runPromise(Effect.exit(subscriber.pull))
   if (Exit.isSuccess(exit)) return textsOf(exit.value)
@@ -54,7 +54,7 @@ const endOf = async (subscriber: Subscriber): Promise<unknown> => {
 }
 
 describe("a hub", () => {
-  it("H2: encodes an event once, however many watch", () => {
+  it("Hub.H2: encodes an event once, however many subscribers there are", () => {
     const hub = new Hub()
     let encoded = 0
     const event = { ...delta("x"), toJSON: () => ({ times: ++encoded }) }
@@ -62,7 +62,7 @@ describe("a hub", () => {
     assert.deepStrictEqual([encoded, hub.isWatched], [0, false])
     const subscribers = [hub.subscribe(), hub.subscribe(), hub.subscribe()]
     assert.isTrue(hub.isWatched)
-    // What is in progress is encoded for those who come.
+    // Events in progress are encoded for later subscribers.
     const before = encoded
     hub.live(event)
     assert.strictEqual(encoded, before + 1)
@@ -72,7 +72,7 @@ describe("a hub", () => {
     assert.strictEqual(encoded, before + 1)
   })
 
-  it("H4: passes no persisted event on twice, until its turn is run again", () => {
+  it("Hub.H4: passes no persisted event on twice, until its turn is run again", () => {
     const hub = new Hub()
     const subscriber = hub.subscribe()
     assert.isUndefined(hub.lastId)
@@ -88,7 +88,7 @@ describe("a hub", () => {
     assert.strictEqual(hub.lastId, 2)
   })
 
-  it("H4: what was on disk before is in progress no more, unless something has passed since or a wait goes on", () => {
+  it("Hub.H4: drops in-progress events that were on disk before, unless an event has passed since or a wait is in progress", () => {
     const inProgress = (prepare: (hub: Hub) => void) => {
       const hub = new Hub()
       hub.live(stepStart)
@@ -110,7 +110,7 @@ describe("a hub", () => {
     )
   })
 
-  it("tells of a wait that goes on where there is one", () => {
+  it("announces a prolonged wait if there is a wait", () => {
     const hub = new Hub()
     const subscriber = hub.subscribe()
     hub.held(9_000)
@@ -131,7 +131,7 @@ describe("a hub", () => {
     assert.deepInclude(held?.event, { type: "provider-retry", retryAt: 9_000 })
   })
 
-  it("ends the watching of a turn that stops, and of the conversation, behind what has come; others go on", async () => {
+  it("ends the subscriptions of a stopped turn and of its conversation, behind the frames so far; others continue", async () => {
     const hub = new Hub()
     const [all, its, others] = [hub.subscribe(), hub.subscribe(ids.turnId), hub.subscribe(other)]
     hub.live(delta("a"))
@@ -144,11 +144,11 @@ describe("a hub", () => {
     hub.live(delta("b"))
     assert.deepStrictEqual(textsOf(others.take()), ["b"])
     assert.deepStrictEqual([all.take(), its.take()], [[], []])
-    // What was in progress is void.
+    // The events in progress were void.
     assert.deepStrictEqual(textsOf(hub.subscribe().take()), ["b"])
   })
 
-  it("H3: wakes 64 in a turn of the event loop, the first of them at once, and each gets all that has come by then", async () => {
+  it("Hub.H3: wakes 64 in a turn of the event loop, the first of them at once, and each gets all frames so far", async () => {
     const hub = new Hub()
     const listeners = Array.from({ length: 150 }, () => listening(hub.subscribe()))
     await microtasks()
@@ -165,7 +165,7 @@ describe("a hub", () => {
     assert.deepStrictEqual(listeners[0]?.chunks, [["a"], ["b"]])
     assert.deepStrictEqual(listeners[149]?.chunks, [["a", "b"]])
     for (const { chunks } of listeners) assert.deepStrictEqual(chunks.flat(), ["a", "b"])
-    // And what comes when all are awake wakes them again.
+    // A frame that arrives when all are awake wakes them again.
     hub.live(delta("c"))
     for (let n = 0; n < 5; n++) await loopTurn()
     for (const { chunks } of listeners) assert.deepStrictEqual(chunks.flat(), ["a", "b", "c"])
@@ -174,7 +174,7 @@ describe("a hub", () => {
 })
 
 describe("a subscriber", () => {
-  it("H1: is let go of when it is more than so much behind, what it was given at first included", async () => {
+  it("Hub.H1: is disconnected when it is too far behind, its first frames included", async () => {
     const sent = async (first: number, ...lengths: ReadonlyArray<number>) => {
       const hub = new Hub()
       if (first > 0) hub.live(ofLength(first))
@@ -194,7 +194,7 @@ describe("a subscriber", () => {
     assert.isArray(await sent(0, 3 * MIB, 3 * MIB, 3 * MIB, 3 * MIB))
   })
 
-  it("gets what is in progress first, and then what comes, in pieces or at once", async () => {
+  it("gets the events in progress first, and then new ones, one by one or together", async () => {
     const hub = new Hub()
     hub.live(delta("a"))
     const [piecewise, whole] = [hub.subscribe(), hub.subscribe()]
@@ -210,7 +210,7 @@ describe("a subscriber", () => {
     fiber.interruptUnsafe()
   })
 
-  it("is done when it is closed, and fails with the first reason that it was given", async () => {
+  it("is done when it is closed, and fails with the first error that it was given", async () => {
     const hub = new Hub()
     const closed = hub.subscribe()
     closed.close()
@@ -225,7 +225,7 @@ describe("a subscriber", () => {
     assert.isFalse(hub.isWatched)
   })
 
-  it("that waits hears at once that it has ended, and one that was interrupted can wait again", async () => {
+  it("that waits is resumed at once by its end, and an interrupted one can wait again", async () => {
     const hub = new Hub()
     const subscriber = hub.subscribe()
     const given = Effect.runFork(subscriber.pull)

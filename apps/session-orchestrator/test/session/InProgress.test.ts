@@ -22,7 +22,7 @@ const end: TurnEvent.TurnEnd = {
   usage: {}
 }
 
-it("a turn is answering from its first word until what follows the answer is on disk", () => {
+it("a turn is answering from its first content until the record after the answer is on disk", () => {
   const turn = new InProgress()
   turn.live(start)
   expect(turn.isAnswering).toBe(false)
@@ -34,7 +34,7 @@ it("a turn is answering from its first word until what follows the answer is on 
   expect(turn.isAnswering).toBe(false)
 })
 
-it("a turn whose tools have answered is not answering until its model says something", () => {
+it("a turn whose tools have answered is not answering until its model yields content", () => {
   const turn = new InProgress()
   turn.live(delta)
   turn.persisted(answer)
@@ -44,14 +44,14 @@ it("a turn whose tools have answered is not answering until its model says somet
   expect(turn.isAnswering).toBe(true)
 })
 
-it("an answer that was discarded is none", () => {
+it("a discarded answer is no answer in progress", () => {
   const turn = new InProgress()
   turn.live(delta)
   turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
   expect(turn.isAnswering).toBe(false)
 })
 
-it("X3: where the turn is, told again, is known; a step that has said something, or another target, is not", () => {
+it("X3: an event that repeats the turn's state is known; a step with content, or another target, is not", () => {
   const turn = new InProgress()
   expect(turn.isKnown(start)).toBe(false)
   turn.live(start)
@@ -61,13 +61,13 @@ it("X3: where the turn is, told again, is known; a step that has said something,
   turn.live(delta)
   expect(turn.isKnown(start)).toBe(false)
   turn.live(start)
-  // What was said before it is forgotten: here as at every client.
+  // Earlier content is dropped, as in every client.
   expect(turn.events()).toEqual([start])
   turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
   expect(turn.isKnown(start)).toBe(false)
 })
 
-it("InProgress.P4: the text so far is encoded once for all who connect at the same point, and never again behind it", () => {
+it("InProgress.P4: the text so far is encoded once for all clients that connect at the same point, and never again after it", () => {
   const turn = new InProgress()
   turn.live(start)
   turn.live(delta)

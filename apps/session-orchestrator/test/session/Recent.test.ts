@@ -10,7 +10,7 @@ const stored = (id: number, event: TurnEvent.PersistedEvent, json = JSON.stringi
   json
 })
 
-/** Turn `n`, whose opening has the ids from `id` on. */
+/** Turn `n`; the ids of its opening begin at `id`. */
 const opened = (recent: Recent, n: number, id: number): readonly [StoredEvent, StoredEvent] => {
   const opening = [stored(id, Given.usage(n, 1, 0)), stored(id + 1, Given.message(n, 1, 0))] as const
   recent.accepted(Given.turnId(n))
@@ -21,7 +21,7 @@ const opened = (recent: Recent, n: number, id: number): readonly [StoredEvent, S
 const long = "x".repeat(64 * 1024)
 
 describe("Recent", () => {
-  it("R1: has all events of a turn that was accepted here, and none of another", () => {
+  it("Recent.R1: has all events of a turn that was accepted here, and none of another", () => {
     const recent = new Recent()
     recent.accepted(Given.turnId(1))
     assert.deepStrictEqual(recent.of(Given.turnId(1)), [])
@@ -31,7 +31,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.of(Given.turnId(2)))
   })
 
-  it("R1: has nothing of a turn that has ended or stopped", () => {
+  it("Recent.R1: has nothing of a turn that has ended or stopped", () => {
     const recent = new Recent()
     opened(recent, 1, 1)
     recent.persisted(stored(3, Given.end(1, 1)))
@@ -43,7 +43,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.of(Given.turnId(3)))
   })
 
-  it("R2: lets a turn go whose answers are long; a long prompt counts for nothing", () => {
+  it("Recent.R2: drops a turn with long answers; a long prompt does not count", () => {
     const recent = new Recent()
     recent.accepted(Given.turnId(1))
     recent.persisted(stored(1, Given.usage(1, 1, 0)))
@@ -55,7 +55,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.after(0))
   })
 
-  it("R3: has what follows an id of the conversation, where that is all here and the id is one that it has had", () => {
+  it("Recent.R3: has the events after an id, if all of them are here and the conversation has had that id", () => {
     const recent = new Recent()
     assert.isUndefined(recent.after(0))
     const [fifth, sixth] = opened(recent, 1, 5)
@@ -68,7 +68,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.after(7))
   })
 
-  it("R3: goes on with the next turn where one has ended", () => {
+  it("Recent.R3: continues with the next turn when one has ended", () => {
     const recent = new Recent()
     opened(recent, 1, 1)
     recent.persisted(stored(3, Given.end(1, 1)))

@@ -8,37 +8,37 @@ import * as Given from "../storage/Given.ts"
 const turnId = Ids.TurnId.make("t")
 
 describe("the seals", () => {
-  it.effect("tell all who wait for a turn, and forget it", () =>
+  it.effect("report to all callers that wait for a turn, and forget it", () =>
     Effect.gen(function* () {
       const seals = new Seals()
       const end = Given.end(1, 1)
       const fibers = yield* Effect.forEach([1, 2], () =>
         Effect.forkChild(seals.await(turnId), { startImmediately: true })
       )
-      seals.tell(turnId, Exit.succeed(end))
+      seals.report(turnId, Exit.succeed(end))
       for (const fiber of fibers) assert.strictEqual(yield* Fiber.join(fiber), end)
       assert.strictEqual(seals.size, 0)
     })
   )
 
-  it.effect("L2: tell them too when the turn stops without one", () =>
+  it.effect("Seals.L2: report a turn that stops without a seal too", () =>
     Effect.gen(function* () {
       const seals = new Seals()
       const stopped = new TurnStopped.TurnStopped({ message: "elsewhere" })
       const fiber = yield* Effect.forkChild(Effect.flip(seals.await(turnId)), { startImmediately: true })
-      seals.tell(turnId, Exit.fail(stopped))
+      seals.report(turnId, Exit.fail(stopped))
       assert.strictEqual(yield* Fiber.join(fiber), stopped)
     })
   )
 
-  it.effect("L1: keep nothing of those who have gone away, nor of turns that nobody waits for", () =>
+  it.effect("Seals.L1: keep nothing of callers that have left, nor of turns without callers", () =>
     Effect.gen(function* () {
       const seals = new Seals()
       const fibers = yield* Effect.forEach([1, 2], () =>
         Effect.forkChild(seals.await(turnId), { startImmediately: true })
       )
       yield* Fiber.interruptAll(fibers)
-      seals.tell(Ids.TurnId.make("u"), Exit.succeed(Given.end(1, 1)))
+      seals.report(Ids.TurnId.make("u"), Exit.succeed(Given.end(1, 1)))
       assert.strictEqual(seals.size, 0)
     })
   )

@@ -6,7 +6,7 @@ import { Sessions } from "../../src/session/Sessions.ts"
 const id = Ids.ConversationId.make("c")
 
 describe("the sessions", () => {
-  it.effect("keep a session while somebody holds it, and give everybody the same", () =>
+  it.effect("keep a session while it has a holder, and give all holders the same", () =>
     Effect.gen(function* () {
       const sessions = new Sessions()
       yield* Effect.scoped(
@@ -20,7 +20,7 @@ describe("the sessions", () => {
     })
   )
 
-  it("do not lose a session because its predecessor is let go of again", () => {
+  it("do not lose a session when its predecessor is released again", () => {
     const sessions = new Sessions()
     const old = sessions.wake(id)
     sessions.release(old)

@@ -1,25 +1,25 @@
-/** A turn's life against the drawing in `TurnLife`: where each transition leads, and what becomes of what was taken. */
+/** Checks a turn's life against the drawing in `TurnLife`: transitions and held resources. */
 import { assert, describe, it } from "@effect/vitest"
+import { Interruption } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Exit } from "effect"
 import * as fc from "fast-check"
-import { Gatekeeper, Pass } from "../../src/gate/Gatekeeper.ts"
+import { Gatekeeper, GateTicket } from "../../src/gate/Gatekeeper.ts"
 import { Session } from "../../src/session/Session.ts"
 import * as TurnLife from "../../src/session/TurnLife.ts"
-import * as Interruption from "../../src/durable/Interruption.ts"
 
 type Tag = TurnLife.State["_tag"]
 type Kind = keyof TurnLife.Holdings
 
-/** What each state may hold. */
+/** The resources that each state may hold. */
 const HOLDS: { readonly [T in Tag]: ReadonlyArray<Kind> } = {
-  Queued: ["place", "pass"],
-  Ahead: ["seat", "stay"],
-  Due: ["seat", "stay", "pass"],
-  Resuming: ["place", "stay", "pass"],
-  Working: ["pass", "stay"],
-  Waiting: ["place", "stay", "pass"],
+  Queued: ["place", "ticket"],
+  Ahead: ["slot", "stay"],
+  Due: ["slot", "stay", "ticket"],
+  Resuming: ["place", "stay", "ticket"],
+  Working: ["ticket", "stay"],
+  Waiting: ["place", "stay", "ticket"],
   Stopped: [],
   Parked: [],
   Ended: []
@@ -39,7 +39,7 @@ const EVERYWHERE: Leads = {
   Ended: "Ended"
 }
 
-/** Each transition, with what it is lent, and where it leads; from every other state it is refused. */
+/** Each transition, with the resources that it is lent, and its target state; every other state refuses it. */
 const MOVES: { readonly [name: string]: readonly [(lender: Lender) => TurnLife.Transition, Leads] } = {
   begin: [() => TurnLife.begin, { Queued: "Resuming", Stopped: "Resuming" }],
   enter: [(lender) => TurnLife.enter(lender.stay()), { Ahead: "Ahead", Resuming: "Resuming" }],
@@ -47,14 +47,14 @@ const MOVES: { readonly [name: string]: readonly [(lender: Lender) => TurnLife.T
   goOn: [() => TurnLife.goOn, { Due: "Resuming" }],
   admit: [(lender) => TurnLife.admit(lender.place()), { Queued: "Queued", Due: "Resuming" }],
   letIn: [
-    (lender) => TurnLife.letIn(lender.pass()),
+    (lender) => TurnLife.letIn(lender.ticket()),
     { Queued: "Queued", Due: "Due", Resuming: "Resuming", Waiting: "Waiting" }
   ],
   act: [() => TurnLife.act, { Due: "Working", Resuming: "Working", Working: "Working", Waiting: "Working" }],
   sleep: [() => TurnLife.sleep(false), { Resuming: "Waiting", Working: "Waiting", Waiting: "Waiting" }],
   "sleep, over": [() => TurnLife.sleep(true), { Resuming: "Waiting", Working: "Waiting", Waiting: "Waiting" }],
   waitAt: [() => TurnLife.waitAt(undefined), { Waiting: "Waiting" }],
-  "without pass": [() => TurnLife.without("pass"), EVERYWHERE],
+  "without ticket": [() => TurnLife.without("ticket"), EVERYWHERE],
   "without place": [() => TurnLife.without("place"), EVERYWHERE],
   stop: [() => TurnLife.stop, { Due: "Stopped", Resuming: "Stopped", Working: "Stopped", Waiting: "Stopped" }],
   park: [() => TurnLife.park, { Ahead: "Parked", Stopped: "Parked" }],
@@ -72,8 +72,8 @@ const MOVES: { readonly [name: string]: readonly [(lender: Lender) => TurnLife.T
   ]
 }
 
-/** A pass that counts how often it is given back. */
-class CountedPass extends Pass {
+/** A ticket that counts how often it is given back. */
+class CountedTicket extends GateTicket {
   private readonly returned: () => void
 
   constructor(returned: () => void) {
@@ -92,14 +92,14 @@ interface Lent {
   readonly count: { returned: number }
 }
 
-/** What was lent to the turn, and how often it has come back. */
+/** The resources that were lent to the turn, and how often each has come back. */
 class Lender {
   readonly lent: Array<Lent> = []
 
   readonly place = () => this.lend("place", (returned) => returned)
-  readonly seat = () => this.lend("seat", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
+  readonly slot = () => this.lend("slot", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
   readonly stay = () => this.lend("stay", (leave) => ({ leave, progressed: () => {} }))
-  readonly pass = () => this.lend("pass", (returned) => new CountedPass(returned))
+  readonly ticket = () => this.lend("ticket", (returned) => new CountedTicket(returned))
 
   private lend<K extends Kind>(kind: K, make: (giveBack: () => void) => TurnLife.Holdings[K]): TurnLife.Holdings[K] {
     const count = { returned: 0 }
@@ -118,11 +118,11 @@ const bring = (beginning: TurnLife.Beginning["_tag"]) => {
   const session = new Session(Ids.ConversationId.make("c"))
   const lender = new Lender()
   const state: TurnLife.Beginning =
-    beginning === "Ahead" ? { _tag: beginning, seat: lender.seat() } : { _tag: beginning }
+    beginning === "Ahead" ? { _tag: beginning, slot: lender.slot() } : { _tag: beginning }
   return { lender, session, turn: session.add(turnId, state, "last") }
 }
 
-/** What holds in every state. */
+/** The invariants of every state. */
 const assertSound = ({ state }: TurnLife.TurnLife, session: Session, { lent }: Lender): void => {
   for (const { count, kind, thing } of lent) {
     const isHeld = state[kind] === thing
@@ -137,7 +137,7 @@ const sequence = fc.array(fc.constantFrom(...Object.entries(MOVES)), { maxLength
 
 describe("a turn's life", () => {
   Property.prop(
-    "L1, L2, L3: goes as it is drawn, whatever is tried, and gives everything back once",
+    "TurnLife.L1, TurnLife.L2, TurnLife.L3: follows the drawing under any attempts, and gives every resource back once",
     fc.tuple(beginning, sequence),
     ([beginning, moves]) =>
       Effect.sync(() => {
@@ -161,7 +161,7 @@ describe("a turn's life", () => {
     { numRuns: 500 }
   )
 
-  it("U1: a turn that is due exchanges its seat for a place, and keeps that up to the end of the wait that it was parked in", () => {
+  it("Waking.U1: a due turn exchanges its slot for a place, and keeps that until the end of the wait that it was parked in", () => {
     const { lender, session, turn } = bring("Ahead")
     turn.begins(true)
     turn.move(TurnLife.call)
@@ -177,7 +177,7 @@ describe("a turn's life", () => {
     assert.isUndefined(turn.state.place)
   })
 
-  it("a turn that comes to a wait which is not over keeps no place for it", () => {
+  it("a turn that arrives at a wait which is not over keeps no place for it", () => {
     const { lender, session, turn } = bring("Queued")
     turn.move(TurnLife.admit(lender.place()))
     turn.move(TurnLife.begin)
@@ -186,7 +186,7 @@ describe("a turn's life", () => {
     assertSound(turn, session, lender)
   })
 
-  it("X14: what had interrupted it is known until it has come further, and over its next run", () => {
+  it("X14: its interruption is kept until it makes progress, and over its next run", () => {
     const interruption = Interruption.none("life")
     const turn = new TurnLife.TurnLife(turnId, { _tag: "Queued", interruption })
     for (const move of [TurnLife.begin, TurnLife.act, TurnLife.sleep(false), TurnLife.stop, TurnLife.begin]) {
@@ -197,7 +197,7 @@ describe("a turn's life", () => {
     assert.isUndefined(turn.state.interruption)
   })
 
-  it.effect("Q7: its end is reported once", () =>
+  it.effect("TurnQueue.Q7: its end is reported once", () =>
     Effect.gen(function* () {
       const turn = new TurnLife.TurnLife(turnId, { _tag: "Queued" })
       turn.end(Exit.void)
@@ -207,7 +207,7 @@ describe("a turn's life", () => {
     })
   )
 
-  it("L1: an early wake that comes when the turn is over changes nothing", () => {
+  it("TurnLife.L1: an early wake after the end of the turn changes nothing", () => {
     const gate = gatekeeper()
     const turn = new TurnLife.TurnLife(turnId, { _tag: "Queued" })
     turn.end(Exit.void)

@@ -1,4 +1,4 @@
-/** What a watcher assembles, whenever it begins to watch. */
+/** Tests what a watcher assembles, whenever it begins to watch. */
 import { assert, describe, it } from "@effect/vitest"
 import { Push } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
@@ -52,8 +52,8 @@ const turnEnd: TurnEvent.TurnEnd = {
   usage: {}
 }
 
-/** A conversation that a test drives by hand: what is persisted goes to disk first, then to the hub. */
-class Stage {
+/** A conversation that a test drives by hand: persisted events go to disk first, then to the hub. */
+class DrivenConversation {
   readonly session = new Session(conversationId)
   readonly disk: Array<StoredEvent> = []
 
@@ -68,7 +68,7 @@ class Stage {
   }
 }
 
-/** A turn of some steps: each waits or not, says something in pieces, and is put on disk. */
+/** A turn of some steps: each waits or not, streams text in pieces, and is put on disk. */
 const turn = fc
   .array(
     fc.record({ waits: fc.boolean(), pieces: fc.array(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 4 }) }),
@@ -89,7 +89,7 @@ const turn = fc
       .concat(turnEnd)
   )
 
-/** What a client shows: finished answers, what it had shown of each before that was finished, and the text since the last of them. */
+/** A client's display: finished answers, the streamed text of each before it was finished, and the text since the last of them. */
 const shownBy = (frames: ReadonlyArray<Frame>) => {
   const answers: Array<string> = []
   const streamed: Array<string> = []
@@ -98,7 +98,7 @@ const shownBy = (frames: ReadonlyArray<Frame>) => {
     if (event.type === "text-delta") current += event.delta
     if (event.type === "message") {
       const text = event.message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
-      // What was shown as it came is what was finished; a client that was not there yet has seen none of it.
+      // The streamed text equals the finished text; a client that connected later has seen none of it.
       assert.isTrue(current === "" || current === text)
       answers.push(text)
       streamed.push(current)
@@ -108,7 +108,7 @@ const shownBy = (frames: ReadonlyArray<Frame>) => {
   return { answers, current, streamed }
 }
 
-/** Collects the frames of a stream, by pulls alone or also by what is pushed. */
+/** Collects the frames of a stream, by pulls alone or also by pushes. */
 const collected = <E>(
   stream: Stream.Stream<Frame, E>,
   frames: Array<Frame>,
@@ -125,94 +125,94 @@ const collected = <E>(
       ).pipe(Pull.catchDone(() => Effect.void))
     : Stream.runForEach(stream, (frame) => Effect.sync(() => frames.push(frame)))
 
-/** Lets what was said arrive. */
+/** Lets emitted events arrive. */
 const arrived = Effect.promise(async () => {
   for (let n = 0; n < 5; n++) await Promise.resolve()
 })
 
 describe("a watcher", () => {
   Property.prop(
-    "X3: misses nothing and sees nothing twice, wherever in a turn it subscribes and whenever it reads the disk",
+    "X3: misses no event and gets none twice, at any point of subscription and of reading the disk",
     fc.tuple(turn, fc.nat(40), fc.nat(40), fc.boolean()),
     ([events, a, b, isPushed]) =>
       Effect.gen(function* () {
         const subscribes = Math.min(a, events.length)
         const reads = Math.min(subscribes + b, events.length)
-        const stage = new Stage()
-        for (const event of events.slice(0, subscribes)) stage.say(event)
+        const driven = new DrivenConversation()
+        for (const event of events.slice(0, subscribes)) driven.say(event)
         const disk = Stream.suspend(() => {
-          // The turn goes on between the subscription and the read.
-          for (const event of events.slice(subscribes, reads)) stage.say(event)
-          return Stream.fromIterable(stage.disk.slice())
+          // The turn continues between the subscription and the read.
+          for (const event of events.slice(subscribes, reads)) driven.say(event)
+          return Stream.fromIterable(driven.disk.slice())
         })
         const frames: Array<Frame> = []
-        const fiber = yield* Watching.watch(stage.session, () => disk).pipe(
+        const fiber = yield* Watching.watch(driven.session, () => disk).pipe(
           Watching.ofTurn(turnId),
           (watched) => collected(watched, frames, isPushed),
           Effect.forkScoped({ startImmediately: true })
         )
         for (const event of events.slice(reads)) {
-          stage.say(event)
+          driven.say(event)
           if (isPushed) yield* arrived
         }
         yield* Fiber.join(fiber)
         assert.deepStrictEqual(
           frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
-          stage.disk.map(({ id }) => id)
+          driven.disk.map(({ id }) => id)
         )
         const { answers, current, streamed } = shownBy(frames)
-        assert.deepStrictEqual({ answers, current }, { answers: shownBy(stage.disk).answers, current: "" })
-        // Of an answer that was not finished when the disk was read every word has been streamed. What ends a chain of retries is
-        // written together with the answer.
+        assert.deepStrictEqual({ answers, current }, { answers: shownBy(driven.disk).answers, current: "" })
+        // Every word of an answer that was unfinished when the disk was read has been streamed. The end of a chain of retries is written together
+        // with the answer.
         const read = events.slice(0, reads)
         const finished =
           read.filter(({ type }) => type === "message").length + (read.at(-1)?.type === "retry-end" ? 1 : 0)
         assert.deepStrictEqual(streamed.slice(finished), answers.slice(finished))
-        assert.isFalse(stage.session.hub.isWatched)
+        assert.isFalse(driven.session.hub.isWatched)
       })
   )
 
   Property.prop(
-    "V5: of a turn that was accepted here reads nothing, wherever in it it subscribes and whatever it has, and misses nothing",
+    "Watching.V5: reads nothing of a turn that was accepted here, at any point of subscription, and misses no event",
     fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean(), fc.boolean()),
     ([events, a, b, isOfTurn, isPushed]) =>
       Effect.gen(function* () {
         const subscribes = Math.min(a, events.length - 1)
-        const stage = new Stage()
-        stage.session.hub.recent.accepted(turnId)
-        for (const event of events.slice(0, subscribes)) stage.say(event)
-        const after = isOfTurn ? 0 : Math.min(b, stage.disk.length)
+        const driven = new DrivenConversation()
+        driven.session.hub.recent.accepted(turnId)
+        for (const event of events.slice(0, subscribes)) driven.say(event)
+        const after = isOfTurn ? 0 : Math.min(b, driven.disk.length)
         const options = isOfTurn ? { turnId } : { after }
         let reads = 0
         const read = (from: number) => {
           reads++
-          return Stream.fromIterable(stage.disk.slice(from))
+          return Stream.fromIterable(driven.disk.slice(from))
         }
         const frames: Array<Frame> = []
-        const fiber = yield* Watching.watch(stage.session, read, options).pipe(
+        const fiber = yield* Watching.watch(driven.session, read, options).pipe(
           Watching.ofTurn(turnId),
           (watched) => collected(watched, frames, isPushed),
           Effect.forkScoped({ startImmediately: true })
         )
-        // Of a conversation without an event nobody knows that there is none.
-        const isKnown = isOfTurn || stage.disk.length > 0
+        // A conversation without events cannot be distinguished from one whose events the client lacks.
+        const isKnown = isOfTurn || driven.disk.length > 0
         for (const event of events.slice(subscribes)) {
-          stage.say(event)
+          driven.say(event)
           if (isPushed) yield* arrived
         }
         yield* Fiber.join(fiber)
         assert.strictEqual(reads, isKnown ? 0 : 1)
         assert.deepStrictEqual(
           frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
-          stage.disk.slice(after).map(({ id }) => id)
+          driven.disk.slice(after).map(({ id }) => id)
         )
         assert.strictEqual(shownBy(frames).current, "")
       })
   )
 
-  it.effect("X3: that comes late is shown the text of the step in progress, as one piece", () =>
+  it.effect("X3: that connects late gets the text of the step in progress, as one piece", () =>
     Effect.gen(function* () {
-      const { session, say } = bound(new Stage())
+      const { session, say } = bound(new DrivenConversation())
       for (const event of [stepStart(0), delta("Hel"), delta("lo")]) say(event)
       const chunk = yield* session.hub.subscribe().pull
       assert.deepStrictEqual(
@@ -222,9 +222,9 @@ describe("a watcher", () => {
     })
   )
 
-  it.effect("X3: that comes during a wait is told of it, with its absolute end", () =>
+  it.effect("X3: that connects during a wait gets it with its absolute end", () =>
     Effect.gen(function* () {
-      const { session, say } = bound(new Stage())
+      const { session, say } = bound(new DrivenConversation())
       for (const event of [stepStart(0), retry]) say(event)
       assert.deepStrictEqual((yield* session.hub.subscribe().pull).at(-1)?.event, retry)
       session.hub.inProgress.resume()
@@ -244,7 +244,7 @@ describe("between the disk and the hub", () => {
   })
   const earlier = stored(1, answer(0, "before"))
 
-  /** What a watcher has seen by the turn's end, if the disk shows this much when it is read. */
+  /** The frames that a watcher has by the turn's end, if the disk shows this much when it is read. */
   const seenBy = (session: Session, disk: ReadonlyArray<StoredEvent>, rest: () => void, after = 0) =>
     Effect.gen(function* () {
       const frames: Array<Frame> = []
@@ -260,7 +260,7 @@ describe("between the disk and the hub", () => {
     })
 
   it.effect(
-    "V3: a message that is on disk and has not passed the hub comes once, behind the text that it stands in for",
+    "Watching.V3: a message that is on disk and has not passed the hub arrives once, behind the text that it replaces",
     () =>
       Effect.gen(function* () {
         const session = new Session(conversationId)
@@ -277,22 +277,24 @@ describe("between the disk and the hub", () => {
       })
   )
 
-  it.effect("H4: what a turn that is run again tells anew comes once, whether it was read from the disk or heard", () =>
-    Effect.gen(function* () {
-      const session = new Session(conversationId)
-      const message = stored(2, answer(1, "Hello"))
-      const events = yield* seenBy(session, [earlier, message], () => {
-        session.hub.persisted([earlier])
-        session.hub.persisted([message])
-        session.hub.live(stepStart(2))
-        session.hub.persisted([message])
-        session.hub.persisted([stored(3, turnEnd)])
+  it.effect(
+    "Hub.H4: an event that a second run emits again arrives once, whether it was read from the disk or live",
+    () =>
+      Effect.gen(function* () {
+        const session = new Session(conversationId)
+        const message = stored(2, answer(1, "Hello"))
+        const events = yield* seenBy(session, [earlier, message], () => {
+          session.hub.persisted([earlier])
+          session.hub.persisted([message])
+          session.hub.live(stepStart(2))
+          session.hub.persisted([message])
+          session.hub.persisted([stored(3, turnEnd)])
+        })
+        assert.deepStrictEqual(events, [earlier.event, message.event, stepStart(2), turnEnd])
       })
-      assert.deepStrictEqual(events, [earlier.event, message.event, stepStart(2), turnEnd])
-    })
   )
 
-  it("H4: a wait that was told of while its turn was on disk is known when the turn is run again from its start", () => {
+  it("Hub.H4: a wait that was emitted while its turn was on disk is known when the turn is run again from its start", () => {
     const { hub } = new Session(conversationId)
     hub.live(retry)
     hub.repeated([earlier.event])
@@ -300,7 +302,7 @@ describe("between the disk and the hub", () => {
     assert.deepStrictEqual(hub.inProgress.events(), [retry])
   })
 
-  it.effect("V5: a turn that has stopped is read from disk, where another process may have gone on with it", () =>
+  it.effect("Watching.V5: a turn that has stopped is read from disk, where another process may have continued it", () =>
     Effect.gen(function* () {
       const session = new Session(conversationId)
       session.hub.recent.accepted(turnId)
@@ -312,7 +314,7 @@ describe("between the disk and the hub", () => {
     })
   )
 
-  it.effect("X3: nothing up to the id that a client has comes again, though the hub passes it only now", () =>
+  it.effect("X3: no event up to the client's id arrives again, though the hub passes it only now", () =>
     Effect.gen(function* () {
       const session = new Session(conversationId)
       const events = yield* seenBy(
@@ -328,19 +330,17 @@ describe("between the disk and the hub", () => {
     })
   )
 
-  it.effect(
-    "X3: a client with an id that the conversation never had is told all of it, and misses nothing of what comes",
-    () =>
-      Effect.gen(function* () {
-        const session = new Session(conversationId)
-        session.hub.persisted([earlier])
-        const end = stored(2, turnEnd)
-        const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
-        assert.deepStrictEqual(events, [earlier.event, turnEnd])
-      })
+  it.effect("X3: a client with an id that the conversation never had gets all events, and misses no later one", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      session.hub.persisted([earlier])
+      const end = stored(2, turnEnd)
+      const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
+      assert.deepStrictEqual(events, [earlier.event, turnEnd])
+    })
   )
 
-  it.effect("X3: so is one whose conversation has nothing yet", () =>
+  it.effect("X3: the same if the conversation has no events yet", () =>
     Effect.gen(function* () {
       const session = new Session(conversationId)
       const rest = () => {
@@ -353,7 +353,7 @@ describe("between the disk and the hub", () => {
 })
 
 describe("the hub", () => {
-  it.effect("gives what is said at once as one chunk", () =>
+  it.effect("delivers events of one moment as one chunk", () =>
     Effect.gen(function* () {
       const hub = new Hub()
       const subscriber = hub.subscribe()
@@ -367,7 +367,7 @@ describe("the hub", () => {
     })
   )
 
-  it.effect("lets go of a subscriber that is too far behind, tells it so, and keeps the others", () =>
+  it.effect("disconnects a subscriber that is too far behind, with the reason, and keeps the others", () =>
     Effect.gen(function* () {
       const hub = new Hub()
       const slow = hub.subscribe()
@@ -377,7 +377,7 @@ describe("the hub", () => {
         hub.live(delta(text))
         quick.take()
       }
-      // Subscribers are looked at when the turn of the event loop is over.
+      // Subscribers are checked when the turn of the event loop is over.
       yield* Effect.promise(() => Promise.resolve())
       const error = yield* Effect.flip(slow.pull)
       assert.include(String(error), "too far behind")
@@ -386,7 +386,7 @@ describe("the hub", () => {
     })
   )
 
-  it("sends nobody away for one event, however large", () => {
+  it("disconnects no subscriber for one event, however large", () => {
     const hub = new Hub()
     const subscriber = hub.subscribe()
     hub.live(delta("x".repeat(MAX_BEHIND)))
@@ -394,11 +394,14 @@ describe("the hub", () => {
     assert.strictEqual(subscriber.take().length, 2)
   })
 
-  it("encodes nothing while nobody watches", () => {
+  it("encodes nothing without subscribers", () => {
     const hub = new Hub()
     const untouchable = { ...delta("x"), toJSON: () => assert.fail("was encoded") }
     hub.live(untouchable)
   })
 })
 
-const bound = (stage: Stage) => ({ session: stage.session, say: (event: TurnEvent.TurnEvent) => stage.say(event) })
+const bound = (driven: DrivenConversation) => ({
+  session: driven.session,
+  say: (event: TurnEvent.TurnEvent) => driven.say(event)
+})

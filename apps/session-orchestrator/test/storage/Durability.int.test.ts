@@ -1,4 +1,4 @@
-/** W1, by force: a process that writes is killed, and what it was promised is looked for. */
+/** Tests Store.W1: kills a process that writes, and looks for its acknowledged writes. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"
 import { spawn } from "node:child_process"
@@ -10,14 +10,14 @@ import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 import { temporaryFile } from "./TemporaryFile.ts"
 
-/** Set it to the number that a failure prints, to kill at the same moment again. */
+/** Set it to the seed that a failure prints, to kill at the same moment again. */
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 1e9))
 
-/** Enough for some commits, and for a checkpoint of the log to be under way now and then. */
+/** Enough for some commits, and sometimes for a checkpoint of the log. */
 const MOST_WRITES = 6000
 const KILLS = 5
 
-/** Runs the writer until it has acknowledged so many events; then kills it and gives what it had said. */
+/** Runs the writer until it has acknowledged some events; then kills it and returns its output. */
 const killAfter = async (filename: string, events: number): Promise<ReadonlyArray<string>> => {
   const writer = spawn(process.execPath, [fileURLToPath(new URL("WriterProcess.ts", import.meta.url)), filename], {
     stdio: ["ignore", "pipe", "inherit"]
@@ -30,7 +30,7 @@ const killAfter = async (filename: string, events: number): Promise<ReadonlyArra
     if (lines >= events) writer.kill("SIGKILL")
   })
   await once(writer, "close")
-  // What follows the last newline was cut off.
+  // The text after the last newline is incomplete.
   return said.slice(0, said.lastIndexOf("\n")).split("\n")
 }
 

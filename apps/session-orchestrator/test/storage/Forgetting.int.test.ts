@@ -1,20 +1,20 @@
-/** The journals of turns that ended long ago, on a real database. */
+/** Tests the deletion of old journals on a real database. */
 import { expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 import { temporaryFile } from "./TemporaryFile.ts"
 
-/** More than are deleted at once. */
+/** More turns than one batch deletes. */
 const TURNS = 70
 
-/** When the turns end; see `Given.end`. */
+/** The end of the turns; see `Given.end`. */
 const ENDED_AT = 1_760_000_001_000
 
-/** Goes through all journals, as the service does; gives how many batches it took and how many turns were forgotten. */
+/** Reads all journals in batches, as the service does; returns the number of batches and of deleted journals. */
 const sweep = Effect.fnUntraced(function* (sealedBefore: number) {
   const journal = yield* Journal
   let batches = 0
@@ -29,7 +29,7 @@ const sweep = Effect.fnUntraced(function* (sealedBefore: number) {
   return { batches, forgotten }
 })
 
-it.live("N1: journals of sealed turns go when they are old enough; those of others, and all events, stay", () =>
+it.live("N1: old journals of sealed turns are deleted; other journals, and all events, stay", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* Effect.gen(function* () {
@@ -60,7 +60,7 @@ it.live("N1: journals of sealed turns go when they are old enough; those of othe
       expect(yield* journal.load(Given.turnId(0))).toHaveLength(2)
       expect(yield* store.turnEvents(Given.turnId(5))).toHaveLength(2)
       expect(yield* store.messages(Given.conversationId(1))).toHaveLength(TURNS - 1)
-      // There is nothing left to go through but what stays.
+      // Only journals that stay are left.
       expect(yield* sweep(ENDED_AT + 1)).toEqual({ batches: 1, forgotten: 0 })
     }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
   })

@@ -1,4 +1,4 @@
-/** What every `GateTable` does, whatever it stores in. */
+/** Tests the laws of every `GateTable`, over any database. */
 import { expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
@@ -16,12 +16,12 @@ const posted = (endpoint: string, news: Partial<Posted> = {}): Posted => ({
   ...news
 })
 
-/** Runs the suite; each test builds the layer anew, and finds it empty. */
+/** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
   const test = (title: string, body: (table: GateTable["Service"]) => Effect.Effect<void, unknown>) =>
     it.live(`${name}: ${title}`, () => Effect.flatMap(GateTable, body).pipe(Effect.provide(layer)))
 
-  test("X5: what a runner tells is there for the others, and nothing else", ({ exchange }) =>
+  test("X5: the other runners read a runner's news, and nothing else", ({ exchange }) =>
     Effect.gen(function* () {
       const now = Date.UTC(2031, 3, 1)
       const own = posted("a", { triedAt: now, failedAt: now + 0.25, failure: overloaded })
@@ -29,7 +29,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
       expect(yield* exchange([], ["b", "c"])).toEqual([posted("b")])
     }))
 
-  test("X5: of each kind of news the newest stays", ({ exchange }) =>
+  test("X5: the newest news of each kind stays", ({ exchange }) =>
     Effect.gen(function* () {
       yield* exchange([posted("a", { triedAt: 5, answeredAt: 1, failedAt: 5, failure: overloaded })], ["a"])
       const older = posted("a", { triedAt: 4, answeredAt: 9, failedAt: 3, failure: limited })
@@ -39,7 +39,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
       expect(yield* exchange([newer], ["a"])).toEqual([{ ...newer, answeredAt: 9 }])
     }))
 
-  test("limits: what a runner uses is there for the others, the newest of each, and what a dead one had under way is not", ({
+  test("limits: the other runners read a runner's newest use, without the calls under way of a dead runner", ({
     share
   }) =>
     Effect.gen(function* () {

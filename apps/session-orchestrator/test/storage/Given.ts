@@ -1,4 +1,4 @@
-/** What storage tests are made of: conversations, turns and events by number. */
+/** Makes conversations, turns and events by number, for storage tests. */
 import { Ids, Message, type TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import { type Conversation, Store, type Turn } from "../../src/storage/Store.ts"
@@ -25,7 +25,7 @@ export const turn = (n: number, of: number, change: Partial<Omit<Turn, "end">> =
   ...change
 })
 
-/** An event that says by its `step` which one it is. */
+/** An event with its number as `step`. */
 export const usage = (n: number, of: number, step: number): TurnEvent.UsageEvent => ({
   conversationId: conversationId(of),
   turnId: turnId(n),

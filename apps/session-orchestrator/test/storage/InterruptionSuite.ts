@@ -1,11 +1,11 @@
-/** What every database keeps of interrupted turns (C10, X14). */
+/** Tests the laws of every `Interruptions` (rules C10, X14). */
+import { Interruption, type StorageError } from "@holdfast/journal"
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import * as Interruption from "../../src/durable/Interruption.ts"
 import { Interruptions } from "../../src/storage/Interruptions.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import type { Storage } from "../../src/storage/sql/SqlStore.ts"
-import { type StorageError, Store } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 
 /** Runs the suite on a database. */
@@ -24,7 +24,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
   })
 
   test(
-    "X14: what is known of an interrupted turn is there for the process that takes it up",
+    "X14: the process that takes up a turn reads its interruptions",
     Effect.gen(function* () {
       const { find, takeUp } = yield* accepted
       expect(yield* find(id)).toEqual(Option.none())
@@ -39,7 +39,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
   )
 
   test(
-    "X6: what a process writes of a turn that another one has taken up changes nothing",
+    "X6: a process's note about a turn that another process has taken up changes nothing",
     Effect.gen(function* () {
       const { find, note, takeUp } = yield* accepted
       yield* note(id, one)
@@ -63,7 +63,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
   )
 
   test(
-    "what is known of a turn goes with its records, long after it was sealed",
+    "a turn's interruptions are deleted with its records, long after its seal",
     Effect.gen(function* () {
       const { find, takeUp } = yield* accepted
       const store = yield* Store

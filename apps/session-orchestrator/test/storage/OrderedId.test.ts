@@ -4,10 +4,10 @@ import * as OrderedId from "../../src/storage/OrderedId.ts"
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** When an id says that it was made. */
+/** The time in an id. */
 const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 
-it("an id is a UUID of version 7 that says when it was made", () => {
+it("an id is a UUID of version 7 with the time of its creation", () => {
   const before = Date.now()
   const ids = Array.from({ length: 1_000 }, OrderedId.next)
   for (const id of ids) {
@@ -17,7 +17,7 @@ it("an id is a UUID of version 7 that says when it was made", () => {
   }
 })
 
-it("O1: ids come in order, whatever the clock says, and however many there are of one millisecond", () => {
+it("O1: ids are ascending, whatever the clock shows, for any number of them in a millisecond", () => {
   const readings = fc.array(fc.record({ nowMs: fc.nat(5), times: fc.constantFrom(1, 2, 3_000) }), { maxLength: 6 })
   fc.assert(
     fc.property(readings, (readings) => {
@@ -33,7 +33,7 @@ it("O1: ids come in order, whatever the clock says, and however many there are o
   )
 })
 
-it("O1: 4,096 ids are of one millisecond, and those beyond them of the next ones", () => {
+it("O1: 4,096 ids fit into one millisecond, and further ids use the following ones", () => {
   const now = 1_800_000_000_000
   const sequence = new OrderedId.OrderedIds()
   const ids = Array.from({ length: 2 * 4_096 + 1 }, () => sequence.next(now))

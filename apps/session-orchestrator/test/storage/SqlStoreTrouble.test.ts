@@ -1,4 +1,4 @@
-/** A store whose database is in trouble: what the check says of it, when, and whom a failure concerns. */
+/** Tests a store whose database fails: the result of its check, and which calls fail. */
 import { assert, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -12,7 +12,7 @@ import * as Given from "./Given.ts"
 const refusal = (errcode: number): SqlError.SqlError =>
   SqliteError.classify(Object.assign(new Error(`said ${errcode}`), { code: "ERR_SQLITE_ERROR", errcode }), "execute")
 
-/** A store in memory whose transactions do as the test says. */
+/** A store in memory; the test controls its transactions. */
 const given = Effect.gen(function* () {
   const state: { transaction: "fine" | "silent" | SqlError.SqlError } = { transaction: "fine" }
   const over = yield* Deferred.make<void>()
@@ -38,7 +38,7 @@ const given = Effect.gen(function* () {
   return { state, store: Context.get(context, Store) }
 })
 
-it.effect("a check says within a second and a half that its database is silent", () =>
+it.effect("a check reports a silent database within a second and a half", () =>
   Effect.gen(function* () {
     const { state, store } = yield* given
     yield* store.check
@@ -52,7 +52,7 @@ it.effect("a check says within a second and a half that its database is silent",
   })
 )
 
-it.effect("a check says what its database said last, as long as that is so", () =>
+it.effect("a check reports its database's last error, until a check succeeds", () =>
   Effect.gen(function* () {
     const { state, store } = yield* given
     const checked = Effect.gen(function* () {
@@ -61,7 +61,7 @@ it.effect("a check says what its database said last, as long as that is so", () 
       const exit = yield* Fiber.join(fiber)
       return Exit.isSuccess(exit) ? "fine" : String(Option.getOrThrow(Exit.findErrorOption(exit)).message)
     })
-    // A lock is waited for longer than a check takes.
+    // A write waits longer for a lock than a check takes.
     state.transaction = refusal(5)
     assert.match(yield* checked, /the database said "said 5"\. Another program holds the database\./)
     state.transaction = "fine"
@@ -72,7 +72,7 @@ it.effect("a check says what its database said last, as long as that is so", () 
   })
 )
 
-it.effect("a lock is waited for five seconds, and a full disk not at all", () =>
+it.effect("a write waits five seconds for a lock, and fails at once on a full disk", () =>
   Effect.gen(function* () {
     const { state, store } = yield* given
     state.transaction = refusal(5)
@@ -94,7 +94,7 @@ it.effect("a lock is waited for five seconds, and a full disk not at all", () =>
   })
 )
 
-it.effect("a refusal of one write is no trouble of the database", () =>
+it.effect("a refused write does not fail the check", () =>
   Effect.gen(function* () {
     const { state, store } = yield* given
     yield* store.createConversation(Given.conversation(1))

@@ -1,4 +1,4 @@
-/** A TCP proxy that stands still when it is told to: connections stay open, new ones are taken, and nothing passes. */
+/** A TCP proxy that can stall: connections stay open, new ones are accepted, and no byte passes. */
 import { Effect } from "effect"
 import * as net from "node:net"
 
@@ -8,7 +8,7 @@ export interface StallingProxy {
   readonly resume: Effect.Effect<void>
 }
 
-/** Starts one before a port of this machine. */
+/** Starts a proxy before a port of this machine. */
 export const start = (target: number) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

@@ -1,10 +1,10 @@
-/** What every `Standings` does, whatever it stores in. */
+/** Tests the laws of every `Standings`, over any database. */
 import { expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
 import { Standings } from "../../src/storage/Standings.ts"
-import type { StorageError } from "../../src/storage/Store.ts"
 
 const pause = (until: number): Standing.Pause => ({ until, reason: "overloaded", retryable: true })
 
@@ -13,12 +13,12 @@ const coolDown = (target: Target.Target, pause: Standing.Pause) => Standing.paus
 
 const standIn = { provider: "two", model: "c" }
 
-/** Runs the suite; each test builds the layer anew, and finds it empty. */
+/** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>) => {
   const test = (title: string, body: (standings: Standings["Service"]) => Effect.Effect<void, StorageError>) =>
     it.effect(`${name}: ${title}`, () => Effect.flatMap(Standings, body).pipe(Effect.provide(layer)))
 
-  test("P7, P8: what was found out is there for everybody, until it is over", (standings) =>
+  test("P7, P8: every reader gets a noted pause until it ends", (standings) =>
     Effect.gen(function* () {
       expect(yield* standings.load(0)).toEqual(Standing.empty)
       const limit: Standing.Pause = { until: 300, reason: "quota-exhausted", retryable: false, askedUntil: 300 }
@@ -37,13 +37,13 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
       expect(yield* standings.load(300)).toEqual(Standing.empty)
     }))
 
-  test("noting the same again changes nothing, and of two ends the later one stays", (standings) =>
+  test("noting a pause again changes nothing, and of two ends the later one stays", (standings) =>
     Effect.gen(function* () {
       for (const until of [200, 500, 300, 500]) yield* standings.note(coolDown(main, pause(until)), 100)
       expect((yield* standings.load(100)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
     }))
 
-  test("C12: a success ends what was known when its call began, also for runners that hear of the pause again", (standings) =>
+  test("C12: a success ends the pauses from before its call, also for runners that note such a pause again", (standings) =>
     Effect.gen(function* () {
       const thing = Standing.target(main)
       const known = Standing.paused(thing, { ...pause(900), since: 100 })
@@ -57,7 +57,7 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
       expect(yield* standings.load(900)).toEqual(Standing.empty)
     }))
 
-  test("C12: of pauses and successes that come at once, none is forgotten", (standings) =>
+  test("C12: pauses and successes that are noted at once are all kept", (standings) =>
     Effect.gen(function* () {
       const names = Array.from({ length: 10 }, (_, n) => Standing.credential("one", `K${n % 5}`))
       for (const thing of names) yield* standings.note(Standing.paused(thing, { ...pause(900), since: 100 }), 100)
@@ -70,7 +70,7 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
       expect(names.map((thing) => Standing.of(after, thing, 300)?.until)).toEqual(names.map(() => 700))
     }))
 
-  test("of many that find something out at once, none is forgotten", (standings) =>
+  test("notes by many turns at once are all kept", (standings) =>
     Effect.gen(function* () {
       const targets = Array.from({ length: 20 }, (_, n) => ({ ...standIn, model: `m${n % 5}` }))
       yield* Effect.forEach(targets, (target, n) => standings.note(coolDown(target, pause(200 + n)), 100), {

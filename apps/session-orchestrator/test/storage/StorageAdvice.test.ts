@@ -1,4 +1,4 @@
-/** What a person is told to do about a database that refuses, by what it said. */
+/** Tests the advice for each error of a database. */
 import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { SqlError } from "effect/sql"
@@ -29,7 +29,7 @@ describe("a database that refuses", () => {
     [26, /^The file is no SQLite database, or its beginning is destroyed\..* Otherwise: Stop Holdfast/],
     [19, /^Nothing was written: it contradicts what is stored already\.$/],
     [1, /^Nothing was written\.$/]
-  ])("SQLite's code %i, and whatever is in its higher bits", (code, says) => {
+  ])("SQLite's code %i, with any higher bits", (code, says) => {
     expect(advice(sqlite(code))).toMatch(says)
     expect(advice(sqlite(code + (7 << 8)))).toMatch(says)
   })
@@ -48,13 +48,13 @@ describe("a database that refuses", () => {
     expect(advice(postgres(state))).toMatch(says)
   })
 
-  it("is damaged by two of SQLite's codes alone", () => {
+  it("is damaged only according to two of SQLite's codes", () => {
     for (const code of [11, 26, 11 + 256, 26 + 512]) expect(StorageFailure.isDamage(sqlite(code))).toBe(true)
     for (const code of [1, 5, 10, 12, 13, 25, 27]) expect(StorageFailure.isDamage(sqlite(code))).toBe(false)
     expect(StorageFailure.isDamage(postgres("XX001"))).toBe(false)
   })
 
-  it("says in its own words that it has not answered, and that a row is not what was written", () => {
+  it("has messages of Holdfast for a missing answer and for a row that was changed", () => {
     const silent = StorageFailure.explain("d.db", "read", StorageFailure.silence(Duration.seconds(8)))
     expect(silent.message).toMatch(
       /^Could not read in d\.db: it has not answered for 8s\. The database cannot be reached\./
@@ -69,7 +69,7 @@ describe("a database that refuses", () => {
     expect(StorageFailure.explain("d.db", "write", sqlite(13)).concerns).toBeUndefined()
   })
 
-  it("is quoted in the driver's words where the cause has none", () => {
+  it("is quoted with the driver's message if the cause has none", () => {
     const wordless = new SqlError.SqlError({
       reason: new SqlError.UnknownError({ cause: new Error(""), message: "Failed to connect", operation: "connect" })
     })

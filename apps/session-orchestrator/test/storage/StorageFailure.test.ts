@@ -3,7 +3,7 @@ import { SqlError } from "effect/sql"
 import * as SqliteError from "../../src/storage/SqliteError.ts"
 import * as StorageFailure from "../../src/storage/StorageFailure.ts"
 
-/** As the PostgreSQL driver gives what it does not classify: with the SQLSTATE at the cause. */
+/** An error that the PostgreSQL driver does not classify: the SQLSTATE is at the cause. */
 const postgres = (code: string): SqlError.SqlError =>
   new SqlError.SqlError({
     reason: new SqlError.UnknownError({
@@ -17,7 +17,7 @@ const sqlite = (errcode: number): SqlError.SqlError =>
   SqliteError.classify(Object.assign(new Error(`said ${errcode}`), { code: "ERR_SQLITE_ERROR", errcode }), "execute")
 
 describe("StorageFailure", () => {
-  it("a failure of SQLSTATE 22, 23 and 54 concerns one write, a restart passes, and the rest concerns all", () => {
+  it("an error of SQLSTATE 22, 23 and 54 affects one write, a restart passes, and other errors affect all", () => {
     for (const state of ["22021", "22001", "22P05", "23502", "23505", "54000", "54001", "54023"]) {
       expect([state, StorageFailure.scopeOf(postgres(state))]).toEqual([state, "one"])
     }
@@ -29,7 +29,7 @@ describe("StorageFailure", () => {
     }
   })
 
-  it("a failure of SQLite concerns one write where it is about that, passes where a lock is, and concerns all otherwise", () => {
+  it("an error of SQLite about one write affects that write, a lock passes, and other errors affect all", () => {
     const SCOPES = { 18: "one", 19: "one", 1555: "one", 5: "busy", 6: "busy", 14: "busy", 262: "busy" } as const
     for (const [code, scope] of Object.entries(SCOPES)) {
       expect([code, StorageFailure.scopeOf(sqlite(Number(code)))]).toEqual([code, scope])
@@ -39,7 +39,7 @@ describe("StorageFailure", () => {
     }
   })
 
-  it("says which database, what was attempted, what was said and what to do", () => {
+  it("names the database, the attempt, the database's message and the next step", () => {
     expect(StorageFailure.explain("d.db", "record turn t1", sqlite(13)).message).toBe(
       'Could not record turn t1 in d.db: the database said "said 13". The disk is full. Free some space; no restart is needed.'
     )

@@ -1,23 +1,24 @@
-/** What every `Store` does, whatever it stores in. */
+/** Tests the laws of every `Store`, over any database. */
 import { expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
 import { Turn } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
-import { type StorageError, Store, type StoredEvent } from "../../src/storage/Store.ts"
+import { Store, type StoredEvent } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
 
-/** More than a store may read at a time. */
+/** More than a store reads in one query. */
 const LONG = 600
 
-/** Runs the suite; each test builds the layer anew, and finds it empty. */
+/** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => {
   const test = (title: string, body: Effect.Effect<void, StorageError, Store>) =>
     it.effect(`${name}: ${title}`, () => Effect.provide(body, layer))
 
   test(
-    "a conversation comes back as it was given",
+    "a conversation comes back as it was written",
     Effect.gen(function* () {
       const store = yield* Store
       const plain = Given.conversation(1)
@@ -35,7 +36,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "events of a turn that is another conversation's are refused, alone, and nothing of them is there",
+    "events for a turn of another conversation are refused, alone, and none of them is stored",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       yield* store.createConversation(Given.conversation(2))
@@ -55,7 +56,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "U+0000 in what a model or a tool said comes back as it was said, in the history and in what a turn goes on with",
+    "U+0000 in the output of a model or a tool comes back unchanged, in the history and in a resumption",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       const { message } = Given.message(1, 1, 1)
@@ -70,7 +71,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "P15: the switch for automatic retries is kept, and turning one that is not there changes nothing",
+    "P15: the switch for automatic retries is stored, and switching an unknown conversation changes nothing",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(Given.conversation(1))
@@ -85,7 +86,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "the same turn again is known, and another one with its id is a conflict",
+    "the same turn again is known, and a different turn with its id is a conflict",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(Given.conversation(1))
@@ -105,7 +106,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "a turn is accepted with what it says first, or not at all; the same turn again writes nothing",
+    "a turn is accepted with its first events, or not; the same turn again writes nothing",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.message(1, 1, 0), Given.end(1, 1)], 0)
@@ -123,13 +124,13 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       )
       expect(yield* store.turnEvents(Given.turnId(2))).toEqual(stored)
       expect(yield* store.turnEvents(Given.turnId(3))).toEqual([])
-      // What the turn says when it runs is there already (W2).
+      // The events of the turn's run are stored already (W2).
       expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), opening, 0)).toEqual(stored)
     })
   )
 
   test(
-    "X3: events come back to the byte as they were written, whatever the rows say of them",
+    "X3: events come back as they were written, to the byte, whatever their rows hold",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(Given.conversation(1))
@@ -183,7 +184,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "of many who hand in the same turn at once one is told that it was accepted",
+    "of many clients that send the same turn at once, one gets an acceptance",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(Given.conversation(1))
@@ -196,7 +197,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "M1: a turn without a prompt is kept as such",
+    "M1: a turn without a prompt is stored without one",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(Given.conversation(1))
@@ -208,7 +209,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "the last turn and the unsealed ones come in the order of acceptance, whatever the clock said",
+    "the last turn and the unsealed turns come in the order of acceptance, whatever the clock showed",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(Given.conversation(1))
@@ -235,7 +236,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "W3: a turn's end is there with its event, and a second one does not replace it",
+    "W3: a turn's end is stored with its event, and a second end does not replace it",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, 0), Given.end(1, 1)], 0)
@@ -248,7 +249,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "W3: a message is in the history with its event, and nothing else is",
+    "W3: a message is in the history with its event, and other events are not",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       yield* store.appendEvents(
@@ -266,7 +267,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "what a turn goes on with: itself, its conversation, the history without its own messages, and what it has said",
+    "a resumption has the turn, its conversation, the history without its own messages, and the types of its events",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       yield* store.acceptTurn(Given.turn(2, 1))
@@ -298,7 +299,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "W2: events that are written again come back with the ids they have, and nothing changes",
+    "W2: events that are written again come back with their ids, and nothing changes",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       const [a, b, c] = [Given.message(1, 1, 0), Given.usage(1, 1, 1), Given.message(1, 1, 1)]
@@ -308,7 +309,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         { id: 2, event: b, json: JSON.stringify(b) }
       ])
       expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [a, b], 0)).toEqual(first)
-      // Half of it is there: that half keeps its place, the rest follows.
+      // Half of it is stored: that half keeps its ids, the rest follows.
       const third = { id: 3, event: c, json: JSON.stringify(c) }
       expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [b, c], 1)).toEqual([first[1], third])
       expect(yield* store.turnEvents(Given.turnId(1))).toEqual([...first, third])
@@ -317,7 +318,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "W2: of two who write the same place at once both get what the first one wrote",
+    "W2: two writers of one position at once both get the event of the first",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       const [one, other] = yield* Effect.all(
@@ -332,7 +333,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "D6: a transient event that is handed to a store all the same is refused, and nothing is stored",
+    "D6: a transient event that bypasses the types is refused, and nothing is stored",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       const common = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }
@@ -363,7 +364,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "X3: events come after any id, in order, however many there are",
+    "X3: events after any id are read in order, for any number of them",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       const [first, ...rest] = Array.from({ length: LONG }, (_, step) => Given.usage(1, 1, step))
@@ -377,7 +378,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "a reader that stops in the middle keeps no writer waiting, and reads what came meanwhile",
+    "a reader that stops in the middle delays no writer, and later reads the new events",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       const [first, ...rest] = Array.from({ length: LONG }, (_, step) => Given.usage(1, 1, step))
@@ -396,7 +397,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "a write that is refused fails alone, with words for a person; its neighbours are written",
+    "a refused write fails alone, with words for a person; its neighbours are written",
     Effect.gen(function* () {
       const store = yield* Given.oneTurn
       yield* store.createConversation(Given.conversation(2))
@@ -436,7 +437,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   Property.prop(
-    `${name}: X3: whatever turns write at once, ids have no gap and every turn keeps its order`,
+    `${name}: X3: when many turns write at once, ids have no gap and every turn keeps its order`,
     histories,
     (histories) =>
       Effect.gen(function* () {
@@ -457,12 +458,12 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         }
       }).pipe(Effect.provide(layer)),
     { numRuns: 30 },
-    // Each run makes a database.
+    // Each run creates a database.
     60_000
   )
 
   test(
-    "a store that works says so",
+    "the check of a working store succeeds",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.check
@@ -477,7 +478,7 @@ type StoreService = Store["Service"]
 
 const CONVERSATIONS = [0, 1]
 
-/** Turns, each a list of appends: how many events, whether it is written twice, and how often its fiber gives way before. */
+/** Turns, each a list of appends: the number of events, whether it is written twice, and how often its fiber yields before. */
 const histories = fc.array(
   fc.array(fc.record({ events: fc.integer({ min: 1, max: 4 }), twice: fc.boolean(), pauses: fc.nat({ max: 3 }) }), {
     maxLength: 6
@@ -488,7 +489,7 @@ type History = ReadonlyArray<{ readonly events: number; readonly twice: boolean;
 
 const sizeOf = (history: History): number => history.reduce((sum, { events }) => sum + events, 0)
 
-/** Writes every turn from a fiber of its own; gives each event that was returned, once. */
+/** Writes every turn from its own fiber; returns each stored event once. */
 const writeAll = (store: StoreService, histories: ReadonlyArray<History>) =>
   Effect.gen(function* () {
     for (const of of CONVERSATIONS) yield* store.createConversation(Given.conversation(of))

@@ -1,4 +1,4 @@
-/** A path for a database, in a directory that is gone after the test. */
+/** A path for a database, in a directory that is deleted after the test. */
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"

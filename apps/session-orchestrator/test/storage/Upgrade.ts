@@ -1,11 +1,11 @@
-/** A database as version 5 of the schema left it, with turns that had ended, waited and queued; and what must be in it now. */
+/** A database of schema version 5, with turns that had ended, waited and queued, and its expected contents. */
 import { expect } from "@effect/vitest"
 import { Turn } from "@holdfast/kernel"
 import { type TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Stream } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import * as Migrations from "../../src/storage/migrations/Migrations.ts"
-import { Journal } from "../../src/durable/Journal.ts"
+import { Journal } from "../../src/storage/Journal.ts"
 import { migration as initial } from "../../src/storage/migrations/0001_initial.ts"
 import { migration as fewerRows } from "../../src/storage/migrations/0002_fewer_rows.ts"
 import { migration as standings } from "../../src/storage/migrations/0003_standings.ts"
@@ -27,7 +27,7 @@ const openingOf = (n: number, of: number) => {
   return Turn.opening({ ...identity, startedAt, prompt })
 }
 
-/** Turn 1 of conversation 1 had ended, turn 2 waits behind it, turn 3 is queued; conversation 2 has one that was just accepted. */
+/** Turn 1 of conversation 1 had ended, turn 2 waits behind it, turn 3 is queued; conversation 2 has a turn that was just accepted. */
 const EVENTS: ReadonlyArray<readonly [n: number, events: ReadonlyArray<TurnEvent.PersistedEvent>]> = [
   [1, [...openingOf(1, 1), Given.usage(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)]],
   [2, openingOf(2, 1)]
@@ -43,11 +43,11 @@ const RECORDS = [
   { name: "step/0/decision/0", value: '{"_tag":"Retry"}' }
 ]
 
-/** Makes it, as that version did. */
+/** Creates the database as that version did. */
 export const write = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     yield* Migrator.make({})({ loader: Migrator.fromRecord(versions), table: Migrations.TABLE })
-    // The other one is the older, and named later.
+    // The other conversation is older, and its id sorts later.
     for (const [n, created_at] of [
       [1, 20],
       [2, 10]
@@ -76,7 +76,7 @@ export const write = (sql: SqlClient.SqlClient) =>
     }
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 
-/** Looks through a store on it, and goes on with what is there. */
+/** Reads a store on it, and continues its turns. */
 export const check = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
@@ -106,7 +106,7 @@ export const check = Effect.gen(function* () {
   })
   expect(yield* store.unsealedTurns).toEqual([unsealed(2, 1, RECORDS[1]), unsealed(4, 2), unsealed(3, 1)])
 
-  // The one that waited goes on, and ends; then the queued one begins.
+  // The waiting turn continues, and ends; then the queued turn begins.
   const resumed = Option.getOrThrow(yield* store.resumption(Given.turnId(2)))
   const before = stored.slice(0, 5).flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
   expect(resumed.history).toEqual(before)

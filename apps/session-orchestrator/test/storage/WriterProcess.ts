@@ -1,6 +1,6 @@
 /**
- * A process that writes as fast as it can and says on stdout what it was told is safe: one `turn position id` a line, after
- * the write has succeeded. Its argument is the database. It goes on until it is killed.
+ * A process that writes without a pause and prints each acknowledged write on stdout: one `turn position id` a line, after
+ * the write has succeeded. Its argument is the database. It runs until it is killed.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
@@ -12,7 +12,7 @@ import * as Given from "./Given.ts"
 const CONVERSATIONS = 2
 const TURNS = 16
 
-/** So that the file is soon of some size. */
+/** Long, so that the file grows quickly. */
 const TEXT = "A kilobyte of text. ".repeat(50)
 const long = (event: TurnEvent.MessageEvent): TurnEvent.MessageEvent => ({
   ...event,

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Alarm } from "../../src/system/Alarm.ts"
-import { World } from "../conversation/World.ts"
+import { ManualClock } from "../conversation/ManualClock.ts"
 
 const make = () => {
-  const world = new World()
+  const world = new ManualClock()
   const rings: Array<number> = []
   const begin = world.now()
   const alarm = new Alarm(world.at, () => rings.push(world.now() - begin))
@@ -11,7 +11,7 @@ const make = () => {
 }
 
 describe("an alarm", () => {
-  it("rings once at the time that was set last", () => {
+  it("rings once, at the time that was set last", () => {
     const { rings, set, world } = make()
     set(10)
     set(5)
@@ -22,7 +22,7 @@ describe("an alarm", () => {
     assert.strictEqual(world.size, 0)
   })
 
-  it("is not set anew for the time that it is set to, and is again once that has come", () => {
+  it("ignores the time that it is set to already, and accepts it again after it has come", () => {
     const { rings, set, world } = make()
     let sets = 0
     const counted = new Alarm(
@@ -41,7 +41,7 @@ describe("an alarm", () => {
     assert.deepStrictEqual(rings, [10, 10])
   })
 
-  it("set to no time does not ring", () => {
+  it("that is switched off does not ring", () => {
     const { rings, set, world } = make()
     set(10)
     set(Infinity)

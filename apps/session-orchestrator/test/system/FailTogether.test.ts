@@ -37,21 +37,23 @@ describe("FailTogether", () => {
     })
   )
 
-  it.effect("F1, F2: what concerns all fails those who wait, and nobody who comes later", () =>
-    Effect.gen(function* () {
-      const { behind, first, head, made, pass } = yield* line(["a", "b"])
-      yield* Deferred.fail(first, "all: the database is away")
-      const away = Exit.fail("all: the database is away")
-      expect(yield* Fiber.join(head)).toEqual(away)
-      expect(yield* behind).toEqual([away, away])
-      expect(made).toEqual(["first"])
-      for (const later of ["c", "d"]) {
-        expect(yield* Effect.flatMap(pass(later, Effect.succeed(later)), Fiber.join)).toEqual(Exit.succeed(later))
-      }
-    })
+  it.effect(
+    "FailTogether.F1, FailTogether.F2: an error that concerns all fails the waiting calls, and no later call",
+    () =>
+      Effect.gen(function* () {
+        const { behind, first, head, made, pass } = yield* line(["a", "b"])
+        yield* Deferred.fail(first, "all: the database is away")
+        const away = Exit.fail("all: the database is away")
+        expect(yield* Fiber.join(head)).toEqual(away)
+        expect(yield* behind).toEqual([away, away])
+        expect(made).toEqual(["first"])
+        for (const later of ["c", "d"]) {
+          expect(yield* Effect.flatMap(pass(later, Effect.succeed(later)), Fiber.join)).toEqual(Exit.succeed(later))
+        }
+      })
   )
 
-  it.effect("what concerns one fails that one", () =>
+  it.effect("an error of one call fails that call alone", () =>
     Effect.gen(function* () {
       const { behind, first, head } = yield* line(["a", "b"])
       yield* Deferred.fail(first, "one: the id is taken")
@@ -60,7 +62,7 @@ describe("FailTogether", () => {
     })
   )
 
-  it.effect("who goes away holds nobody up", () =>
+  it.effect("an interrupted call does not block the line", () =>
     Effect.gen(function* () {
       const { behind, head, pass } = yield* line(["a"])
       const gone = yield* pass("gone", Effect.never)

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryReturn from "../../src/system/MemoryReturn.ts"
 
-/** An event loop that is busy for a share of each interval, as `shares` lists them. `tookMs` is what each collection takes. */
+/** An event loop that is busy for a share of each interval, as `shares` lists them. Each collection takes `tookMs`. */
 const collections = Effect.fnUntraced(function* (shares: ReadonlyArray<number>, tookMs = 10) {
   const loop = { active: 0, idle: 0, utilization: 0 }
   const at: Array<number> = []
@@ -25,13 +25,13 @@ const collections = Effect.fnUntraced(function* (shares: ReadonlyArray<number>, 
   return at
 })
 
-it.effect("MemoryReturn.M1: collects once when a peak is over, and not within it", () =>
+it.effect("MemoryReturn.M1: collects once after a peak, and not during it", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(yield* collections([0.01, 0.9, 0.9, 0.1, 0.01, 0.01, 0.01, 0.01]), [4])
   })
 )
 
-it.effect("MemoryReturn.M1: a service without work is left alone", () =>
+it.effect("MemoryReturn.M1: does not collect in a service without work", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(yield* collections(Array.from({ length: 40 }, () => 0.001)), [])
   })
@@ -47,7 +47,7 @@ it.effect("MemoryReturn.M2: a collection that took long is not repeated soon", (
   })
 )
 
-it.effect("the memory of what was dropped goes back", () =>
+it.effect("the memory of dropped objects is returned", () =>
   Effect.gen(function* () {
     const loop = { active: 0, idle: 0, utilization: 0 }
     const isGone = new WeakRef({ large: "x".repeat(1_000) })
@@ -55,7 +55,7 @@ it.effect("the memory of what was dropped goes back", () =>
       MemoryReturn.run(undefined, () => ({ ...loop })),
       { startImmediately: true }
     )
-    // A weak reference that was made in a task holds on until its end.
+    // A weak reference keeps its object alive until the end of the task that made it.
     yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
     loop.active += 5_000
     yield* TestClock.adjust(MemoryReturn.INTERVAL_MS)

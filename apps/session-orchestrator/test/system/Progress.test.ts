@@ -3,7 +3,7 @@ import { Clock, Deferred, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Progress from "../../src/system/Progress.ts"
 
-/** What an operation has logged, under a test clock. */
+/** The log lines of an operation, under a test clock. */
 const logged = Effect.fnUntraced(function* (
   run: (progress: Progress.Progress, done: Effect.Effect<void>) => Effect.Effect<void>,
   steps: (done: Deferred.Deferred<void>) => Effect.Effect<void>
@@ -23,8 +23,8 @@ const logged = Effect.fnUntraced(function* (
   return lines.flat()
 })
 
-describe("the progress of what takes long", () => {
-  it.effect("P1: is no line of what is over within two seconds", () =>
+describe("the progress of a long operation", () => {
+  it.effect("Progress.P1: has no line if it ends within two seconds", () =>
     Effect.gen(function* () {
       const lines = yield* logged(
         (progress, done) =>
@@ -38,7 +38,7 @@ describe("the progress of what takes long", () => {
     })
   )
 
-  it.effect("P1: is a line, and one at the end, of what takes two seconds", () =>
+  it.effect("Progress.P1: has a line and one at the end if it takes two seconds", () =>
     Effect.gen(function* () {
       const lines = yield* logged(
         (_, done) => done,
@@ -48,7 +48,7 @@ describe("the progress of what takes long", () => {
     })
   )
 
-  it.effect("P1: is a line after two seconds, one each five, and one at the end", () =>
+  it.effect("Progress.P1: has a line after two seconds, one each five seconds, and one at the end", () =>
     Effect.gen(function* () {
       const lines = yield* logged(
         (progress, done) =>
@@ -67,7 +67,7 @@ describe("the progress of what takes long", () => {
     })
   )
 
-  it.effect("P2: is logged by work that holds the thread, where it reports", () =>
+  it.effect("Progress.P2: is logged by work that holds the thread, when it reports", () =>
     Effect.gen(function* () {
       let now = 0
       const clock = { ...(yield* TestClock.testClockWith(Effect.succeed)), currentTimeMillisUnsafe: () => (now += 400) }

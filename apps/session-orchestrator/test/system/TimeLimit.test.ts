@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import * as TimeLimit from "../../src/system/TimeLimit.ts"
 
-describe("what runs for a limited time", () => {
-  it("comes to its result, or to its error, as it would without a limit", () => {
+describe("a function that runs with a time limit", () => {
+  it("returns its result, or throws its error, as without a limit", () => {
     assert.deepStrictEqual(
       TimeLimit.run(() => 1, 10_000),
       Option.some(1)
@@ -20,7 +20,7 @@ describe("what runs for a limited time", () => {
     }
   })
 
-  it("is broken off, whatever it does, and the next one runs as ever", () => {
+  it("is interrupted, whatever it does, and the next one runs as usual", () => {
     let turns = 0
     const endless = (): never => {
       for (;;) turns++
@@ -33,7 +33,7 @@ describe("what runs for a limited time", () => {
     )
   })
 
-  it("may itself run something for a limited time", () => {
+  it("may itself run another function with a time limit", () => {
     const inner = () => TimeLimit.run(() => 1, 10_000)
     assert.deepStrictEqual(TimeLimit.run(inner, 10_000), Option.some(Option.some(1)))
   })

@@ -1,4 +1,4 @@
-/** The alerting rules in docs/, held against what a service that has just started exports. */
+/** Checks the alerting rules in docs/ against the series of a fresh service. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
 import { readFileSync } from "node:fs"
@@ -24,10 +24,10 @@ const rules = file.groups.flatMap(({ rules }) => rules)
 /** Labels that Prometheus adds to each series that it scrapes. */
 const OF_THE_SCRAPE: ReadonlySet<string> = new Set(["instance", "job"])
 
-/** What Prometheus records of a scrape itself. */
+/** The series that Prometheus itself adds to a scrape. */
 const OF_PROMETHEUS: ReadonlySet<string> = new Set(["up"])
 
-/** Whether a series that a fresh service exports is picked. */
+/** Whether a selector matches a series of a fresh service. */
 const picks = ({ matchers, name }: PromQl.Selector, sample: PrometheusText.Sample): boolean =>
   sample.name === name &&
   matchers
@@ -38,7 +38,7 @@ const picks = ({ matchers, name }: PromQl.Selector, sample: PrometheusText.Sampl
     })
 
 describe("docs/prometheus-alerts.yml", () => {
-  it.live("X12: each rule asks, in PromQL, for series that a service has from its start", () =>
+  it.live("X12: each rule queries, in PromQL, series that a service has from its start", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       const { samples } = PrometheusText.read((yield* service.call({ path: "/metrics" })).text)
@@ -67,7 +67,7 @@ describe("docs/prometheus-alerts.yml", () => {
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
   )
 
-  it("each rule has a name of its own, a severity, what happened and what to do, and a row in operations.md", () => {
+  it("each rule has a unique name, a severity, the event and what to do, and a row in operations.md", () => {
     assert.isAbove(rules.length, 8)
     assert.strictEqual(new Set(rules.map(({ alert }) => alert)).size, rules.length)
     const rows = Array.from(docs("operations.md").matchAll(/^\| `(Holdfast\w+)` \|/gm), ([, alert = ""]) => alert)

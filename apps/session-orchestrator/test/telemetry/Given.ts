@@ -1,4 +1,4 @@
-/** Observations for tests: a turn `t1` of the conversation `c1` at `openai/gpt-5`. */
+/** Observations for tests, of a turn `t1` of the conversation `c1` at `openai/gpt-5`. */
 import type { Observer } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 

@@ -1,4 +1,4 @@
-/** A log of lines on a disk in memory: which files it makes, and what it does when the disk refuses. */
+/** Tests a file of lines on a disk in memory: its files, and refused writes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Logger, Path, PlatformError } from "effect"
 import * as LineFile from "../../src/telemetry/logs/LineFile.ts"
@@ -6,7 +6,7 @@ import * as LineFile from "../../src/telemetry/logs/LineFile.ts"
 const failure = (tag: "NotFound" | "Unknown") =>
   PlatformError.systemError({ _tag: tag, module: "FileSystem", method: "any" })
 
-/** A disk, and everything that was asked of it. */
+/** A disk, and the calls of it. */
 const disk = () => {
   const files = new Map<string, string>()
   const asked: Array<string> = []
@@ -41,7 +41,7 @@ const disk = () => {
   return { files, asked, state, system }
 }
 
-/** Runs a test against a log on such a disk; gives what was said meanwhile. */
+/** Runs a test against a log on such a disk; returns the log lines. */
 const logging = (
   options: Pick<LineFile.Options, "maxBytes" | "keep">,
   { state, system }: ReturnType<typeof disk>,
@@ -74,7 +74,7 @@ describe("lines that are divided over files", () => {
   const divided = (size: number, ...sizes: ReadonlyArray<number>) =>
     LineFile.divide(bytes(...sizes), size, 20).map((file) => file.map(({ length }) => length))
 
-  it("F3: go into a new file only where they do not fit any more", () => {
+  it("LineFile.F3: go into a new file only if they do not fit any more", () => {
     assert.deepStrictEqual(divided(0, 10, 10, 10), [[10, 10], [10]])
     assert.deepStrictEqual(divided(10, 10), [[10]])
     assert.deepStrictEqual(divided(11, 10), [[], [10]])
@@ -85,26 +85,29 @@ describe("lines that are divided over files", () => {
 })
 
 describe("a file of lines", () => {
-  it.effect("F3: is made with its folder for its owner alone, looked at once, and kept with its older ones", () => {
-    const given = disk()
-    return Effect.gen(function* () {
-      const said = yield* logging({ maxBytes: 10, keep: 2 }, given, (write) =>
-        Effect.gen(function* () {
-          for (let n = 1; n <= 7; n++) yield* write(line(n))
+  it.effect(
+    "LineFile.F3: is created with its folder for its owner alone, read once, and kept with its older ones",
+    () => {
+      const given = disk()
+      return Effect.gen(function* () {
+        const said = yield* logging({ maxBytes: 10, keep: 2 }, given, (write) =>
+          Effect.gen(function* () {
+            for (let n = 1; n <= 7; n++) yield* write(line(n))
+          })
+        )
+        assert.deepStrictEqual(said, [])
+        assert.deepStrictEqual(Object.fromEntries(given.files), {
+          "/log/r": "row7\n",
+          "/log/r.1": "row5\nrow6\n",
+          "/log/r.2": "row3\nrow4\n"
         })
-      )
-      assert.deepStrictEqual(said, [])
-      assert.deepStrictEqual(Object.fromEntries(given.files), {
-        "/log/r": "row7\n",
-        "/log/r.1": "row5\nrow6\n",
-        "/log/r.2": "row3\nrow4\n"
+        assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
+        assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
       })
-      assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
-      assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
-    })
-  })
+    }
+  )
 
-  it.effect("F3: goes on with what is there, and begins it anew where no older ones are kept", () => {
+  it.effect("LineFile.F3: appends to an existing file, and truncates it if no older ones are kept", () => {
     const given = disk()
     given.files.set("/log/r", "old\n")
     return Effect.gen(function* () {
@@ -119,7 +122,7 @@ describe("a file of lines", () => {
     })
   })
 
-  it.effect("F2: counts as missing what a refused write had not written, and looks at its file again", () => {
+  it.effect("LineFile.F2: counts the lines of a refused write as missing, and reads its file again", () => {
     const given = disk()
     return Effect.gen(function* () {
       given.state.refuses.add(2)
@@ -141,7 +144,7 @@ describe("a file of lines", () => {
     })
   })
 
-  it.effect("F2: says of each outage of its disk that it began and that it is over", () => {
+  it.effect("LineFile.F2: logs the beginning and the end of each outage of its disk", () => {
     const given = disk()
     return Effect.gen(function* () {
       const said = yield* logging({ maxBytes: 100, keep: 1 }, given, (write) =>
@@ -164,7 +167,7 @@ describe("a file of lines", () => {
     })
   })
 
-  it.effect("F1: writes on its way down what was handed in last", () => {
+  it.effect("LineFile.F1: writes the last lines at a shutdown", () => {
     const given = disk()
     return Effect.gen(function* () {
       yield* Effect.gen(function* () {

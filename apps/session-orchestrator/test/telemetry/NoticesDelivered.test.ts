@@ -1,10 +1,10 @@
-/** From what turns meet to what receivers get: what is kept meanwhile, what is logged, and in which order. */
+/** Tests the way from observations of turns to receivers: file, log and order. */
 import { assert, describe, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as Timer from "../../src/durable/Timer.ts"
 import type * as Delivery from "../../src/telemetry/incidents/Delivery.ts"
 import * as IncidentFile from "../../src/telemetry/incidents/IncidentFile.ts"
 import type { Notice } from "../../src/telemetry/incidents/Notice.ts"
@@ -27,7 +27,7 @@ const memory = (content: IncidentFile.Content = IncidentFile.EMPTY) => {
   return { state, file }
 }
 
-/** Takes notices, and remembers them. */
+/** Accepts notices and records them. */
 const taking = () => {
   const taken: Array<Notice> = []
   const deliver: Delivery.Deliver = (notice) => Effect.sync(() => void taken.push(notice))
@@ -48,7 +48,7 @@ const start = (
     })
   )
 
-/** Runs a test; `said` is what the log has of it. */
+/** Runs a test; `said` has the log lines. */
 const logged = <E>(test: (said: ReadonlyArray<string>) => Effect.Effect<void, E, Timer.Timer | Scope.Scope>) => {
   const said: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
@@ -92,7 +92,7 @@ const notice: Notice = {
 }
 
 describe("a notice", () => {
-  it.effect("N2: is in the file before it is sent, and leaves it when it was taken", () =>
+  it.effect("Notifications.N2: is in the file before it is sent, and is removed when it was delivered", () =>
     logged(() =>
       Effect.gen(function* () {
         const { file, state } = memory()
@@ -110,7 +110,7 @@ describe("a notice", () => {
     )
   )
 
-  it.effect("N2: that an earlier life has left is sent, to the receivers that there are now", () =>
+  it.effect("Notifications.N2: of an earlier process is sent, to the receivers of this one", () =>
     logged(() =>
       Effect.gen(function* () {
         const outgoing = [
@@ -127,7 +127,7 @@ describe("a notice", () => {
     )
   )
 
-  it.effect("N3: comes to each receiver in order, whatever the other one does", () =>
+  it.effect("Notifications.N3: reaches each receiver in order, whatever the other one does", () =>
     logged(() =>
       Effect.gen(function* () {
         const command = taking()
@@ -144,7 +144,7 @@ describe("a notice", () => {
     )
   )
 
-  it.effect("is given up where its receiver refuses it, which the log has without secrets, and the metrics count", () =>
+  it.effect("is given up if its receiver refuses it, which is logged without secrets and counted", () =>
     logged((said) =>
       Effect.gen(function* () {
         const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
@@ -163,7 +163,7 @@ describe("a notice", () => {
           said.filter((line) => !line.startsWith("Info")),
           [
             "Warn The webhook has not taken a notice (incident-began, openai/gpt-5): No [redacted] here",
-            "Error Nobody was told by the webhook (incident-began, openai/gpt-5): No [redacted] here"
+            "Error A notice was given up: the webhook did not take it (incident-began, openai/gpt-5): No [redacted] here"
           ]
         )
         assert.deepStrictEqual(state.content.outgoing, [])
@@ -185,7 +185,7 @@ describe("a notice", () => {
     )
   )
 
-  it.effect("of the newest hundred waits for a receiver that takes nothing", () =>
+  it.effect("among the newest hundred waits for a receiver that is down", () =>
     logged(() =>
       Effect.gen(function* () {
         const { file, state } = memory()
@@ -204,7 +204,7 @@ describe("a notice", () => {
   )
 
   it.effect(
-    "N4: of an incident is in the log, with receivers or without; one of failed turns has its line elsewhere",
+    "Notifications.N4: of an incident is in the log, with receivers or without; `TurnLog` logs failed turns",
     () =>
       logged((said) =>
         Effect.gen(function* () {
@@ -219,7 +219,7 @@ describe("a notice", () => {
   )
 })
 
-describe("what turns meet", () => {
+describe("an observation of a turn", () => {
   /** The notices of six minutes. */
   const noticesOf = (test: (listeners: Observer.Listeners) => void) =>
     Effect.gen(function* () {
@@ -253,7 +253,7 @@ describe("what turns meet", () => {
     })
   )
 
-  it.effect("X12: a whole response is an answer though it would not do (A9), a part of one is none", () =>
+  it.effect("X12: a complete response is an answer although it is invalid (A9), a part of one is none", () =>
     Effect.gen(function* () {
       const answers = (over: object) =>
         Effect.map(
@@ -268,7 +268,7 @@ describe("what turns meet", () => {
     })
   )
 
-  it.effect("X12: a turn that goes on elsewhere waits for the endpoint no more", () =>
+  it.effect("X12: a turn that switches to another endpoint waits for the first no more", () =>
     logged(() =>
       Effect.gen(function* () {
         const listeners = yield* start([])
@@ -289,7 +289,7 @@ describe("what turns meet", () => {
     )
   )
 
-  it.effect("X12: turns that failed are told with why, cut and without secrets; others are not", () =>
+  it.effect("X12: failed turns are reported with the cause, cut and without secrets; others are not", () =>
     Effect.gen(function* () {
       const { taken, told } = yield* noticesOf((listeners) => {
         const error = { ...Given.overloaded, message: `planted ${"x".repeat(2_000)}` }
@@ -306,7 +306,7 @@ describe("what turns meet", () => {
     })
   )
 
-  it.effect("I4: is kept at the latest five seconds later, and when the service goes down", () =>
+  it.effect("Incidents.I4: is saved within five seconds, and when the service shuts down", () =>
     logged(() =>
       Effect.gen(function* () {
         const { file, state } = memory()

@@ -1,7 +1,7 @@
-/** What a PromQL query asks for, by the parser of Prometheus's own web page. */
+/** Reads the selectors of a PromQL query, with the parser of Prometheus's own web page. */
 import { parser } from "@prometheus-io/lezer-promql"
 
-/** One metric of a query, with the labels that it is picked by. */
+/** One metric of a query, with the labels that select it. */
 export interface Selector {
   readonly name: string
   readonly matchers: ReadonlyArray<{

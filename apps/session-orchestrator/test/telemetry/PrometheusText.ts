@@ -1,8 +1,8 @@
 /**
- * What `/metrics` says, by a parser that others wrote.
+ * Reads `/metrics` with a third-party parser.
  *
- * That parser puts the series of a histogram together and drops their labels. Told nothing of its type it reads each of its
- * lines by itself; so the types are read from the whole, and the samples from the same without the types of histograms.
+ * That parser combines the series of a histogram and drops their labels. Without the type it reads each line separately; so the types
+ * are read from the whole text, and the samples from the same text without the types of histograms.
  */
 import parse from "parse-prometheus-text-format"
 
@@ -25,14 +25,14 @@ export const read = (text: string): Metrics => ({
   )
 })
 
-/** The sum of the samples that have these labels; of a histogram, how many values it has. */
+/** The sum of the samples with these labels; for a histogram, the number of its values. */
 export const valueOf = ({ samples, types }: Metrics, name: string, labels: Sample["labels"] = {}): number =>
   samples
     .filter((sample) => sample.name === (types.get(name) === "histogram" ? `${name}_count` : name))
     .filter((sample) => Object.entries(labels).every(([label, value]) => sample.labels[label] === value))
     .reduce((sum, { value }) => sum + value, 0)
 
-/** The labels of a metric, but for a histogram's own. */
+/** The labels of a metric, without those of every histogram. */
 export const labelsOf = ({ samples }: Metrics, name: string): ReadonlyArray<string> => {
   const own = new Set([name, `${name}_bucket`, `${name}_sum`, `${name}_count`])
   const labels = samples.filter((sample) => own.has(sample.name)).flatMap(({ labels }) => Object.keys(labels))

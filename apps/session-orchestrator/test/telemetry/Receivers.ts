@@ -1,4 +1,4 @@
-/** Those who are told: an OpenTelemetry collector and a webhook, each on a socket of its own. */
+/** Receivers for tests: an OpenTelemetry collector and a webhook, each on its own socket. */
 import root from "@opentelemetry/otlp-transformer/build/src/generated/root.js"
 import { Effect, Schedule, type Scope } from "effect"
 import * as Http from "node:http"
@@ -33,7 +33,7 @@ interface Wire {
   readonly droppedLinksCount: number | null
 }
 
-// Generated from opentelemetry/proto/collector/trace/v1/trace_service.proto; its types say nothing.
+// Generated from opentelemetry/proto/collector/trace/v1/trace_service.proto, without useful types.
 const { ExportTraceServiceRequest } = (
   root as unknown as {
     readonly opentelemetry: {
@@ -52,7 +52,7 @@ export interface Request {
   readonly body: Buffer
 }
 
-/** A server that keeps what it is posted, and answers with a status at a time, or not at all; with 200 when none is left. */
+/** A server that keeps posted bodies. It answers with one status after the other, or never; with 200 when none is left. */
 export const receiver = (
   answers: ReadonlyArray<number | "hangs"> = []
 ): Effect.Effect<{ readonly url: string; readonly requests: ReadonlyArray<Request> }, never, Scope.Scope> => {
@@ -86,11 +86,11 @@ export interface Span {
   readonly ms: number
   readonly attributes: Readonly<Record<string, unknown>>
   readonly status: unknown
-  /** Attributes, events and links that the span says it has had and lost. */
+  /** The number of attributes, events and links that the span has dropped. */
   readonly dropped: number
 }
 
-/** What was posted to a collector, read by the decoder that is generated from the protocol's own definition. */
+/** The spans that were posted to a collector, decoded by the decoder generated from the protocol's own definition. */
 export const spansOf = (requests: ReadonlyArray<Pick<Request, "body">>): ReadonlyArray<Span> =>
   requests
     .flatMap(({ body }) => ExportTraceServiceRequest.decode(body).resourceSpans ?? [])
@@ -108,7 +108,7 @@ export const spansOf = (requests: ReadonlyArray<Pick<Request, "body">>): Readonl
       dropped: (span.droppedAttributesCount ?? 0) + (span.droppedEventsCount ?? 0) + (span.droppedLinksCount ?? 0)
     }))
 
-/** Waits for something to be there, not long. */
+/** Waits a short time until a condition holds. */
 export const until = (isThere: () => boolean, what: string): Effect.Effect<void, Error> =>
   Effect.suspend(() => (isThere() ? Effect.void : Effect.fail(new Error(`there is never ${what}`)))).pipe(
     Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 1_000 })

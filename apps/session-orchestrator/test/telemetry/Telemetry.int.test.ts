@@ -1,8 +1,8 @@
-/** What the whole service tells, read by others' readers: a Prometheus parser, an OTLP decoder, a webhook, a command. */
+/** Tests the service's telemetry with third-party readers: a Prometheus parser, an OTLP decoder. */
 import manifest from "../../package.json" with { type: "json" }
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
-import * as ScriptedServer from "@holdfast/providers/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
@@ -22,7 +22,7 @@ const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthro
 const refused = { status: 401, body: "{}" }
 const KEY = "sk-planted-0123456789"
 
-/** A registry of its own for each test: metrics are the process's. */
+/** A separate registry for each test, because metrics belong to the process. */
 const alone = <A, E, R>(test: Effect.Effect<A, E, R>) => Effect.provideService(test, Metric.MetricRegistry, new Map())
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
@@ -38,7 +38,7 @@ const counted = Effect.map(Effect.context<never>(), (context) => {
   return TurnMetrics.observer({ providers: labels, models: labels, tools: labels, targets: [] }, context)
 })
 
-/** What no turn of the service meets without routing and reports: all of that, and a death in the middle of an answer. */
+/** Kernel turns with everything that needs routing and reports, and a crash in the middle of an answer. */
 const turnsOfTheKernel = [
   Effect.flatMap(counted, (observer) => Scenario.straight({ ...Eventful.turn(), observer })),
   Effect.flatMap(counted, (observer) => {
@@ -133,7 +133,7 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it.live("A16: exist at 0 before their first increment, but for those of names that nothing configures", () =>
+  it.live("A16: exist at 0 before their first increment, except those of unconfigured names", () =>
     Effect.gen(function* () {
       const fresh = yield* metricsOf(yield* Service.start())
       const later = yield* Effect.flatMap(everything, metricsOf).pipe(alone)
@@ -160,7 +160,7 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it.live("tell of the process, the build and the readiness, under the names that docs/telemetry.md has", () =>
+  it.live("include the process, the build and the readiness, under the names in docs/telemetry.md", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* Service.start())
       const names = Array.from(page.matchAll(/`((?:process|nodejs)_\w+)`/g), ([, name = ""]) => name)
@@ -173,7 +173,7 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it.live("A12: count final reports by what became of them, and the last steps that followed from it", () =>
+  it.live("A12: count final reports by outcome, and the last steps that followed", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* everything)
       for (const outcome of ["invalid", "accepted"]) {
@@ -187,7 +187,7 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it("are what every query of the dashboard asks for, and the queries are PromQL", () => {
+  it("exist for every query of the dashboard, and the queries are PromQL", () => {
     const file = new URL("../../../../docs/grafana-dashboard.json", import.meta.url)
     const dashboard: {
       readonly panels: ReadonlyArray<{
@@ -206,7 +206,7 @@ describe("metrics", () => {
     assert.isAbove(queries.length, 20)
     assert.strictEqual(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length)
     for (const query of queries) {
-      // Grafana puts these in before Prometheus sees the query.
+      // Grafana replaces these before it sends the query to Prometheus.
       const text = query.replaceAll("$__rate_interval", "5m").replaceAll("$provider", ".*")
       const { isValid, selectors } = PromQl.read(text)
       assert.isTrue(isValid, query)
@@ -222,7 +222,7 @@ describe("metrics", () => {
 })
 
 describe("traces", () => {
-  it.live("A16: of a turn come to a collector over OTLP as one trace, without a word of what was said", () =>
+  it.live("A16: of a turn reach a collector over OTLP as one trace, without text of the conversation", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const url = `${collector.url}/v1/traces`
@@ -276,7 +276,7 @@ describe("traces", () => {
     }).pipe(alone)
   )
 
-  it.live("S1: of a turn that waits over a restart are one trace", () =>
+  it.live("Spans.S1: of a turn that waits over a restart are one trace", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const database = yield* temporaryFile
@@ -308,7 +308,7 @@ describe("traces", () => {
     }).pipe(alone)
   )
 
-  it.live("that nobody takes cost no turn", () =>
+  it.live("that no collector accepts cost no turn", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({
         telemetry: { otlp: { url: "http://127.0.0.1:1/v1/traces", headers: {} } }
@@ -369,8 +369,8 @@ describe("the retry log", () => {
   )
 })
 
-describe("a turn that goes on elsewhere", () => {
-  it.live("A16, M4: is told of in metrics, spans and log, each with where it went", () =>
+describe("a turn that switches its target", () => {
+  it.live("A16, M4: is in metrics, spans and log, each with the new target", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const file = path.join(path.dirname(yield* temporaryFile), "retries.jsonl")
@@ -422,7 +422,7 @@ describe("notifications", () => {
     }
   })
 
-  it.live("X12: come once at the beginning and once at the end of an incident, to a webhook and to a command", () =>
+  it.live("X12: reach a webhook and a command once at the beginning and once at the end of an incident", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver([503])
       const directory = path.dirname(yield* temporaryFile)
@@ -439,7 +439,7 @@ describe("notifications", () => {
       const lines = () => (fs.existsSync(heard) ? fs.readFileSync(heard, "utf8").split("\n").filter(Boolean) : [])
       yield* Receivers.until(() => webhook.requests.length === 3 && lines().length === 2, "a second notice")
       const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
-      // The first was refused once, and came again.
+      // The first was refused once and sent again.
       assert.deepStrictEqual(
         bodies.map(({ type }) => type),
         ["incident-began", "incident-began", "incident-ended"]
@@ -462,7 +462,7 @@ describe("notifications", () => {
     }).pipe(alone)
   )
 
-  it.live("X12: of an incident that lasts over a restart tell its beginning once", () =>
+  it.live("X12: of an incident that lasts over a restart report its beginning once", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver()
       const database = yield* temporaryFile
@@ -496,7 +496,7 @@ describe("notifications", () => {
     }).pipe(alone)
   )
 
-  it.live("N2: that were not delivered before the end are delivered by the next life", () =>
+  it.live("Notifications.N2: that were not delivered before the end are delivered by the next process", () =>
     Effect.gen(function* () {
       const database = yield* temporaryFile
       const state = path.join(path.dirname(database), "incidents.json")

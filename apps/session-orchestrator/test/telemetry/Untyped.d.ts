@@ -1,4 +1,4 @@
-/** What others have written without types of its own, or with types that say nothing. */
+/** Types of third-party modules that have none, or useless ones. */
 declare module "parse-prometheus-text-format" {
   export default function parse(text: string): ReadonlyArray<{
     readonly name: string

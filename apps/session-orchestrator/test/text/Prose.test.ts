@@ -15,12 +15,12 @@ const control = fc.constantFrom(
   "\u009b31m"
 )
 
-/** Written otherwise than in the code that is tested: ranges, and no names of properties. */
+/** Written differently from the tested code: ranges, and no names of properties. */
 // oxlint-disable-next-line no-control-regex -- none of them may be left.
 const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
 describe("Prose", () => {
-  it("no line is wider than it may be, and there are no more than there may be", () => {
+  it("no line is wider than the limit, and there are no more lines than the limit", () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 4, max: 80 }), fc.integer({ min: 1, max: 4 }), (text, width, most) => {
         const lines = Prose.wrap(text, width, most)
@@ -30,7 +30,7 @@ describe("Prose", () => {
     )
   })
 
-  it("with room enough nothing is lost", () => {
+  it("with enough room nothing is lost", () => {
     fc.assert(
       fc.property(fc.lorem({ maxCount: 30 }), fc.integer({ min: 20, max: 80 }), (text, width) => {
         expect(Prose.wrap(text, width, 1000).join(" ")).toBe(Prose.oneLine(text))
@@ -38,12 +38,12 @@ describe("Prose", () => {
     )
   })
 
-  it("what is left out is marked", () => {
+  it("a cut is marked", () => {
     expect(Prose.wrap("one two three four", 9, 1)).toEqual(["one two…"])
     expect(Prose.wrap("one two three four", 9, 2)).toEqual(["one two", "three fo…"])
   })
 
-  it("a word that no line can hold is cut where a line ends", () => {
+  it("a word that is wider than a line is cut at the end of the line", () => {
     expect(Prose.wrap("abcdefghi", 4, 9)).toEqual(["abcd", "efgh", "i"])
     expect(Prose.wrap("ab cdefghij", 4, 9)).toEqual(["ab", "cdef", "ghij"])
     expect(Prose.wrap("\u{1f600}\u{1f600}\u{1f600}", 4, 9)).toEqual(["\u{1f600}\u{1f600}", "\u{1f600}"])
@@ -51,7 +51,7 @@ describe("Prose", () => {
     expect(Prose.wrap("", 4, 9)).toEqual([])
   })
 
-  it("is clipped to a width, with a mark where something is missing", () => {
+  it("is clipped to a width, with a mark if it was cut", () => {
     expect(Prose.clip("abcd", 4)).toBe("abcd")
     expect(Prose.clip("abcde", 4)).toBe("abc…")
     expect(Prose.clip("ab cde", 4)).toBe("ab…")
@@ -66,7 +66,7 @@ describe("Prose", () => {
     expect(Prose.harmless("two\nlines\tand a tab")).toBe("two\nlines\tand a tab")
   })
 
-  it("no text from outside keeps a control character, however it is shown", () => {
+  it("no text from outside keeps a control character in any form", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(text, control), { maxLength: 20 }), fc.nat(80), (parts, width) => {
         const given = parts.join("")
@@ -92,11 +92,11 @@ describe("Prose", () => {
     )
   })
 
-  it("the order of a line cannot be turned round", () => {
+  it("the reading order of a line cannot be reversed", () => {
     expect(Prose.oneLine("invoice_\u202Efdp.exe")).toBe("invoice_fdp.exe")
     expect(Prose.oneLine("\u2066a\u2069 b\u200f\u061c c\u2028d\u2029e")).toBe("a b c d e")
     expect(Prose.inJson('{"a":"\u202e\u009b"}')).toBe('{"a":"\\u202e\\u009b"}')
-    // What languages and pictures are written with stays.
+    // The joiners of languages and emoji stay.
     expect(Prose.harmless("\u05d0\u0628 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d💻")).toBe(
       "\u05d0\u0628 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d💻"
     )

@@ -4,7 +4,7 @@ import * as Span from "../../src/text/Span.ts"
 
 const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
 
-/** Reads a length back. */
+/** Reads a duration back. */
 const parse = (text: string): number =>
   Array.from(text.matchAll(/(\d+(?:\.\d+)?) (ms|h|m|s)/g)).reduce(
     (sum, [, number, unit]) => sum + Number(number) * (UNITS[unit ?? ""] ?? Number.NaN),
@@ -14,7 +14,7 @@ const parse = (text: string): number =>
 const length = fc.integer({ min: 0, max: 100 * 3_600_000 })
 
 describe("Span", () => {
-  it("a length in words is the length, to the millisecond", () => {
+  it("a duration in words is exact to the millisecond", () => {
     fc.assert(
       fc.property(length, (ms) => {
         expect(Math.round(parse(Span.format(ms)))).toBe(ms)
@@ -46,7 +46,7 @@ describe("Span", () => {
     expect(Span.countdown(ms)).toBe(text)
   })
 
-  it("a countdown is never shorter than the truth, by a second at most longer, and never grows", () => {
+  it("a countdown is never shorter than the time left, a second longer at most, and never grows", () => {
     fc.assert(
       fc.property(length, fc.nat({ max: 10_000 }), (ms, passed) => {
         const shown = parse(Span.countdown(ms))

@@ -6,7 +6,7 @@ import * as Tokenizer from "../../src/tokens/Tokenizer.ts"
 
 const turnId = Ids.TurnId.make("t")
 
-/** A count that can be told by looking. */
+/** A count that is easy to check. */
 const words = (text: string): number => text.split(" ").filter((word) => word !== "").length
 
 const user = (text: string, at = 0, more: Partial<Message.UserMessage> = {}): Message.UserMessage => ({
@@ -31,18 +31,18 @@ const answer = (text: string, at: number, usage?: Message.Usage): Message.Assist
 const sizeOf = (messages: ReadonlyArray<Message.Message>, system?: string): number =>
   ContextSize.of({ messages, tools: [], system }, words)
 
-/** Of one message. */
+/** The size of one message. */
 const FRAME = 4
 
 describe("the size of a context", () => {
-  it("P8, A11: is counted where nobody has told it", () => {
+  it("P8, A11: is counted if no provider has reported it", () => {
     assert.strictEqual(sizeOf([user("one two three")]), FRAME + 3)
     assert.strictEqual(sizeOf([user("one two"), answer("three", 1)], "be brief"), 2 * FRAME + 5)
     const tool = { name: "look", inputSchema: {} }
     assert.isAbove(ContextSize.of({ messages: [user("one")], tools: [tool], system: undefined }, words), FRAME + 1)
   })
 
-  it("A11: is what the provider said of its last answer, and a count of what came since", () => {
+  it("A11: is the provider's count of its last answer plus a count of the later messages", () => {
     const told = answer("three four", 1, { inputTokens: 1_000, outputTokens: 50 })
     assert.strictEqual(sizeOf([user("one two"), told, user("and five", 2)]), 1_050 + FRAME + 2)
     assert.strictEqual(sizeOf([user("one"), answer("two", 1, { inputTokens: 7 })]), 7)
@@ -51,7 +51,7 @@ describe("the size of a context", () => {
     assert.strictEqual(sizeOf([user("one"), ...both]), 2_000)
   })
 
-  it("has a frame of its own for each tool, and memory is counted in characters of what is in a message", () => {
+  it("has an overhead for each tool, and memory is counted in characters of a message's content", () => {
     const tool = { name: "look", inputSchema: {} }
     const system = undefined
     const [one, two] = [1, 2].map((count) =>
@@ -62,13 +62,13 @@ describe("the size of a context", () => {
     assert.deepStrictEqual(["", "a", "abcd", "abcde"].map(ContextSize.estimate), [0, 1, 1, 2])
   })
 
-  it("P19: is counted again once a summary stands for what the provider had counted", () => {
+  it("P19: is counted again once a summary replaces messages that the provider had counted", () => {
     const told = answer("three", 1, { inputTokens: 90_000, outputTokens: 50 })
     const summary = user("it was long", 5, { synthetic: true, summary: { upTo: Ids.messageIdOf(turnId, 0) } })
     assert.strictEqual(sizeOf([summary, told]), 2 * FRAME + 4)
   })
 
-  it.effect("a real text has about as many tokens as it has words, and marks of the encoding are text", () =>
+  it.effect("a real text has about as many tokens as words, and special tokens of the encoding are text", () =>
     Effect.gen(function* () {
       const count = yield* Tokenizer.load
       assert.strictEqual(count(""), 0)

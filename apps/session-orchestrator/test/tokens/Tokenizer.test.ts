@@ -12,13 +12,13 @@ const languages: ReadonlyArray<readonly [name: string, text: string, tokens: num
 
 describe("a count of tokens", () => {
   for (const [name, text, tokens] of languages) {
-    it.live(`of a long text is one of its parts, in a time that grows no faster than the text: ${name}`, () =>
+    it.live(`of a long text is the sum of its parts, in a time that grows no faster than the text: ${name}`, () =>
       Effect.gen(function* () {
         const count = yield* Tokenizer.load
         count(text)
         const times = Math.ceil(65_536 / text.length)
         const counted = count(text.repeat(times))
-        // As one piece, a language without blanks takes 20 s and more, in which no turn of the service moves.
+        // As one piece, a text of a language without blanks takes 20 s and more, during which no turn runs.
         const grown = Growth.growth((size) => count(text.repeat(size)), Math.ceil(times / 8), 8)
         assert.isBelow(grown, 24)
         assert.approximately(counted / times, tokens, tokens * 0.1 + 1)
@@ -26,7 +26,7 @@ describe("a count of tokens", () => {
     )
   }
 
-  it.live("of a text that cannot be cut between words is that of its parts", () =>
+  it.live("of a text that cannot be cut between words is the sum of its parts", () =>
     Effect.gen(function* () {
       const count = yield* Tokenizer.load
       assert.strictEqual(count(""), 0)

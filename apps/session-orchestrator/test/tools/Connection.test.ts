@@ -3,7 +3,7 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/client"
 import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
 import * as Connection from "../../src/tools/Connection.ts"
 
-/** What a server has to say to a method: a result, an error of its own, or nothing ever. `undefined`: what any server says. */
+/** A server's answer to a method: a result, its own error, or no answer. `undefined`: the usual answer. */
 type Answers = (method: string, params: Readonly<Record<string, unknown>>) => Answer | "nothing" | undefined
 type Answer =
   | { readonly result: Record<string, unknown> }
@@ -11,7 +11,7 @@ type Answer =
 
 const TOOLS = { tools: { listChanged: true } }
 
-/** A server at the other end of a way, in memory. */
+/** A server at the other end of a transport, in memory. */
 const server = Effect.fnUntraced(function* (answers: Answers, capabilities: Record<string, unknown> = TOOLS) {
   const lost = yield* Deferred.make<string>()
   const sent: Array<JSONRPCMessage & { readonly method?: string }> = []
@@ -48,7 +48,7 @@ const server = Effect.fnUntraced(function* (answers: Answers, capabilities: Reco
 const tool = (name: string, over: Record<string, unknown> = {}) => ({ name, inputSchema: { type: "object" }, ...over })
 
 describe("a connection to a tool server", () => {
-  it.effect("C4: reads every page of the list, in order, up to the last or the most", () =>
+  it.effect("Connection.C4: reads every page of the list, in order, up to the last or the limit", () =>
     Effect.gen(function* () {
       const listing = Effect.fnUntraced(function* (pages: number, last?: string) {
         const { way } = yield* server((method, { cursor }) => {
@@ -71,7 +71,7 @@ describe("a connection to a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("C4: reads so many bytes of the list", () =>
+  it.effect("Connection.C4: reads a limited number of bytes of the list", () =>
     Effect.gen(function* () {
       const mebibyte = "x".repeat(1_048_576)
       const { way } = yield* server((method, { cursor }) => {
@@ -85,7 +85,7 @@ describe("a connection to a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("describes a tool by its description, or else by its title; a server without tools is not asked", () =>
+  it.effect("describes a tool by its description, or else by its title; a server without tools is not called", () =>
     Effect.gen(function* () {
       const tools = [tool("a", { description: "does a", title: "A" }), tool("b", { title: "B" }), tool("c")]
       const all = yield* server((method) => (method === "tools/list" ? { result: { tools } } : undefined))
@@ -101,7 +101,7 @@ describe("a connection to a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("tells a refusal of the server from a call of which nobody knows what became", () =>
+  it.effect("distinguishes a refusal of the server from a call with an unknown outcome", () =>
     Effect.gen(function* () {
       const { lost, way } = yield* server((method, { name }) => {
         if (method !== "tools/call") return undefined
@@ -122,7 +122,7 @@ describe("a connection to a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("C3: hears that the list has changed, and that something went wrong, once", () =>
+  it.effect("Connection.C3: reports a changed list, and an error, once", () =>
     Effect.gen(function* () {
       const { ears, says, way } = yield* server(() => undefined)
       const { changed, doubts } = yield* Connection.make(way)
@@ -135,7 +135,7 @@ describe("a connection to a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("C1: is over when the server closes it, with the reason; the scope's end closes it", () =>
+  it.effect("Connection.C1: ends when the server closes it, with the reason; the scope's end closes it", () =>
     Effect.gen(function* () {
       const { closes, ears, way } = yield* server(() => undefined)
       const scope = yield* Scope.make()
@@ -151,7 +151,7 @@ describe("a connection to a tool server", () => {
     })
   )
 
-  it.effect("fails to start with why the way ended", () =>
+  it.effect("fails to start with the reason of the transport's end", () =>
     Effect.gen(function* () {
       const dead = yield* server((method) => (method === "initialize" ? "nothing" : undefined))
       yield* Deferred.succeed(dead.lost, "exit code 3")

@@ -1,4 +1,4 @@
-/** Tool servers for tests: their configuration, and where the unruly one is. */
+/** Configurations of tool servers for tests, and the path of the unruly server. */
 import { Duration, Redacted } from "effect"
 import { createRequire } from "node:module"
 import * as path from "node:path"
@@ -27,7 +27,7 @@ export const unrulyEntry = (...modes: ReadonlyArray<string>) => ({
   args: [UNRULY, ...modes]
 })
 
-/** The same as it is read. */
+/** The same, resolved. */
 export const unruly = (
   modes: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {}
@@ -44,6 +44,6 @@ export const EVERYTHING = path.join(
   "dist/index.js"
 )
 
-/** A call as a model makes it. */
+/** A tool call of a model. */
 export const call = (toolName: string, input: { readonly [key: string]: string | number | boolean } = {}) =>
   ({ type: "tool-call", toolCallId: `call-${toolName}`, toolName, input }) as const

@@ -24,7 +24,7 @@ describe("a response of a tool server", () => {
     assert.isFalse(await reads(stream("application/json", "x".repeat(60), "y".repeat(41))))
   })
 
-  it("is read without a limit as a stream, and up to it from one event to the next", async () => {
+  it("is read without a limit as a stream, and up to the limit from one event to the next", async () => {
     const event = `data: ${"x".repeat(50)}\n\n`
     assert.isTrue(await reads(stream("text/event-stream", ...Array.from({ length: 50 }, () => event))))
     assert.isTrue(await reads(stream("text/event-stream", ...Array.from({ length: 50 }, () => `${event}da`))))
@@ -33,7 +33,7 @@ describe("a response of a tool server", () => {
   })
 })
 
-/** A server that shakes hands, and answers a call as a test wants it. */
+/** A server that completes the handshake and answers a call as the test decides. */
 const listen = (onCall: (response: ServerResponse, id: number) => void, ended: Array<string> = []) =>
   Effect.gen(function* () {
     const server = createServer((request, response) => {
@@ -69,7 +69,7 @@ const listen = (onCall: (response: ServerResponse, id: number) => void, ended: A
 const serve = (onCall: (response: ServerResponse, id: number) => void) =>
   Effect.flatMap(listen(onCall), ({ connect }) => connect)
 
-/** Writes an event again and again, as fast as it is read. */
+/** Writes an event repeatedly, as fast as it is read. */
 const pour = (response: ServerResponse, event: string, onPiece: () => void = () => {}): void => {
   response.writeHead(200, { "content-type": "text/event-stream" })
   const piece = event.repeat(AT_ONCE)
@@ -83,13 +83,13 @@ const pour = (response: ServerResponse, event: string, onPiece: () => void = () 
 
 const AT_ONCE = 100
 
-/** Events that sockets and their buffers may hold, written and not read. */
+/** The events that sockets and their buffers may hold unread. */
 const IN_SOCKETS = 4_000
 
 const inTime = Effect.timeout(Duration.minutes(1))
 
 describe("a call over HTTP", () => {
-  it.live("whose answer is larger than any may be comes to its end", () =>
+  it.live("with an answer beyond the limit ends", () =>
     Effect.gen(function* () {
       const connection = yield* serve((response, id) => {
         response.setHeader("content-type", "application/json")
@@ -102,7 +102,7 @@ describe("a call over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("whose stream breaks off, or says too much, comes to its end", () =>
+  it.live("whose stream breaks off, or sends too much, ends", () =>
     Effect.gen(function* () {
       for (const said of ["event: message\ndata: {", ": nothing\n\n", `data: ${"x".repeat(9 * 1_048_576)}`]) {
         const connection = yield* serve((response) => {
@@ -115,7 +115,7 @@ describe("a call over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is made in a session, which ends with the connection", () =>
+  it.live("is part of a session, which ends with the connection", () =>
     Effect.gen(function* () {
       const ended: Array<string> = []
       const server = yield* Scope.fork(yield* Scope.Scope)
@@ -133,7 +133,7 @@ describe("a call over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("whose session is gone is no refusal, so that a new one is begun", () =>
+  it.live("whose session is gone is no refusal, so that a new session begins", () =>
     Effect.gen(function* () {
       const connection = yield* serve((response) => void response.writeHead(404).end("no such session"))
       const error = yield* inTime(Effect.flip(connection.call("t", {})))

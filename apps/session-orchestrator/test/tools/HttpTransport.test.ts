@@ -1,4 +1,4 @@
-/** How much is read of what a tool server answers over HTTP, without a server. */
+/** Tests the limits of reading a tool server's HTTP answers, without a server. */
 import { assert, describe, it } from "@effect/vitest"
 import * as HttpTransport from "../../src/tools/HttpTransport.ts"
 import * as Intake from "../../src/tools/Intake.ts"
@@ -15,7 +15,7 @@ const stream = (chunks: ReadonlyArray<string>): ReadableStream<Uint8Array> =>
 
 const STREAM = { "content-type": "text/event-stream; charset=utf-8" }
 
-/** What is read of a body that comes in these chunks: its pieces, or why it is not read on. */
+/** The pieces that are read of a body with these chunks, or the reason why reading ended. */
 const read = async (
   chunks: ReadonlyArray<string>,
   most: number,
@@ -32,18 +32,18 @@ const read = async (
   }
 }
 
-/** As many characters. */
+/** A text of this length. */
 const x = (count: number): string => "x".repeat(count)
 
 describe("a body", () => {
-  it("H1: is read up to its limit, whatever its chunks, and the limit is said in the largest unit", async () => {
+  it("HttpTransport.H1: is read up to its limit, with any chunks, and the limit is given in the largest unit", async () => {
     assert.deepStrictEqual(await read([x(1_000), x(24)], 1_024), [x(1_000), x(24)])
     assert.strictEqual(await read([x(1_000), x(25)], 1_024), "it sent a message of more than 1 KiB")
     assert.strictEqual(await read([x(1_048_576)], 1_048_575), `it sent a message of more than ${1_048_575 / 1_024} KiB`)
     assert.strictEqual(await read([x(1_048_577)], 1_048_576), "it sent a message of more than 1 MiB")
   })
 
-  it("is read up to 64 KiB where it is a batch, wherever that begins", async () => {
+  it("is read up to 64 KiB if it is a batch, wherever that begins", async () => {
     const most = 1_048_576
     const tooLong = "it sent a batch of more than 64 KiB"
     for (const begins of [["["], [" \n", "\t["], ["\r\n  ["]]) {
@@ -55,7 +55,7 @@ describe("a body", () => {
     assert.isArray(await read(["!", "[", x(65_536)], most))
   })
 
-  it("stays the response that it was", async () => {
+  it("stays the same response", async () => {
     const intake = new Intake.Intake(() => 0)
     const given = new Response(stream(["a"]), { status: 202, statusText: "Fine", headers: { "x-a": "b" } })
     const { headers, status, statusText } = HttpTransport.bounded(given, intake)
@@ -66,14 +66,14 @@ describe("a body", () => {
 })
 
 describe("a stream of events", () => {
-  it("H1: has its limit from one blank line to the next, whatever its line ends and its chunks", async () => {
+  it("HttpTransport.H1: has its limit from one blank line to the next, with any line ends and chunks", async () => {
     const tooLong = "it sent a message of more than 0.0625 KiB"
     for (const end of ["\n\n", "\r\n\r\n"]) {
       const event = `${x(64 - end.length)}${end}`
       assert.deepStrictEqual(await read([event + event, event], 64, STREAM), [event + event, event])
       assert.strictEqual(await read([`${event}${x(65)}`], 64, STREAM), tooLong)
       assert.deepStrictEqual(await read([`${event}${x(64)}`], 64, STREAM), [`${event}${x(64)}`])
-      // What stands before the last blank line of a chunk is over.
+      // The events before the last blank line of a chunk are complete.
       assert.isArray(await read([x(60), `${x(20)}${end}${x(40)}`, x(24)], 64, STREAM))
       assert.strictEqual(await read([x(60), `${x(20)}${end}${x(40)}`, x(25)], 64, STREAM), tooLong)
     }
@@ -82,7 +82,7 @@ describe("a stream of events", () => {
     assert.isArray(await read([`${x(40)}\n${x(23)}`], 64, STREAM))
   })
 
-  it("H5: is read in pieces that have no more lines than a turn of the event loop may take", async () => {
+  it("HttpTransport.H5: is read in pieces with no more lines than a turn of the event loop may take", async () => {
     const lines = (count: number, end: string) => `a${end}`.repeat(count)
     for (const end of ["\n", "\r"]) {
       const pieces = await read([lines(Intake.WORK_PER_TURN * 2 + 1, end)], 1_048_576, STREAM)
@@ -95,7 +95,7 @@ describe("a stream of events", () => {
     assert.deepStrictEqual(await read([few, few], 1_048_576, STREAM), [few, few])
   })
 
-  it("H5: costs a line each, and one for each KiB besides", async () => {
+  it("HttpTransport.H5: costs 1 per line, and 1 for each KiB", async () => {
     class Counted extends Intake.Intake {
       spent: Array<number> = []
       override unrequested(cost: number): void {

@@ -2,13 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Intake from "../../src/tools/Intake.ts"
 
-/** Costs with the milliseconds since the one before; a clock may go back. */
+/** Costs, each with the milliseconds since the previous one; a clock may go back. */
 const spendings = fc.array(fc.record({ cost: fc.nat(20_000), passed: fc.integer({ min: -1_000, max: 5_000 }) }))
 
 const rates = fc.record({ burst: fc.integer({ min: 1, max: 50_000 }), perSecond: fc.integer({ min: 1, max: 5_000 }) })
 
 describe("a rate", () => {
-  it("never allows more than its burst and what was refilled since", () =>
+  it("never allows more than its burst and the refill since then", () =>
     fc.assert(
       fc.property(rates, spendings, (rate, spendings) => {
         let account = Intake.full(rate, 0)
@@ -26,7 +26,7 @@ describe("a rate", () => {
       })
     ))
 
-  it("has no debt left after the time that its debt takes, and has some a moment before", () =>
+  it("has no debt left after the time of its debt, and has some a moment before", () =>
     fc.assert(
       fc.property(rates, fc.nat(1_000_000), (rate, cost) => {
         const account = Intake.spend(rate, Intake.full(rate, 0), cost, 0)
@@ -37,7 +37,7 @@ describe("a rate", () => {
     ))
 })
 
-describe("what a tool server sends", () => {
+describe("a tool server's data", () => {
   it("costs nothing as the answer to a request, once", () => {
     const intake = new Intake.Intake(() => 0)
     intake.requested(1)
@@ -47,7 +47,7 @@ describe("what a tool server sends", () => {
     assert.strictEqual(intake.judge({ id: 1 }, 10), "end")
   })
 
-  it("as lines that are no message ends the connection beyond the budget, which refills", () => {
+  it("in lines that are no message ends the connection beyond the budget, which refills", () => {
     let now = 0
     const intake = new Intake.Intake(() => now)
     for (let n = 0; n < Intake.JUNK.burst; n++) assert.strictEqual(intake.junk(10), "drop")
@@ -58,7 +58,7 @@ describe("what a tool server sends", () => {
     assert.strictEqual(new Intake.Intake(() => 0).junk(Intake.JUNK.burst * 1_024), "end")
   })
 
-  it("as notifications is not kept, but that its tools have changed, and is not read faster than their rate", () => {
+  it("in notifications is dropped, except changed tools, and is not read faster than the rate", () => {
     let now = 0
     const intake = new Intake.Intake(() => now)
     assert.strictEqual(intake.judge({ method: "notifications/message" }, 10), "drop")

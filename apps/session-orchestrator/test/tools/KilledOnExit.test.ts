@@ -4,7 +4,7 @@ import process from "node:process"
 import * as ToolServers from "../../src/tools/ToolServers.ts"
 
 it.effect(
-  "V3: tool servers have one listener for the end of this process, however many they are, and none afterwards",
+  "ToolServers.V3: any number of tool servers has one listener for the end of this process, and none afterwards",
   () =>
     Effect.gen(function* () {
       const before = process.listenerCount("exit")

@@ -31,7 +31,7 @@ const make = (now: () => number = () => 0) => {
   return { transport, written, heard, isClosed: () => isClosed }
 }
 
-/** Why reading ends the connection; `undefined` where it goes on. */
+/** Why reading ends the connection; `undefined` if it continues. */
 const read = (transport: LineTransport, chunk: Uint8Array) =>
   Effect.match(transport.read(chunk), { onSuccess: () => undefined, onFailure: (why) => why })
 
@@ -39,7 +39,7 @@ const read = (transport: LineTransport, chunk: Uint8Array) =>
 const lineOf = (size: number): Uint8Array => Buffer.alloc(size, "x")
 
 describe("messages, one a line", () => {
-  it.effect("are written with a line feed, and read wherever the output is cut", () =>
+  it.effect("are written with a line feed, and read with any split of the output", () =>
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(
@@ -65,7 +65,7 @@ describe("messages, one a line", () => {
     )
   )
 
-  it.effect("L2: lines that are none are passed over, and what follows them is heard", () =>
+  it.effect("LineTransport.L2: other lines are ignored, and messages after them are received", () =>
     Effect.gen(function* () {
       const { heard, transport } = make()
       yield* Effect.promise(() => transport.send(request(1)))
@@ -85,11 +85,11 @@ describe("messages, one a line", () => {
       assert.deepStrictEqual(heard, [])
       const more = [`  ${JSON.stringify(answer(1))}`, request("a", "ping"), CHANGED, answer(1)]
       assert.isUndefined(yield* read(transport, bytesOf(...more)))
-      assert.deepStrictEqual(heard, [answer(1), request("a", "ping"), CHANGED]) // an answer is heard once
+      assert.deepStrictEqual(heard, [answer(1), request("a", "ping"), CHANGED]) // an answer is received once
     })
   )
 
-  it.effect("L2: beyond their budget they end the connection, in whatever form they come", () =>
+  it.effect("LineTransport.L2: other lines beyond their budget end the connection, in any form", () =>
     Effect.gen(function* () {
       // A line of 99 KiB costs as much as 100 short ones.
       const spent = Buffer.concat(
@@ -105,50 +105,54 @@ describe("messages, one a line", () => {
     })
   )
 
-  it.effect("L1: a line of the largest size is read, and one byte more ends the connection before its end comes", () =>
-    Effect.gen(function* () {
-      const { heard, transport } = make()
-      yield* Effect.promise(() => transport.send(request(1)))
-      const json = JSON.stringify(answer(1))
-      const largest = Buffer.from(json.padEnd(MAX_MESSAGE_BYTES, " "))
-      assert.isUndefined(yield* read(transport, largest.subarray(0, 1_000)))
-      assert.isUndefined(yield* read(transport, Buffer.concat([largest.subarray(1_000), Buffer.from("\n")])))
-      assert.deepStrictEqual(heard, [answer(1)])
+  it.effect(
+    "LineTransport.L1: a line of the largest size is read, and one byte more ends the connection before the line's end",
+    () =>
+      Effect.gen(function* () {
+        const { heard, transport } = make()
+        yield* Effect.promise(() => transport.send(request(1)))
+        const json = JSON.stringify(answer(1))
+        const largest = Buffer.from(json.padEnd(MAX_MESSAGE_BYTES, " "))
+        assert.isUndefined(yield* read(transport, largest.subarray(0, 1_000)))
+        assert.isUndefined(yield* read(transport, Buffer.concat([largest.subarray(1_000), Buffer.from("\n")])))
+        assert.deepStrictEqual(heard, [answer(1)])
 
-      const why = "it sent a message of more than 8 MiB, and was stopped"
-      assert.strictEqual(
-        yield* read(make().transport, Buffer.concat([lineOf(MAX_MESSAGE_BYTES + 1), Buffer.from("\n")])),
-        why
-      )
-      const { transport: other } = make()
-      // Each line has the whole size for itself.
-      assert.isUndefined(
-        yield* read(other, Buffer.concat([lineOf(1_000_000), Buffer.from("\n"), lineOf(MAX_MESSAGE_BYTES)]))
-      )
-      assert.strictEqual(yield* read(other, lineOf(1)), why)
-    })
+        const why = "it sent a message of more than 8 MiB, and was stopped"
+        assert.strictEqual(
+          yield* read(make().transport, Buffer.concat([lineOf(MAX_MESSAGE_BYTES + 1), Buffer.from("\n")])),
+          why
+        )
+        const { transport: other } = make()
+        // Each line may have the whole size.
+        assert.isUndefined(
+          yield* read(other, Buffer.concat([lineOf(1_000_000), Buffer.from("\n"), lineOf(MAX_MESSAGE_BYTES)]))
+        )
+        assert.strictEqual(yield* read(other, lineOf(1)), why)
+      })
   )
 
-  it.effect("L3: a server that does not read its input gets no answers to its own requests, until it reads again", () =>
-    Effect.gen(function* () {
-      const { heard, transport, written } = make()
-      const sent = request(1)
-      const rest = 1_048_576 - `${JSON.stringify(sent)}\n`.length
-      yield* Effect.promise(() => transport.send(sent))
-      const long = { jsonrpc: "2.0", method: "" } as const
-      yield* Effect.promise(() =>
-        transport.send({ ...long, method: "x".repeat(rest - `${JSON.stringify(long)}\n`.length) })
-      )
-      yield* read(transport, bytesOf(request("a", "ping")))
-      yield* Effect.promise(() => transport.send(long))
-      yield* read(transport, bytesOf(request("b", "ping"), answer(1), CHANGED))
-      transport.sent(written[1] ?? "")
-      yield* read(transport, bytesOf(request("c", "ping")))
-      assert.deepStrictEqual(heard, [request("a", "ping"), answer(1), CHANGED, request("c", "ping")])
-    })
+  it.effect(
+    "LineTransport.L3: a server that does not read its input gets no answers to its own requests, until it reads again",
+    () =>
+      Effect.gen(function* () {
+        const { heard, transport, written } = make()
+        const sent = request(1)
+        const rest = 1_048_576 - `${JSON.stringify(sent)}\n`.length
+        yield* Effect.promise(() => transport.send(sent))
+        const long = { jsonrpc: "2.0", method: "" } as const
+        yield* Effect.promise(() =>
+          transport.send({ ...long, method: "x".repeat(rest - `${JSON.stringify(long)}\n`.length) })
+        )
+        yield* read(transport, bytesOf(request("a", "ping")))
+        yield* Effect.promise(() => transport.send(long))
+        yield* read(transport, bytesOf(request("b", "ping"), answer(1), CHANGED))
+        transport.sent(written[1] ?? "")
+        yield* read(transport, bytesOf(request("c", "ping")))
+        assert.deepStrictEqual(heard, [request("a", "ping"), answer(1), CHANGED, request("c", "ping")])
+      })
   )
 
-  it.effect("are not read faster than their rate: the rest of a chunk waits, and is read then", () =>
+  it.effect("are not read faster than their rate: the rest of a chunk waits and is read later", () =>
     Effect.gen(function* () {
       const clock = yield* TestClock.testClockWith(Effect.succeed)
       const { heard, transport } = make(() => clock.currentTimeMillisUnsafe())
@@ -184,7 +188,7 @@ describe("messages, one a line", () => {
     })
   )
 
-  it("tell of their end when they are closed", async () => {
+  it("report their end when they are closed", async () => {
     const { isClosed, transport } = make()
     await transport.start()
     assert.isFalse(isClosed())

@@ -5,7 +5,7 @@ import * as Offers from "../../src/tools/Offers.ts"
 
 const offer = (name: string, description?: string): Offer => ({ name, description, inputSchema: { type: "object" } })
 
-/** So many, each of about a size; the largest are above what one may have. */
+/** A number of tools of about a size; the largest exceed the limit of one tool. */
 const lists = fc
   .array(fc.nat(Offers.MAX_DEFINITION_BYTES + 1_000), { maxLength: 400 })
   .map((sizes) => sizes.map((size, n) => offer(`t${n}`, "x".repeat(size))))
@@ -13,7 +13,7 @@ const lists = fc
 const deep = (levels: number): Offer["inputSchema"] => JSON.parse('{"a":'.repeat(levels) + "1" + "}".repeat(levels))
 
 describe("the tools of a server", () => {
-  it("are offered within the limits of number and size, in order, and none is lost without a word", () =>
+  it("are offered within the limits of number and size, in order, and the others are named", () =>
     fc.assert(
       fc.property(lists, (offers) => {
         const selection = Offers.select(offers)

@@ -1,4 +1,4 @@
-/** When the stream of a tool server over HTTP is opened again, on a network and timers that a test plays. */
+/** Tests when a tool server's HTTP stream is opened again, on a fake network and fake timers. */
 import { afterEach, assert, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import * as HttpTransport from "../../src/tools/HttpTransport.ts"
@@ -29,19 +29,21 @@ const delaysOf = (openings: number): Effect.Effect<ReadonlyArray<number>> =>
     return delays
   }).pipe(Effect.scoped)
 
-it.effect("H2: a stream that breaks is opened again after growing delays, for good", () =>
+it.effect("HttpTransport.H2: a stream that breaks is opened again after growing delays, without a limit", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(yield* delaysOf(9), [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
   })
 )
 
-it.effect("H5: a stream that is opened costs 500 messages, so the 101st at once waits until the rate allows it", () =>
-  Effect.gen(function* () {
-    const delays = yield* delaysOf(102)
-    assert.lengthOf(
-      delays.slice(0, 99).filter((ms) => ms < 1_000),
-      0
-    )
-    assert.deepStrictEqual(delays.slice(99, 102), [30_000, 100, 30_000])
-  })
+it.effect(
+  "HttpTransport.H5: opening a stream costs 500 messages, so the 101st at once waits until the rate allows it",
+  () =>
+    Effect.gen(function* () {
+      const delays = yield* delaysOf(102)
+      assert.lengthOf(
+        delays.slice(0, 99).filter((ms) => ms < 1_000),
+        0
+      )
+      assert.deepStrictEqual(delays.slice(99, 102), [30_000, 100, 30_000])
+    })
 )

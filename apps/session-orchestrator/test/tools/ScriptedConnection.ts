@@ -1,13 +1,13 @@
-/** A connection that does what a test says, on the clock of the test. */
+/** Fakes a connection that the test controls, on the test clock. */
 import { Deferred, Effect, Queue, type Scope } from "effect"
 import { CallError, type Connection, type Offer, StartError } from "../../src/tools/Connection.ts"
 
 export const offer = (name: string): Offer => ({ name, description: undefined, inputSchema: { type: "object" } })
 
-/** One life of a server: from a start that went well to its end. */
+/** One run of a server: from a successful start to its end. */
 export class Life {
   tools: ReadonlyArray<Offer>
-  /** What calls come to. */
+  /** The outcomes of calls. */
   answers: Effect.Effect<string, CallError> = Effect.succeed("done")
   pong: Effect.Effect<void, CallError> = Effect.void
   pings = 0
@@ -24,7 +24,7 @@ export class Life {
     return Deferred.succeed(this.lost, why)
   }
 
-  /** Says that its list of tools has changed. */
+  /** Reports that its list of tools has changed. */
   get changes(): Effect.Effect<unknown> {
     return Effect.suspend(() => (this.changed === undefined ? Effect.void : Queue.offer(this.changed, undefined)))
   }
@@ -66,7 +66,7 @@ export class Life {
   }
 }
 
-/** Starts one after another: they come to life, fail with a message, or never end. Behind the last, one that never ends. */
+/** Starts, one after another: each succeeds, fails with a message, or never ends. After the last one a start never ends. */
 export const connect = (
   starts: ReadonlyArray<Life | string | "never">
 ): Effect.Effect<Connection, StartError, Scope.Scope> => {

@@ -9,8 +9,8 @@ const spawner = NodeChildProcessSpawner.layer.pipe(Layer.provide([NodeFileSystem
 
 const NOBODY: StdioTransport.Children = { add: () => undefined, delete: () => undefined }
 
-describe("a tool server's last words", () => {
-  it.live("V2: are cut when its secrets have been taken out, so that no half of one is left", () =>
+describe("a tool server's last output", () => {
+  it.live("ToolServers.V2: is cut after its secrets were redacted, so that no half of a secret is left", () =>
     Effect.gen(function* () {
       const secret = "0123456789-abcdefghij"
       const reach = Given.unruly(["blabs"], { TOKEN: secret })

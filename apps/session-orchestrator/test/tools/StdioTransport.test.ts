@@ -1,4 +1,4 @@
-/** A tool server's process, played: what it is given, what is read of it, and what is said of its end. */
+/** Tests a fake process of a tool server: its input, its output, and the report of its end. */
 import { assert, describe, it } from "@effect/vitest"
 import { type Cause, Deferred, Effect, Exit, Fiber, PlatformError, Queue, Redacted, Scope, Sink, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -10,7 +10,7 @@ const reach = { type: "stdio", command: "serve-tools", args: ["--all"], env: {},
 
 type Exited = Effect.Effect<ChildProcessSpawner.ExitCode, PlatformError.PlatformError>
 
-/** Starts it; `stdout`, `stderr` and `exits` are what the process does. */
+/** Starts it; `stdout`, `stderr` and `exits` control the process. */
 const start = Effect.fnUntraced(function* (
   over: Partial<Parameters<typeof StdioTransport.make>[0]> = {},
   conceal: (text: string) => string = (text) => text
@@ -50,12 +50,12 @@ const start = Effect.fnUntraced(function* (
     written,
     prints: (text: string) => says(stdout, text),
     warns: (text: string) => says(stderr, text),
-    /** Its output cannot be read any further. */
+    /** Breaks its output. */
     breaks: Queue.fail(stdout, broken("read EIO")),
-    /** It ends, with both pipes. */
+    /** Ends it, with both pipes. */
     ends: (how: Exited) =>
       Effect.all([Queue.end(stdout), Queue.end(stderr), Deferred.complete(exit, how)], { discard: true }),
-    /** It ends, and a grandchild holds the pipes. */
+    /** Ends it while a grandchild holds the pipes. */
     leaves: (how: Exited) => Deferred.complete(exit, how),
     lost: Effect.forkChild(Deferred.await(way.lost), { startImmediately: true })
   }
@@ -72,7 +72,7 @@ const broken = (message: string) =>
 const failed = (message: string): Exited => Effect.fail(broken(message))
 
 describe("a tool server's process", () => {
-  it.effect("P1: is known by its id for as long as the scope is open", () =>
+  it.effect("StdioTransport.P1: is registered by its id while the scope is open", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { children } = yield* Scope.provide(start(), scope)
@@ -82,7 +82,7 @@ describe("a tool server's process", () => {
     })
   )
 
-  it.effect("P2: is given the variables of its configuration, and its folder", () =>
+  it.effect("StdioTransport.P2: gets the variables of its configuration, and its folder", () =>
     Effect.gen(function* () {
       const { spawned } = yield* start({ env: { TOKEN: Redacted.make("t") }, cwd: "/srv" })
       const options = (command: ChildProcess.Command | undefined) =>
@@ -95,7 +95,7 @@ describe("a tool server's process", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is sent one message a line, and heard line by line", () =>
+  it.effect("gets one message a line, and is read line by line", () =>
     Effect.gen(function* () {
       const { prints, way, written } = yield* start()
       const heard = yield* Queue.unbounded<unknown>()
@@ -110,7 +110,7 @@ describe("a tool server's process", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("P3: that prints too much is lost for that, and not for a pipe that breaks", () =>
+  it.effect("StdioTransport.P3: that prints too much ends for that reason, and not for a pipe that breaks", () =>
     Effect.gen(function* () {
       const { prints, way } = yield* start()
       yield* prints("x".repeat(MAX_MESSAGE_BYTES + 1))
@@ -122,7 +122,7 @@ describe("a tool server's process", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is lost with how it ended, and the last line that it said", () =>
+  it.effect("ends with its exit code and the last line of its output", () =>
     Effect.gen(function* () {
       const lost = (how: Exited, ...words: ReadonlyArray<string>) =>
         Effect.gen(function* () {
@@ -135,7 +135,7 @@ describe("a tool server's process", () => {
       assert.strictEqual(yield* lost(exitCode(3), "\n \n"), "its process ended (exit code 3)")
       assert.strictEqual(
         yield* lost(exitCode(3), "first\nThere is no ", "database. \n\n"),
-        "its process ended (exit code 3); the last that it said: There is no database."
+        "its process ended (exit code 3); its last output: There is no database."
       )
       assert.strictEqual(
         yield* lost(failed("Process interrupted due to receipt of signal: 'SIGKILL'")),
@@ -145,7 +145,7 @@ describe("a tool server's process", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("V2: has its secrets taken out before its words are cut to the last 400 characters", () =>
+  it.effect("ToolServers.V2: has its secrets redacted before its output is cut to the last 400 characters", () =>
     Effect.gen(function* () {
       const conceal = (text: string) => text.replaceAll("SECRET", "[redacted]")
       const process = yield* start({}, conceal)
@@ -154,12 +154,12 @@ describe("a tool server's process", () => {
       yield* process.ends(exitCode(1))
       assert.strictEqual(
         yield* Deferred.await(process.way.lost),
-        `its process ended (exit code 1); the last that it said: cted]${"x".repeat(395)}`
+        `its process ended (exit code 1); its last output: cted]${"x".repeat(395)}`
       )
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that has ended is waited for no longer than its last words may take where a pipe stays open", () =>
+  it.effect("that has ended is waited for only a short time if a pipe stays open", () =>
     Effect.gen(function* () {
       const process = yield* start()
       const lost = yield* process.lost
@@ -171,7 +171,7 @@ describe("a tool server's process", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that cannot be started says why, without its arguments", () =>
+  it.effect("that cannot be started reports the cause, without its arguments", () =>
     Effect.gen(function* () {
       const spawner = ChildProcessSpawner.make(() =>
         Effect.fail(

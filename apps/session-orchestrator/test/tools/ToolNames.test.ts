@@ -24,7 +24,7 @@ const lists = fc.uniqueArray(
 )
 
 describe("the names of tools", () => {
-  it("are their own, and their server's before them where two servers have namesakes", () => {
+  it("are their own, with their server's name before them if two servers have the same", () => {
     assert.deepStrictEqual(assign({ files: ["read", "write"], mail: ["read", "send"] }), [
       "files__read",
       "write",
@@ -33,7 +33,7 @@ describe("the names of tools", () => {
     ])
   })
 
-  it("are such that every provider takes them", () => {
+  it("are valid for every provider", () => {
     assert.deepStrictEqual(assign({ a: ["get.user", "get/user", "x".repeat(70)] }), [
       "get_user",
       "get_user_2",
@@ -41,7 +41,7 @@ describe("the names of tools", () => {
     ])
   })
 
-  it("are never given twice, whatever servers call their tools", () => {
+  it("are unique for any names of the servers' tools", () => {
     fc.assert(
       fc.property(lists, (servers) => {
         const names = ToolNames.assign(servers).map(({ name }) => name)
@@ -54,7 +54,7 @@ describe("the names of tools", () => {
 })
 
 describe("a list of names", () => {
-  it("matches names as they are, and * for anything", () => {
+  it("matches exact names, and * for any text", () => {
     assert.isTrue(ToolNames.matches(["read", "list_*"], "list_files"))
     assert.isTrue(ToolNames.matches(["*"], "anything"))
     assert.isFalse(ToolNames.matches(["read"], "read_all"))

@@ -6,7 +6,7 @@ import * as ToolOutput from "../../src/tools/ToolOutput.ts"
 
 const text = (text: string) => ({ type: "text", text }) as const
 
-describe("what a model is given of a tool's result", () => {
+describe("a tool's result for the model", () => {
   it("is its text, block by block", () => {
     assert.deepStrictEqual(ToolOutput.of({ content: [text("one"), text("two")] }, 1_000), {
       output: "one\ntwo",
@@ -18,19 +18,19 @@ describe("what a model is given of a tool's result", () => {
     })
   })
 
-  it("is its structured result where there is nothing else", () => {
+  it("is its structured result if there is nothing else", () => {
     assert.strictEqual(ToolOutput.of({ content: [], structuredContent: { n: 1 } }, 1_000).output, '{"n":1}')
     assert.strictEqual(ToolOutput.of({ content: [text("1")], structuredContent: { n: 1 } }, 1_000).output, "1")
   })
 
-  it("V2: has a secret taken out before it is cut: half of one would not be known again", () => {
+  it("ToolServers.V2: has a secret redacted before it is cut: half a secret would not be recognised", () => {
     const conceal = Secrets.conceal([Redacted.make("hunter2-hunter2")])
     const said = { content: [text(`The password is hunter2-hunter2.`)] }
     assert.notInclude(String(ToolOutput.of(said, 24, conceal).output), "hunter2")
     assert.strictEqual(ToolOutput.of(said, 100, conceal).output, "The password is [redacted].")
   })
 
-  it("names what is no text, with its size", () => {
+  it("names content that is no text, with its size", () => {
     const { output } = ToolOutput.of(
       {
         content: [

@@ -18,7 +18,7 @@ const start = Effect.fnUntraced(function* (
   return server
 })
 
-/** What a call comes to within some time on the clock. */
+/** The outcome of a call within some time on the clock. */
 const after = Effect.fnUntraced(function* (
   call: Effect.Effect<Toolbox.ToolOutcome>,
   duration: Duration.Input
@@ -34,7 +34,7 @@ const said = Layer.mergeAll(
   Logger.layer([Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))]),
   Layer.succeed(References.MinimumLogLevel, "Debug")
 )
-/** What has been logged since it was asked last. */
+/** The log lines since the last call. */
 const news = () => lines.splice(0)
 
 const names = (server: ToolServer.ToolServer) => server.known().map(({ name }) => name)
@@ -50,7 +50,7 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("offers what is allowed and not denied", () =>
+  it.effect("offers tools that are allowed and not denied", () =>
     Effect.gen(function* () {
       const server = yield* start([new Life("read", "read_all", "write", "wipe")], {
         allow: ["read*", "w*"],
@@ -60,7 +60,7 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("lists its tools again when it says that they have changed, once a second at most", () =>
+  it.effect("lists its tools again when it reports a change, once a second at most", () =>
     Effect.gen(function* () {
       const life = new Life("a")
       const server = yield* start([life])
@@ -96,13 +96,13 @@ describe("a tool server", () => {
         )
       }
       assert.isTrue(first.isClosed)
-      // What comes meanwhile waits for it.
+      // A call meanwhile waits for it.
       assert.strictEqual(yield* after(server.call("a", {}), "1 second"), "done")
       assert.isTrue(server.isOffered())
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that cannot be started again is withdrawn, and a call to it is answered with why after 5 s", () =>
+  it.effect("that cannot be started again is withdrawn, and a call to it is answered with the reason after 5 s", () =>
     Effect.gen(function* () {
       const life = new Life("a")
       const server = yield* start([life, ...Array.from({ length: 3 }, () => "there is no database"), new Life("a")])
@@ -121,7 +121,7 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is started again after 1 s, 2 s, 5 s, 10 s, 30 s and every minute, until a life comes to something", () =>
+  it.effect("is started again after 1 s, 2 s, 5 s, 10 s, 30 s and every minute, until a run succeeds", () =>
     Effect.gen(function* () {
       const lives = [new Life("a"), new Life("a"), new Life("a")] as const
       const [steady, useful, useless] = lives
@@ -136,7 +136,7 @@ describe("a tool server", () => {
       )
       yield* TestClock.adjust("168 seconds")
       assert.deepStrictEqual(starts, [0, 1, 3, 8, 18, 48, 108, 168])
-      // It lasts; the next one dies at once, but has answered; the one behind that has done neither.
+      // This run lasts; the next one dies at once, but has answered; the one after that has done neither.
       yield* TestClock.adjust("30 seconds")
       yield* steady.dies("gone")
       yield* TestClock.adjust("1 second")
@@ -149,7 +149,7 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that hangs has its calls timed out, is asked whether it is there, and started again when it is not", () =>
+  it.effect("that hangs has its calls timed out, is pinged, and started again if it does not answer", () =>
     Effect.gen(function* () {
       const [first, second] = [new Life("a"), new Life("a")]
       first.answers = Effect.never
@@ -158,7 +158,7 @@ describe("a tool server", () => {
         yield* after(server.call("a", {}), "20 seconds"),
         'ERROR The tool server "s" failed in this call: no answer within 20s. Whether it took effect is unknown.'
       )
-      // It is only slow: it answers a ping, and stays.
+      // It is only slow: it answers the ping and stays.
       assert.strictEqual(first.pings, 1)
       yield* TestClock.adjust("10 seconds")
       assert.isFalse(first.isClosed)
@@ -172,7 +172,7 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that never comes up is given up after its time, and holds nobody up longer than that", () =>
+  it.effect("that never comes up is given up after its time limit, and delays no turn longer", () =>
     Effect.gen(function* () {
       const server = yield* start(["never", new Life("a")], { startTimeout: Duration.seconds(3) })
       const tried = yield* Effect.forkChild(server.tried, { startImmediately: true })
@@ -184,7 +184,7 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("whose refusal is no fault: it is told to the model, and nothing is asked of the server", () =>
+  it.effect("may refuse a call: the model gets the refusal, and the server is not pinged", () =>
     Effect.gen(function* () {
       const life = new Life("a")
       life.answers = new CallError({ message: "a is not what I do today", isRefusal: true })
@@ -210,28 +210,30 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("S2: is started again a second later, however often it dies, where each life lasts half a minute", () =>
-    Effect.gen(function* () {
-      const lives = Array.from({ length: 4 }, () => new Life("a"))
-      const server = yield* start(lives)
-      const livesFor = (n: number, ms: number) =>
-        Effect.gen(function* () {
-          yield* TestClock.adjust(ms)
-          yield* lives[n]?.dies("exit code 1") ?? Effect.void
-          yield* TestClock.adjust(999)
-          const before = lives[n + 1]?.lists
-          yield* TestClock.adjust(1)
-          return [before, lives[n + 1]?.lists]
-        })
-      const steady = Duration.toMillis(ToolServer.STEADY)
-      assert.deepStrictEqual(yield* livesFor(0, steady), [0, 1])
-      assert.deepStrictEqual(yield* livesFor(1, steady), [0, 1])
-      assert.deepStrictEqual(yield* livesFor(2, steady - 1), [0, 0])
-      assert.include(server.because(), "exit code 1")
-    }).pipe(Effect.scoped)
+  it.effect(
+    "ToolServer.S2: is started again a second later, however often it dies, if each run lasts half a minute",
+    () =>
+      Effect.gen(function* () {
+        const lives = Array.from({ length: 4 }, () => new Life("a"))
+        const server = yield* start(lives)
+        const livesFor = (n: number, ms: number) =>
+          Effect.gen(function* () {
+            yield* TestClock.adjust(ms)
+            yield* lives[n]?.dies("exit code 1") ?? Effect.void
+            yield* TestClock.adjust(999)
+            const before = lives[n + 1]?.lists
+            yield* TestClock.adjust(1)
+            return [before, lives[n + 1]?.lists]
+          })
+        const steady = Duration.toMillis(ToolServer.STEADY)
+        assert.deepStrictEqual(yield* livesFor(0, steady), [0, 1])
+        assert.deepStrictEqual(yield* livesFor(1, steady), [0, 1])
+        assert.deepStrictEqual(yield* livesFor(2, steady - 1), [0, 0])
+        assert.include(server.because(), "exit code 1")
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("takes arguments that are an object, and nothing else", () =>
+  it.effect("accepts an object as arguments, and nothing else", () =>
     Effect.gen(function* () {
       const server = yield* start([new Life("a")])
       for (const input of [[], null, "a", 1, true]) {
@@ -244,26 +246,24 @@ describe("a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "is in the log when it is up, down, and up again, with names of the configuration that it does not know",
-    () =>
-      Effect.gen(function* () {
-        const first = new Life("a")
-        yield* start([first, new Life("a", "b")], { allow: ["a*", "c"], deny: ["d"], idempotent: ["a"] })
-        assert.deepStrictEqual(news(), [
-          'Warn tools.s.allow has "c", and s has no such tool.',
-          'Warn tools.s.deny has "d", and s has no such tool.',
-          "Debug The tool server s is up, with 1 tool."
-        ])
-        yield* first.dies("exit code 1")
-        yield* TestClock.adjust(0)
-        assert.deepStrictEqual(news(), ["Warn The tool server s is down: exit code 1. It is started again in 1s."])
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(news().slice(-1), ["Info The tool server s is up, with 1 tool."])
-      }).pipe(Effect.provide(said), Effect.scoped)
+  it.effect("is logged when it is up, down, and up again, with configured names that it does not have", () =>
+    Effect.gen(function* () {
+      const first = new Life("a")
+      yield* start([first, new Life("a", "b")], { allow: ["a*", "c"], deny: ["d"], idempotent: ["a"] })
+      assert.deepStrictEqual(news(), [
+        'Warn tools.s.allow has "c", and s has no such tool.',
+        'Warn tools.s.deny has "d", and s has no such tool.',
+        "Debug The tool server s is up, with 1 tool."
+      ])
+      yield* first.dies("exit code 1")
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(news(), ["Warn The tool server s is down: exit code 1. It is started again in 1s."])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(news().slice(-1), ["Info The tool server s is up, with 1 tool."])
+    }).pipe(Effect.provide(said), Effect.scoped)
   )
 
-  it.effect("S6: that offers too much is warned of once, and again when that is something else", () =>
+  it.effect("ToolServer.S6: that offers too much is warned about once, and again if the offer changes", () =>
     Effect.gen(function* () {
       const many = (count: number) => Array.from({ length: count }, (_, n) => offer(`t${n}`))
       const life = new Life()

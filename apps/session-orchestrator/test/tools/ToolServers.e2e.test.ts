@@ -15,10 +15,10 @@ import * as Given from "./Given.ts"
 
 const { call, server, unruly } = Given
 
-/** Lines of a notification that two pipes and their buffers may hold, written and not read. */
+/** The lines of a notification that two pipes and their buffers may hold unread. */
 const IN_PIPES = 6_000
 
-/** The toolbox over real servers; `close` is what the way down does. */
+/** The toolbox over real servers; `close` is the shutdown. */
 const start = Effect.fnUntraced(function* (...servers: ReadonlyArray<Config.ToolServer>) {
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const { toolbox } = Context.get(yield* Layer.buildWithScope(ToolServers.layer(servers), scope), Tools)
@@ -70,7 +70,7 @@ const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
   )
 })
 
-/** Turns of the event loop since this was made. */
+/** Turns of the event loop since this was created. */
 const turns = (): (() => number) => {
   let count = 0
   const next = (): void => {
@@ -82,7 +82,7 @@ const turns = (): (() => number) => {
 }
 
 describe.concurrent("tool servers", () => {
-  it.live("one that prints lines without an end is stopped, while the event loop turns, and is there again", () =>
+  it.live("a server that prints lines without an end is stopped, while the event loop turns, and starts again", () =>
     Effect.gen(function* () {
       for (const line of ["x", "", "{}", '{"jsonrpc":"2.0","id":99,"result":{}}', '{"jsonrpc":"2.0","method":7}']) {
         const tools = yield* start(server("unruly"))
@@ -97,7 +97,7 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("one that sends notifications without an end is read at their rate, and answers calls all the while", () =>
+  it.live("a server that sends notifications without an end is read at their rate, and answers calls meanwhile", () =>
     Effect.gen(function* () {
       const line = JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: { data: "x" } })
       const tools = yield* start(server("unruly"))
@@ -109,14 +109,14 @@ describe.concurrent("tool servers", () => {
       const since = Date.now()
       const turned = turns()
       const lines = (yield* written(before + 2 * IN_PIPES)) - before
-      // The server is held up, and not the loop.
+      // The server is delayed, and not the event loop.
       assert.isAtLeast(Date.now() - since, ((lines - IN_PIPES) / perSecond) * 1_000)
       assert.isAtLeast(turned(), IN_PIPES / Intake.WORK_PER_TURN)
     }).pipe(Effect.scoped)
   )
 
   it.live(
-    "one that offers thousands of tools has those offered that a request can carry, and a warning names others",
+    "a server with thousands of tools has as many offered as a request can carry, and a warning names others",
     () =>
       Effect.gen(function* () {
         const lines: Array<string> = []
@@ -136,7 +136,7 @@ describe.concurrent("tool servers", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("a real one offers its tools over standard input and output, and answers several calls at once", () =>
+  it.live("a real server offers its tools over standard input and output, and answers several calls at once", () =>
     Effect.gen(function* () {
       const tools = yield* start(
         server("everything", {
@@ -161,7 +161,7 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a real one is reached over HTTP, and again when it was away", () =>
+  it.live("a real server is reached over HTTP, and again after it was away", () =>
     Effect.gen(function* () {
       const port = yield* freePort
       const life = yield* Scope.fork(yield* Scope.Scope)
@@ -180,7 +180,7 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("one that dies in a call is there again for the next one", () =>
+  it.live("a server that dies in a call is up again for the next call", () =>
     Effect.gen(function* () {
       const tools = yield* start(server("unruly"))
       const [died, other] = yield* Effect.all([tools.says("die"), tools.says("hang")], { concurrency: "unbounded" })
@@ -194,10 +194,10 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("one that hangs as a whole is killed, though it does not even hear SIGTERM, and started again", () =>
+  it.live("a server that hangs completely is killed, although it ignores SIGTERM, and started again", () =>
     Effect.gen(function* () {
       const tools = yield* start(server("unruly", { timeout: Duration.millis(300) }))
-      // On a busy machine its first answers may come too late, and it is started anew.
+      // On a busy machine its first answers may be late, and it is started again.
       const isPid = (said: string) => /^\d+$/.test(said)
       const pid = Number(yield* Process.eventually("its process", tools.says("pid"), isPid))
       assert.include(yield* tools.says("freeze"), "no answer within 300ms")
@@ -207,7 +207,7 @@ describe.concurrent("tool servers", () => {
   )
 
   it.live(
-    "one that floods is cut: an output at its limit, a line without an end at 8 MiB, notifications not at all",
+    "a server that floods is cut: an output at its limit, a line without an end at 8 MiB; notifications are not cut",
     () =>
       Effect.gen(function* () {
         const tools = yield* start(server("unruly", { maxOutput: 2_000 }))
@@ -222,7 +222,7 @@ describe.concurrent("tool servers", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("one that prints between its messages, and knows the first protocol alone, is understood", () =>
+  it.live("a server that prints between its messages, and supports the first protocol only, works", () =>
     Effect.gen(function* () {
       const tools = yield* start(server("unruly", { reach: unruly(["old"]) }))
       assert.strictEqual(yield* tools.says("print"), "printed")
@@ -230,7 +230,7 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("one that learns is asked again, and what it has learnt is offered", () =>
+  it.live("a server with new tools is listed again, and they are offered", () =>
     Effect.gen(function* () {
       const tools = yield* start(server("unruly"))
       assert.notInclude(tools.offered, "fly")
@@ -240,7 +240,7 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("one that does not start takes nothing from the others, and is there once it does", () =>
+  it.live("a server that does not start does not affect the others, and is up once it does", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const tools = yield* start(
@@ -256,7 +256,7 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("one that never answers a handshake holds turns up for ten seconds, and no longer", () =>
+  it.live("a server that never answers a handshake delays turns for ten seconds, and no longer", () =>
     Effect.gen(function* () {
       const since = Date.now()
       const tools = yield* start(server("mute", { reach: unruly(["mute"]) }), server("good", { allow: ["add"] }))
@@ -265,7 +265,7 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("they are given their own variables and none of Holdfast's, and cannot tell a secret to a model", () =>
+  it.live("servers get their own variables and none of Holdfast's, and cannot pass a secret to a model", () =>
     Effect.gen(function* () {
       const secret = "hush-hush-0123456789"
       const tools = yield* start(
@@ -281,7 +281,7 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("two that have namesakes offer both, each under its server's name", () =>
+  it.live("two servers with a tool of the same name offer both, each under its server's name", () =>
     Effect.gen(function* () {
       const tools = yield* start(server("one", { allow: ["add", "pid"] }), server("two", { allow: ["pid", "echo"] }))
       assert.deepStrictEqual(tools.offered, ["add", "one__pid", "echo", "two__pid"])
@@ -290,14 +290,14 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("they end with the service: those that ignore SIGTERM too, and what they have started", () =>
+  it.live("servers end with the service, with their children, even if they ignore SIGTERM", () =>
     Effect.gen(function* () {
       const command = [process.execPath, Given.UNRULY].map((word) => `'${word}'`).join(" ")
       const file = path.join(yield* Process.directory, "pids")
       const tools = yield* start(
         server("stubborn", { reach: unruly(["stubborn", `sigterm=${file}`]) }),
         server("deaf", { reach: unruly(["stubborn", `sigterm=${file}`]) }),
-        // As npx does: the server is a grandchild.
+        // Like with npx: the server is a grandchild.
         server("wrapped", {
           reach: { type: "stdio", command: "/bin/sh", args: ["-c", `${command}; true`], env: {}, cwd: undefined }
         })
@@ -309,7 +309,7 @@ describe.concurrent("tool servers", () => {
       fs.writeFileSync(file, pids.slice(0, 2).join(" "))
       yield* tools.close
       assert.deepStrictEqual(pids.filter(isAlive), [])
-      // Side by side: each got its signal while the other one lived.
+      // In parallel: each got its signal while the other one was alive.
       assert.strictEqual(fs.readFileSync(`${file}.alive`, "utf8"), "2 2 ")
     }).pipe(Effect.scoped)
   )

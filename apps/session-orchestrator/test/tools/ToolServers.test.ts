@@ -17,7 +17,7 @@ const start = (starts: Readonly<Record<string, Parameters<typeof connect>[0]>>) 
 }
 
 describe("the toolbox of all servers", () => {
-  it.effect("goes by the names that a step was offered, though a namesake comes up in the middle of it", () =>
+  it.effect("uses the names that a step was offered, although a tool of the same name appears during the step", () =>
     Effect.gen(function* () {
       const [one, two] = [new Life("find"), new Life()]
       one.answers = Effect.succeed("one's")
@@ -38,32 +38,30 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "forgets names that were offered long ago, and no others, of a server that offers new ones again and again",
-    () =>
-      Effect.gen(function* () {
-        const one = new Life()
-        const { toolbox } = yield* start({ one: [one] })
-        const tools = yield* toolbox
-        const lists = 2_000
-        for (let n = 0; n < lists; n++) {
-          one.tools = ["always", `tool_${n}`].map(offer)
-          yield* one.changes
-          yield* TestClock.adjust("1 second")
-          assert.deepStrictEqual(
-            tools.definitions.map(({ name }) => name),
-            ["always", `tool_${n}`]
-          )
-        }
-        const answers = (name: string) => Effect.map(tools.run(call(name)), ({ isError }) => !isError)
-        assert.isFalse(yield* answers("tool_0"))
-        assert.isTrue(yield* answers(`tool_${lists - 100}`))
-        one.tools = []
+  it.effect("drops names that were offered long ago, and no others, of a server that offers new ones repeatedly", () =>
+    Effect.gen(function* () {
+      const one = new Life()
+      const { toolbox } = yield* start({ one: [one] })
+      const tools = yield* toolbox
+      const lists = 2_000
+      for (let n = 0; n < lists; n++) {
+        one.tools = ["always", `tool_${n}`].map(offer)
         yield* one.changes
         yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(tools.definitions, [])
-        assert.isTrue(yield* answers("always"))
-      }).pipe(Effect.scoped)
+        assert.deepStrictEqual(
+          tools.definitions.map(({ name }) => name),
+          ["always", `tool_${n}`]
+        )
+      }
+      const answers = (name: string) => Effect.map(tools.run(call(name)), ({ isError }) => !isError)
+      assert.isFalse(yield* answers("tool_0"))
+      assert.isTrue(yield* answers(`tool_${lists - 100}`))
+      one.tools = []
+      yield* one.changes
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(tools.definitions, [])
+      assert.isTrue(yield* answers("always"))
+    }).pipe(Effect.scoped)
   )
 
   it.effect("turns that begin right after the start wait for servers, 10 s at most and once", () =>
@@ -82,7 +80,7 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("tells which servers are not up and why, and waits for those that are required", () =>
+  it.effect("reports which servers are not up and why, and waits for the required ones", () =>
     Effect.gen(function* () {
       const starts = { good: [new Life("a")], broken: ["no database of hunter2-hunter2", new Life("b")] } as const
       const tools = yield* ToolServers.make(
@@ -110,7 +108,7 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("V2: describes its tools without the secrets that its servers were given", () =>
+  it.effect("ToolServers.V2: describes its tools without its servers' secrets", () =>
     Effect.gen(function* () {
       const one = new Life()
       const url = "postgres://me:hunter2-hunter2@db/notes"

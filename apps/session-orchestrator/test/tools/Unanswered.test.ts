@@ -1,4 +1,4 @@
-/** What becomes of an answer over HTTP that comes after its call has failed, on a network that a test plays. */
+/** Tests an HTTP answer that arrives after its call has failed, on a fake network. */
 import { afterEach, assert, it, vi } from "@effect/vitest"
 import type { JSONRPCMessage } from "@modelcontextprotocol/client"
 import { Effect } from "effect"
@@ -9,7 +9,7 @@ afterEach(() => void vi.unstubAllGlobals())
 const answer = { jsonrpc: "2.0", id: 1, result: {} } as const
 const changed = { jsonrpc: "2.0", method: "notifications/tools/list_changed" } as const
 
-/** The messages that come of a stream with both of these, of which the second is the last. */
+/** The received messages of a stream with both of these, of which the second is the last. */
 const heard = (isRefused: boolean): Effect.Effect<ReadonlyArray<JSONRPCMessage>> =>
   Effect.gen(function* () {
     const events = [answer, changed].map((message) => `data: ${JSON.stringify(message)}\n\n`).join("")
@@ -40,9 +40,11 @@ const heard = (isRefused: boolean): Effect.Effect<ReadonlyArray<JSONRPCMessage>>
     return messages
   }).pipe(Effect.scoped)
 
-it.effect("H3: an answer that comes on the server's own stream is heard, and none to a call that has failed", () =>
-  Effect.gen(function* () {
-    assert.deepStrictEqual(yield* heard(false), [answer, changed])
-    assert.deepStrictEqual(yield* heard(true), [changed])
-  })
+it.effect(
+  "HttpTransport.H3: an answer on the server's own stream is received, and none to a call that has failed",
+  () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* heard(false), [answer, changed])
+      assert.deepStrictEqual(yield* heard(true), [changed])
+    })
 )

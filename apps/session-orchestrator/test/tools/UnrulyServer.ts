@@ -1,11 +1,10 @@
 /**
- * A tool server that does what it should not: a process that speaks MCP over its standard input and output, line by line, without
- * any library.
+ * A misbehaving tool server for tests: a process with MCP over standard input and output, without a library.
  *
- * Modes, from its arguments: `stubborn` ignores the end of its input and SIGTERM; with `sigterm=FILE`,
- * where FILE has process ids, it appends to FILE.alive how many of those live when SIGTERM comes; `mute` never answers a handshake; `broken` ends at
- * once; `blabs` too, with its variable TOKEN and much else on one line; `old` speaks the first revision of the protocol alone;
- * `broken-once=FILE` ends at once if that file is not there, and makes it; `tools=N` offers N tools more, a hundred a page.
+ * Modes, from its arguments: `stubborn` ignores the end of its input and SIGTERM; with `sigterm=FILE`, where FILE has process ids, it
+ * appends to FILE.alive how many of those live when SIGTERM comes; `mute` never answers a handshake; `broken` ends at once; `blabs` too,
+ * with its variable TOKEN and much else on one line; `old` supports the first revision of the protocol only; `broken-once=FILE` ends at
+ * once if that file is not there, and makes it; `tools=N` offers N tools more, a hundred a page.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { createInterface } from "node:readline"

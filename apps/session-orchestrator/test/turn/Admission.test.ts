@@ -1,5 +1,6 @@
-/** Calls of turns before a provider with limits: what its gate and its permit hear of them. */
+/** Tests what gate and permit get of calls to a provider with limits. */
 import { describe, expect, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Allowance } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
@@ -8,9 +9,8 @@ import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Admission from "../../src/turn/Admission.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import type { Pass } from "../../src/gate/Gatekeeper.ts"
+import type { GateTicket } from "../../src/gate/Gatekeeper.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
-import * as Timer from "../../src/durable/Timer.ts"
 
 const request: Provider.ProviderRequest = {
   conversationId: Ids.ConversationId.make("c"),
@@ -54,15 +54,15 @@ const layer = (allowance: Allowance.Allowance) =>
   ).pipe(Layer.provide(Timer.layer))
 
 /** Runs one attempt in the background. */
-const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], pass?: Pass) => {
-  const turn = new TurnLife(request.turnId, { _tag: "Queued", pass })
+const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], ticket?: GateTicket) => {
+  const turn = new TurnLife(request.turnId, { _tag: "Queued", ticket })
   return Effect.forkChild(Stream.runCollect(Admission.gated(service, gates, turn, () => true).stream(request)), {
     startImmediately: true
   })
 }
 
 describe("a call to a provider with limits", () => {
-  it.effect("L3: waits for its permit for as long as it takes, and no limit on silence counts meanwhile", () =>
+  it.effect("Limiter.L3: waits for its permit without a time limit, and no limit on silence counts meanwhile", () =>
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const { calls, service } = provider()
@@ -74,14 +74,14 @@ describe("a call to a provider with limits", () => {
       yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), answer(1, 1))
       yield* Fiber.join(first)
       expect(calls).toHaveLength(2)
-      // From its beginning on they do.
+      // After its beginning the limits count.
       yield* TestClock.adjust(1_000)
       expect(yield* Effect.flip(Fiber.join(second))).toMatchObject({ failure: { reason: "timeout" } })
       expect(gates.limiterOf("own")?.use.underway).toBe(0)
     }).pipe(Effect.provide(layer({ calls: 1 })))
   )
 
-  it.effect("A4: is measured before it begins, and charged what it used", () =>
+  it.effect("Admission.A4: is measured before it begins, and charged for the tokens that it used", () =>
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const { calls, service } = provider()
@@ -99,7 +99,7 @@ describe("a call to a provider with limits", () => {
     }).pipe(Effect.provide(layer({ tokensPerMinute: 120 })))
   )
 
-  it.effect("is no longer under way for its gate when it is given up while it waits", () =>
+  it.effect("that is interrupted while it waits is no longer in progress for its gate", () =>
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const { service } = provider()
@@ -113,7 +113,7 @@ describe("a call to a provider with limits", () => {
     }).pipe(Effect.provide(layer({ calls: 1 })))
   )
 
-  it.effect("shares a failure that is beyond doubt by the time that it has a permit", () =>
+  it.effect("shares a failure that is beyond doubt when it gets its permit", () =>
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const { calls, service } = provider()

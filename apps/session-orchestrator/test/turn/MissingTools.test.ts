@@ -6,11 +6,11 @@ import { Duration, Effect, Fiber, Latch, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as MissingTools from "../../src/turn/MissingTools.ts"
 import type { MissingServer } from "../../src/conversation/Tools.ts"
-import * as Given from "../conversation/Given.ts"
+import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 
 const because = "there is no database"
 
-/** Tool servers of which one is down until the test says so. */
+/** Tool servers; one is down until the test starts it. */
 const tools = (isRequired: boolean) => {
   const up = Latch.makeUnsafe()
   let missing: ReadonlyArray<MissingServer> = [{ server: "files", isRequired, because }]
@@ -36,56 +36,61 @@ const missingIn = (seen: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>)
   seen.flatMap(({ event }) => (event.type === "tools-missing" ? [event] : []))
 
 describe("a turn whose tool server is not up", () => {
-  it.effect("runs without its tools, with a warning once and an event that says which and why", () => {
+  it.effect("runs without its tools, with one warning and an event that names the server and the reason", () => {
     const log = logged()
     const { service } = tools(false)
     const scripts = [ScriptedProvider.emits(ScriptedProvider.overloaded), ScriptedProvider.answer("ok")]
-    return Given.withService({ scripts, tools: service, retry: Given.waits(60) }, ({ conversations }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-        const { fiber, seen, until } = yield* Given.watching(conversations.watchTurn(turnId))
-        yield* until("provider-retry")
-        yield* TestClock.adjust("1 minute")
-        yield* Fiber.join(fiber)
-        const events = missingIn(seen)
-        assert.deepStrictEqual(events[0]?.servers, [{ server: "files", message: because }])
-        assert.isTrue(events.every(({ until }) => until === undefined))
-        assert.deepStrictEqual(
-          log.lines.filter((line) => line.includes("without the tools")),
-          [`Warn Turn ${turnId} runs without the tools of files (${because}), until it is up.`]
-        )
-        assert.strictEqual(yield* Effect.map(conversations.result(turnId), ({ end }) => end.status), "completed")
-      })
-    ).pipe(Effect.provide(log.layer))
-  })
-
-  it.effect("that is required is held until it is up, and then runs; who comes meanwhile is told of it", () => {
-    const log = logged()
-    const { comesUp, service } = tools(true)
-    return Given.withService(
-      { scripts: [ScriptedProvider.answer("ok")], tools: service },
-      ({ conversations, provider }) =>
+    return ConversationSetup.withService(
+      { scripts, tools: service, retry: ConversationSetup.waits(60) },
+      ({ conversations }) =>
         Effect.gen(function* () {
           const id = yield* conversations.create({})
           const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-          yield* TestClock.adjust("9 minutes")
-          assert.lengthOf(provider.requests, 0)
-          const { fiber, seen, until } = yield* Given.watching(conversations.watchTurn(turnId))
-          yield* until("tools-missing")
-          assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
-          assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
-          yield* comesUp
-          yield* TestClock.adjust(0)
+          const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
+          yield* until("provider-retry")
+          yield* TestClock.adjust("1 minute")
           yield* Fiber.join(fiber)
-          assert.lengthOf(provider.requests, 1)
-          assert.lengthOf(missingIn(seen), 1)
+          const events = missingIn(seen)
+          assert.deepStrictEqual(events[0]?.servers, [{ server: "files", message: because }])
+          assert.isTrue(events.every(({ until }) => until === undefined))
+          assert.deepStrictEqual(
+            log.lines.filter((line) => line.includes("without the tools")),
+            [`Warn Turn ${turnId} runs without the tools of files (${because}), until it is up.`]
+          )
+          assert.strictEqual(yield* Effect.map(conversations.result(turnId), ({ end }) => end.status), "completed")
         })
     ).pipe(Effect.provide(log.layer))
   })
 
-  it.effect("D8: an abort ends the hold at once, and nobody is asked", () =>
-    Given.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
+  it.effect(
+    "is held until a required server is up, and then runs; clients that connect meanwhile get the event",
+    () => {
+      const log = logged()
+      const { comesUp, service } = tools(true)
+      return ConversationSetup.withService(
+        { scripts: [ScriptedProvider.answer("ok")], tools: service },
+        ({ conversations, provider }) =>
+          Effect.gen(function* () {
+            const id = yield* conversations.create({})
+            const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+            yield* TestClock.adjust("9 minutes")
+            assert.lengthOf(provider.requests, 0)
+            const { fiber, seen, until } = yield* ConversationSetup.watching(conversations.watchTurn(turnId))
+            yield* until("tools-missing")
+            assert.deepInclude(missingIn(seen)[0], { until: Duration.toMillis(MissingTools.HOLD) })
+            assert.isTrue(log.lines.some((line) => line.startsWith(`Warn Turn ${turnId} is held for 10m at most`)))
+            yield* comesUp
+            yield* TestClock.adjust(0)
+            yield* Fiber.join(fiber)
+            assert.lengthOf(provider.requests, 1)
+            assert.lengthOf(missingIn(seen), 1)
+          })
+      ).pipe(Effect.provide(log.layer))
+    }
+  )
+
+  it.effect("D8: an abort ends the hold at once, and no call is made", () =>
+    ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
         const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
@@ -98,18 +103,18 @@ describe("a turn whose tool server is not up", () => {
     )
   )
 
-  it.effect("that is required and does not come up in time fails, and says which server and why", () =>
-    Given.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
+  it.effect("fails if a required server does not come up in time, with the server and the reason", () =>
+    ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
         const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-        const result = yield* Given.asking(conversations.result(turnId))
+        const result = yield* ConversationSetup.asking(conversations.result(turnId))
         yield* TestClock.adjust(MissingTools.HOLD)
         const { error, status } = (yield* Fiber.join(result)).end
         assert.strictEqual(status, "failed")
         assert.strictEqual(
           error?.message,
-          `The tools of files (${because}) are required, and were not there within 10m.`
+          `The tools of files (${because}) are required, and were not available within 10m.`
         )
         assert.lengthOf(provider.requests, 0)
       })

@@ -4,7 +4,7 @@ import * as Warnings from "../../src/turn/Warnings.ts"
 
 const turn = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
-const said = (...content: ReadonlyArray<Message.AssistantPart>) =>
+const warningsOf = (...content: ReadonlyArray<Message.AssistantPart>) =>
   Warnings.of({
     ...turn,
     type: "message",
@@ -18,16 +18,16 @@ const said = (...content: ReadonlyArray<Message.AssistantPart>) =>
     }
   })
 
-describe("what the log warns of", () => {
+describe("the log warns of", () => {
   it("A11: a turn that has come to its last step", () => {
     const [line, ...more] = Warnings.of({ ...turn, type: "final-turn", step: 9, cause: "max-turns" })
     assert.deepStrictEqual(more, [])
     assert.match(line ?? "", /step 10 .*max-turns/)
-    // Whether a report is asked for is not in the event.
-    assert.include(line, "a final report's where one is asked for")
+    // The event does not contain whether a report is required.
+    assert.include(line, "except the final report if one is required")
   })
 
-  it("A12: that a report shortened the turn, with the old limit and the new one", () => {
+  it("A12: a report that shortened the turn, with the old limit and the new one", () => {
     const final = { ...turn, type: "final-turn", step: 2, cause: "malformed-report" } as const
     const [line] = Warnings.of({ ...final, shortenedFrom: 10 })
     assert.match(line ?? "", /^agent:orchestrator: .* maxTurns is 3 instead of 10\.$/)
@@ -35,12 +35,12 @@ describe("what the log warns of", () => {
     assert.lengthOf(Warnings.of({ ...final, cause: "max-turns" }), 1)
   })
 
-  it("A9: a response that would not do and is asked for again, with what the model was told", () => {
+  it("A9: an invalid response that is requested again, with the guidance to the model", () => {
     const [line] = Warnings.of({ ...turn, type: "synthetic-retry", step: 0, guidance: "TURN-FAILED: No report." })
     assert.match(line ?? "", /response of step 1 .* TURN-FAILED: No report\.$/)
   })
 
-  it("A14: that a turn ended without its report, with what stands in its place, and of no other end", () => {
+  it("A14: a turn that ended without its report, with the replacement, and of no other end", () => {
     const end = {
       ...turn,
       type: "turn-end",
@@ -58,9 +58,9 @@ describe("what the log warns of", () => {
     assert.deepStrictEqual(Warnings.of({ ...end, report: { ...report, source: "tool-call", success: true } }), [])
   })
 
-  it("A10: a tool call whose arguments could not be read, with all of them", () => {
+  it("A10: a tool call with unreadable arguments, with all of them", () => {
     const input = `{"path": "${"x".repeat(5_000)}`
-    const [line] = said({
+    const [line] = warningsOf({
       type: "tool-call",
       toolCallId: "1",
       toolName: "write",
@@ -73,8 +73,8 @@ describe("what the log warns of", () => {
   })
 
   it("nothing else", () => {
-    assert.deepStrictEqual(said({ type: "text", text: "Hello" }), [])
-    assert.deepStrictEqual(said({ type: "tool-call", toolCallId: "1", toolName: "write", input: {} }), [])
+    assert.deepStrictEqual(warningsOf({ type: "text", text: "Hello" }), [])
+    assert.deepStrictEqual(warningsOf({ type: "tool-call", toolCallId: "1", toolName: "write", input: {} }), [])
     assert.deepStrictEqual(Warnings.of({ ...turn, type: "turn-start", startedAt: 0 }), [])
   })
 })

@@ -1,10 +1,10 @@
-/** Laws of a turn on a `Checkpoint` whose process dies when something has left it: content, or what a tool does. */
+/** Laws of a turn whose process dies after content or a tool's effect has left. */
 import { assert } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import * as fc from "fast-check"
-import * as ModelContext from "../../src/ModelContext.ts"
-import type { ProviderRequest } from "../../src/Provider.ts"
-import * as Records from "../../src/Records.ts"
+import * as ModelContext from "../../src/turn/ModelContext.ts"
+import type { ProviderRequest } from "../../src/ports/Provider.ts"
+import * as Records from "../../src/records/Records.ts"
 import * as Property from "../Property.ts"
 import { answer, call, tools } from "../ScriptedProvider.ts"
 import { type Law, ofLives, ofOneLife, within } from "./Law.ts"
@@ -12,7 +12,7 @@ import type { Point } from "./Process.ts"
 import { type Play, Stage } from "./Stage.ts"
 import { dyingAt } from "./TurnLaws.ts"
 
-/** Two steps with tools, of which `look` and `read` may be run twice, and an answer; an attempt that is void is made alike. */
+/** Two steps with tools, of which `look` and `read` are idempotent, and an answer; the attempt after a void one has the same script. */
 const TOOLS: Play = {
   scripts: ({ step }: ProviderRequest) =>
     [tools(call("pay"), call("look"), call("send")), tools(call("read"), call("post"))][step] ?? answer("Done."),
@@ -21,13 +21,13 @@ const TOOLS: Play = {
 
 const SAFE = new Set(["call-look", "call-read"])
 
-/** A death after a tool has done what it does, and before that is recorded. */
+/** A death after a tool's effect, before its result is recorded. */
 const doneWith = (number: number) => ({
   dies: ({ at, name }: Point) => at === "done" && name === Records.nameOf("Tool", 0, number)
 })
 
 export const laws: ReadonlyArray<Law> = [
-  ofLives("X2: content that had left is void, and said to be; without marks its attempt is made again", (make) =>
+  ofLives("X2: content that had left is voided by `step-discarded`; without marks its attempt is made again", (make) =>
     Effect.gen(function* () {
       const engine = yield* make
       const stage = new Stage(engine, { scripts: () => answer("Hel", "lo") })
@@ -54,7 +54,7 @@ export const laws: ReadonlyArray<Law> = [
       ])
     })
   ),
-  ofLives("X8: a tool call that was running when its process died is not run again", (make) =>
+  ofLives("X8: a tool call that was running when its process died does not run again", (make) =>
     Effect.gen(function* () {
       for (const number of [0, 2]) {
         const stage = new Stage(yield* make, TOOLS)
@@ -67,7 +67,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("X8: a tool that is declared idempotent is run again, and its result is the answer", (make) =>
+  ofLives("X8: a tool that is declared idempotent runs again, and its result is the answer", (make) =>
     Effect.gen(function* () {
       const stage = new Stage(yield* make, TOOLS)
       yield* stage.toSeal(doneWith(1))
@@ -77,7 +77,7 @@ export const laws: ReadonlyArray<Law> = [
     })
   ),
   ofLives(
-    "X8: wherever its processes die, no tool runs twice that may not, and no result is made up",
+    "X8: wherever its processes die, a tool that is not idempotent never runs twice, and no result is invented",
     (make, { runs }) =>
       Effect.promise(() =>
         Property.assert(
@@ -104,7 +104,7 @@ export const laws: ReadonlyArray<Law> = [
         )
       )
   ),
-  ofOneLife("the tool calls of one response are open at once", (make, traits) =>
+  ofOneLife("the tool calls of one response run at the same time", (make, traits) =>
     Effect.gen(function* () {
       const open = yield* Deferred.make<void>()
       let running = 0

@@ -1,25 +1,25 @@
 /**
- * An engine whose `Checkpoint` is tested: what a host can do with it, and engines in memory.
+ * The engine behind a tested `Checkpoint`, and engines in memory.
  *
- * Engine.N1. A life of the turn is a scope. When that is closed its process is dead: nothing in memory survives, and what was recorded does.
+ * Engine.N1. A life of the turn is a scope. When it closes, its process is dead: only records survive.
  */
 import { Effect, Schema, type Scope } from "effect"
-import { Checkpoint, layerMemory } from "../../src/Checkpoint.ts"
-import type { Stored } from "../../src/Records.ts"
+import { Checkpoint, layerMemory } from "../../src/ports/Checkpoint.ts"
+import type { Stored } from "../../src/records/Records.ts"
 
 /** One turn of an engine. */
 export interface Engine {
-  /** Begins a life of the turn over what was recorded in the lives before, all of which are over (N1). */
+  /** Begins a life of the turn over the records of the lives before, all of which have ended (Engine.N1). */
   readonly live: Effect.Effect<Checkpoint["Service"], unknown, Scope.Scope>
 }
 
-/** Makes an engine for a new turn, of which nothing is recorded. */
+/** Makes an engine for a new turn, without records. */
 export type MakeEngine = Effect.Effect<Engine, unknown, Scope.Scope>
 
 /** `layerMemory`, which records nothing: a turn has one life. */
 export const forgetful: MakeEngine = Effect.succeed({ live: Effect.provide(Checkpoint, layerMemory) })
 
-/** Keeps a journal that it reads before the turn is run, and takes marks. */
+/** Keeps a journal that it reads before the turn runs, and supports marks. */
 export const lookingAhead: MakeEngine = Effect.sync(() => {
   const records = new Map<string, string>()
   return {
@@ -31,13 +31,13 @@ export const lookingAhead: MakeEngine = Effect.sync(() => {
   }
 })
 
-/** Gives each result when it is asked for it by name, as Restate, Temporal and DBOS do: it has no `known`, and takes no marks. */
+/** Returns each result on request by its name, as Restate, Temporal and DBOS do: it has no `known`, and supports no marks. */
 export const byName: MakeEngine = Effect.sync(() => {
   const records = new Map<string, string>()
   return { live: alive((isAlive) => ({ run: memoised(records, isAlive) })) }
 })
 
-/** The same, and throws when a `run` begins while another is under way; the tool calls of one response may be. */
+/** Like `byName`, and throws when a `run` begins while another is under way, except for the tool calls of one response. */
 export const unnested: MakeEngine = Effect.map(byName, ({ live }) => ({
   live: Effect.map(live, ({ run }) => {
     const underWay = new Set<string>()
@@ -67,7 +67,7 @@ export const areSiblings = (one: string, other: string): boolean => {
 
 const TOOL = /^step\/(\d+)\/tool\/(\d+)(?:\/begun)?$/
 
-/** N1: what is left of a life that is over records nothing. */
+/** Engine.N1: effects that are left of an ended life record nothing. */
 const alive = (begin: (isAlive: () => boolean) => Checkpoint["Service"]) =>
   Effect.map(
     Effect.acquireRelease(

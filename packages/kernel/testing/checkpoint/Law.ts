@@ -1,21 +1,21 @@
-/** What a `Checkpoint` has to do: a sentence with its rule, and a check of it. */
+/** A law of a `Checkpoint`: a sentence with its rule, and its check. */
 import { Effect, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { MakeEngine } from "./Engine.ts"
 
-/** What is known of an engine beforehand. */
+/** The traits of an engine that select its laws. */
 export interface Traits {
-  /** `one`: it records nothing, and its turns live and die with their process. */
+  /** `one`: it records nothing, and its turns end with their process. */
   readonly lives?: "one" | "many"
   /** Its host never runs a turn again whose last event is on disk, so the seal is no record of the engine. */
   readonly sealIsInEvents?: boolean
-  /** Values for each law that is checked over generated ones. */
+  /** The number of generated values for each such law. */
   readonly runs?: number
-  /** How long something may take that an engine might never do, in milliseconds of the real clock. */
+  /** The time limit of an effect that an engine might never perform, in milliseconds of the real clock. */
   readonly deadlineMs?: number
 }
 
-/** A law; one that needs a second life is not asked of an engine that has one. */
+/** A law; an engine with one life is not tested for a law over several lives. */
 export interface Law {
   readonly name: string
   readonly lives: "one" | "many"
@@ -28,7 +28,7 @@ export const ofOneLife = (name: string, check: Law["check"]): Law => ({ name, li
 /** A law over several lives. */
 export const ofLives = (name: string, check: Law["check"]): Law => ({ name, lives: "many", check })
 
-/** Waits for a fact; where it does not come, fails with what was waited for. */
+/** Waits for a fact; fails after the deadline, with `what` in its message. */
 export const within = <A, E, R>(
   { deadlineMs }: Required<Traits>,
   what: string,

@@ -1,8 +1,8 @@
-/** Laws of `Checkpoint` by itself: what is recorded, in which order, and what is run again. */
+/** Laws of the `Checkpoint` port alone: what it records, orders and repeats. */
 import { assert } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Schema } from "effect"
-import type { Checkpoint } from "../../src/Checkpoint.ts"
-import * as Records from "../../src/Records.ts"
+import type { Checkpoint } from "../../src/ports/Checkpoint.ts"
+import * as Records from "../../src/records/Records.ts"
 import type { Engine } from "./Engine.ts"
 import { type Law, ofLives, ofOneLife, within } from "./Law.ts"
 
@@ -12,15 +12,15 @@ const ATTEMPT = Records.nameOf("Attempt", 0)
 const TOOLS = [Records.nameOf("Tool", 0, 0), Records.nameOf("Tool", 0, 1)] as const
 
 /**
- * One life, which is over when `body` is. What hangs in it is detached: an engine that does not let itself be interrupted must not hold
- * the test up.
+ * One life, which ends with `body`. An effect that hangs in it is detached, so that an engine that ignores interruption does not block the
+ * test.
  */
 const living = <A, E>(
   { live }: Engine,
   body: (checkpoint: Service) => Effect.Effect<A, E>
 ): Effect.Effect<A, unknown> => Effect.scoped(Effect.flatMap(live, body))
 
-/** Runs an effect that counts how often it is performed. */
+/** Runs an effect that counts its runs. */
 const counting = (performed: Array<string>, checkpoint: Service, name: string, value: Schema.Json) =>
   checkpoint.run(
     name,
@@ -31,7 +31,7 @@ const counting = (performed: Array<string>, checkpoint: Service, name: string, v
     })
   )
 
-/** Results by name, in the order in which a turn records them; with what encoding may lose. */
+/** Results by name, in the order in which a turn records them; with values that encoding may lose. */
 const RESULTS: ReadonlyArray<readonly [name: string, value: Schema.Json]> = [
   [Records.nameOf("Route", 0), { route: "a" }],
   [ATTEMPT, { text: 'quoted "\\" \u{1f6f6} \0 \u2028', none: null, empty: [], zero: 0 }],
@@ -43,7 +43,7 @@ const RESULTS: ReadonlyArray<readonly [name: string, value: Schema.Json]> = [
 ]
 
 export const laws: ReadonlyArray<Law> = [
-  ofOneLife("what an effect succeeds, fails or dies with comes out of `run` as it is, at once", (make) =>
+  ofOneLife("`run` passes on a success, a failure or a defect unchanged, at once", (make) =>
     Effect.gen(function* () {
       const engine = yield* make
       let performed = 0
@@ -57,13 +57,13 @@ export const laws: ReadonlyArray<Law> = [
           assert.strictEqual(yield* Effect.flip(failing), "no")
           const dying = run(Records.nameOf("Attempt", 2, 1), Schema.Json, ending(Exit.die("a bug")))
           assert.isTrue(Exit.isFailure(yield* Effect.exit(dying)))
-          // Retries are the turn's: an engine makes none of its own.
+          // Only the turn retries: an engine must not.
           assert.strictEqual(performed, 2)
         })
       )
     })
   ),
-  ofOneLife("D8: what runs is interrupted with its turn", (make, traits) =>
+  ofOneLife("D8: a running effect is interrupted with its turn", (make, traits) =>
     Effect.gen(function* () {
       const engine = yield* make
       yield* living(engine, ({ run }) =>
@@ -83,7 +83,7 @@ export const laws: ReadonlyArray<Law> = [
       )
     })
   ),
-  ofLives("X1: a recorded result is given again in every later life, and its effect is not run", (make) =>
+  ofLives("X1: every later life receives a recorded result, and its effect does not run", (make) =>
     Effect.gen(function* () {
       const engine = yield* make
       const performed: Array<string> = []
@@ -151,7 +151,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("X1: an effect that was under way when its process died is performed again", (make, traits) =>
+  ofLives("X1: an effect that was under way when its process died runs again", (make, traits) =>
     Effect.gen(function* () {
       const engine = yield* make
       yield* living(engine, ({ run }) =>
@@ -173,7 +173,7 @@ export const laws: ReadonlyArray<Law> = [
       assert.deepStrictEqual(performed, [ATTEMPT])
     })
   ),
-  ofLives("X2: a mark that is made while an effect runs is found by the next life, where there are marks", (make) =>
+  ofLives("X2: the next life finds a mark that was made during an effect, where there are marks", (make) =>
     Effect.gen(function* () {
       const engine = yield* make
       const marked = Records.nameOf("Content", 0)
@@ -196,7 +196,7 @@ export const laws: ReadonlyArray<Law> = [
       )
     })
   ),
-  ofOneLife("two tool calls of one response can be under way at once, and both are recorded", (make, traits) =>
+  ofOneLife("two tool calls of one response can run at the same time, and both are recorded", (make, traits) =>
     Effect.gen(function* () {
       const engine = yield* make
       yield* living(engine, ({ run }) =>

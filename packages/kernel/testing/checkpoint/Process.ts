@@ -1,21 +1,22 @@
 /**
- * The process of one life of a turn: the points that it passes, one of which it may die at, and what it asks of its checkpoint.
+ * The process of one life of a turn, which may die at chosen points.
  *
- * Process.D1. From its death on nothing that it asks for is done.
- * Process.D2. A `run` inside a `run`, or beside one that is no tool call of the same response, is a fault, whatever the engine makes of it.
+ * Process.D1. After its death none of its requests is performed.
+ * Process.D2. A `run` inside another is a fault, and so is a `run` beside another unless both are tool calls of one response. The engine's
+ *     reaction does not matter.
  */
 import { Context, Effect, type Schema } from "effect"
-import type { Checkpoint } from "../../src/Checkpoint.ts"
-import { TurnStopped } from "../../src/TurnStopped.ts"
+import type { Checkpoint } from "../../src/ports/Checkpoint.ts"
+import { TurnStopped } from "../../src/ports/TurnStopped.ts"
 import { areSiblings } from "./Engine.ts"
 
 /**
  * A point at which a process can die.
  *
- * - `begun`: an effect without a record is about to be performed.
- * - `done`: it was performed, and its result is not on record.
- * - `recorded`: the result is on record, and the turn has not acted on it.
- * - `marked`: a mark is on record.
+ * - `begun`: an effect without a record is about to run.
+ * - `done`: it has run, and its result is not recorded.
+ * - `recorded`: the result is recorded, and the turn has not acted on it.
+ * - `marked`: a mark is recorded.
  * - `asleep`: half of a sleep is over. `name` is its length.
  * - `persisting`, `persisted`: before and after events are written. `name` is the type of the last.
  */
@@ -26,9 +27,9 @@ export interface Point {
 
 export class Process {
   isDead = false
-  /** Names of what was known at its beginning, and then of what was asked of `run`. */
+  /** The names of the known records at its beginning, then those of all calls of `run`. */
   readonly names: Array<string> = []
-  /** What no turn may ask for (D2). */
+  /** The faults of the turn (Process.D2). */
   readonly faults: Array<string> = []
   private readonly underWay = new Set<string>()
   private readonly dies: (point: Point) => boolean
@@ -37,7 +38,7 @@ export class Process {
     this.dies = dies
   }
 
-  /** Comes to a point. */
+  /** Passes a point, or dies there. */
   pass(at: Point["at"], name: string): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {
       this.isDead ||= this.dies({ at, name })
@@ -45,7 +46,7 @@ export class Process {
     })
   }
 
-  /** The engine's checkpoint, with its points (D1) and with an eye on what is under way (D2). */
+  /** The engine's checkpoint, with the points of this process (Process.D1) and a check for faults (Process.D2). */
   watched({ known, mark, run }: Checkpoint["Service"]): Checkpoint["Service"] {
     if (known !== undefined) this.names.push(...known.map(({ name }) => name))
     const marking = (name: string, marked: Effect.Effect<void, TurnStopped>) =>
@@ -93,7 +94,7 @@ export class Process {
 // --- internal
 
 const DEATH: Effect.Effect<never, TurnStopped> = Effect.fail(
-  new TurnStopped({ message: "the process has died, as the test wants it to" })
+  new TurnStopped({ message: "the process died at a point that the test chose" })
 )
 
 /** The name of the `run` that an effect is part of. */

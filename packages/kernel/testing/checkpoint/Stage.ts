@@ -1,48 +1,48 @@
 /**
- * A turn on an engine, life after life, each of which can be made to die at a chosen point.
+ * Runs a turn on an engine over several lives, which may die at chosen points.
  *
- * Stage.G1. What happened is kept over all lives: requests, sleeps, tool calls, events, and the names that were asked for.
- * Stage.G2. Time goes on in sleeps alone, so that every life is at the same moments as one that never died.
+ * Stage.G1. It keeps the requests, sleeps, tool calls, events and names of records of all lives.
+ * Stage.G2. Time advances only in sleeps, so that every life has the same times as a life without a death.
  */
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Cause, Duration, Effect, Exit, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Checkpoint } from "../../src/Checkpoint.ts"
-import { EventSink } from "../../src/EventSink.ts"
-import { Provider, type ProviderRequest } from "../../src/Provider.ts"
-import { RetryStrategy, type Wake } from "../../src/RetryStrategy.ts"
-import { Toolbox, type ToolDefinition, type ToolOutcome } from "../../src/Toolbox.ts"
-import * as Turn from "../../src/Turn.ts"
-import type { TurnLimits } from "../../src/TurnLimits.ts"
-import { TurnParked } from "../../src/TurnParked.ts"
-import type { TurnStopped } from "../../src/TurnStopped.ts"
+import { Checkpoint } from "../../src/ports/Checkpoint.ts"
+import { EventSink } from "../../src/ports/EventSink.ts"
+import { Provider, type ProviderRequest } from "../../src/ports/Provider.ts"
+import { RetryStrategy, type Wake } from "../../src/ports/RetryStrategy.ts"
+import { Toolbox, type ToolDefinition, type ToolOutcome } from "../../src/ports/Toolbox.ts"
+import * as Turn from "../../src/turn/Turn.ts"
+import type { TurnLimits } from "../../src/turn/TurnLimits.ts"
+import { TurnParked } from "../../src/ports/TurnParked.ts"
+import type { TurnStopped } from "../../src/ports/TurnStopped.ts"
 import { RecordingSink } from "../RecordingSink.ts"
 import type { Script } from "../ScriptedProvider.ts"
 import type { Engine } from "./Engine.ts"
 import { type Point, Process } from "./Process.ts"
 
-/** What a turn meets; the same in every life. */
+/** The surroundings of a turn; the same in every life. */
 export interface Play {
-  /** What the provider does, a call each, in order, or by the request. A call that is made again finds its own script again. */
+  /** The provider's behaviour, one script a call in order, or by the request. A call that is made again uses the same script again. */
   readonly scripts: ReadonlyArray<Script> | ((request: ProviderRequest) => Script)
   /** Milliseconds before each retry of a step. */
   readonly delays?: ReadonlyArray<number>
   readonly tools?: ReadonlyArray<ToolDefinition>
-  /** What a tool does when it runs; absent: it is done. */
+  /** The effect of a tool; absent: it succeeds at once. */
   readonly run?: (toolName: string) => Effect.Effect<ToolOutcome>
   readonly limits?: TurnLimits
-  /** What else the turn runs on. */
+  /** Further services of the turn. */
   readonly services?: Layer.Layer<never, never, Provider>
 }
 
-/** How one life goes. */
+/** The course of one life. */
 export interface Life {
-  /** Whether it dies at a point; absent: at none. */
+  /** Whether it dies at a point; absent: it does not die. */
   readonly dies?: (point: Point) => boolean
   /** Milliseconds between the life before and this one. */
   readonly awayMs?: number
   readonly abort?: Effect.Effect<void>
-  /** It leaves memory for a wait that is not over. */
+  /** It parks for a wait that is not over. */
   readonly parks?: boolean
 }
 
@@ -54,9 +54,9 @@ export interface Fate {
 }
 
 export class Stage {
-  /** What is on the disk of events, over all lives. */
+  /** The persisted events of all lives. */
   readonly sink = new RecordingSink()
-  /** The calls of tools that ran. */
+  /** The tool calls that ran. */
   readonly ran: Array<string> = []
   /** Milliseconds of the sleeps that began. */
   readonly sleeps: Array<number> = []
@@ -72,7 +72,7 @@ export class Stage {
     this.play = play
   }
 
-  /** Lives one life. */
+  /** Runs one life. */
   life({ abort, awayMs = 0, dies = () => false, parks = false }: Life = {}): Effect.Effect<Fate, unknown> {
     return Effect.gen({ self: this }, function* () {
       if (awayMs > 0) yield* TestClock.adjust(awayMs)
@@ -103,7 +103,7 @@ export class Stage {
     }).pipe(Effect.scoped)
   }
 
-  /** Lives lives like these, and then one that does not die, to the seal. */
+  /** Runs these lives, and then a life without a death, to the seal. */
   toSeal(...lives: ReadonlyArray<Life>): Effect.Effect<TurnEvent.TurnEnd, unknown> {
     return Effect.gen({ self: this }, function* () {
       for (const life of lives) {
@@ -116,12 +116,12 @@ export class Stage {
     })
   }
 
-  /** Names of what was known at the beginning, and then of what was asked of `run`, a life each. */
+  /** For each life: the names of the known records at its beginning, then those of all calls of `run`. */
   get names(): ReadonlyArray<ReadonlyArray<string>> {
     return this.processes.map(({ names }) => names)
   }
 
-  /** Fails where a life asked for what it may not, or persisted what contradicts what was there. */
+  /** Fails if a life had a fault, or persisted an event that contradicts an earlier one. */
   sound<A>(value: A): Effect.Effect<A, Error> {
     const faults = [
       ...this.processes.flatMap(({ faults }) => faults),
@@ -169,7 +169,7 @@ export class Stage {
     }
   }
 
-  /** G2 */
+  /** Stage.G2 */
   private strategyOf(process: Process, parks: boolean): RetryStrategy["Service"] {
     const delayOf = (attempt: number) => {
       const delay = this.play.delays?.[attempt]
@@ -197,7 +197,7 @@ export class Stage {
   }
 }
 
-/** Where in its turn a call is made. */
+/** The step and attempt of a call, as a key. */
 export const placeOf = ({ attempt, step }: Pick<ProviderRequest, "attempt" | "step">): string => `${step}/${attempt}`
 
 // --- internal
@@ -205,4 +205,4 @@ export const placeOf = ({ attempt, step }: Pick<ProviderRequest, "attempt" | "st
 const DONE: ToolOutcome = { output: "done", isError: false }
 
 const stopped = (cause: Cause.Cause<unknown>): Effect.Effect<never, Error> =>
-  Effect.fail(new Error(`the turn did not go on to its seal: ${Cause.pretty(cause)}`))
+  Effect.fail(new Error(`the turn did not reach its seal: ${Cause.pretty(cause)}`))

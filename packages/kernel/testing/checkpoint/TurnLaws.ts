@@ -1,9 +1,9 @@
-/** Laws of a turn on a `Checkpoint`: what it comes to over several lives is what it comes to in one. */
+/** Laws of a turn on a `Checkpoint`: several lives have the outcome of one. */
 import { assert } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import * as Records from "../../src/Records.ts"
+import * as Records from "../../src/records/Records.ts"
 import * as Eventful from "../Eventful.ts"
 import * as Property from "../Property.ts"
 import { answer, call, emits, overloaded, tools } from "../ScriptedProvider.ts"
@@ -13,7 +13,7 @@ import { type Law, ofLives, ofOneLife } from "./Law.ts"
 import type { Point } from "./Process.ts"
 import { type Life, placeOf, type Play, Stage } from "./Stage.ts"
 
-/** The kinds of records whose effect may be performed again without a trace. */
+/** The kinds of records whose effect may run again without a trace. */
 const HARMLESS = new Set<Records.Kind>(["Route", "Final", "Decision", "Wake", "Compaction", "Seal"])
 
 /** Whether a death at a point leaves no trace: no content has left, and tools may run again. */
@@ -23,13 +23,13 @@ const isTraceless = ({ at, name }: Point): boolean => {
   return at !== "done" || (kind !== undefined && HARMLESS.has(kind))
 }
 
-/** A life that dies at its `n`th point of those that count. */
+/** A life that dies at the `n`th point that counts. */
 export const dyingAt = (n: number, counts: (point: Point) => boolean): Life => {
   let passed = 0
   return { dies: (point) => counts(point) && passed++ === n }
 }
 
-/** Its tools may be run again, so that a death leaves no trace. */
+/** Its tools are idempotent, so that a death leaves no trace. */
 const playOf = (setting: Setting.Setting): Play => ({
   scripts: setting.scripts,
   delays: Setting.DELAYS,
@@ -43,14 +43,14 @@ const eventful = (): Play => {
   return { scripts, services, delays: [0, 0, 0], tools: toolbox.definitions }
 }
 
-/** Fails twice, asks for two tools, and answers. */
+/** Fails twice, calls two tools, and answers. */
 const PLAIN: Play = {
   scripts: [emits(overloaded), emits(overloaded), tools(call("a"), call("b")), answer("Done.")],
   delays: Setting.DELAYS,
   tools: ["a", "b"].map((name) => ({ name, inputSchema: {}, isIdempotent: true }))
 }
 
-/** What comes before what; tool calls of one response come in any order, and marks are not asked of `run`. */
+/** The names in an order that can be compared: tool calls of one response come in any order, and marks do not go through `run`. */
 const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const sequence = names
     .filter((name) => !name.endsWith("/content"))
@@ -59,7 +59,7 @@ const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
 }
 
 export const laws: ReadonlyArray<Law> = [
-  ofOneLife("a turn comes to its seal, with no `run` inside another", (make) =>
+  ofOneLife("a turn reaches its seal, with no `run` inside another", (make) =>
     Effect.gen(function* () {
       for (const play of [PLAIN, eventful()]) {
         const end = yield* new Stage(yield* make, play).toSeal()
@@ -67,7 +67,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("X1: resumed = uninterrupted, whatever records its processes die at", (make, { runs }) =>
+  ofLives("X1: resumed = uninterrupted, at whichever records its processes die", (make, { runs }) =>
     Effect.promise(() =>
       Property.assert(
         fc.record({ setting: Setting.arbitrary, deaths: fc.array(fc.nat(12), { minLength: 1, maxLength: 5 }) }),
@@ -89,7 +89,7 @@ export const laws: ReadonlyArray<Law> = [
       )
     )
   ),
-  ofLives("order: every life goes through the records of a turn that never died, in their order", (make) =>
+  ofLives("order: every life has the records of a turn that never died, in their order", (make) =>
     Effect.gen(function* () {
       const straight = new Stage(yield* byName, PLAIN)
       yield* straight.toSeal()
@@ -108,7 +108,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("D8: an abort waits until a turn that is taken up is where it was, and seals it there", (make) =>
+  ofLives("D8: an abort waits until a turn that resumes has restored its state, and seals it there", (make) =>
     Effect.gen(function* () {
       const stage = new Stage(yield* make, PLAIN)
       yield* stage.life({ dies: ({ at, name }) => at === "begun" && name === Records.nameOf("Wake", 0, 1) })
@@ -132,7 +132,7 @@ export const laws: ReadonlyArray<Law> = [
       const { exit } = yield* stage.life({ awayMs: 60_000 })
       if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
       yield* stage.sound(undefined)
-      // Where the event is the record, there was none.
+      // An engine whose seal is in the events has no record of it.
       const sealedAt = 3_000 + (sealIsInEvents ? 60_000 : 0)
       assert.strictEqual(exit.value.endedAt, sealedAt)
       assert.deepStrictEqual(stage.sink.of("turn-end"), [exit.value])

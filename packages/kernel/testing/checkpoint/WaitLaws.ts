@@ -1,9 +1,9 @@
-/** Laws of the waits of a turn on a `Checkpoint`: each is performed once, and ends when it was to end. */
+/** Laws of waits on a `Checkpoint`: each runs once, and ends on time. */
 import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit, Option } from "effect"
 import { TestClock } from "effect/testing"
-import * as Records from "../../src/Records.ts"
-import { TurnParked } from "../../src/TurnParked.ts"
+import * as Records from "../../src/records/Records.ts"
+import { TurnParked } from "../../src/ports/TurnParked.ts"
 import { answer, emits, overloaded } from "../ScriptedProvider.ts"
 import { type Law, ofLives, ofOneLife } from "./Law.ts"
 import type { Point } from "./Process.ts"
@@ -22,7 +22,7 @@ const parkedUntil = (exit: Exit.Exit<unknown, unknown>): number | undefined => {
 const told = (stage: Stage): ReadonlyArray<number> => stage.sink.of("provider-retry").map(({ retryAt }) => retryAt)
 
 export const laws: ReadonlyArray<Law> = [
-  ofLives("X1: a wait that is over is not waited for again", (make) =>
+  ofLives("X1: a wait that has ended does not run again", (make) =>
     Effect.gen(function* () {
       const stage = new Stage(yield* make, PLAY)
       const end = yield* stage.toSeal({ dies: ({ at, name }) => at === "recorded" && name === WAKE })
@@ -31,7 +31,7 @@ export const laws: ReadonlyArray<Law> = [
       assert.deepStrictEqual(told(stage), [8_000, 12_000])
     })
   ),
-  ofLives("X1: a wait keeps its absolute end over a death, and the turn the time that is left of it", (make) =>
+  ofLives("X1: a wait keeps its absolute end across a death, and the turn sleeps the rest of it", (make) =>
     Effect.gen(function* () {
       const asleep = ({ at, name }: Point) => at === "asleep" && name === "8000"
       const cases: ReadonlyArray<readonly [life: Life, awayMs: number, sleeps: ReadonlyArray<number>, ends: number]> = [
@@ -52,7 +52,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("D5: a wait is told again while it lasts, and not once its end has passed", (make) =>
+  ofLives("D5: a wait is announced again while it lasts, and not after its end", (make) =>
     Effect.gen(function* () {
       const asleep = { dies: ({ at }: Point) => at === "asleep" }
       const early = new Stage(yield* make, PLAY)
@@ -64,7 +64,7 @@ export const laws: ReadonlyArray<Law> = [
       assert.deepStrictEqual(told(late), [8_000, 58_000])
     })
   ),
-  ofOneLife("a turn that leaves memory ends with `TurnParked` and the end of its wait, unsealed", (make) =>
+  ofOneLife("a parked turn ends unsealed, with `TurnParked` and the end of its wait", (make) =>
     Effect.gen(function* () {
       const stage = new Stage(yield* make, PLAY)
       const { exit } = yield* stage.life({ parks: true })
@@ -73,7 +73,7 @@ export const laws: ReadonlyArray<Law> = [
       assert.deepStrictEqual(stage.sink.of("turn-end"), [])
     })
   ),
-  ofLives("X1: a turn that left memory comes back to its wait, before its end and after", (make) =>
+  ofLives("X1: a parked turn returns to its wait, before its end and after", (make) =>
     Effect.gen(function* () {
       const stage = new Stage(yield* make, PLAY)
       const retryAts: Array<number | undefined> = []
@@ -81,7 +81,7 @@ export const laws: ReadonlyArray<Law> = [
         const { exit } = yield* stage.life({ parks: true, awayMs })
         retryAts.push(parkedUntil(exit))
       }
-      // A command, or a host that is too early, brings it back; it leaves again.
+      // A command, or a host that is too early, resumes it; it parks again.
       assert.deepStrictEqual(retryAts, [8_000, 8_000, 12_000])
       const end = yield* stage.toSeal({ parks: true, awayMs: 50_000 })
       assert.deepStrictEqual([end.status, end.endedAt, end.sleptMs], ["completed", 58_000, 12_000])

@@ -1,31 +1,31 @@
 /**
- * What kind of thing a body is, and the message a person is shown of it (D5).
+ * Determines the kind of a body, and the message for a person (D5).
  *
- * Providers answer errors as JSON; what stands between (a CDN, a load balancer, a corporate proxy) answers pages, plain
- * text, or nothing. A page is summed up by its title, because nobody reads HTML in a terminal.
+ * Providers send errors as JSON; intermediaries (a CDN, a load balancer, a corporate proxy) send pages, plain text, or an empty body. A
+ * page is represented by its title, because HTML is unreadable in a terminal.
  */
 import * as Envelope from "./Envelope.ts"
 import * as Fields from "./Fields.ts"
 
 export type Body =
   | { readonly kind: "empty" }
-  /** HTML or XML of something in between; no reason is read out of it. */
+  /** HTML or XML of an intermediary; it gives no reason. */
   | { readonly kind: "page"; readonly title: string | undefined; readonly head: string }
   | { readonly kind: "envelope"; readonly envelope: Envelope.Envelope; readonly objects: Envelope.Opened["objects"] }
-  /** JSON without a word of error in it: an answer, of the wrong kind. */
+  /** JSON without an error: a response of the wrong kind. */
   | { readonly kind: "answer"; readonly objects: Envelope.Opened["objects"] }
-  /** The beginning of JSON: cut off on its way. What is in it may be a model's words, so nobody looks (C4). */
+  /** The beginning of JSON that was cut off. It may contain a model's output, so it is not read (C4). */
   | { readonly kind: "broken" }
-  /** Words, and the objects of JSON behind them that has no error in it. */
+  /** Text, and the objects of JSON after it that has no error. */
   | { readonly kind: "text"; readonly text: string; readonly objects: Envelope.Opened["objects"] }
 
-/** The longest message that is shown and kept: enough for every real one, and a bound for what a proxy may send. */
+/** The longest message that is shown and kept, in characters: enough for every real message, and a bound for a proxy's page. */
 export const MESSAGE_LIMIT = 2_000
 
-/** How much of a page is searched for its title. */
+/** Characters of a page that are searched for its title. */
 const PAGE_LIMIT = 20_000
 
-/** How much of a page is its head: what it says first, before its markup begins to repeat. */
+/** Characters of a page's head: its first text, before the markup begins to repeat. Only the head is searched for a delay. */
 const HEAD_LIMIT = 2_048
 
 /** Reads a body, or one frame's data. */
@@ -48,13 +48,13 @@ export const read = (text: string): Body => {
     : { kind: "envelope", envelope, objects }
 }
 
-/** A message, cut to what is shown. */
+/** Cuts a message to the shown length. */
 export const cut = (message: string): string =>
   message.length <= MESSAGE_LIMIT ? message : `${message.slice(0, MESSAGE_LIMIT - 1)}…`
 
 // --- internal
 
-/** The data of a body that is a server-sent event: Groq and Anthropic also send errors so. */
+/** The data of a body that is a server-sent event: Groq and Anthropic also send errors in this form. */
 const unframed = (text: string): string =>
   /^\s*(?:event|data|id):/.test(text)
     ? text

@@ -1,17 +1,17 @@
 /**
- * The codes that providers type their errors with, and what each one says.
+ * Maps the error codes of providers to reasons.
  *
- * K1. An exact code decides alone; neither status nor text is asked (P1: "a typed code wins over text").
- * K2. A family decides too, unless the provider's wording names a member of the family that wants another answer:
- *     OpenAI and Groq type "your request is larger than your limit" as rate_limit_exceeded, and no wait cures that.
- * K3. A vague code says less than the status does, and decides only where there is no status.
+ * Codes.K1. An exact code decides alone, before status and text (P1: "a typed code wins over text").
+ * Codes.K2. A family decides too, unless the provider's wording names a member of the family with another reason: OpenAI and Groq send
+ *     rate_limit_exceeded for "your request is larger than your limit", and no wait cures that.
+ * Codes.K3. A vague code is weaker than the status, and decides only if there is no status.
  *
  * Codes are compared without case, punctuation and a final "error" or "exception": `RATE_LIMIT_EXCEEDED`,
  * `rateLimitExceeded` and `rate_limit_exceeded` are one.
  *
- * Sources: the error pages of OpenAI, Anthropic, Google (google.rpc.Code, ErrorInfo), OpenRouter, Azure OpenAI, Groq,
- * Mistral, xAI, DeepSeek, Amazon Bedrock, GitHub Models and Copilot, Moonshot, Alibaba Model Studio, Z.ai; the corpus
- * beside the tests shows most of them as they arrive.
+ * Sources: the error pages of OpenAI, Anthropic, Google (google.rpc.Code, ErrorInfo), OpenRouter, Azure OpenAI, Groq, Mistral, xAI,
+ * DeepSeek, Amazon Bedrock, GitHub Models and Copilot, Moonshot, Alibaba Model Studio, Z.ai; the corpus of the tests has most of them
+ * verbatim.
  */
 import type { Failure } from "@holdfast/wire"
 
@@ -246,12 +246,12 @@ const vague: Table = [
 ]
 
 /**
- * Whether a code counts tokens and no more: of a request that is too long (Cohere's `TOO_MANY_TOKENS`), or, at 429, of those that
- * were sent within a minute (Cerebras' `too_many_tokens_error`).
+ * Whether a code only means too many tokens: in one request (Cohere's `TOO_MANY_TOKENS`), or, at 429, within a minute (Cerebras'
+ * `too_many_tokens_error`).
  */
 export const countsTokens = (code: string): boolean => keyOf(code) === "toomanytokens"
 
-/** The code without what spellings differ in. */
+/** Normalises a code: case, punctuation and suffixes are removed. */
 export const keyOf = (code: string): string =>
   code
     .toLowerCase()
@@ -269,10 +269,10 @@ fill(vague, "vague")
 fill(family, "family")
 fill(exact, "exact")
 
-/** What a code says; `undefined` for one that is not known. */
+/** Returns the reason and weight of a code; `undefined`: it is unknown. */
 export const verdictOf = (code: string): Verdict | undefined => verdicts.get(keyOf(code))
 
-/** The strongest verdict among codes, the first one where several are as strong, with the code it came from. */
+/** Returns the strongest result among codes, the first of equally strong ones, with its code. */
 export const strongest = (
   codes: ReadonlyArray<string>
 ): { readonly code: string; readonly verdict: Verdict } | undefined => {
@@ -287,6 +287,6 @@ export const strongest = (
   return found
 }
 
-/** Every code of a weight, in the spelling of its table. */
+/** Returns every code of a weight, in the spelling of its table. */
 export const known = (weight: Weight): ReadonlyArray<readonly [code: string, reason: Failure.Reason]> =>
   ({ exact, family, vague })[weight].flatMap(([reason, codes]) => codes.map((code) => [code, reason] as const))

@@ -1,13 +1,13 @@
 /**
- * The provider's error envelope: the only part of a body that patterns may look at, be it for a reason or for a delay (C4).
+ * Extracts the provider's error envelope, the only text that patterns may read (C4).
  *
- * N1. Taken are the message, the codes and the status of the error object, and of the errors that it wraps: an
- *     upstream's error in OpenRouter's `metadata.raw`, a whole envelope written as JSON into a message (Gemini CLI,
- *     LiteLLM, SDK messages such as `429 {"type":"error",...}`), ErrorInfo and QuotaFailure in Google's `details`.
- * N2. Never looked at: what a model generated (Groq's `failed_generation`, `choices[].message`), what a user sent
- *     (`param`, `input`, OpenRouter's `flagged_input`), and anything that is not an error object.
- * N3. The message is the innermost one, verbatim: that is what the provider said, the rest is its packaging.
- * N4. Bounded: so many levels, so many entries of a list, whatever comes.
+ * Envelope.N1. It has the message, the codes and the status of the error object, and of the errors that it wraps: an upstream's error in
+ *     OpenRouter's `metadata.raw`, a whole envelope written as JSON into a message (Gemini CLI, LiteLLM, SDK messages such as `429
+ *     {"type":"error",...}`), ErrorInfo and QuotaFailure in Google's `details`.
+ * Envelope.N2. Never read: a model's output (Groq's `failed_generation`, `choices[].message`), a user's input (`param`, `input`,
+ *     OpenRouter's `flagged_input`), and anything that is not an error object.
+ * Envelope.N3. The message is the innermost one, verbatim: it is the provider's own, the outer ones are packaging.
+ * Envelope.N4. Bounded: a limited number of levels and of entries of a list, for any input.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Fields from "./Fields.ts"
@@ -16,28 +16,28 @@ import * as Status from "./Status.ts"
 
 export interface Envelope {
   readonly message?: string
-  /** As they came: the error's own first, then those it wraps. */
+  /** Unchanged: the error's own first, then those of wrapped errors. */
   readonly codes: ReadonlyArray<string>
-  /** What the provider wrote, for patterns. */
+  /** The provider's texts, for patterns. */
   readonly texts: ReadonlyArray<string>
   /** An HTTP status that the envelope names. */
   readonly status?: number
-  /** What details say without a code: the kind of quota that was violated, or a moderation's verdict. */
+  /** The reason in details without a code: the kind of quota that was violated, or the result of a moderation. */
   readonly implied?: Failure.Reason
-  /** What a limit belongs to, as details name it (C12). */
+  /** The scope of a limit, as details name it (C12). */
   readonly scope?: Failure.Scope
 }
 
-/** How deep errors wrap errors before this looks no further; real ones go three deep. */
+/** The deepest level of wrapped errors that is read; real ones go three deep. */
 const MAX_DEPTH = 6
 
-/** How many entries of a list (`errors`, `details`, `violations`) are read. */
+/** The number of entries of a list (`errors`, `details`, `violations`) that are read. */
 const MAX_ENTRIES = 10
 
-/** How many elements of a body that is a list are tried; Google's have one. */
+/** The number of elements that are read of a body that is a list; Google's have one. */
 const MAX_ELEMENTS = 3
 
-/** What OpenRouter says when the upstream's own words are in `metadata.raw`. */
+/** OpenRouter's message when the upstream's own message is in `metadata.raw`. */
 const PLACEHOLDER = "Provider returned error"
 
 const MESSAGE_KEYS = ["message", "msg", "error_message", "errorMessage", "error_description", "status_msg", "Message"]
@@ -47,21 +47,21 @@ const STATUS_KEYS = ["code", "status", "status_code", "statusCode", "http_status
 /** A code is one word; xAI also puts whole sentences there. */
 const CODE_PATTERN = /^[\w.:/-]{1,100}$/
 
-/** Types that only say "this is an error". */
+/** Types that only mean "this is an error". */
 const EMPTY_CODES = new Set(["error", "response.failed", "response.error", "none", "null"])
 
-/** An envelope behind a prefix that clients and proxies write: `429 {...}`, `SSE Error: {...}`, `XException - {...}`. */
+/** An envelope after a prefix that clients and proxies write: `429 {...}`, `SSE Error: {...}`, `XException - {...}`. */
 const PREFIXED = /^(?:\d{3}\s+|[\w. ()-]{0,80}?(?:Error|Exception|error|provider)\b[^{[]{0,200})(?=[{[])/
 
-/** A body taken apart. */
+/** The parts of a body. */
 export interface Opened {
-  /** `undefined` where there is no error in it. */
+  /** `undefined`: there is no error in it. */
   readonly envelope: Envelope | undefined
-  /** The objects that were looked into on the way, outermost first: where providers put delays and headers. */
+  /** The objects that were read on the way, outermost first: providers put delays and headers there. */
   readonly objects: ReadonlyArray<object>
 }
 
-/** Takes a parsed body, or text, apart. */
+/** Reads the envelope in a parsed body, or in text. */
 export const open = (value: unknown): Opened => {
   const objects: Array<object> = []
   return { envelope: read(value, { depth: 0, objects }), objects }
@@ -69,7 +69,7 @@ export const open = (value: unknown): Opened => {
 
 // --- internal
 
-/** Where the reading is, and what it has passed. */
+/** The position while reading: the depth, and the objects that were passed. */
 interface Trail {
   readonly depth: number
   readonly objects: Array<object>
@@ -122,12 +122,12 @@ const readObject = (value: object, trail: Trail): Envelope | undefined => {
   trail.objects.push(...Fields.list(Fields.get(value, "errors"), MAX_ENTRIES).filter(Fields.isObject))
   const envelope = wrapped === undefined ? own : own === undefined ? wrapped : merge(wrapped, own)
   if (envelope === undefined) return undefined
-  // An object without a word of error in it is none: a completion, an event of another kind.
+  // An object without an error is no envelope: a completion, an event of another kind.
   const speaks = envelope.message !== undefined || envelope.implied !== undefined
   return speaks || inner !== undefined || Fields.get(value, "type") === "error" ? envelope : undefined
 }
 
-/** The error object inside a body or a stream's chunk, which says `sentence` itself. */
+/** The error object inside a body or a stream's chunk, whose own message is `sentence`. */
 const errorIn = (value: object, sentence: string | undefined): unknown => {
   const isError = (candidate: unknown): boolean =>
     // OAuth and Copilot write a code into `error` and the sentence beside it.
@@ -145,7 +145,7 @@ const errorIn = (value: object, sentence: string | undefined): unknown => {
   return others.find(isError)
 }
 
-/** What the object says itself, with `sentence` and through its details. */
+/** The object's own codes, status and texts, with `sentence` and its details. */
 const ownOf = (value: object, sentence: string | undefined, trail: Trail): Envelope | undefined => {
   const nested = sentence === undefined ? undefined : readNested(sentence, trail)
   const upstream = upstreamOf(value, trail)
@@ -216,7 +216,7 @@ const statusIn = (value: object): number | undefined => {
   return undefined
 }
 
-/** OpenRouter's `metadata`: the upstream's own answer, as a string or parsed. */
+/** OpenRouter's `metadata`: the upstream's own response, as a string or parsed. */
 const upstreamOf = (value: object, trail: Trail): Envelope | undefined => {
   const metadata = Fields.get(value, "metadata")
   if (Fields.isObject(metadata)) trail.objects.push(metadata)
@@ -229,7 +229,7 @@ const upstreamOf = (value: object, trail: Trail): Envelope | undefined => {
   return { ...upstream, codes: [...upstream.codes, ...codes] }
 }
 
-/** A moderation's verdict: OpenRouter lists the reasons beside the input that it flagged. */
+/** The reason of a moderation: OpenRouter lists it beside the flagged input. */
 const impliedBy = (value: object): Failure.Reason | undefined => {
   const metadata = Fields.get(value, "metadata")
   return Fields.list(Fields.get(metadata, "reasons"), 1).length > 0 &&
@@ -241,8 +241,8 @@ const impliedBy = (value: object): Failure.Reason | undefined => {
 /**
  * `details`: Google's typed ones in a list, Anthropic's in an object.
  *
- * RESOURCE_EXHAUSTED covers a throttle, a day's quota and a lack of capacity. ErrorInfo's reason tells, or the names of
- * the quotas in QuotaFailure; where a day's and a minute's quota are both violated, the day's is what one waits for.
+ * RESOURCE_EXHAUSTED covers a throttle, a day's quota and a lack of capacity. ErrorInfo's reason decides, or the names of the quotas in
+ * QuotaFailure; if a day's and a minute's quota are both violated, the day's counts.
  */
 const detailsOf = (value: object): Pick<Envelope, "codes" | "implied" | "scope"> => {
   const details = Fields.get(value, "details")

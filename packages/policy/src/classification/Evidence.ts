@@ -1,22 +1,22 @@
 /**
- * What is kept of a failed response's head: the header that a hint was read from, the one that overrides what may be retried,
- * and the request's id.
+ * Selects the response headers that are kept as evidence of a failure.
  *
- * E1. Nothing else is kept: a head may carry cookies, accounts and addresses.
- * E2. What is long is not kept; nor is it cut, since half of a key that it quotes would not be recognised as one.
+ * Evidence.E1. It keeps the header of the hint, the header that overrides whether a retry is allowed, and the request's id. It keeps no
+ *     other header: they may have cookies, accounts and addresses.
+ * Evidence.E2. A long value is not kept, and not cut either: half of a quoted key would not be recognised as a key.
  */
 import type { Failure } from "@holdfast/wire"
 
 /**
- * How providers name a request, so that their support finds it: Anthropic; OpenAI, Groq, xAI, Mistral and most others; Azure;
- * Bedrock; whatever stands behind Cloudflare.
+ * The headers with a request's id, for the provider's support: Anthropic; OpenAI, Groq, xAI, Mistral and most others; Azure; Bedrock;
+ * endpoints behind Cloudflare.
  */
 const REQUEST_IDS = ["request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray"]
 
 /** The longest value that is kept: three times the longest request id that is known. */
 const LONGEST = 128
 
-/** The evidence by lower-case header name; `undefined` where there is none. */
+/** Returns the evidence by lower-case header name; `undefined`: there is none. */
 export const of = (
   headers: Readonly<Record<string, string>>,
   hint: Failure.Hint | undefined

@@ -1,10 +1,10 @@
 /**
- * Reading values of unknown shape: bodies of foreign servers and whatever was thrown.
+ * Reads fields of unknown values: foreign bodies and thrown values.
  *
- * Nothing here throws, whatever it is given: getters that throw, revoked proxies and cycles read as absent.
+ * Nothing here throws, for any value: getters that throw, revoked proxies and cycles read as absent.
  */
 
-/** A field of anything; `undefined` where there is none. */
+/** Reads a field of any value; `undefined`: there is none. */
 export const get = (value: unknown, key: string): unknown => {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined
   try {
@@ -15,13 +15,13 @@ export const get = (value: unknown, key: string): unknown => {
   }
 }
 
-/** A field that is a string with something in it. */
+/** Reads a field that is a string and not empty. */
 export const text = (value: unknown, key: string): string | undefined => {
   const field = get(value, key)
   return typeof field === "string" && field.trim() !== "" ? field : undefined
 }
 
-/** The first of these fields that is a string with something in it. */
+/** Reads the first of these fields that is a string and not empty. */
 export const firstText = (value: unknown, keys: ReadonlyArray<string>): string | undefined => {
   for (const key of keys) {
     const field = text(value, key)
@@ -30,7 +30,7 @@ export const firstText = (value: unknown, keys: ReadonlyArray<string>): string |
   return undefined
 }
 
-/** The elements of a list, at most `limit` of them; nothing for anything else. */
+/** Returns the elements of a list, at most `limit`; none for any other value. */
 export const list = (value: unknown, limit: number): ReadonlyArray<unknown> => {
   try {
     return Array.isArray(value) ? value.slice(0, limit) : []
@@ -39,10 +39,10 @@ export const list = (value: unknown, limit: number): ReadonlyArray<unknown> => {
   }
 }
 
-/** Whether it can hold fields. */
+/** Whether a value can have fields. */
 export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
 
-/** Whether it is an Error of this program; a proxy that will not say is none. */
+/** Whether a value is an `Error`; a proxy that throws is none. */
 export const isError = (value: unknown): value is Error => {
   try {
     return value instanceof Error
@@ -51,7 +51,7 @@ export const isError = (value: unknown): value is Error => {
   }
 }
 
-/** JSON read, or `undefined`, which no JSON is. */
+/** Parses JSON; `undefined`: it is invalid. */
 export const parse = (json: string): unknown => {
   try {
     const value: unknown = JSON.parse(json)
@@ -61,7 +61,7 @@ export const parse = (json: string): unknown => {
   }
 }
 
-/** JSON written, or an empty string for what cannot be. */
+/** Encodes a value as JSON; an empty string if that is not possible. */
 export const stringify = (value: unknown): string => {
   try {
     return JSON.stringify(value) ?? ""

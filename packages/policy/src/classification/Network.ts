@@ -1,14 +1,13 @@
 /**
- * Codes and names of errors that never reached a provider's answer: Node's system errors, undici's, TLS, and the error
- * classes of runtimes and SDKs (C5).
+ * Classifies network errors by the codes and names of runtimes and SDKs (C5).
  *
- * A certificate that does not fit its host, its issuer or its purpose stays so until somebody changes a setting: no
- * retry. One that has expired or is not valid yet is cured by time, by its owner or by a clock that gets set: retried.
- * A name that does not resolve is a typing error or a laptop without network; the second is why it is retried.
+ * These errors have no response: Node's system errors, undici's, TLS, and error classes. A certificate that does not fit its host, its
+ * issuer or its purpose needs a changed setting: no retry. An expired or not yet valid certificate may be renewed, or the clock may be set:
+ * retried. A name that does not resolve is a typing error or a missing network; because of the latter it is retried.
  */
 import type { Failure } from "@holdfast/wire"
 
-/** What a code or a name says; `retryable` only where it differs from the reason's own. */
+/** The meaning of a code or a name; `retryable` only if it differs from the reason's default. */
 export interface Entry {
   readonly reason: Failure.Reason
   readonly retryable?: boolean
@@ -41,7 +40,7 @@ const byCode: ReadonlyMap<string, Entry> = new Map([
     MISCONFIGURED,
     "SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_GET_ISSUER_CERT_LOCALLY UNABLE_TO_VERIFY_LEAF_SIGNATURE CERT_SIGNATURE_FAILURE CERT_CHAIN_TOO_LONG CERT_REVOKED CERT_UNTRUSTED CERT_REJECTED INVALID_CA INVALID_PURPOSE HOSTNAME_MISMATCH ERR_TLS_CERT_ALTNAME_INVALID"
   ),
-  // https asked of a server that speaks http
+  // https to a server that speaks http
   ...entries(MISCONFIGURED, "ERR_SSL_WRONG_VERSION_NUMBER ERR_SSL_PACKET_LENGTH_TOO_LONG"),
   ...entries(TIMEOUT, "ETIMEDOUT ESOCKETTIMEDOUT ERR_SOCKET_CONNECTION_TIMEOUT ERR_TLS_HANDSHAKE_TIMEOUT"),
   ...entries(TIMEOUT, "UND_ERR_CONNECT_TIMEOUT UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT"),
@@ -82,8 +81,8 @@ const byName: ReadonlyMap<string, Entry> = new Map([
   ...entries(ABORTED, "AbortError APIUserAbortError ResponseAborted CanceledError")
 ])
 
-/** What a system's, undici's or TLS's code says. */
+/** Returns the meaning of a code of the system, undici or TLS; `undefined`: it is unknown. */
 export const ofCode = (code: string): Entry | undefined => byCode.get(code)
 
-/** What the class of an error says. */
+/** Returns the meaning of an error's class; `undefined`: it is unknown. */
 export const ofName = (name: string): Entry | undefined => byName.get(name)

@@ -1,18 +1,18 @@
 /**
- * What a limit belongs to, as the provider's error names it (C12): one model, the credential, or the account behind it.
+ * Finds the scope of a limit: a model, the credential, or its account (C12).
  *
- * B1. What the error does not name is not guessed: a balance may be an account's, but where the error speaks of none, a chain's other
- *     model is worth one call.
- * B2. Typed before written: quotas by name, then codes, then text. A model that is named beside an account ("for model x in
- *     organization y") is the narrower one, and counts.
- * B3. Text is the provider's own, and what it quotes is blanked (`Wording.readable`).
+ * Scope.B1. A scope that the error does not name is not guessed: a balance may belong to an account, but if the error names none, one call
+ *     of a chain's other model is tried.
+ * Scope.B2. Typed before written: quotas by name, then codes, then text. If a model is named beside an account ("for model x in
+ *     organization y"), the model counts, because it is narrower.
+ * Scope.B3. The text is the provider's own, and quoted parts are blanked (`Wording.readable`).
  */
 import type { Failure } from "@holdfast/wire"
 import type * as Body from "./Body.ts"
 import * as Codes from "./Codes.ts"
 import * as Wording from "./Wording.ts"
 
-/** The scope of a failure's limit; `undefined` where it is none, or the error names nothing. */
+/** Returns the scope of a failure's limit; `undefined`: it is no limit, or the error names no scope. */
 export const of = (
   reason: Failure.Reason,
   body: Body.Body,
@@ -25,7 +25,7 @@ export const of = (
   return envelope.scope ?? ofCodes([...envelope.codes, ...codes]) ?? ofTexts(envelope.texts)
 }
 
-/** What the names of violated quotas say, and the dimensions that they are counted by. */
+/** Returns the scope in the names of violated quotas and their dimensions. */
 export const ofQuotas = (quotas: ReadonlyArray<string>): Failure.Scope | undefined => {
   const known = quotas.filter((quota) => /model|project|per_?user/i.test(quota))
   if (known.length === 0 || known.length < quotas.length) return undefined
@@ -34,7 +34,7 @@ export const ofQuotas = (quotas: ReadonlyArray<string>): Failure.Scope | undefin
 
 // --- internal
 
-/** Providers' codes that name what is limited. */
+/** Providers' codes that name a scope. */
 const CODES: ReadonlyArray<readonly [scope: Failure.Scope, codes: ReadonlyArray<string>]> = [
   ["model", ["user_model_rate_limited", "model_capacity_exhausted"]],
   ["account", ["user_global_rate_limited", "billing_not_active", "billing_hard_limit_reached", "arrearage"]]

@@ -1,14 +1,14 @@
 /**
- * What an HTTP status says by itself (C2): the second thing that a classification asks, after typed codes.
+ * Maps an HTTP status to a reason (C2), after typed codes.
  *
- * 503 and 529 mean overload: RFC 9110 section 15.6.4 defines 503 by it. 504, 522 and 524 are gateways that gave up
- * waiting (522 and 524: Cloudflare's 5xx pages). 499 is nginx's and Google's word for a request that was cancelled, and
- * nobody here cancelled it (M3). 498 is Groq's "flex tier capacity exceeded". 409 and 425 say that the server cannot
- * take this request right now; Anthropic's and OpenAI's own clients retry 409.
+ * 503 and 529 mean overload: RFC 9110 section 15.6.4 defines 503 by it. 504, 522 and 524 are gateways that gave up waiting (522 and 524:
+ * Cloudflare's 5xx pages). 499 is the status of nginx and Google for a cancelled request, and the user did not cancel it (M3). 498 is
+ * Groq's "flex tier capacity exceeded". 409 and 425 mean that the server cannot take this request right now; Anthropic's and OpenAI's own
+ * clients retry 409.
  *
- * A 404 that names no model is a wrong address: retrying it all night would hide a typing error from its author.
- * OpenAI is known to answer 404 for models that exist while it deploys; nothing in such an answer tells it from a model
- * that does not, so both are model-unavailable, which a policy may answer by another target.
+ * A 404 that names no model is a wrong address: retrying it all night would hide a typing error from its author. OpenAI is known to send
+ * 404 for existing models while it deploys; such a response does not differ from that of a missing model, so both are model-unavailable,
+ * after which a policy may use another target.
  */
 import type { Failure } from "@holdfast/wire"
 
@@ -33,7 +33,7 @@ const named: Readonly<Record<number, Failure.Reason>> = {
   529: "overloaded"
 }
 
-/** The reason by status alone; `undefined` for success, and for what is no error status. */
+/** Returns the reason by status alone; `undefined`: success, or no error status. */
 export const reasonOf = (status: number | undefined): Failure.Reason | undefined => {
   if (status === undefined || !isStatus(status)) return undefined
   const reason = named[status]
@@ -49,7 +49,7 @@ export const isStatus = (status: number): boolean => Number.isInteger(status) &&
 /** Whether a status promises a stream. */
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-/** A number, or a number written out, that is an error status; OpenRouter and LiteLLM put it into `code`. */
+/** Returns an error status in a number or a string; OpenRouter and LiteLLM put it into `code`. */
 export const errorStatusOf = (value: unknown): number | undefined => {
   const status =
     typeof value === "number" ? value : typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : 0

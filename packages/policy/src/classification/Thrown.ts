@@ -1,15 +1,15 @@
 /**
- * Taking a thrown value apart (C5): the errors it wraps, and what each of them has to say.
+ * Lists the errors in a thrown value, with their codes, status and body (C5).
  *
- * T1. Causes are followed five deep, AggregateErrors and AI SDK RetryErrors into their parts, Effect errors into their
- *     `reason`. Cycles end; at most `MAX_LINKS` are looked at.
- * T2. Only what came from the endpoint is read: status, response headers, response body. A request, its headers and the
- *     prompt in it (`request`, `requestBodyValues`, `config`) are never touched.
+ * Thrown.T1. Causes are followed five deep, AggregateErrors and AI SDK RetryErrors into their parts, Effect errors into their `reason`.
+ *     Cycles end; at most `MAX_LINKS` errors are read.
+ * Thrown.T2. Only data from the endpoint is read: status, response headers, response body. A request, its headers and the prompt in it
+ *     (`request`, `requestBodyValues`, `config`) are never touched.
  */
 import * as Fields from "./Fields.ts"
 import * as Status from "./Status.ts"
 
-/** C5. */
+/** The deepest cause that is followed (C5). */
 export const MAX_CAUSES = 5
 
 const MAX_LINKS = 50
@@ -20,18 +20,18 @@ export interface Link {
   readonly message: string
   /** `name`, `_tag`, and the class's own name where it differs: openai's errors are all called "Error". */
   readonly names: ReadonlyArray<string>
-  /** Its `code` and `type`, as Node, undici and the SDKs fill them. */
+  /** Its `code` and `type`, as set by Node, undici and the SDKs. */
   readonly codes: ReadonlyArray<string>
   readonly status: number | undefined
-  /** The response's, by lower-case name. */
+  /** The response's headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   /** The response's body, as text or as parsed by an SDK. */
   readonly body: unknown
-  /** What an SDK thinks of retrying. */
+  /** The SDK's own flag. */
   readonly isRetryable: boolean | undefined
 }
 
-/** The thrown value and what it wraps, outermost first, breadth first. */
+/** Returns the thrown value and the errors that it wraps, outermost first, breadth first. */
 export const links = (error: unknown): ReadonlyArray<Link> => {
   const found: Array<Link> = []
   const seen = new Set<unknown>()
@@ -52,20 +52,15 @@ export const links = (error: unknown): ReadonlyArray<Link> => {
 /** Errors of the program itself: what JavaScript throws when code is wrong (C10). */
 const PROGRAM_ERRORS = new Set(["TypeError", "RangeError", "ReferenceError", "SyntaxError", "EvalError", "URIError"])
 
-/**
- * What fetch throws as a TypeError when a connection fails: undici, Chrome, Firefox, Safari, Deno, React Native.
- */
+/** The messages of fetch's TypeError when a connection fails: undici, Chrome, Firefox, Safari, Deno, React Native. */
 const FETCH_FAILED =
   /^(?:fetch failed|terminated|failed to fetch|load failed|network error|networkerror when attempting|network request failed|error sending request|other side closed|error reading a body|error decoding response body|the network connection was lost)/i
 
-/**
- * Whether an error is a bug of the program itself (C10): no failed fetch, and no broken JSON, which is what the endpoint
- * sent.
- */
+/** Whether an error is a bug of the program itself (C10). A failed fetch is none, and neither is broken JSON, which the endpoint sent. */
 export const isProgramError = (link: Link): boolean =>
   PROGRAM_ERRORS.has(link.names[0] ?? "") && !isFailedFetch(link) && !isBrokenJson(link)
 
-/** Whether it is a connection that failed, in the words of a runtime's fetch. */
+/** Whether it is a failed connection, by the message of a runtime's fetch. */
 export const isFailedFetch = (link: Link): boolean => FETCH_FAILED.test(link.message)
 
 /** Whether it is JSON that did not parse. */
@@ -78,7 +73,7 @@ const wrappedBy = (value: unknown): ReadonlyArray<unknown> => {
   return [
     Fields.get(value, "cause"),
     Fields.get(value, "lastError"),
-    // HttpClientError and AiError of Effect say what happened in a tagged `reason`.
+    // HttpClientError and AiError of Effect have a tagged `reason`.
     Fields.text(reason, "_tag") === undefined ? undefined : reason,
     ...Fields.list(Fields.get(value, "errors"), MAX_LINKS)
   ].filter((wrapped) => wrapped !== undefined && wrapped !== null)
@@ -136,13 +131,18 @@ const headersOf = (error: unknown, response: unknown, http: unknown): Readonly<R
 const plain = (headers: object): Readonly<Record<string, string>> => {
   const record: Record<string, string> = {}
   try {
-    const iterable = headers instanceof Headers ? headers.entries() : Object.entries(headers)
-    for (const [name, value] of iterable) if (typeof value === "string") record[name.toLowerCase()] = value
+    const iterable = isIterable(headers) ? headers : Object.entries(headers)
+    for (const [name, value] of iterable)
+      if (typeof name === "string" && typeof value === "string") record[name.toLowerCase()] = value
   } catch {
-    // A proxy that will not be listed has no headers.
+    // A proxy that throws has no headers.
   }
   return record
 }
+
+/** A Headers object of any realm or library, or a Map. */
+const isIterable = (headers: object): headers is Iterable<readonly [name: unknown, value: unknown]> =>
+  Symbol.iterator in headers
 
 const bodyOf = (error: unknown, response: unknown, http: unknown): unknown => {
   const chunk = Fields.get(error, "value")
@@ -153,9 +153,9 @@ const bodyOf = (error: unknown, response: unknown, http: unknown): unknown => {
     Fields.get(error, "body"),
     Fields.get(response, "data"),
     Fields.get(http, "body"),
-    // AI SDK's TypeValidationError: the chunk that did not fit, where that was an error.
+    // AI SDK's TypeValidationError: the chunk that did not fit, if that was an error.
     Fields.get(chunk, "error") === undefined ? undefined : chunk,
-    // An error object that an SDK passes on as it came.
+    // An error object that an SDK passes on unchanged.
     Fields.isError(error) ? undefined : error
   ]) {
     if ((typeof body === "string" && body !== "") || Fields.isObject(body)) return body
@@ -163,7 +163,7 @@ const bodyOf = (error: unknown, response: unknown, http: unknown): unknown => {
   return undefined
 }
 
-/** undici quotes the header value that it refuses, and that may be the key. */
+/** undici quotes the header value that it rejects, which may be the key. */
 const withoutHeaderValue = (message: string): string => {
   const end = message.search(/["'`] is an invalid (?:http )?header/i)
   const start = message.search(/["'`]/)

@@ -1,36 +1,36 @@
 /**
- * The decision: from what is known of a failure to its reason and to whether another attempt makes sense.
+ * Decides the reason of a failure, and whether a retry makes sense.
  *
- * V1. Overflow comes first, whatever its wording or status, and is never retried (P2): it goes to compaction.
- * V2. Then a typed code, then what typed details imply, then the provider's fixed wordings where the status is too
- *     broad, then the status, then a vague code, then P1's text.
- * V3. A spent quota is waited for when its reset is named, and not otherwise (C2).
- * V4. `x-should-retry` overrides what status and code say about retrying, but never V1.
+ * Verdict.V1. Overflow comes first, for any wording or status, and is never retried (P2): it goes to compaction.
+ * Verdict.V2. Then a typed code, then the reason in typed details, then the provider's fixed wordings if the status is too broad, then the
+ *     status, then a vague code, then P1's text.
+ * Verdict.V3. A used-up quota is retryable only if its reset is named (C2).
+ * Verdict.V4. `x-should-retry` overrides the `retryable` of status and code, but never Verdict.V1.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Codes from "./Codes.ts"
 import * as Status from "./Status.ts"
 import * as Wording from "./Wording.ts"
 
-/** Everything a decision may look at. */
+/** Everything that a decision may read. */
 export interface Evidence {
   readonly status: number | undefined
   readonly codes: ReadonlyArray<string>
-  /** The provider's own words (C4). */
+  /** The provider's own texts (C4). */
   readonly texts: ReadonlyArray<string>
   readonly implied?: Failure.Reason | undefined
 }
 
 export interface Verdict {
   readonly reason: Failure.Reason
-  /** The code that decided, or else the first one that came. */
+  /** The code that decided, or else the first one. */
   readonly code: string | undefined
 }
 
-/** The reason, or `undefined` where nothing says anything. */
+/** Returns the reason; `undefined`: nothing in the evidence decides. */
 export const decide = (evidence: Evidence): Verdict | undefined => {
   const { implied, status, texts } = evidence
-  // Nothing that is too long is answered with 429.
+  // A request that is too long never gets 429.
   const codes = status === 429 ? evidence.codes.filter((code) => !Codes.countsTokens(code)) : evidence.codes
   const found = Codes.strongest(codes)
   const code = found?.code ?? codes[0]
@@ -39,13 +39,13 @@ export const decide = (evidence: Evidence): Verdict | undefined => {
 
   const wording = narrowest(texts)
   const typed = known?.weight === "exact" ? known.reason : undefined
-  // Who has to pay is told so by the status, whatever a gateway calls its upstream's error (C2).
+  // 402 outweighs a gateway's code for its upstream's error (C2).
   const exact = status === 402 && typed === "server-error" ? undefined : typed
-  // V1. An exact code for something else wins over the wording, but never over 413.
+  // Verdict.V1. An exact code for another reason outweighs the wording, but never 413.
   if (status === 413 || exact === "context-overflow" || (exact === undefined && wording === "context-overflow")) {
     return of("context-overflow")
   }
-  // V2
+  // Verdict.V2
   if (exact !== undefined) return of(exact)
   if (implied !== undefined) return of(implied)
   if (known?.weight === "family") return of(wording === "quota-exhausted" ? wording : known.reason)
@@ -57,7 +57,7 @@ export const decide = (evidence: Evidence): Verdict | undefined => {
   return passing === undefined ? undefined : of(passing)
 }
 
-/** Whether a failure of this reason is worth another attempt when nothing else is known. */
+/** Whether a failure of this reason is retryable by default. */
 export const isRetryable = (reason: Failure.Reason): boolean => {
   switch (reason) {
     case "rate-limited":
@@ -69,9 +69,9 @@ export const isRetryable = (reason: Failure.Reason): boolean => {
     case "aborted": // M3
     case "unknown": // D3
       return true
-    case "quota-exhausted": // V3: see `Classification`, which knows the hint
+    case "quota-exhausted": // Verdict.V3: see `Classification`, which has the hint
     case "auth":
-    case "context-overflow": // V1
+    case "context-overflow": // Verdict.V1
     case "refused":
     case "model-unavailable":
     case "bad-request":

@@ -1,19 +1,18 @@
 /**
- * What providers write in words, where no typed code says it (P1, P2).
+ * Recognises the fixed wordings of providers, when no typed code decides (P1, P2).
  *
- * W1. `narrow` knows the fixed wordings in which providers put what their codes and statuses are too broad for:
- *     overflow, a spent quota, a missing model, a refusal, a key. It refines; it is never a guess.
- * W2. `transient` is P1: asked last, and only where nothing typed decides.
- * W3. Quoted spans are blanked first (C4): what a message quotes is what a user, a model or a client wrote. So
- *     "Invalid value: 'rate limit 500'" says nothing about rate limits.
- * W4. A bare 500 or 429 counts as a word of its own, not as a part of `1,500`, `$500`, `at most 500`, `500 tokens` or
- *     `id-500`.
+ * Wording.W1. `narrow` knows the fixed wordings of reasons for which providers' codes and statuses are too broad: overflow, a used-up
+ *     quota, a missing model, a refusal, a key. It refines; it never guesses.
+ * Wording.W2. `transient` is P1: used last, and only if nothing typed decides.
+ * Wording.W3. Quoted spans are blanked first (C4): a quotation is text of a user, a model or a client. So "Invalid value: 'rate limit 500'"
+ *     is no rate limit.
+ * Wording.W4. A bare 500 or 429 counts only as a separate word, not as a part of `1,500`, `$500`, `at most 500`, `500 tokens` or `id-500`.
  */
 import type { Failure } from "@holdfast/wire"
 
 type Pattern = readonly [reason: Failure.Reason, pattern: RegExp]
 
-/** P2: the providers' "too long". Each line is one or more providers' own sentence. */
+/** P2: the providers' "too long". Each line matches the sentence of one or more providers. */
 const overflow: ReadonlyArray<RegExp> = [
   // Anthropic
   /prompt is too long/,
@@ -113,13 +112,13 @@ const narrowing: ReadonlyArray<Pattern> = [
   ["model-unavailable", /deployment for this resource does not exist/]
 ]
 
-/** W4. */
+/** Wording.W4 */
 const digits = (statuses: string): RegExp =>
   new RegExp(
     `(?<![\\w.,$#/=<>-])(?<!\\b(?:most|least|than|max|maximum|limit|exceeds?|equal to|up to) )(?:${statuses})(?![\\w%-]|[.,:/]\\d| *(?:tokens?|characters?|chars|items?|bytes?|k?b\\b|m?s\\b|seconds?|messages?|requests?))`
   )
 
-/** P1, in the order in which a sentence that fits several of them is read. */
+/** P1, in order of priority for a sentence that fits several patterns. */
 const passing: ReadonlyArray<Pattern> = [
   ["overloaded", /overloaded|over capacity|at capacity|no capacity|capacity (?:exceeded|exhausted|constraints)/],
   ["rate-limited", /rate[ _-]?limit|usage[ _-]?limit|too many (?:requests|tokens, please wait)|throttl/],
@@ -132,7 +131,7 @@ const passing: ReadonlyArray<Pattern> = [
   ],
   ["network", /network|connection|cannot connect|unable to connect|econn|enotfound|eai_again|epipe/],
   ["network", /\bterminated\b|unexpected (?:end of|eof)|(?:stream|response) (?:ended|closed|broke off|was cut)/],
-  // a stream that broke off before its first envelope, in the words of the clients that notice it
+  // a stream that broke off before its first envelope, in the wordings of client libraries
   ["network", /before (?:a |the )?(?:message_start|first message|terminal event|message_stop)/],
   ["overloaded", digits("503|529")],
   ["rate-limited", digits("429")],
@@ -143,17 +142,17 @@ const passing: ReadonlyArray<Pattern> = [
   ["aborted", /\baborted\b|context canceled|request was cancell?ed/]
 ]
 
-/** How much of a text is looked at: errors say what they are at the start, and patterns must stay cheap. */
+/** Characters of a text that are searched: errors have their meaning at the start, and patterns must stay cheap. */
 const LOOKED_AT = 2_000
 
-/** What of a text patterns may see (W3), in lower case. An apostrophe inside a word quotes nothing. */
+/** Returns the text for patterns, in lower case and without quotations (Wording.W3). An apostrophe inside a word is no quotation mark. */
 export const readable = (text: string): string =>
   text
     .slice(0, LOOKED_AT)
     .toLowerCase()
     .replaceAll(/`[^`]*`|"[^"]*"|“[^”]*”|(?<!\w)'[^'\n]*'(?!\w)/g, "''")
 
-/** Most texts fit no pattern of a table, and all of its patterns as one say so in a third of the time. */
+/** Most texts fit no pattern of a table, and one combined pattern finds that in a third of the time. */
 const matcher = (patterns: ReadonlyArray<Pattern>): ((text: string) => Failure.Reason | undefined) => {
   const any = new RegExp(patterns.map(([, { source }]) => source).join("|"))
   return (text) => {
@@ -162,11 +161,11 @@ const matcher = (patterns: ReadonlyArray<Pattern>): ((text: string) => Failure.R
   }
 }
 
-/** W1. */
+/** Finds a reason by the narrow wordings (Wording.W1). */
 export const narrow = matcher(narrowing)
 
-/** W2. */
+/** Finds a reason by the wordings of P1 (Wording.W2). */
 export const transient = matcher(passing)
 
-/** An account without money, as MiniMax says it with its own number, at a status of 500 too. */
+/** Whether an account has no balance, by MiniMax's own number, which also comes with status 500. */
 export const isUnpaid = (text: string): boolean => readable(text).includes("insufficient balance (1008)")

@@ -1,14 +1,15 @@
 /**
- * What an operator allows one provider: calls at once, requests a minute, tokens a minute.
+ * Applies an operator's limits to one provider: concurrent calls, requests and tokens a minute.
  *
- * Plain values: an allowance, what has been used of it, and when the next call may begin. A caller that knows what other processes
- * use passes their use beside its own.
+ * Plain values: an allowance, its use, and the earliest start of the next call. A caller that knows the use of other processes passes it
+ * beside its own.
  *
  * Allowance.A1. No more than `calls` are under way at once.
  * Allowance.A2. In no span of 60 s do more than `requestsPerMinute` calls begin.
- * Allowance.A3. In no span of 60 s are more than `tokensPerMinute` charged, as they are known at the beginning of a call. A call that is
+ * Allowance.A3. In no span of 60 s are more than `tokensPerMinute` charged, by the amounts known at the beginning of a call. A call that is
  *     larger than the whole allowance begins once nothing is charged.
- * Allowance.A4. What a call really used replaces the estimate: its input where the call began, its output when it was reported.
+ * Allowance.A4. The real usage of a call replaces the estimate: its input counts in the second when the call began, its output when it was
+ *     reported.
  */
 
 /** Limits of one provider; absent: no limit. */
@@ -18,36 +19,36 @@ export interface Allowance {
   readonly tokensPerMinute?: number | undefined
 }
 
-/** What was begun and charged in one second. */
+/** The calls begun and the tokens charged in one second. */
 export interface Second {
-  /** Its beginning, in epoch milliseconds. */
+  /** The start of the second, in epoch milliseconds. */
   readonly at: number
   readonly requests: number
   readonly tokens: number
 }
 
-/** What a process has used. */
+/** The use of an allowance by one process. */
 export interface Use {
   /** Calls that have begun and not ended. */
   readonly underway: number
-  /** Oldest first; those that no longer count are dropped as time passes. */
+  /** Oldest first; seconds that no longer count are dropped. */
   readonly seconds: ReadonlyArray<Second>
 }
 
-/** A process that has called nobody. */
+/** The use of a process without calls. */
 export const unused: Use = { underway: 0, seconds: [] }
 
-/** A call, as far as an allowance is concerned. */
+/** The facts of a call that an allowance needs. */
 export interface Call {
   /** When it began, in epoch milliseconds. */
   readonly beganAt: number
-  /** What it is expected to send. */
+  /** The estimated input tokens. */
   readonly estimate: number
 }
 
 /**
- * When a call with this many tokens may begin, in epoch milliseconds: `now`, or the earliest moment at which there may be room;
- * infinity: when a call has ended.
+ * Returns when a call with this many tokens may begin, in epoch milliseconds: `now`, or the earliest moment at which there may be room;
+ * infinity: only after a call has ended.
  */
 export const nextAt = (
   { calls = Infinity, requestsPerMinute = Infinity, tokensPerMinute = Infinity }: Allowance,
@@ -55,7 +56,7 @@ export const nextAt = (
   now: number,
   tokens: number
 ): number => {
-  if (uses.reduce((sum, { underway }) => sum + underway, 0) >= calls) return Infinity // A1
+  if (uses.reduce((sum, { underway }) => sum + underway, 0) >= calls) return Infinity // Allowance.A1
   const seconds = uses.flatMap((use) => recent(use, now)).toSorted((a, b) => a.at - b.at)
   let requests = 0
   let charged = 0
@@ -63,7 +64,7 @@ export const nextAt = (
     requests += second.requests
     charged += second.tokens
   }
-  const fits = () => requests < requestsPerMinute && (charged <= 0 || charged + tokens <= tokensPerMinute) // A2, A3
+  const fits = () => requests < requestsPerMinute && (charged <= 0 || charged + tokens <= tokensPerMinute) // Allowance.A2, A3
   if (fits()) return now
   for (const second of seconds) {
     requests -= second.requests
@@ -73,13 +74,13 @@ export const nextAt = (
   return Infinity
 }
 
-/** A call has begun. */
+/** Counts a call that has begun. */
 export const begun = (use: Use, { beganAt, estimate }: Call): Use => ({
   underway: use.underway + 1,
   seconds: charge(recent(use, beganAt), beganAt, { requests: 1, tokens: estimate })
 })
 
-/** A call's usage was reported: all of it until now, of which `known` was reported before (A4). */
+/** Counts the reported usage of a call: the total until now, of which `known` was reported before (Allowance.A4). */
 export const counted = (use: Use, now: number, call: Call, usage: Usage, known: Usage | undefined): Use => {
   const input = usage.inputTokens - (known?.inputTokens ?? call.estimate)
   const output = usage.outputTokens - (known?.outputTokens ?? 0)
@@ -95,10 +96,13 @@ export interface Usage {
   readonly outputTokens: number
 }
 
-/** A call has ended. */
+/** Counts a call that has ended. */
 export const ended = (use: Use): Use => ({ ...use, underway: Math.max(0, use.underway - 1) })
 
-/** What still counts. Seconds that lie ahead are of a clock that was set back: by more than a minute, they are forgotten. */
+/**
+ * Returns the seconds that still count. Seconds in the future come from a clock that was set back; if it was by more than a minute, they
+ * are dropped.
+ */
 export const recent = ({ seconds }: Use, now: number): ReadonlyArray<Second> => {
   const counts = ({ at }: Second) => now < at + SECOND_MS + MINUTE_MS && at <= now + MINUTE_MS
   return seconds.every(counts) ? seconds : seconds.filter(counts)
@@ -117,7 +121,7 @@ const charge = (
   { requests, tokens }: Omit<Second, "at">
 ): ReadonlyArray<Second> => {
   const last = seconds.at(-1)
-  // Under a clock that was set back a little the last second that there is stays the last.
+  // If the clock was set back a little, the newest second stays the last.
   const at = Math.max(secondOf(now), last?.at ?? 0)
   if (last?.at !== at) return [...seconds, { at, requests, tokens }]
   return [...seconds.slice(0, -1), { at, requests: last.requests + requests, tokens: last.tokens + tokens }]

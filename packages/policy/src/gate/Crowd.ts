@@ -1,14 +1,15 @@
 /**
- * A crowd that waits for one endpoint, in simulation: what a night costs with the gate and without it (X5, X10).
+ * Simulates a crowd that waits for one endpoint, with and without the gate (X5, X10).
  *
- * The turns follow a `RetryPolicy`, the gate is `Gate.ts`, time is a queue of moments: no clock, no socket, no chance but the
- * one that is handed in. The endpoint is a plain function of the moment and of how many calls are under way.
+ * The turns follow a `RetryPolicy`, the gate is `Gate.ts`, time is a queue of moments: there is no clock and no socket, and random numbers
+ * are an argument. The endpoint is a plain function of the moment and of the number of calls under way.
  */
 import type { Failure } from "@holdfast/wire"
-import * as RetryPolicy from "../RetryPolicy.ts"
+import { Heap } from "../Heap.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Gate from "./Gate.ts"
 
-/** An endpoint, as a crowd meets it. */
+/** The behaviour of an endpoint. */
 export interface Endpoint {
   /** Whether it answers a call that comes at `now` (milliseconds from the start) while `busy` others are under way. */
   readonly answers: (now: number, busy: number) => boolean
@@ -22,7 +23,7 @@ export interface Options {
   readonly turns: number
   readonly policy: RetryPolicy.RetryPolicy
   readonly endpoint: Endpoint
-  /** Milliseconds from the start in which the turns make their first attempts, evenly. */
+  /** Milliseconds from the start over which the turns' first attempts are spread evenly. */
   readonly arrivalMs: number
   readonly gated: boolean
 }
@@ -39,7 +40,7 @@ export interface Outcome {
   readonly doneMs: number
 }
 
-/** Plays a crowd to its end. */
+/** Simulates a crowd until every turn has ended. */
 export const play = (options: Options): Outcome => new Play(options).run()
 
 // --- internal
@@ -50,8 +51,8 @@ interface Turn {
   sleptMs: number
   firstFailureAt: number
   waitedMs: number
-  /** The moment of its alarm; one that was woken early has another by then, or none. */
-  alarm: number | undefined
+  /** The end of its wait; a turn that was woken early has another by then, or none. */
+  alarm: Moment | undefined
 }
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
@@ -140,7 +141,7 @@ class Play {
     this.settle(now)
   }
 
-  /** Lets in who may come in, and wakes whom there is room for, until nothing changes any more. */
+  /** Admits turns and wakes waiting turns into free room, until nothing changes. */
   private settle(now: number): void {
     if (!this.options.gated) return
     for (;;) {
@@ -180,49 +181,26 @@ class Play {
   }
 }
 
-/** What happens when, as a heap; what comes first among equals was put in first. */
+/** Events of the simulation by their time; of events at one time the first that was added comes first (`Heap.H1`). */
 class Agenda {
-  private readonly heap: Array<{ readonly at: number; readonly order: number; readonly act: (now: number) => void }> =
-    []
-  private order = 0
+  private readonly heap = new Heap<Moment>(({ at }) => at)
 
-  /** Returns a number that no other entry has. */
-  add(at: number, act: (now: number) => void): number {
-    const entry = { at, order: this.order++, act }
-    const { heap } = this
-    heap.push(entry)
-    for (let i = heap.length - 1; i > 0;) {
-      const parent = (i - 1) >> 1
-      if (!isBefore(entry, heap[parent])) break
-      heap[i] = heap[parent] ?? entry
-      heap[parent] = entry
-      i = parent
-    }
-    return entry.order
+  /** Adds an event, and returns it. */
+  add(at: number, act: (now: number) => void): Moment {
+    const moment = { at, act }
+    this.heap.add(moment)
+    return moment
   }
 
-  take() {
-    const { heap } = this
-    const first = heap[0]
-    const last = heap.pop()
-    if (first === undefined || last === undefined || heap.length === 0) return first
-    heap[0] = last
-    for (let i = 0; ;) {
-      let least = i
-      for (const child of [2 * i + 1, 2 * i + 2]) {
-        if (child < heap.length && isBefore(heap[child], heap[least])) least = child
-      }
-      const other = heap[least]
-      if (least === i || other === undefined) break
-      heap[least] = last
-      heap[i] = other
-      i = least
-    }
-    return first
+  /** Removes the next event. */
+  take(): Moment | undefined {
+    const moment = this.heap.first
+    if (moment !== undefined) this.heap.delete(moment)
+    return moment
   }
 }
 
-type Entry = { readonly at: number; readonly order: number }
-
-const isBefore = (a: Entry | undefined, b: Entry | undefined): boolean =>
-  a !== undefined && b !== undefined && (a.at < b.at || (a.at === b.at && a.order < b.order))
+interface Moment {
+  readonly at: number
+  readonly act: (now: number) => void
+}

@@ -1,27 +1,27 @@
 /**
- * What processes tell each other of an endpoint, and what one makes of it (X5, X6).
+ * Shares findings about an endpoint between processes, and applies them (X5, X6).
  *
- * It is little and it is late, by a second or so, and clocks differ: whoever believes it wrongly wastes a call.
+ * News is small, it is late by about a second, and clocks differ: if it is wrong, a call is wasted.
  *
- * N1. What a process sees itself it knows better: while an answer comes to it, no news of a failure counts.
- * N2. A process that was refused where others are answered has found that there is no room for it. It tries again alone, after 5 s, 15 s,
- *     45 s …, and not as a crowd each time that somebody else has an answer.
+ * News.N1. A process trusts its own calls first: while one of them is answered, no news of a failure counts.
+ * News.N2. A process whose calls are refused while those of others are answered has no room at the endpoint. It tries with a single probe,
+ *     after 5 s, 15 s, 45 s …, and not with its crowd each time that another process has an answer.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Gate from "./Gate.ts"
 
-/** Times are epoch milliseconds, 0 for never. */
+/** The findings of one process about an endpoint. Times are epoch milliseconds, 0 for never. */
 export interface News {
-  /** When it was last called by somebody who had waited. */
+  /** When a turn that had waited last called it. */
   readonly triedAt: number
   /** When it last answered. */
   readonly answeredAt: number
   readonly failedAt: number
-  /** What it failed with then; absent where it did not fail. */
+  /** The failure at that time; absent: it did not fail. */
   readonly failure: Failure.Failure | undefined
 }
 
-/** What a process has to tell. */
+/** Returns the news of a process. */
 export const of = ({ last, triedAt }: Gate.Gate, answeredAt: number): News => ({
   triedAt,
   answeredAt,
@@ -29,22 +29,22 @@ export const of = ({ last, triedAt }: Gate.Gate, answeredAt: number): News => ({
   failure: last?.failure
 })
 
-/** Whether there is something in `news` that `known` has not. */
+/** Whether `news` has a later time than `known`. */
 export const isNewer = (news: News, known: News | undefined): boolean =>
   known === undefined ||
   news.triedAt > known.triedAt ||
   news.answeredAt > known.answeredAt ||
   news.failedAt > known.failedAt
 
-/** A gate that has heard what others have found out. */
+/** Applies the news of other processes to a gate. */
 export const heard = (before: Gate.Gate, { answeredAt, failedAt, failure, triedAt }: News): Gate.Gate => {
-  const gate = { ...before, triedAt: Math.max(before.triedAt, triedAt) } // probes of all are one another's
+  const gate = { ...before, triedAt: Math.max(before.triedAt, triedAt) } // a probe of one process counts for all
   const known = gate.last?.at ?? 0
   if (failure !== undefined && failedAt > known && failedAt > answeredAt) {
-    return Gate.failedFirst(gate, failedAt, failure) // N1
+    return Gate.failedFirst(gate, failedAt, failure) // News.N1
   }
   if (gate.phase !== "shut" || answeredAt <= known) return gate
   if (gate.probes === undefined) return Gate.answeredFirst(gate)
   const tries = Math.min(gate.probes, Gate.EAGER_PROBES)
-  return answeredAt - known >= Gate.PROBE_MIN_MS * Gate.EAGER_FACTOR ** tries ? { ...gate, triedAt: 0 } : gate // N2
+  return answeredAt - known >= Gate.PROBE_MIN_MS * Gate.EAGER_FACTOR ** tries ? { ...gate, triedAt: 0 } : gate // News.N2
 }

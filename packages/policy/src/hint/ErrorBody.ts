@@ -1,8 +1,8 @@
 /**
- * The delay that an error's body names, in its fields or in its words.
+ * Finds a delay in an error's body, in its fields or in its text.
  *
- * Fields before words: a field is meant for programs. Words are matched only behind a verb of waiting ("try again in",
- * "resets after"), so that "timed out after 60 seconds" and "limit of 50 requests per 1 minute" name no delay.
+ * Fields come before text: a field is meant for programs. A delay in text must follow a verb of waiting ("try again in", "resets after"),
+ * so that "timed out after 60 seconds" and "limit of 50 requests per 1 minute" are no delays.
  */
 import { Rfc3339 } from "@holdfast/wire"
 import type * as Body from "../classification/Body.ts"
@@ -10,7 +10,7 @@ import * as Fields from "../classification/Fields.ts"
 import { type Headers, until } from "./Limits.ts"
 import * as Span from "./Span.ts"
 
-/** What of a body may name a delay: the objects of an error, and what it says in words (C4). */
+/** The parts of a body that may have a delay: the objects of an error, and its texts (C4). */
 export interface Said {
   readonly objects: ReadonlyArray<object>
   readonly texts: ReadonlyArray<string>
@@ -34,7 +34,7 @@ export const saidIn = (body: Body.Body): Said => {
   }
 }
 
-/** The delays in an error's fields, in the order of trust, in milliseconds; past ones are negative. */
+/** Returns the delays in an error's fields, most reliable first, in milliseconds; past ones are negative. */
 export const fieldDelays = ({ objects }: Said, serverNow: number): ReadonlyArray<number> => {
   const delays: Array<number | undefined> = objects.map(retryInfo)
   for (const object of objects) {
@@ -52,11 +52,11 @@ export const fieldDelays = ({ objects }: Said, serverNow: number): ReadonlyArray
   return delays.filter((delay) => delay !== undefined)
 }
 
-/** The delays in an error's words, in milliseconds; past ones are negative. */
+/** Returns the delays in an error's texts, in milliseconds; past ones are negative. */
 export const textDelays = ({ texts }: Said, serverNow: number): ReadonlyArray<number> =>
   texts.flatMap((text) => {
     const searched = text.slice(0, SEARCHED)
-    if (!/\d/.test(searched)) return [] // as most do; all patterns want a number
+    if (!/\d/.test(searched)) return [] // most texts: all patterns need a digit
     const delays: Array<number | undefined> = []
     for (const [, span] of searched.matchAll(WAIT)) delays.push(Span.parse(span ?? ""))
     for (const [, day, time, zone] of searched.matchAll(WAIT_UNTIL))
@@ -67,8 +67,8 @@ export const textDelays = ({ texts }: Said, serverNow: number): ReadonlyArray<nu
   })
 
 /**
- * Headers that an error carries in itself: `error.metadata.headers` (OpenRouter), `headers` beside the error (OpenAI's
- * stream of a subscription). With lower-case names.
+ * Returns the headers inside an error, with lower-case names: `error.metadata.headers` (OpenRouter), `headers` beside the error (OpenAI's
+ * stream of a subscription).
  */
 export const headersOf = ({ objects }: Said): Headers => {
   const headers: Record<string, string> = {}
@@ -84,7 +84,7 @@ export const headersOf = ({ objects }: Said): Headers => {
 
 // --- internal
 
-/** As much text as is searched for a delay: an error says it in its first sentences. */
+/** Characters that are searched for a delay: errors have it in their first sentences. */
 const SEARCHED = 2_048
 
 const VERB =
@@ -101,8 +101,8 @@ const WAIT_UNTIL =
   /\b(?:try again|retry|resets?|access|available(?: again)?)\s{1,4}(?:at|on|after|until)\s{1,4}(\d{4}-\d{2}-\d{2})(?:T| at | )(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d{2}:\d{2})/gi
 
 /**
- * Z.ai writes no zone, and means China Standard Time: "Your limit will reset at 2026-11-22 07:01:25",
- * "您的限额将在 2026-08-25 07:41:44 重置".
+ * Z.ai writes no zone; its times are in China Standard Time: "Your limit will reset at 2026-11-22 07:01:25", "您的限额将在 2026-08-25 07:41:44
+ * 重置".
  */
 const CHINESE_RESET =
   /(?:your limit will reset at|您的限额将在)\s{0,4}(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2})(?! ?(?:Z|UTC|GMT|[+-]\d))/gi

@@ -1,7 +1,8 @@
 /**
- * Points in time in the notations of providers, read to epoch milliseconds.
+ * Parses points in time in the notations of providers to epoch milliseconds.
  *
- * I1. Strict, unlike `Date.parse`, which takes "12" for a month and "try 5" for a day; so is `Rfc3339.parse`, for the dates of that form.
+ * Instant.I1. Strict, unlike `Date.parse`, which takes "12" for a month and "try 5" for a day. `Rfc3339.parse` is as strict, for dates of
+ *     that form.
  */
 import { Rfc3339 } from "@holdfast/wire"
 
@@ -18,7 +19,10 @@ const RFC_850 = new RegExp(String.raw`^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-
 /** `Sun Nov  6 08:49:37 1994`: obsolete, still to be understood (RFC 9110, 5.6.7: asctime-date). */
 const ASCTIME = new RegExp(String.raw`^[A-Z][a-z]{2} ([A-Z][a-z]{2}) ([ \d]\d) ${TIME} (\d{4})$`)
 
-/** An HTTP date in any of the three forms of RFC 9110. `now` is needed for the one with a year of two digits. */
+/**
+ * Parses an HTTP date in any of the three forms of RFC 9110; `undefined`: it is none. `now` is needed for the form with a year of two
+ * digits.
+ */
 export const parseHttpDate = (text: string, now: number): number | undefined => {
   const trimmed = text.trim()
   const fixed = IMF_FIXDATE.exec(trimmed)
@@ -47,12 +51,12 @@ export const parseHttpDate = (text: string, now: number): number | undefined => 
 }
 
 /**
- * A point in time written as a number: epoch seconds or epoch milliseconds, told apart by their size.
+ * Reads a number as epoch seconds or epoch milliseconds, by its size; `undefined`: it is no point in time.
  *
  * **Details**
  *
- * From 1e9 (September 2001) on a number counts seconds, from 1e12 on, which is the same day, milliseconds. What is
- * smaller is no point in time.
+ * From 1e9 (September 2001) on a number counts seconds; from 1e12 on, which is the same day, milliseconds. A smaller number is no point in
+ * time.
  */
 export const fromNumber = (value: number): number | undefined => {
   if (value >= 1e12) return value

@@ -1,10 +1,9 @@
 /**
- * The headers that tell when a rate limit is full again.
+ * Reads the headers with the reset times of rate limits.
  *
- * L1. Providers send them with every response, also when that limit has room. A reset counts only when the limit's own
- *     companion headers do not say that there is room: `-remaining` above 0, `-status` other than `rejected`,
- *     `-utilization` below 1.
- * L2. Of several spent limits the last to reset decides: before it the request would fail again.
+ * Limits.L1. Providers send them with every response, also when that limit has room. A reset counts only if the limit's companion headers
+ *     do not show room: `-remaining` above 0, `-status` other than `rejected`, `-utilization` below 1.
+ * Limits.L2. The last reset of several used-up limits decides: before it the request would fail again.
  *
  * Sources: platform.openai.com/docs/guides/rate-limits (`x-ratelimit-reset-tokens: 6m0s`), console.groq.com/docs/rate-limits
  * (`7.66s`), openrouter.ai/docs/api-reference/limits (epoch ms), docs.anthropic.com/en/api/rate-limits (RFC 3339); the
@@ -16,13 +15,13 @@ import * as Span from "./Span.ts"
 
 export type Headers = Readonly<Record<string, string>>
 
-/** What a limit asks for, and the header that says so. */
+/** The wait for a limit, and its header. */
 export interface Reset {
   readonly ms: number
   readonly header: string
 }
 
-/** The longest wait for a limit that has no room, if there is one; `accept` says which waits are to be believed. */
+/** Returns the longest wait for a limit without room, if there is one; `accept` decides which waits are plausible. */
 export const longestReset = (
   headers: Headers,
   serverNow: number,
@@ -39,10 +38,7 @@ export const longestReset = (
   return longest
 }
 
-/**
- * The wait that a value of unknown notation stands for: a span, a timestamp, an epoch or seconds from now.
- * May be negative, for what is past.
- */
+/** Returns the wait in a value of unknown notation: a span, a timestamp, an epoch or seconds from now. Negative for a past time. */
 export const until = (value: string, serverNow: number): number | undefined => {
   const number = Span.parseNumber(value)
   if (number !== undefined) {
@@ -52,7 +48,7 @@ export const until = (value: string, serverNow: number): number | undefined => {
   return Span.parse(value) ?? untilDate(value, serverNow)
 }
 
-/** The wait until a date, RFC 3339 or HTTP. */
+/** Returns the wait until a date, RFC 3339 or HTTP. */
 export const untilDate = (value: string, serverNow: number): number | undefined => {
   const at = Rfc3339.parse(value) ?? Instant.parseHttpDate(value, serverNow)
   return at === undefined ? undefined : at - serverNow
@@ -60,7 +56,7 @@ export const untilDate = (value: string, serverNow: number): number | undefined 
 
 // --- internal
 
-/** The headers that tell how much room a limit has. */
+/** The headers with the room of a limit. */
 interface Companions {
   readonly remaining: string
   readonly status: string
@@ -82,7 +78,7 @@ const companions = (prefix: string, suffix: string): Companions => ({
   utilization: `${prefix}utilization${suffix}`
 })
 
-/** L1. A companion that cannot be read says nothing. */
+/** Limits.L1. An unreadable companion is ignored. */
 const hasRoom = (headers: Headers, companions: Companions): boolean => {
   const remaining = Span.parseNumber(headers[companions.remaining] ?? "")
   if (remaining !== undefined && remaining > 0) return true

@@ -1,9 +1,9 @@
 /**
- * Spans of time in the notations of providers, read to milliseconds.
+ * Parses spans of time in the notations of providers to milliseconds.
  *
- * S1. All or nothing: text that is not wholly a number or a span is `undefined`, never a part of it. (`parseInt` turns
- *     the HTTP date "06 Nov" into 6; `Number` turns "" into 0 and "0x10" into 16.)
- * S2. No sign, no exponent and at most fifteen digits before the point: the result is finite and never negative.
+ * Span.S1. All or nothing: text that is not entirely a number or a span gives `undefined`, never a part of it. (`parseInt` turns the HTTP
+ *     date "06 Nov" into 6; `Number` turns "" into 0 and "0x10" into 16.)
+ * Span.S2. No sign, no exponent and at most fifteen digits before the point: the result is finite and never negative.
  */
 
 const NUMBER = String.raw`\d{1,15}(?:\.\d{1,20})?`
@@ -19,7 +19,7 @@ const UNIT_MS: { readonly [unit: string]: number } = {
 
 const UNIT = "milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w"
 
-/** `1h`, `2 minutes`, `12ms`; the unit must not run on into a word. */
+/** `1h`, `2 minutes`, `12ms`; the unit must end at a word boundary. */
 const PART = String.raw`${NUMBER}\s?(?:${UNIT})(?![a-z])`
 
 /** Several parts, as in `1h2m3.5s` and "1 hour, 5 minutes and 3 seconds". For use in larger expressions. */
@@ -29,13 +29,13 @@ const WHOLE_NUMBER = new RegExp(`^${NUMBER}$`)
 const WHOLE_SPAN = new RegExp(`^${PATTERN}$`, "i")
 const PARTS = new RegExp(String.raw`(${NUMBER})\s?(${UNIT})(?![a-z])`, "gi")
 
-/** A plain decimal number, e.g. `20` or `1.5`, without unit. */
+/** Parses a plain decimal number, e.g. `20` or `1.5`, without unit. */
 export const parseNumber = (text: string): number | undefined => {
   const trimmed = text.trim()
   return WHOLE_NUMBER.test(trimmed) ? Number(trimmed) : undefined
 }
 
-/** A span with units, in milliseconds: `6m0s`, `12ms`, `34.07s`, `1.5 seconds`. */
+/** Parses a span with units to milliseconds: `6m0s`, `12ms`, `34.07s`, `1.5 seconds`. */
 export const parse = (text: string): number | undefined => {
   const trimmed = text.trim()
   if (!WHOLE_SPAN.test(trimmed)) return undefined
@@ -46,7 +46,7 @@ export const parse = (text: string): number | undefined => {
 
 // --- internal
 
-/** The first letter tells the unit, except that both minutes and milliseconds begin with an m. */
+/** The first letter selects the unit, except that minutes and milliseconds both begin with an m. */
 const unitMs = (unit: string): number => {
   const name = unit.toLowerCase()
   const isMillis = name.startsWith("ms") || name.startsWith("mil")

@@ -1,18 +1,18 @@
-/** Budgets as a configuration writes them. */
+/** The schema of budgets in a configuration. */
 import { Duration, Schema } from "effect"
-import * as Durations from "../Durations.ts"
+import * as Durations from "./Durations.ts"
 
 /** A bare duration is a total. "Infinity" means no limit in time. */
 export const BudgetSettings = Schema.Union([
   Durations.Limit,
   Schema.Struct({
     total: Schema.optionalKey(Durations.Limit),
-    /** Cut the last wait to what is left instead of refusing it (D1). */
+    /** Cuts the last wait to the rest of the budget instead of refusing it (D1). */
     clip: Schema.optionalKey(Schema.Boolean)
   })
 ]).annotate({ message: 'Expected a duration such as "8 hours", or { "total": duration, "clip": boolean }' })
 
-/** What the settings say; what they leave out is absent. */
+/** Returns the settings in milliseconds; values that are not set are absent. */
 export const toBudget = (
   budget: typeof BudgetSettings.Type | undefined
 ): { readonly totalMs?: number; readonly clip?: boolean } => {

@@ -1,15 +1,15 @@
-/** The values behind the profiles' names: nothing but configuration over the same primitives. */
-import * as Backoff from "../Backoff.ts"
-import * as Budget from "../Budget.ts"
-import * as Jitter from "../Jitter.ts"
-import type { RetryPolicy } from "../RetryPolicy.ts"
+/** The policies of the named profiles: configuration over the same primitives. */
+import * as Backoff from "../decision/Backoff.ts"
+import * as Budget from "../decision/Budget.ts"
+import * as Jitter from "../decision/Jitter.ts"
+import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import * as Routing from "../routing/Routing.ts"
-import * as Waits from "../Waits.ts"
+import * as Waits from "../decision/Waits.ts"
 import type { ProfileName } from "./Settings.ts"
 
 /**
- * 10 minutes to the first content: what the SDKs of OpenAI and Anthropic allow a request, and what models that think
- * before they speak need. 5 minutes between contents.
+ * 10 minutes to the first content: the default of the SDKs of OpenAI and Anthropic, and enough for models that think before they answer. 5
+ * minutes between contents.
  */
 const requestTimeout = { firstContentMs: 600_000, idleMs: 300_000 }
 
@@ -21,17 +21,16 @@ const LLM_TIMEOUT_MS = 600_000
  *
  * **Details**
  *
- * `overnight` (rules D) is the stepped schedule within 8 hours. It follows hints: one can only lengthen a wait, never
- * shorten it, so the schedule stays the lower bound; and one that asks for more than is left of the budget ends the
- * step at once, instead of spending the night on attempts that are known to fail. It has no cap on a single wait.
+ * `overnight` (rules D) is the stepped schedule within 8 hours. It follows hints: a hint can only lengthen a wait, so the schedule stays
+ * the lower bound. A hint beyond the rest of the budget ends the step at once, instead of spending the night on attempts that are known to
+ * fail. It has no cap on a single wait.
  *
  * `interactive` (rules P) makes 3 retries after 2, 4 and 8 seconds and fails rather than wait more than 5 minutes.
  *
- * Both move from a credential that is used up to the next one of its provider (P7), and down a fallback chain where one is
- * configured (P8).
+ * Both switch from a used-up credential to the next credential of its provider (P7), and use a fallback chain if there is one (P8).
  *
- * `cycling` (rules A) makes 3 attempts, on its targets in turn, each kind of failure waited out in its own way; a step that makes no
- * progress for 10 minutes fails (A8), and a turn has 10 steps (A11). Its schedule is for what has no rule of its own.
+ * `cycling` (rules A) makes 3 attempts, on its targets in turn, with a wait for each kind of failure; a step without progress for 10
+ * minutes fails (A8), and a turn has 10 steps (A11). Its schedule applies to failures without a rule.
  */
 export const profiles: { readonly [Name in ProfileName]: RetryPolicy } = {
   overnight: {

@@ -1,8 +1,8 @@
-/** Waits and limits by reason as a configuration writes them. */
+/** The schema of waits and limits by reason in a configuration. */
 import { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
-import * as Durations from "../Durations.ts"
-import type { ReasonRule, ReasonRules } from "../ReasonLimits.ts"
+import * as Durations from "./Durations.ts"
+import type { ReasonRule, ReasonRules } from "../decision/ReasonLimits.ts"
 import { BudgetSettings, toBudget } from "./BudgetSettings.ts"
 import { Schedule, toSchedule } from "./ScheduleSettings.ts"
 
@@ -13,11 +13,11 @@ const Reason = Schema.Struct({
       message: 'Expected "none", or a schedule: an object whose "type" is "steps", "exponential" or "linear"'
     })
   ),
-  /** What a provider's own delay does to the schedule's. Absent: it can only lengthen it. */
+  /** The effect of a provider's hint on the schedule's delay. Absent: it can only lengthen it. */
   hint: Schema.optionalKey(Schema.Literals(["lengthen", "replace", "ignore"])),
   atLeast: Schema.optionalKey(Durations.NotNegative),
   atMost: Schema.optionalKey(Durations.Positive),
-  /** Within the policy's, as that counts them. */
+  /** Within the policy's limit, counted as the policy's `counts`. */
   maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   /** Within the policy's (X11). */
   budget: Schema.optionalKey(BudgetSettings)
@@ -29,7 +29,7 @@ const Reason = Schema.Struct({
   )
 )
 
-/** By reason; one replaces the whole of what the profile says about that reason. */
+/** By reason; a rule replaces the profile's whole rule for that reason. */
 export const Reasons = Schema.Record(Schema.String, Reason).check(
   Schema.makeFilter(
     (reasons) =>
@@ -40,7 +40,7 @@ export const Reasons = Schema.Record(Schema.String, Reason).check(
   )
 )
 
-/** The rules that settings describe. */
+/** Returns the rules of settings. */
 export const toReasons = (reasons: typeof Reasons.Type): ReasonRules =>
   Object.fromEntries(Object.entries(reasons).map(([name, reason]) => [name, toReason(reason)]))
 
@@ -48,7 +48,7 @@ export const toReasons = (reasons: typeof Reasons.Type): ReasonRules =>
 
 const isReason = Schema.is(Failure.Reason)
 
-/** One without an end is none. */
+/** An infinite budget is no budget. */
 const limitOf = (settings: typeof BudgetSettings.Type | undefined): Pick<ReasonRule, "budget"> => {
   const { totalMs = Infinity, clip } = toBudget(settings)
   return Number.isFinite(totalMs) ? { budget: { totalMs, ...(clip === undefined ? {} : { clip }) } } : {}

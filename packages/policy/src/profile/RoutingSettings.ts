@@ -1,7 +1,7 @@
-/** Routing as a configuration writes it: targets are `provider/model`. */
+/** The schema of routing in a configuration: targets are `provider/model`. */
 import { Target } from "@holdfast/wire"
 import { Schema } from "effect"
-import * as Durations from "../Durations.ts"
+import * as Durations from "./Durations.ts"
 import { ANY_PRIMARY, noChains, type Routing } from "../routing/Routing.ts"
 
 const EXPECTED = 'a provider and a model, such as "openai/gpt-5"'
@@ -12,13 +12,13 @@ const TargetName = Schema.String.annotate({ message: `Expected ${EXPECTED}` }).c
   })
 )
 
-/** More than anybody has. The record of each decision names all that were considered. */
+/** The limit of targets, more than any real configuration. The record of each decision names all targets that were considered. */
 export const MOST_TARGETS = 100
 
 const Targets = Schema.Array(TargetName).check(
   Schema.makeFilter(
     (names) => {
-      // First, as anybody who may open a conversation may send a list of fifty thousand.
+      // Checked first, because a client may send a list of fifty thousand with a conversation.
       if (names.length > MOST_TARGETS) return `Expected ${MOST_TARGETS} targets at most`
       return names.flatMap((name, at) =>
         names.indexOf(name) === at
@@ -32,7 +32,7 @@ const Targets = Schema.Array(TargetName).check(
 
 const FallbackChain = Schema.Struct({
   type: Schema.Literal("fallback-chain"),
-  /** By primary, or by `ANY_PRIMARY`: what stands in for it, best first (P8). */
+  /** By primary, or by `ANY_PRIMARY`: its fallbacks, best first (P8). */
   chains: Schema.optionalKey(
     Schema.Record(Schema.String, Targets).check(
       Schema.makeFilter(
@@ -47,15 +47,15 @@ const FallbackChain = Schema.Struct({
       )
     )
   ),
-  /** When a later step goes back to the primary (P9). Absent: when its cooldown is over. */
+  /** When a later step returns to the primary (P9). Absent: when its cooldown is over. */
   revert: Schema.optionalKey(Schema.Literals(["cooldown-expiry", "never"])),
-  /** How long a target that failed is left alone, at least (P8). Absent: 5 minutes. */
+  /** The shortest cooldown of a target that failed (P8). Absent: 5 minutes. */
   cooldown: Schema.optionalKey(Durations.Positive)
 })
 
 const RoundRobin = Schema.Struct({
   type: Schema.Literal("round-robin"),
-  /** Absent: the turn's own target alone. */
+  /** Absent: only the turn's own target. */
   targets: Schema.optionalKey(Targets)
 })
 
@@ -63,7 +63,7 @@ export const RoutingSettings = Schema.Union([FallbackChain, RoundRobin]).annotat
   message: 'Expected a routing: an object whose "type" is "fallback-chain" or "round-robin"'
 })
 
-/** The routing that settings describe. */
+/** Returns the routing of settings. */
 export const toRouting = (settings: typeof RoutingSettings.Type): Routing => {
   switch (settings.type) {
     case "fallback-chain":
@@ -82,7 +82,7 @@ export const toRouting = (settings: typeof RoutingSettings.Type): Routing => {
   }
 }
 
-/** Every target that settings name, and where. */
+/** Returns every target in settings, with its path. */
 export const targetNames = (
   settings: typeof RoutingSettings.Type
 ): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly name: string }> => {

@@ -1,13 +1,13 @@
-/** Schedules as a configuration writes them. None of them repeats a delay of nothing for ever. */
+/** The schema of schedules in a configuration. None of them repeats a delay of 0 without end. */
 import { Duration, Schema } from "effect"
-import * as Backoff from "../Backoff.ts"
-import * as Durations from "../Durations.ts"
+import * as Backoff from "../decision/Backoff.ts"
+import * as Durations from "./Durations.ts"
 
 const Steps = Schema.Struct({
   type: Schema.Literal("steps"),
-  /** One by one. */
+  /** The first delays, one by one. */
   delays: Schema.Array(Durations.NotNegative).check(Schema.isMinLength(1, { message: "Expected at least one delay" })),
-  /** Then this, again and again. Absent: the last of `delays`. */
+  /** The delay of all further retries. Absent: the last of `delays`. */
   tail: Schema.optionalKey(Durations.Positive)
 }).check(
   Schema.makeFilter(({ delays, tail }) =>
@@ -37,7 +37,7 @@ export const Schedule = Schema.Union([Steps, Exponential, Linear]).annotate({
   message: 'Expected a schedule: an object whose "type" is "steps", "exponential" or "linear"'
 })
 
-/** The schedule that settings describe. */
+/** Returns the schedule of settings. */
 export const toSchedule = (schedule: typeof Schedule.Type): Backoff.Schedule => {
   switch (schedule.type) {
     case "steps": {

@@ -1,9 +1,7 @@
-/**
- * The shape of a `retry` object. What it means is `Profile.ts`'s; the parts of it are in files of their own beside this one.
- */
+/** The schema of a `retry` object. `Profile.ts` resolves it; its parts are in the other files of this folder. */
 import { Schema } from "effect"
-import * as Durations from "../Durations.ts"
-import { FinalReport } from "../FinalReport.ts"
+import * as Durations from "./Durations.ts"
+import { FinalReport } from "./FinalReport.ts"
 import { BudgetSettings } from "./BudgetSettings.ts"
 import { Reasons } from "./ReasonSettings.ts"
 import { RoutingSettings } from "./RoutingSettings.ts"
@@ -25,7 +23,7 @@ const JitterSettings = Schema.Union([
   })
 ]).annotate({ message: 'Expected "none" or { "factor": 0 to 1 }' })
 
-/** A longer text does not fit into one string with what stands around it when it is recorded. */
+/** A longer text, with the rest of its record, would exceed the longest string. */
 const MOST_RESPONSE_CHARACTERS = 256 * 1024 * 1024
 
 /** The `retry` object of the configuration file and of `POST /v1/conversations`. */
@@ -34,24 +32,24 @@ export const RetrySettings = Schema.Struct({
   profile: Schema.optionalKey(ProfileName),
   enabled: Schema.optionalKey(Schema.Boolean),
   schedule: Schema.optionalKey(Schedule),
-  /** How single reasons are waited out, over what the profile says about them (A6, A7), and what they may cost (X11). */
+  /** The waits and limits of single reasons (A6, A7, X11); they replace the profile's. */
   reasons: Schema.optionalKey(Reasons),
   jitter: Schema.optionalKey(JitterSettings),
-  /** As `counts` counts them (P3, A2). */
+  /** Counted by `counts` (P3, A2). */
   maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   /** Whether `maxRetries` counts the retries after the first attempt, or all attempts. */
   counts: Schema.optionalKey(Schema.Literals(["retries", "attempts"])),
   /** A bare duration is a total. "Infinity" means no limit in time. */
   budget: Schema.optionalKey(BudgetSettings),
-  /** What the budget counts (D2). */
+  /** The time that the budget counts (D2). */
   measure: Schema.optionalKey(Schema.Literals(["scheduled", "wall-clock"])),
   /** A longer wait fails the turn at once (P6). "0 seconds", and anything below, switches the cap off (P3). */
   maxDelay: Schema.optionalKey(Durations.Any),
   /** Whether a provider's own delay counts (P5). */
   hints: Schema.optionalKey(Schema.Boolean),
-  /** What is not spent without asking after a long wait (X11). */
+  /** The tokens that are not spent without a question after a long wait (X11). */
   spendGuard: Schema.optionalKey(SpendGuardSettings),
-  /** How long an attempt may go without content (C8). */
+  /** The limits of an attempt without content (C8). */
   requestTimeout: Schema.optionalKey(
     Schema.Struct({
       firstContent: Schema.optionalKey(Durations.Positive),
@@ -67,13 +65,13 @@ export const RetrySettings = Schema.Struct({
       )
     )
   ),
-  /** Where attempts go (P7 to P9, A4, A5). */
+  /** The routing of attempts (P7 to P9, A4, A5). */
   routing: Schema.optionalKey(RoutingSettings),
   /** Steps of a turn; the last is the final one (A11). */
   maxTurns: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
   /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. */
   maxFailedToolSteps: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
-  /** What a turn has to end with (A9 to A14). */
+  /** The final report of a turn (A9 to A14). */
   finalReport: Schema.optionalKey(FinalReport)
 })
 export type RetrySettings = typeof RetrySettings.Type

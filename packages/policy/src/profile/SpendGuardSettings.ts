@@ -1,16 +1,16 @@
-/** The spend guard as a configuration writes it (X11). */
+/** The schema of the spend guard in a configuration (X11). */
 import { Schema } from "effect"
-import * as Durations from "../Durations.ts"
-import * as SpendGuard from "../SpendGuard.ts"
+import * as Durations from "./Durations.ts"
+import * as SpendGuard from "../decision/SpendGuard.ts"
 
 const Tokens = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0, { message: "Expected a number of tokens, 0 or more" }))
 
 const Guard = Schema.Struct({
   /** Absent: an hour. */
   after: Schema.optionalKey(Durations.NotNegative),
-  /** Of the next request, as estimated. */
+  /** The limit of the next request, as estimated. */
   maxInputTokens: Schema.optionalKey(Tokens),
-  /** Of the turn so far, in and out. */
+  /** The limit of the turn so far, in and out. */
   maxTurnTokens: Schema.optionalKey(Tokens),
   /** Absent: 8 hours. */
   answerWithin: Schema.optionalKey(Durations.Positive)

@@ -1,14 +1,14 @@
-/** What routing answers, and the parts that answers of every kind are made of. */
+/** Builds the decisions of routing, for every kind of routing. */
 import type { Directive, Route } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import type { Schema } from "effect"
-import * as Basis from "../Basis.ts"
-import * as RetryPolicy from "../RetryPolicy.ts"
-import * as Waits from "../Waits.ts"
+import * as Basis from "../decision/Basis.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
+import * as Waits from "../decision/Waits.ts"
 import * as Prospect from "./Prospect.ts"
 import type * as Standing from "./Standing.ts"
 
-/** A decision, and what was found out on the way. */
+/** A decision, and the findings that it made. */
 export interface Answer {
   readonly directive: Directive.Directive
   /** To be stored for others before the decision is recorded; storing it twice does no harm. */
@@ -17,14 +17,14 @@ export interface Answer {
 
 type Situation = Directive.Situation
 
-/** The next attempt, `delayMs` after `now`. */
+/** Makes a retry, `delayMs` after `now`. */
 export const retry = (
   { now, retries }: Situation,
   delayMs: number,
   more: { readonly route?: Route.Route; readonly state?: Schema.Json; readonly basis: Basis.Basis }
 ): Directive.Directive => ({ _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs, ...more })
 
-/** The policy's patience is used up. */
+/** Gives up because a limit of the policy is reached. */
 export const exhausted = (
   policy: RetryPolicy.RetryPolicy,
   refused: RetryPolicy.Refused,
@@ -36,13 +36,13 @@ export const exhausted = (
   basis: Basis.decided(policy, refused, situation, ways)
 })
 
-/** Time mends it nowhere. */
+/** Gives up because the failure does not pass on any target. */
 export const notRetryable: Directive.Directive = { _tag: "GiveUp", because: "not-retryable" }
 
-/** Whether waiting may mend a failure. An abort that nobody here asked for is the network's (M3). */
+/** Whether a failure may pass with time. An abort that the user did not request counts as a network fault (M3). */
 export const isPassing = ({ reason, retryable }: Failure.Failure): boolean => retryable || reason === "aborted"
 
-/** What the policy alone decides: no other route would change anything. `state` is what is handed on after a wait. */
+/** Decides by the policy alone, on the same route. `state` is passed on after a wait. */
 export const stay = (
   policy: RetryPolicy.RetryPolicy,
   situation: Situation,
@@ -56,12 +56,12 @@ export const stay = (
     : retry(situation, decision.delayMs, { ...state, basis: Basis.decided(policy, decision, situation) })
 }
 
-/** The source of a hint that comes from what was known: a provider had asked for it before, and not by this failure. */
+/** The source of an earlier hint: a provider gave it before this failure. */
 export const STANDING = "standing"
 
 /**
- * The failure as it counts for the wait before a call of `to`: with what was asked for there. A hint of `here` says nothing about
- * another target or credential.
+ * Returns the failure with the hint that counts for the wait before a call of `to`. A hint from `here` does not apply to another target or
+ * credential.
  */
 export const askedOf = (
   failure: Failure.Failure,
@@ -79,6 +79,6 @@ export const askedOf = (
   return isOwn && hint !== undefined ? failure : unasked
 }
 
-/** Whether two routes lead to the same place, by the same chain. */
+/** Whether two routes have the same target, credential and chain. */
 export const isSameRoute = (a: Route.Route, b: Route.Route): boolean =>
   Prospect.isSame(a.target, b.target) && a.credential === b.credential && a.role === b.role

@@ -1,28 +1,29 @@
 /**
- * Fallback chains: where a step begins, and where it goes on after a failure (P6 to P9).
+ * Decides routes along fallback chains (P6 to P9).
  *
- * The order in which targets are taken is `Plan.ts`'s; how they stand is `Prospect.ts`'s.
+ * `Plan.ts` has the order of targets, `Prospect.ts` their availability.
  *
- * F1. A used-up quota limits what the error names (C12) until its reset and moves to another credential, without a wait. A rate
- *     limit keeps its credential: by the minute it is over, and the prompt cache would be gone with a new one (P7).
- * F2. Otherwise, what a target may be to blame for puts it into cooldown, and the next one takes over, without a wait (P8). What
- *     is the request's own fault would fail everywhere, and goes nowhere else; nor does a bug of the program itself (C10), or a
- *     model that has answered, and not as it should (A9).
- * F3. Between two waits no target and no credential of a target is left twice. So there is a wait in every round, however short
- *     cooldowns are and however long attempts take, and the schedule ends what it is to end.
- * F4. With nowhere to go there is the policy's wait, to the first in order whose pause is over by then, or else the one whose
- *     pause is over first. What a provider asked for counts for its own target only, and is never undercut (P5).
- * F5. Nobody waits for what time does not mend: where that is true of every target, a failure that is not retryable ends the
- *     step. A stand-in that is broken for good makes no turn less patient than it would be without it.
- * F6. Every retry counts, one without a wait too: retry number n takes delay n of the schedule.
- * F7. With one target, one credential and nothing known it decides as the policy alone does.
+ * FallbackChain.F1. A used-up quota limits the credential, model or account that the error names (C12) until its reset, and the retry uses
+ *     another credential, without a wait. A rate limit keeps its credential: it is over within a minute, and a new credential would lose
+ *     the prompt cache (P7).
+ * FallbackChain.F2. Any other failure that a target may have caused puts the target into cooldown, and the next one takes over, without a
+ *     wait (P8). A fault of the request would occur everywhere, so it causes no switch; neither does a bug of the program itself (C10), or
+ *     a rejected response (A9).
+ * FallbackChain.F3. Between two waits no target, and no credential of a target, is left twice. So every round has a wait, however short
+ *     cooldowns are and however long attempts take, and the schedule bounds the retries.
+ * FallbackChain.F4. Without another target the policy's wait follows; then the first target in order whose pause is over by then is called,
+ *     or else the target whose pause ends first. A provider's hint counts for its own target only, and is never undercut (P5).
+ * FallbackChain.F5. There is no wait for a failure that time does not cure: if that holds for every target, a failure that is not retryable
+ *     ends the step. A permanently broken fallback does not shorten a turn's retries.
+ * FallbackChain.F6. Every retry counts, also without a wait: retry number n takes delay n of the schedule.
+ * FallbackChain.F7. With one target, one credential and no known pauses it decides like the policy alone.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
 import { Option, Schema } from "effect"
-import * as Basis from "../Basis.ts"
-import * as RetryPolicy from "../RetryPolicy.ts"
-import * as Waits from "../Waits.ts"
+import * as Basis from "../decision/Basis.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
+import * as Waits from "../decision/Waits.ts"
 import * as Answer from "./Answer.ts"
 import * as Pauses from "./Pauses.ts"
 import * as Plan from "./Plan.ts"
@@ -30,7 +31,7 @@ import * as Prospect from "./Prospect.ts"
 import type * as Routing from "./Routing.ts"
 import * as Standing from "./Standing.ts"
 
-/** Where a step begins: with the first in order that is free, or else with the one that is free first (P9). */
+/** Returns the first route of a step: the first free target in order, or else the target that is free first (P9). */
 export const begin = (
   chain: Routing.FallbackChain,
   question: Router.Question,
@@ -43,7 +44,7 @@ export const begin = (
   return { route: chosen === undefined ? { target: question.primary } : Plan.routeTo(plan, chosen) }
 }
 
-/** What comes after a failure, and what it says about its target and credential. */
+/** Decides about a failure, and returns its findings about its target and credential. */
 export const direct = (
   policy: RetryPolicy.RetryPolicy,
   chain: Routing.FallbackChain,
@@ -64,20 +65,20 @@ export const direct = (
 
 // --- internal
 
-/** What has been left since the last wait (F3). */
+/** The targets and credentials left since the last wait (FallbackChain.F3). */
 const Tried = Schema.Struct({ targets: Schema.Array(Schema.String), credentials: Schema.Array(Schema.String) })
 type Tried = typeof Tried.Type
 
 const UNTRIED: Tried = { targets: [], credentials: [] }
 
-/** After a wait everything may be tried again; where nothing was handed on, nothing need be. */
+/** The state after a wait, when everything may be tried again; absent if there was no state. */
 const untried = ({ state }: Pick<Router.Question, "state">): { readonly state?: Tried } =>
   state === undefined ? {} : { state: UNTRIED }
 
 const triedOf = (state: Schema.Json | undefined): Tried =>
   Option.getOrElse(Schema.decodeUnknownOption(Tried)(state), () => UNTRIED)
 
-/** A failure, and all that there is to decide about it from. */
+/** A failure, with the facts for the decision about it. */
 interface Scene {
   readonly policy: RetryPolicy.RetryPolicy
   readonly situation: Directive.Situation
@@ -85,26 +86,26 @@ interface Scene {
   readonly plan: Plan.Plan
   readonly here: Route.Route
   readonly tried: Tried
-  /** With what this failure has taught. */
+  /** Includes the findings of this failure. */
   readonly known: Prospect.Known
   readonly changes: Standing.Standing
-  /** As they stand then, in order. */
+  /** The targets with those findings, in order. */
   readonly prospects: ReadonlyArray<Prospect.Prospect>
-  /** Another credential of this target's, for one that is used up (F1). */
+  /** Another credential of this target, for a used-up one (FallbackChain.F1). */
   readonly spare: string | undefined
-  /** The target had been put into cooldown by somebody else. */
+  /** Another turn had put the target into cooldown. */
   readonly isCooling: boolean
   readonly ways: ReadonlyArray<Basis.Way>
 }
 
-/** What a retry without a wait would be. */
+/** A possible retry without a wait. */
 interface Move {
   readonly because: "other-credential" | "other-target"
   readonly route: Route.Route
   readonly tried: Tried
 }
 
-/** Whether the target, or a credential, may be to blame, and not the request (F2). */
+/** Whether the target or a credential may have caused the failure, and not the request (FallbackChain.F2). */
 const isOfTarget = ({ failure: { defect, reason, retryable }, whole }: Directive.Situation): boolean => {
   if (defect === true || whole === true) return false
   switch (reason) {
@@ -165,7 +166,7 @@ const sceneOf = (
   }
 }
 
-/** What a failure has taught. With another credential to go on with, a target does not cool down. */
+/** Returns the findings of a failure. If another credential can continue, the target does not cool down. */
 const learnt = (
   { chains, cooldownMs }: Routing.FallbackChain,
   policy: RetryPolicy.RetryPolicy,
@@ -176,7 +177,7 @@ const learnt = (
   hasSpare: boolean
 ): Standing.Standing => {
   const { reason } = situation.failure
-  // Where nobody has a stand-in, nobody asks whether a target cools down; nor, with one credential, whether that is rate-limited.
+  // Without fallbacks a cooldown is never read; with one credential, neither is its rate limit.
   const hasStandIns = Object.keys(chains).length > 0
   if (credential !== undefined && reason === "rate-limited") {
     return hasStandIns || (credentials[target.provider]?.length ?? 0) > 1
@@ -206,7 +207,7 @@ const moveOf = ({ here, isCooling, known, plan, prospects, situation, spare, tri
     ({ freeAt, target }) =>
       freeAt <= situation.now && !Plan.isAt(here, target) && !tried.targets.includes(Target.format(target))
   )
-  // A target that cools down is worth another credential only where no other target is free.
+  // A cooling target gets another credential only if no other target is free.
   if (spare !== undefined && !(isCooling && elsewhere !== undefined)) {
     const { credential: _, ...route } = here
     const left = Standing.model(here.target, Prospect.credentialOf(known, here) ?? "").name
@@ -224,7 +225,7 @@ const moveOf = ({ here, isCooling, known, plan, prospects, situation, spare, tri
   }
 }
 
-/** A route's `credential`, where it needs one. */
+/** The `credential` of a route, if it needs one. */
 const nameOf = (known: Prospect.Known, provider: string, credential: string): Pick<Route.Route, "credential"> =>
   credential === known.credentials[provider]?.[0] ? {} : { credential }
 
@@ -246,10 +247,10 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   const { hint: _, ...unasked } = failure
   const at = now + Waits.of(policy, retries, unasked).ms
   const to = hopeful.find(({ freeAt }) => freeAt <= at) ?? Prospect.soonest(hopeful)
-  if (to === undefined) return Answer.stay(policy, situation, untried(question)) // F5
+  if (to === undefined) return Answer.stay(policy, situation, untried(question)) // FallbackChain.F5
 
   const asked = Answer.askedOf(failure, to, here, known, now)
-  const decision = RetryPolicy.decide(policy, retries, asked, spent) // F4
+  const decision = RetryPolicy.decide(policy, retries, asked, spent) // FallbackChain.F4
   if (decision._tag === "Refused") return Answer.exhausted(policy, decision, situation, ways)
   const route = Plan.routeTo(plan, to)
   return Answer.retry(situation, decision.delayMs, {
@@ -259,7 +260,7 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   })
 }
 
-/** What time may mend. About where the attempt went its own failure says more than what was known. */
+/** The targets whose failure may pass. For the attempt's own target its failure counts, not earlier findings. */
 const hopefulOf = ({ here, known, prospects, situation: { failure } }: Scene): ReadonlyArray<Prospect.Prospect> =>
   prospects.filter((prospect) => {
     if (Prospect.isRouteTo(prospect, here, known)) return failure.retryable

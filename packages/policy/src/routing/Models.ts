@@ -1,9 +1,9 @@
-/** What models can take, where somebody has said so: a request goes to no stand-in that it does not fit. */
+/** The configured capabilities of models: a request skips fallbacks that it does not fit. */
 import type { Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
 import { Schema } from "effect"
 
-/** What one model can take. What is absent is not known to be a limit. */
+/** The capabilities of one model. Absent: no limit is known. */
 export const Capabilities = Schema.Struct({
   /** Tokens, of the request and the answer together. */
   contextWindow: Schema.optionalKey(
@@ -14,20 +14,20 @@ export const Capabilities = Schema.Struct({
 })
 export type Capabilities = typeof Capabilities.Type
 
-/** By `provider/model`; a target that is not there is taken to be able. */
+/** By `provider/model`; a target that is not listed is assumed to support every request. */
 export type Models = { readonly [target: string]: Capabilities }
 
-/** What an attempt would send. */
+/** The request of the next attempt. */
 export type Request = Router.Question["request"]
 
-/** How many tokens a request is for a target, as nearly as can be told without asking it. */
+/** Estimates the tokens of a request for a target, without a call. */
 export type CountTokens = (request: Request, target: Target.Target) => number
 
 /** Why a request does not fit a target. */
 export const Unfit = Schema.Literals(["context", "tools"])
 export type Unfit = typeof Unfit.Type
 
-/** Why a target cannot take a request; `undefined` when it can. Counts no tokens where there is no window to hold them against. */
+/** Returns why a target does not support a request; `undefined`: it does. Tokens are counted only if the window is known. */
 export const unfit = (
   models: Models,
   request: Request,

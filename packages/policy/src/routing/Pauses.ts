@@ -1,21 +1,21 @@
-/** What a failure says about what it used: what is better left alone, and for how long (C12, P7, P8). */
+/** Derives pauses of targets, credentials and accounts from failures (C12, P7, P8). */
 import type { Directive } from "@holdfast/kernel"
 import type { Target } from "@holdfast/wire"
-import * as Backoff from "../Backoff.ts"
-import type { RetryPolicy } from "../RetryPolicy.ts"
-import * as Waits from "../Waits.ts"
+import * as Backoff from "../decision/Backoff.ts"
+import type { RetryPolicy } from "../decision/RetryPolicy.ts"
+import * as Waits from "../decision/Waits.ts"
 import * as Standing from "./Standing.ts"
 
-/** How long a credential is limited when nobody says until when: providers count quotas by the hour and longer. */
+/** The pause of a credential whose error names no reset: providers count quotas by the hour and longer. */
 export const QUOTA_MS = 3_600_000
 
 /**
- * The limits that a used-up quota teaches, until its reset (P7).
+ * Returns the pauses after a used-up quota, until its reset (P7).
  *
  * **Details**
  *
- * The model that was called is limited with its credential, whatever else is. Where the error named a model, that is all. Otherwise
- * the credential's quota is used up too, which keeps other models from it only where the error named the account (C12).
+ * The called model is always limited with its credential. If the error named a model, there is no other pause. Otherwise the credential's
+ * quota is used up too; it blocks other models only if the error named the account (C12).
  */
 export const quota = (
   policy: RetryPolicy,
@@ -24,7 +24,7 @@ export const quota = (
   credential: string
 ): Standing.Standing => limits(situation, target, credential, pauseOf(policy, situation, QUOTA_MS))
 
-/** The same of a rate limit, which cools down for `cooldownMs` at least, as targets do; a hint lengthens that. */
+/** Returns the pauses after a rate limit, at least `cooldownMs` long, as for targets; a hint lengthens them. */
 export const rateLimit = (
   policy: RetryPolicy,
   situation: Directive.Situation,
@@ -34,11 +34,11 @@ export const rateLimit = (
 ): Standing.Standing => limits(situation, target, credential, cooldownOf(policy, situation, cooldownMs))
 
 /**
- * The cooldown of a target, at least `cooldownMs` long; a hint lengthens it (P8).
+ * Returns the cooldown of a target, at least `cooldownMs` long; a hint lengthens it (P8).
  *
  * **Details**
  *
- * The reset of a used-up quota that is a credential's does not: with another credential the target is worth a call before.
+ * The reset of a credential's quota does not lengthen it: with another credential the target may be called before.
  */
 export const cooldown = (
   policy: RetryPolicy,
@@ -77,7 +77,7 @@ const cooldownOf = (policy: RetryPolicy, situation: Directive.Situation, cooldow
   return { ...pause, until: Math.max(situation.now + cooldownMs, pause.until) }
 }
 
-/** Until what was asked for, or else for `otherwiseMs`. */
+/** A pause until the hint, or else for `otherwiseMs`. */
 const pauseOf = (
   { hints }: RetryPolicy,
   { failure, now }: Directive.Situation,

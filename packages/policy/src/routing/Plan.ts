@@ -1,26 +1,26 @@
 /**
- * In which order a fallback chain is gone through, from where the turn is.
+ * Orders the targets of a fallback chain, from the turn's present target.
  *
- * The primary comes first and is never passed over; under "never" the order begins at where the turn is (P9). What stands in for
- * it must fit the request.
+ * The primary comes first and is never skipped; under "never" the order begins at the turn's present target (P9). A fallback must fit the
+ * request.
  */
 import type { Route, Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
-import type { Way } from "../Basis.ts"
+import type { Way } from "../decision/Basis.ts"
 import * as Models from "./Models.ts"
 import * as Prospect from "./Prospect.ts"
 import * as Routing from "./Routing.ts"
 
 export interface Plan {
   readonly primary: Target.Target
-  /** The key of the chain; absent where there is none. */
+  /** The key of the chain; absent: there is none. */
   readonly role: string | undefined
   readonly order: ReadonlyArray<Target.Target>
-  /** What the request does not fit. */
+  /** The targets that the request does not fit. */
   readonly unfit: ReadonlyArray<Way>
 }
 
-/** The plan for a request of a turn. */
+/** Makes the plan for a request of a turn. */
 export const of = (chain: Routing.FallbackChain, question: Router.Question, known: Prospect.Known): Plan => {
   const { current, primary, request } = question
   const role = [Target.format(primary), Routing.ANY_PRIMARY].find((key) => Object.hasOwn(chain.chains, key))
@@ -47,7 +47,7 @@ export const of = (chain: Routing.FallbackChain, question: Router.Question, know
 export const isAt = (route: Route.Route | undefined, target: Target.Target): boolean =>
   route !== undefined && Prospect.isSame(route.target, target)
 
-/** The route to a target of the plan, which tells by what chain it was reached (P8). */
+/** Makes the route to a target of the plan, with its role (P8). */
 export const routeTo = ({ primary, role }: Plan, { credential, target }: Prospect.Prospect): Route.Route => ({
   target,
   ...(credential === undefined ? {} : { credential }),

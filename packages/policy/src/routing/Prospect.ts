@@ -1,20 +1,20 @@
 /**
- * When a target can be called, and with which of its provider's credentials, as far as is known.
+ * Determines when a target can be called, and with which credential.
  *
- * Q1. A credential that is not limited is taken before one that is; the one in use before others, because a provider's prompt
- *     cache belongs to it. For the same reason a rate limit moves no call of a target to another credential than the one in use.
- * Q2. A route names a credential only where it is not the provider's first.
- * Q3. A credential whose quota is used up can be called with a model that has not said so itself: quotas of a model are often
- *     worded as if they were of all (C12). It is taken after those of which nothing is known.
+ * Prospect.Q1. A free credential comes before a limited one, and the credential in use before others, because the provider's prompt cache
+ *     belongs to it. For the same reason a rate limit does not move a call to another credential.
+ * Prospect.Q2. A route names a credential only if it is not the provider's first.
+ * Prospect.Q3. A credential whose quota is used up can be called with another model, because errors often name a model's quota as if it
+ *     were for all models (C12). It comes after credentials without known limits.
  */
 import type { Route } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
 import type { CountTokens, Models } from "./Models.ts"
 import * as Standing from "./Standing.ts"
 
-/** What the shell knows when it asks. */
+/** The facts that the shell passes in. */
 export interface Known {
-  /** What turns have found out, of this runner and of others. */
+  /** The findings of turns, of this runner and of others. */
   readonly standing: Standing.Standing
   /** The names of each provider's credentials, in order. A provider without any needs none. */
   readonly credentials: { readonly [provider: string]: ReadonlyArray<string> }
@@ -22,20 +22,20 @@ export interface Known {
   readonly countTokens: CountTokens
 }
 
-/** One target, as it stands. */
+/** One target and its availability. */
 export interface Prospect {
   readonly target: Target.Target
   /** Absent: the provider's first, or it needs none. */
   readonly credential?: string
-  /** Epoch milliseconds: when it can be called; `now` where nothing is against it. */
+  /** When it can be called, in epoch milliseconds; `now` if it has no pause. */
   readonly freeAt: number
-  /** Epoch milliseconds: until when the provider asked to be left alone. */
+  /** The end of the provider's hint, in epoch milliseconds. */
   readonly askedUntil?: number
   /** Whether time alone makes it free. */
   readonly isHopeful: boolean
 }
 
-/** How a target stands at `now`. `inUse` is the route of the last attempt. */
+/** Returns the availability of a target at `now`. `inUse` is the route of the last attempt. */
 export const of = (
   { credentials, standing }: Pick<Known, "credentials" | "standing">,
   target: Target.Target,
@@ -56,7 +56,7 @@ export const of = (
   const asked = Math.max(...pauses.map(({ askedUntil = -Infinity }) => askedUntil))
   return {
     target,
-    ...(chosen === undefined || chosen.name === names[0] ? {} : { credential: chosen.name }), // Q2
+    ...(chosen === undefined || chosen.name === names[0] ? {} : { credential: chosen.name }), // Prospect.Q2
     freeAt: Math.max(now, ...pauses.map(({ until }) => until)),
     ...(asked > now ? { askedUntil: asked } : {}),
     isHopeful: pauses.every(({ retryable }) => retryable)
@@ -64,8 +64,8 @@ export const of = (
 }
 
 /**
- * Other credentials that a target can be called with at `now`, best first: those of which nothing is known, then those whose quota
- * another model has used up (Q3).
+ * Returns the other credentials with which a target can be called at `now`, best first: those without known limits, then those whose quota
+ * another model has used up (Prospect.Q3).
  */
 export const spares = (
   { credentials, standing }: Pick<Known, "credentials" | "standing">,
@@ -82,13 +82,13 @@ export const spares = (
   )
 }
 
-/** The name of the credential that a route uses; `undefined` where its provider has none. */
+/** Returns the name of the credential that a route uses; `undefined`: its provider has none. */
 export const credentialOf = (
   { credentials }: Pick<Known, "credentials">,
   { credential, target }: Route.Route
 ): string | undefined => credential ?? credentials[target.provider]?.[0]
 
-/** What a success on a route says about what it used, when its call had begun at `began` (C12). */
+/** Returns the pauses that a success on a route ends; its call had begun at `began`, in epoch milliseconds (C12). */
 export const cleared = (
   known: Pick<Known, "credentials" | "standing">,
   route: Route.Route,
@@ -106,20 +106,20 @@ export const isRouteTo = (
   return isSame(target, route.target) && (credential ?? first) === (route.credential ?? first)
 }
 
-/** Of several the one that is free first; of those that are free together the first in order. */
+/** Returns the target that is free first; if several are, the first in order. */
 export const soonest = (prospects: ReadonlyArray<Prospect>): Prospect | undefined =>
   prospects.toSorted((a, b) => a.freeAt - b.freeAt)[0]
 
-/** Whether two targets are one. */
+/** Whether two targets are the same. */
 export const isSame = (a: Target.Target, b: Target.Target): boolean => Target.format(a) === Target.format(b)
 
 // --- internal
 
 interface Choice {
   readonly name: string
-  /** What is in the way of the target's model with this credential. */
+  /** The pauses of the target's model with this credential. */
   readonly pauses: ReadonlyArray<Standing.Pause>
-  /** Another model has used up its quota (Q3). */
+  /** Another model has used up its quota (Prospect.Q3). */
   readonly isDoubtful: boolean
 }
 
@@ -134,7 +134,7 @@ const choiceOf = (standing: Standing.Standing, target: Target.Target, name: stri
   }
 }
 
-/** The credential in use. One that somebody removed from the configuration is used no more. */
+/** The credential in use; `undefined` if it was removed from the configuration. */
 const usedOf = (
   names: ReadonlyArray<string>,
   target: Target.Target,
@@ -144,7 +144,7 @@ const usedOf = (
   return used !== undefined && names.includes(used) ? used : undefined
 }
 
-/** Q1, Q3. */
+/** Prospect.Q1, Prospect.Q3 */
 const best = (choices: ReadonlyArray<Choice>, kept: string | undefined): Choice | undefined => {
   const free = choices.filter(({ pauses }) => pauses.length === 0)
   return (
@@ -156,7 +156,7 @@ const best = (choices: ReadonlyArray<Choice>, kept: string | undefined): Choice 
   )
 }
 
-/** Whether nothing is in the way but a rate limit. */
+/** Whether a rate limit is its only pause. */
 const isRateLimited = ({ isDoubtful, pauses }: Choice): boolean =>
   !isDoubtful && pauses.length > 0 && pauses.every(({ reason }) => reason === "rate-limited")
 

@@ -1,21 +1,21 @@
 /**
- * Targets in turn (A2 to A7).
+ * Takes targets in turn (A2 to A7).
  *
- * The cursor is where the last attempt went, and a step begins at its primary. A cycle is what lies between two waits for rate
- * limits; a target that the request does not fit is passed over in it, unless it is the primary.
+ * The cursor is the target of the last attempt, and a step begins at its primary. A cycle is the time between two waits for rate limits; it
+ * skips a target that the request does not fit, unless it is the primary.
  *
- * A1. The cursor moves on a skip and on a rate limit, one place at a time, and on nothing else (A4).
- * A2. A rate limit is not waited for while some target of the cycle is not limited; then the longest wait that the cycle has seen
- *     is, once (A5).
- * A3. Where nothing limits the number of retries, a round without a wait is followed by the policy's own; a round in which every
- *     failure was final is the last. Otherwise nothing would end it.
+ * RoundRobin.C1. The cursor moves only on a skip and on a rate limit, by one target (A4).
+ * RoundRobin.C2. There is no wait for a rate limit while a target of the cycle is not limited; after that there is one wait, the longest of
+ *     the cycle (A5).
+ * RoundRobin.C3. If the number of retries has no limit, the policy's own wait follows a round without a wait, and a round in which every
+ *     failure was final is the last. Otherwise the step would not end.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { type Failure, Target } from "@holdfast/wire"
 import { Option, Schema } from "effect"
-import * as Basis from "../Basis.ts"
-import * as RetryPolicy from "../RetryPolicy.ts"
-import * as Waits from "../Waits.ts"
+import * as Basis from "../decision/Basis.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
+import * as Waits from "../decision/Waits.ts"
 import * as Answer from "./Answer.ts"
 import * as Models from "./Models.ts"
 import * as Pauses from "./Pauses.ts"
@@ -23,7 +23,7 @@ import * as Prospect from "./Prospect.ts"
 import type { RoundRobin } from "./Routing.ts"
 import * as Standing from "./Standing.ts"
 
-/** Where a step begins: at its primary (A4). */
+/** Returns the first route of a step: its primary (A4). */
 export const begin = (
   _: RoundRobin,
   { current, primary }: Router.Question,
@@ -31,7 +31,7 @@ export const begin = (
   now: number
 ): Router.Beginning => ({ route: routeTo(known, primary, current, now) })
 
-/** What comes after a failure, and what it says about its credential. */
+/** Decides about a failure, and returns its findings about its credential. */
 export const direct = (
   policy: RetryPolicy.RetryPolicy,
   robin: RoundRobin,
@@ -51,16 +51,16 @@ export const direct = (
 }
 
 /**
- * What a failure is answered by, apart from when (A3, A4).
+ * The reaction to a failure, without its wait (A3, A4).
  *
  * - `limited`: the next target, and a wait once all are limited.
  * - `wait`: the same target, after the wait for its reason.
- * - `again`: the same target, at once: an error inside an answer that had begun well.
+ * - `again`: the same target, at once, after an error inside a response that began with success.
  * - `skip`: the next target, at once.
  */
 export type Kind = "limited" | "wait" | "again" | "skip"
 
-/** Which of them. An HTTP status other than 200 says more than the reason: the endpoint itself has refused. */
+/** Returns the reaction to a failure. An HTTP status other than 200 outweighs the reason: the endpoint itself has refused. */
 export const kindOf = (failure: Failure.Failure): Kind => {
   const { reason, status } = failure
   if (reason === "rate-limited") return "limited"
@@ -89,7 +89,7 @@ export const kindOf = (failure: Failure.Failure): Kind => {
 
 // --- internal
 
-/** What is handed on from decision to decision within a step. */
+/** The state that is passed from decision to decision within a step. */
 const State = Schema.Struct({
   /** The targets that are limited in this cycle (A5). */
   limited: Schema.Array(Schema.String),
@@ -97,7 +97,7 @@ const State = Schema.Struct({
   longestMs: Schema.Finite,
   /** Retries since the last wait. */
   atOnce: Schema.Int,
-  /** Whether a failure among them was one that time mends. */
+  /** Whether a failure among them may pass with time. */
   isHopeful: Schema.Boolean
 })
 type State = typeof State.Type
@@ -187,7 +187,7 @@ const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Direct
   const isHopeful = state.isHopeful || Answer.isPassing(situation.failure)
   const made = state.atOnce + 1
   if (policy.maxRetries === undefined && made >= cycle.length) {
-    // A3
+    // RoundRobin.C3
     if (!isHopeful) return Answer.notRetryable
     const { hint: _, ...unasked } = situation.failure
     const failure = Prospect.isSame(to, here.target) ? situation.failure : unasked
@@ -200,7 +200,7 @@ const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Direct
   })
 }
 
-/** The wait, or why there is none within the policy's limits. */
+/** Returns the retry after a wait, or gives up if the wait exceeds the policy's limits. */
 const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State): Directive.Directive => {
   const { policy, situation, ways } = scene
   const decision = RetryPolicy.grant(policy, wait, situation.failure.reason, situation.spent)
@@ -213,7 +213,7 @@ const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State)
       })
 }
 
-/** A route, unless it leads where the attempt went. */
+/** The route of a retry, unless it is the attempt's own. */
 const routed = ({ here, known, situation }: Scene, to: Target.Target): { readonly route?: Route.Route } => {
   const route = routeTo(known, to, here, situation.now)
   return Answer.isSameRoute(route, here) ? {} : { route }
@@ -229,7 +229,7 @@ const routeTo = (
   return { target: to, ...(credential === undefined ? {} : { credential }) }
 }
 
-/** A used-up credential is known to everybody (P7), and to this turn when it comes round again. */
+/** Returns the findings of a used-up quota, which all turns share (P7), including this one in its next round. */
 const learnt = (
   policy: RetryPolicy.RetryPolicy,
   situation: Directive.Situation,

@@ -1,21 +1,21 @@
-/** How attempts find their target, as a policy says it: plain values. What they mean is in `FallbackChain.ts` and `RoundRobin.ts`. */
+/** The routing of a policy, as plain values. `FallbackChain.ts` and `RoundRobin.ts` implement it. */
 import type { Target } from "@holdfast/wire"
 
-/** Stay on the primary while it works; when it fails, go down its chain (P7 to P9). */
+/** Stays on the primary while it works; when it fails, goes along its chain (P7 to P9). */
 export interface FallbackChain {
   readonly type: "fallback-chain"
   /**
-   * What stands in for a primary, best first. A key is a primary, `provider/model`, or `ANY_PRIMARY`; it is the chain's role in
-   * events and routes. An empty list is a primary without a stand-in, whatever `ANY_PRIMARY` has.
+   * The fallbacks of a primary, best first. A key is a primary, `provider/model`, or `ANY_PRIMARY`; it is the chain's role in events and
+   * routes. An empty list means a primary without a fallback, whatever `ANY_PRIMARY` has.
    */
   readonly chains: { readonly [role: string]: ReadonlyArray<Target.Target> }
-  /** When a later step goes back to the primary: as soon as its cooldown is over, or not by itself (P9). */
+  /** When a later step returns to the primary: as soon as its cooldown is over, or never by itself (P9). */
   readonly revert: "cooldown-expiry" | "never"
-  /** Milliseconds for which a target that failed is left alone, at least; a hint can lengthen it (P8). */
+  /** The shortest cooldown of a target that failed, in milliseconds; a hint can lengthen it (P8). */
   readonly cooldownMs: number
 }
 
-/** Take the targets in turn (A4, A5). */
+/** Takes the targets in turn (A4, A5). */
 export interface RoundRobin {
   readonly type: "round-robin"
   /** In order. A primary that is not among them comes first; without any the primary is the only one. */
@@ -24,7 +24,7 @@ export interface RoundRobin {
 
 export type Routing = FallbackChain | RoundRobin
 
-/** The key of the chain for every primary that has none of its own. */
+/** The key of the chain for every primary without its own chain. */
 export const ANY_PRIMARY = "default"
 
 /** Long enough for most overloads to pass (P8). */

@@ -1,44 +1,43 @@
 /**
- * What turns have found out about targets, credentials and accounts, for each other: what is better left alone, and until when
- * (C12, P7, P8).
+ * Holds the pauses of targets, credentials and accounts that turns share (C12, P7, P8).
  *
- * A plain value that survives JSON. The shell keeps one for all turns and all runners; nobody owns it, so what two of them
- * know is put together by `merge`, in any order and as often as they like.
+ * A plain value that survives JSON. The shell keeps one for all turns and all runners. It has no single owner: runners combine their copies
+ * by `merge`, in any order and any number of times.
  *
- * S1. `merge` is idempotent, commutative and associative. Of the pauses of one thing the latest end counts.
- * S2. A pause is over at its `until`; then it is as if it had never been. Clocks of runners that differ make a pause that much
- *     longer or shorter, and nothing worse.
- * S3. A pause is also over once a call has succeeded that began when the pause was known, or later, and used the same thing. One
- *     that is found out after that call began stays, in whatever order the two are heard of.
+ * Standing.S1. `merge` is idempotent, commutative and associative. If one thing has several pauses, the latest end counts.
+ * Standing.S2. A pause is over at its `until`; then it has no effect any more. If the clocks of runners differ, a pause is longer or
+ *     shorter by the difference.
+ * Standing.S3. A pause is also over once a call that used the same thing has succeeded, if the call began when the pause was known or
+ *     later. A pause that was found after the call began stays, in whichever order the two are reported.
  */
 import { Failure, Target } from "@holdfast/wire"
 import { Schema } from "effect"
 
-/** Something is better left alone for a while. */
+/** A time in which a target, credential or account is not called. */
 export const Pause = Schema.Struct({
   /** Epoch milliseconds. */
   until: Schema.Finite,
-  /** What it failed with. */
+  /** The reason of the failure. */
   reason: Failure.Reason,
-  /** Whether time alone can mend it: nobody waits for a wrong key. */
+  /** Whether it may pass with time: there is no wait for a wrong key. */
   retryable: Schema.Boolean,
-  /** The provider itself asked to be left alone until then, in epoch milliseconds: no attempt is made before (P5). */
+  /** The end of the provider's hint, in epoch milliseconds: no attempt is made before (P5). */
   askedUntil: Schema.optionalKey(Schema.Finite),
-  /** When it was found out, in epoch milliseconds. Absent in what older versions have stored: before every success. */
+  /** When it was found, in epoch milliseconds. Absent in entries of older versions: it counts as older than every success. */
   since: Schema.optionalKey(Schema.Finite)
 })
 export type Pause = typeof Pause.Type
 
-/** What is known of one thing. */
+/** The known pauses of one thing. */
 export const Entry = Schema.Struct({
-  /** Those of which no other says as much in every way: how late it was found out, how long it lasts, how long was asked for. */
+  /** The pauses that no other pause covers in every respect: when it was found, when it ends, and the end of its hint. */
   pauses: Schema.Array(Pause),
-  /** The last call that succeeded with it and ended a pause. */
+  /** The last successful call that ended a pause. */
   cleared: Schema.optionalKey(
     Schema.Struct({
-      /** When that call began, in epoch milliseconds (S3). */
+      /** When that call began, in epoch milliseconds (Standing.S3). */
       at: Schema.Finite,
-      /** When the pauses that it ended would have been over: after that nobody needs to know of it. */
+      /** When the pauses that it ended would have been over: after that this entry is not needed. */
       until: Schema.Finite
     })
   )
@@ -48,32 +47,32 @@ export type Entry = typeof Entry.Type
 export const Standing = Schema.Struct({
   /** Targets that cool down (P8), by `provider/model`. */
   targets: Schema.Record(Schema.String, Entry),
-  /** Credentials whose quota is used up (P7), by `provider/credential`. Another model of it is still tried (C12). */
+  /** Credentials with a used-up quota (P7), by `provider/credential`. Their other models are still tried (C12). */
   credentials: Schema.Record(Schema.String, Entry),
-  /** Credentials that are limited for all of their models, as the error has named (C12), by `provider/credential`. */
+  /** Credentials that are limited for all their models, because the error named the account (C12), by `provider/credential`. */
   accounts: Schema.Record(Schema.String, Entry),
   /** Models of a credential that are limited (C12), by `provider/credential/model`. */
   models: Schema.Record(Schema.String, Entry)
 })
 export type Standing = typeof Standing.Type
 
-/** The kinds of what can be paused. */
+/** The kinds of things that can be paused. */
 export const KINDS = ["targets", "credentials", "accounts", "models"] as const
 export type Kind = (typeof KINDS)[number]
 
-/** What can be paused, and ended by a success. */
+/** A thing that can be paused. */
 export interface Thing {
   readonly kind: Kind
   readonly name: string
 }
 
-/** Nothing is known against anybody. */
+/** A standing without pauses. */
 export const empty: Standing = { targets: {}, credentials: {}, accounts: {}, models: {} }
 
-/** Whether it says nothing: there is nothing to store. */
+/** Whether there is nothing to store. */
 export const isEmpty = (standing: Standing): boolean => KINDS.every((kind) => Object.keys(standing[kind]).length === 0)
 
-/** A target, whatever credential it is called with. */
+/** A target, with any credential. */
 export const target = (target: Target.Target): Thing => ({ kind: "targets", name: Target.format(target) })
 
 /** One credential of a provider. */
@@ -82,7 +81,7 @@ export const credential = (provider: string, credential: string): Thing => ({
   name: `${provider}/${credential}`
 })
 
-/** The account that a credential belongs to, as far as it is known: all that is called with it. */
+/** The account of a credential: all models that are called with it. */
 export const account = (provider: string, credential: string): Thing => ({
   kind: "accounts",
   name: `${provider}/${credential}`
@@ -94,21 +93,21 @@ export const model = ({ model, provider }: Target.Target, credential: string): T
   name: `${provider}/${credential}/${model}`
 })
 
-/** All that a call uses: its target, and its credential where it has one. */
+/** Returns all things that a call uses: its target, and its credential if it has one. */
 export const usedBy = (to: Target.Target, name: string | undefined): ReadonlyArray<Thing> =>
   name === undefined
     ? [target(to)]
     : [target(to), credential(to.provider, name), account(to.provider, name), model(to, name)]
 
-/** Something is paused. */
+/** Makes a standing with one pause. */
 export const paused = ({ kind, name }: Thing, pause: Pause): Standing => ({
   ...empty,
   [kind]: { [name]: { pauses: [pause] } }
 })
 
 /**
- * What a success says: the pauses of what it used are over that were known when its call began, at `began` (S3). Nothing where
- * there are none.
+ * Returns the change after a success: it ends the pauses of the things it used that were known when its call began, at `began`
+ * (Standing.S3). Empty if there are none.
  */
 export const cleared = (standing: Standing, things: ReadonlyArray<Thing>, began: number): Standing =>
   things.reduce((all, { kind, name }) => {
@@ -118,17 +117,17 @@ export const cleared = (standing: Standing, things: ReadonlyArray<Thing>, began:
     return merge(all, { ...empty, [kind]: { [name]: { pauses: [], cleared: { at: began, until } } } })
   }, empty)
 
-/** What both know (S1). */
+/** Combines two standings (Standing.S1). */
 export const merge = (a: Standing, b: Standing): Standing => ofKinds((kind) => union(a[kind], b[kind]))
 
-/** What is still in force at `now`, in epoch milliseconds (S2). */
+/** Returns the pauses in force at `now`, in epoch milliseconds (Standing.S2). */
 export const expire = (standing: Standing, now: number): Standing => ofKinds((kind) => inForce(standing[kind], now))
 
-/** The end of all that an entry says, in epoch milliseconds. */
+/** Returns when an entry is no longer needed, in epoch milliseconds. */
 export const endOf = ({ cleared, pauses }: Entry): number =>
   Math.max(cleared?.until ?? -Infinity, ...pauses.map(({ until }) => until))
 
-/** The pause of a thing, if it has one at `now`: of several the one that ends last, with the longest that was asked for. */
+/** Returns the pause of a thing at `now`, if it has one: the pause that ends last, with the latest end of a hint. */
 export const of = (standing: Standing, { kind, name }: Thing, now: number): Pause | undefined => {
   const pauses = (standing[kind][name]?.pauses ?? []).filter(({ until }) => until > now)
   if (pauses.length < 2) return pauses[0]
@@ -181,21 +180,21 @@ const join = (a: Entry, b: Entry): Entry => {
   const at = Math.max(...successes.map(({ at }) => at))
   const until = Math.max(...successes.map(({ until }) => until))
   const isEnded = isBy(at)
-  return { pauses: telling(all.filter((pause) => !isEnded(pause))), cleared: { at, until } } // S3
+  return { pauses: telling(all.filter((pause) => !isEnded(pause))), cleared: { at, until } } // Standing.S3
 }
 
-/** Those that say something that no other does, in an order that does not depend on theirs (S1). */
+/** The pauses that no other covers, in an order that does not depend on the given one (Standing.S1). */
 const telling = (pauses: ReadonlyArray<Pause>): ReadonlyArray<Pause> => {
   const sorted = pauses.toSorted(compare)
-  // Of equal ones the last is kept; what covers another may stand on either side of it.
+  // Of equal pauses the last is kept; a covering pause may come before or after the covered one.
   return sorted.filter(
     (pause, i) => !sorted.some((other, j) => i !== j && (compare(pause, other) === 0 ? i < j : isCovered(pause, other)))
   )
 }
 
 /**
- * Whether a pause says nothing beside another one. What is covered is found out no later than what covers it, so a success that
- * ends the second has ended the first (S3).
+ * Whether another pause covers a pause. The covered pause was found no later, so a success that ends the covering pause has ended both
+ * (Standing.S3).
  */
 const isCovered = (pause: Pause, by: Pause): boolean => {
   const other = sizesOf(by)
@@ -204,7 +203,7 @@ const isCovered = (pause: Pause, by: Pause): boolean => {
 
 const sizesOf = (pause: Pause): ReadonlyArray<number> => [pause.since ?? -Infinity, pause.until, askedOf(pause)]
 
-/** Any order, as long as it is always the same. */
+/** Any total order that is always the same. */
 const compare = (a: Pause, b: Pause): number => {
   const others = sizesOf(b)
   for (const [i, size] of sizesOf(a).entries()) {

@@ -1,4 +1,4 @@
-/** What of a body counts as the provider's words, and which of several words decides (C4). */
+/** Which texts of a body are the provider's, and which one decides (C4). */
 import { describe, expect, it } from "@effect/vitest"
 import { Classification } from "../../src/index.ts"
 
@@ -18,12 +18,12 @@ describe("an error in a body", () => {
     expect(respond(400, body)).toMatchObject({ message: "The server is too busy.", code: "slow_down" })
   })
 
-  it("C1: with a sentence in `error` is that sentence, whatever stands beside it", () => {
+  it("C1: with a sentence in `error` is that sentence, whatever is beside it", () => {
     const body = { error: "Not now, please.", message: "Bad Request" }
     expect(respond(400, body).message).toBe("Not now, please.")
   })
 
-  it("C1: has the code of the error inside it, where that is an object", () => {
+  it("C1: has the code of the error inside it, if that is an object", () => {
     const error = { message: "No.", innererror: { code: "context_length_exceeded" } }
     expect(respond(400, { error }).reason).toBe("context-overflow")
     expect(respond(400, { error: { message: "No.", innererror: "context_length_exceeded" } }).reason).toBe(
@@ -31,7 +31,7 @@ describe("an error in a body", () => {
     )
   })
 
-  it("C1: of OpenRouter's upstream has the upstream's sentence where its own is a placeholder, and its own otherwise", () => {
+  it("C1: of OpenRouter's upstream has the upstream's sentence if its own is a placeholder, and its own otherwise", () => {
     const metadata = { raw: JSON.stringify({ error: { message: "Upstream is down." } }) }
     const messageOf = (message: string) => respond(502, { error: { message, metadata } }).message
     expect(messageOf("Provider returned error")).toBe("Upstream is down.")
@@ -49,7 +49,7 @@ describe("an error in a body", () => {
     ["month", "quota-exhausted"],
     ["minute", "rate-limited"],
     ["hour", "rate-limited"]
-  ])("C2: what its details imply is kept where it is wrapped: a quota per %s", (span, reason) => {
+  ])("C2: keeps the reason in its details when it is wrapped: a quota per %s", (span, reason) => {
     const details = [quota(`GenerateRequestsPer_${span}`)]
     const inner = { code: 429, status: "RESOURCE_EXHAUSTED", message: "You exceeded your current quota.", details }
     expect(respond(429, { error: inner }).reason).toBe(reason)
@@ -70,7 +70,7 @@ describe("an error in a body", () => {
     })
   })
 
-  it("C1: JSON in a message that says nothing of an error is the message itself", () => {
+  it("C1: JSON without an error in a message is the message itself", () => {
     for (const silent of ['{"error":{}}', '{"type":"error","status":503}']) {
       expect(respond(400, { error: { message: silent } })).toMatchObject({ message: silent, reason: "bad-request" })
     }
@@ -80,12 +80,12 @@ describe("an error in a body", () => {
 describe("lists in a body", () => {
   const coded = { error: { message: "Out of credit.", code: "insufficient_quota" } }
 
-  it("N4: a body that is a list is looked into for its first three elements", () => {
+  it("Envelope.N4: the first three elements of a body that is a list are read", () => {
     expect(respond(400, [{}, {}, coded])).toMatchObject({ reason: "quota-exhausted", message: "Out of credit." })
     expect(respond(400, [{}, {}, {}, coded]).reason).toBe("bad-request")
   })
 
-  it("N4: the first ten details are read, and the first ten of what one of them lists", () => {
+  it("Envelope.N4: the first ten details are read, and the first ten entries of a detail", () => {
     const info = { reason: "insufficient_quota" }
     const reasonOf = (details: ReadonlyArray<object>) => respond(400, { error: { message: "no", details } }).reason
     const others = (n: number) => Array.from({ length: n }, () => ({}))
@@ -107,7 +107,7 @@ describe("lists in a body", () => {
 })
 
 describe("a moderation", () => {
-  it("C1: has refused where it names a reason and the input that it flagged, and not with one of them", () => {
+  it("C1: is a refusal if it names a reason and the flagged input, and not with only one of them", () => {
     const ofMetadata = (metadata: object) => respond(400, { error: { message: "no", metadata } }).reason
     expect(ofMetadata({ reasons: ["violence"], flagged_input: "…" })).toBe("refused")
     expect(ofMetadata({ reasons: [], flagged_input: "…" })).toBe("bad-request")
@@ -117,7 +117,7 @@ describe("a moderation", () => {
 })
 
 describe("an envelope behind a prefix", () => {
-  it("C1: is read to its last bracket, whatever stands behind that", () => {
+  it("C1: is read to its last bracket, whatever follows it", () => {
     const json = JSON.stringify({ error: { message: "Out of credit.", code: "insufficient_quota" } })
     for (const text of [`429 ${json}`, `429 ${json} (request 7)`, `Error: [${json}]`, `Error: [${json}] and no more`]) {
       expect(respond(400, text)).toMatchObject({ reason: "quota-exhausted", message: "Out of credit." })
@@ -126,18 +126,18 @@ describe("an envelope behind a prefix", () => {
 })
 
 describe("of several words", () => {
-  it("C2: 413 is a context that is too long, whatever code comes with it", () => {
+  it("C2: 413 is a context that is too long, with any code", () => {
     for (const code of ["authentication_error", "rate_limit_exceeded", "insufficient_quota"]) {
       expect(respond(413, { error: { code, message: "No." } }).reason).toBe("context-overflow")
     }
   })
 
-  it("C2: a code that says so makes a context too long, whatever the status and the sentence", () => {
+  it("C2: a code for an overflow decides, for any status and sentence", () => {
     expect(respond(400, { error: { code: "context_length_exceeded", message: "No." } }).reason).toBe("context-overflow")
     expect(respond(500, { error: { code: "context_length_exceeded", message: "No." } }).reason).toBe("context-overflow")
   })
 
-  it("P2: among sentences that say different things, the one about the context decides, wherever it stands", () => {
+  it("P2: if sentences differ, the one about the context decides, in any order", () => {
     const long = "This model's maximum context length is 4096 tokens."
     const quotaSentence = "You exceeded your current quota, please check your plan and billing details."
     for (const [outer, inner] of [
@@ -155,7 +155,7 @@ describe("the status", () => {
   const reasonOf = (status: number) => respond(status, { error: { message: quotaSentence } }).reason
 
   it.each([200, 299, 400, 403, 404, 410, 422, 429])(
-    "C2: %i is used for many things: the sentence decides",
+    "C2: %i is used for many errors: the sentence decides",
     (status) => {
       expect(reasonOf(status)).toBe("quota-exhausted")
     }
@@ -169,7 +169,7 @@ describe("the status", () => {
     [423, "bad-request"],
     [500, "server-error"],
     [503, "overloaded"]
-  ])("C2: %i says what it is itself: %s", (status, reason) => {
+  ])("C2: %i decides by itself: %s", (status, reason) => {
     expect(reasonOf(status)).toBe(reason)
   })
 })
@@ -178,14 +178,14 @@ describe("errors that wrap errors", () => {
   const nested = (levels: number): unknown =>
     levels === 0 ? { message: "deep", type: "error", code: "insufficient_quota" } : { error: nested(levels - 1) }
 
-  it("N4: are read six levels deep, and no deeper", () => {
+  it("Envelope.N4: are read six levels deep, and no deeper", () => {
     for (let levels = 0; levels <= 6; levels++) expect(respond(400, nested(levels)).message).toBe("deep")
     expect(respond(400, nested(7)).message).not.toBe("deep")
   })
 })
 
 describe("a page", () => {
-  it("C3: is known by its title, where that stands within its first 20,000 characters", () => {
+  it("C3: is represented by its title, if that is within its first 20,000 characters", () => {
     const page = (before: number) => `<html>${" ".repeat(before)}<title>Gone fishing</title>`
     expect(respond(502, page(10_000)).message).toContain("Gone fishing")
     expect(respond(502, page(25_000)).message).not.toContain("Gone fishing")
@@ -202,7 +202,7 @@ describe("a message", () => {
 })
 
 describe("a thrown value", () => {
-  it("C5: that will not say what it is, is no error, and hurts nobody", () => {
+  it("C5: whose fields throw is no error, and causes none", () => {
     const closed = new Proxy(new Error("hidden"), {
       getPrototypeOf: () => {
         throw new Error("no")

@@ -7,16 +7,16 @@ const evidenceOf = (headers: Readonly<Record<string, string>>) =>
   Classification.ofResponse({ status: 429, headers, body: "", now }).evidence
 
 describe("Evidence", () => {
-  it("X9: is the header that the hint was read from, and the request's id", () => {
+  it("X9: has the header of the hint, and the request's id", () => {
     const headers = { "retry-after": "30", "x-ratelimit-reset-tokens": "6m0s", "request-id": "req_1" }
     expect(evidenceOf(headers)).toEqual({ "retry-after": "30", "request-id": "req_1" })
   })
 
-  it("C2: is the header that overrides the status", () => {
+  it("C2: has the header that overrides the status", () => {
     expect(evidenceOf({ "x-should-retry": "false" })).toEqual({ "x-should-retry": "false" })
   })
 
-  it("E1: is nothing else: no cookie, no account, no address", () => {
+  it("Evidence.E1: has nothing else: no cookie, no account, no address", () => {
     expect(
       evidenceOf({
         "set-cookie": "session=1",
@@ -28,14 +28,14 @@ describe("Evidence", () => {
     ).toBeUndefined()
   })
 
-  it("E1: has no header for a hint that was read from the body", () => {
+  it("Evidence.E1: has no header for a hint that was read from the body", () => {
     const body = JSON.stringify({ error: { message: "Please try again in 20s." } })
     const failure = Classification.ofResponse({ status: 429, headers: { body: "planted" }, body, now })
     expect(failure.hint?.source).toBe("body")
     expect(failure.evidence).toBeUndefined()
   })
 
-  it("E2: is short, and never half of something", () => {
+  it("Evidence.E2: has short values only, and never a part of a value", () => {
     expect(evidenceOf({ "request-id": "r".repeat(128) })?.["request-id"]).toHaveLength(128)
     expect(evidenceOf({ "request-id": "r".repeat(129) })).toBeUndefined()
   })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
-import * as Classification from "../../src/Classification.ts"
+import * as Classification from "../../src/classification/Classification.ts"
 import { corpus } from "../corpus/Corpus.ts"
 import { NOW } from "../corpus/Payload.ts"
 
-/** Payloads of the corpus, and what each of them names. */
+/** Payloads of the corpus, and the scope that each of them names. */
 const NAMED: Readonly<Record<string, Failure.Scope | undefined>> = {
   "openai-tokens-per-minute": "model",
   "openai-insufficient-quota": undefined,
@@ -28,7 +28,7 @@ const NAMED: Readonly<Record<string, Failure.Scope | undefined>> = {
 const words = (message: string, status = 429) =>
   Classification.ofResponse({ status, headers: {}, body: JSON.stringify({ error: { message } }), now: NOW })
 
-describe("what a limit belongs to", () => {
+describe("the scope of a limit", () => {
   for (const [id, scope] of Object.entries(NAMED)) {
     it(`C12: ${id} names ${scope ?? "nothing"}`, () => {
       const input = corpus.find((payload) => payload.id === id)?.input
@@ -42,20 +42,20 @@ describe("what a limit belongs to", () => {
     })
   }
 
-  it("C12: a key is named by what OpenRouter says of one", () => {
+  it("C12: OpenRouter's message about a key names the credential", () => {
     expect(words("Key limit exceeded (weekly limit). Manage it using https://openrouter.ai/settings/keys").scope).toBe(
       "credential"
     )
   })
 
-  it("C12: only limits have a scope, and only what the provider itself has written names one (C4)", () => {
+  it("C12: only limits have a scope, and only the provider's own text names one (C4)", () => {
     expect(words("Your account has no access to this model's quota", 401)).not.toHaveProperty("scope")
     expect(words('Rate limit exceeded for "your organization\'s quota for model x"')).not.toHaveProperty("scope")
     expect(words("The quota will reset after 3h.")).toMatchObject({ reason: "quota-exhausted" })
     expect(words("The quota will reset after 3h.")).not.toHaveProperty("scope")
   })
 
-  it("C12: of several violated quotas one that is of no model names the account", () => {
+  it("C12: if several quotas are violated, a quota without a model names the account", () => {
     const violated = (...quotaIds: ReadonlyArray<string>) =>
       Classification.ofResponse({
         status: 429,

@@ -5,7 +5,7 @@ import * as Status from "../../src/classification/Status.ts"
 const now = Date.UTC(2026, 2, 1, 12)
 
 describe("an HTTP status", () => {
-  it("C2: has three digits and no fraction; any other number says nothing", () => {
+  it("C2: has three digits and no fraction; any other number is ignored", () => {
     expect([99, 100, 999, 1_000, 200.5, Number.NaN].map(Status.isStatus)).toEqual([
       false,
       true,

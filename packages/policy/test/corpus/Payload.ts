@@ -1,10 +1,9 @@
 /**
- * One real error, and what it must be classified as.
+ * A real error, and its expected classification.
  *
- * `recorded`: the words and fields of an error that somebody received and published in the issue `owner/repo#n`. A
- * printed object is written as JSON again, ids and long lists are shortened, a reset's time may be moved behind `NOW`, and
- * a status or a header that the report leaves out is the one that the provider's pages give for it.
- * `constructed`: put together from what the page in `source` documents.
+ * `recorded`: the text and fields of an error that was published in the issue `owner/repo#n`. A printed object is written as JSON again,
+ * ids and long lists are shortened, a reset's time may be moved after `NOW`, and a status or a header that the report leaves out is taken
+ * from the provider's pages. `constructed`: put together from what the page in `source` documents.
  */
 import type { Failure } from "@holdfast/wire"
 
@@ -73,12 +72,12 @@ export interface Payload {
 
 type Given = Pick<Payload, "id" | "kind" | "source" | "expected">
 
-/** The moment at which every payload of the corpus is read: 2026-03-01T12:00:00Z. */
+/** The moment at which every payload of the corpus is classified: 2026-03-01T12:00:00Z. */
 export const NOW = Date.UTC(2026, 2, 1, 12)
 
-/** Payloads of one origin, written shortly. */
+/** Short constructors for payloads of one origin. */
 export const of = (origin: Origin) => ({
-  /** A body given as an object is sent as JSON. */
+  /** An object as body is sent as JSON. */
   response: (
     given: Given & { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> }
   ): Payload => ({
@@ -114,7 +113,7 @@ export const of = (origin: Origin) => ({
   })
 })
 
-/** An error with the fields that libraries put on theirs. */
+/** An error with the fields that libraries add. */
 export const errorWith = (message: string, fields: Record<string, unknown>, name = "Error"): Error =>
   Object.assign(new Error(message), { name }, fields)
 

@@ -1,9 +1,9 @@
-/** The gate by what a crowd meets: figures of a simulation that is played by the functions the service runs. */
+/** Tests the gate by simulated crowds, with the functions that the service runs. */
 import { Duration } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import * as Crowd from "../../src/gate/Crowd.ts"
-import * as Profile from "../../src/Profile.ts"
+import * as Profile from "../../src/profile/Profile.ts"
 
 const HOUR = 3_600_000
 const MINUTE = 60_000
@@ -27,7 +27,7 @@ describe("a crowd at the gate", () => {
     ["7 hours", 7 * HOUR],
     ["1 hour", HOUR],
     ["2 minutes", 2 * MINUTE]
-  ])("X5: after %s a crowd of 1,000 wastes few calls, and is served in about the time that it takes", (_, until) => {
+  ])("X5: after %s a crowd of 1,000 wastes few calls, and is served in nearly the shortest time", (_, until) => {
     const isUp = (now: number) => now >= until
     const gate = play(isUp, true)
     const bare = play(isUp, false)
@@ -39,7 +39,7 @@ describe("a crowd at the gate", () => {
   it.each([
     ["minute", MINUTE],
     ["ten minutes", 10 * MINUTE]
-  ])("X5: an endpoint that comes and goes every %s is called little more often than it answers", (_, periodMs) => {
+  ])("X5: an endpoint that fails and recovers every %s is called little more often than it answers", (_, periodMs) => {
     const from = 20 * MINUTE
     let calls = 0
     const outcome = play((now) => {
@@ -75,7 +75,7 @@ describe("a crowd at the gate", () => {
     )
   })
 
-  it("X5: whatever the endpoint does, every turn ends, and none later than its schedule lets it", () => {
+  it("X5: for any endpoint every turn ends, and none later than its schedule allows", () => {
     const period = fc.record({ upMs: fc.integer({ min: 1, max: HOUR }), downMs: fc.integer({ min: 1, max: 2 * HOUR }) })
     fc.assert(
       fc.property(

@@ -1,4 +1,4 @@
-/** The gate decision by decision: who is let in, who is held, who shares a failure, and when a probe is due. */
+/** Tests the gate's decisions: admit, hold, share a failure, probe. */
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -12,7 +12,7 @@ const T = 1_000_000
 /** An endpoint whose first attempt has just failed, with one turn waiting. */
 const shut = Gate.entered(Gate.failedFirst(Gate.open, T, failure), T)
 
-/** A retry that asks after its failure is stale: it is let in as the probe. */
+/** A retry that asks when the last failure is old: it is admitted as the probe. */
 const probing = (gate: Gate.Gate, now: number): Gate.Gate => {
   const [answer, after] = Gate.ask(gate, now, 0)
   expect(answer._tag).toBe("Go")
@@ -26,7 +26,7 @@ const answering = (gate: Gate.Gate, n: number): Gate.Gate =>
 const refused = (gate: Gate.Gate, now: number, hadAnswered = false): Gate.Gate =>
   Gate.failed(gate, now, overloaded, { beganAt: now, hadAnswered })
 
-describe("a gate that nothing is known of", () => {
+describe("a gate without a known failure", () => {
   it("X5: lets retries and first attempts through, however many", () => {
     const [answer, after] = Gate.ask(Gate.open, T, 5_000)
     expect(answer).toEqual(Gate.Answer.Go())
@@ -39,11 +39,11 @@ describe("a gate that nothing is known of", () => {
     expect(answering(Gate.open, 3)).toMatchObject({ phase: "open", answering: 3, underway: 3, proven: 3 })
   })
 
-  it("X5: wakes all who wait", () => {
+  it("X5: wakes all waiting turns", () => {
     expect(Gate.wakes(Gate.open, T, { count: 7, meanWaitMs: 1 })).toEqual({ count: 7, againAt: Infinity })
   })
 
-  it("X5: is shut for turns that wait over a restart, and a probe is due as if the wait had begun with one", () => {
+  it("X5: is shut for turns that wait across a restart, and a probe is due as if the wait had begun with one", () => {
     const gate = Gate.remembered(Gate.open, T)
     expect(gate).toMatchObject({ phase: "shut", room: 1, triedAt: T, last: undefined })
     expect(Gate.remembered(shut, T + 5)).toEqual(shut)
@@ -73,14 +73,14 @@ describe("a gate before an endpoint that fails", () => {
     expect(Gate.ask(failed, T + 2_000, 5_000)[0]).toEqual(Gate.Answer.Share({ failure: overloaded }))
   })
 
-  it("X5: a retry that is being answered holds nobody up, though the endpoint refuses the others", () => {
+  it("X5: a retry that is being answered holds no other turn, though the endpoint refuses the others", () => {
     const busy = { ...shut, underway: 1, answering: 1 }
     expect(Gate.ask(busy, T + 1e9, 5_000)[0]).toEqual(Gate.Answer.Go())
     expect(Gate.wakes(busy, T + 1e9, { count: 5, meanWaitMs: 1 }).count).toBe(1)
     expect(Gate.ask({ ...busy, underway: 2 }, T + 1e9, 5_000)[0]).toEqual(Gate.Answer.Hold())
   })
 
-  it("X5: a first attempt shares the failure once so many in a row were refused, and only while it is news", () => {
+  it("X5: a first attempt shares the failure after enough refusals in a row, and only while it is recent", () => {
     const certain = { ...shut, refusals: Gate.CERTAIN }
     expect(Gate.askFirst({ ...shut, refusals: Gate.CERTAIN - 1 }, T)).toEqual(Gate.Answer.Go())
     expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS)).toEqual(Gate.Answer.Share({ failure }))
@@ -95,14 +95,14 @@ describe("a gate before an endpoint that fails", () => {
     expect(Gate.failedFirst({ ...shut, triedAt: T + 100 }, T + 50, overloaded).triedAt).toBe(T + 100)
   })
 
-  it("X5: a first attempt that fails says nothing where retries are answered", () => {
+  it("X5: a first attempt that fails changes nothing while retries are answered", () => {
     const ramp = Gate.answered(probing(shut, T + 1))
     expect(Gate.failedFirst(ramp, T + 2, overloaded)).toBe(ramp)
     const busy = { ...shut, underway: 1, answering: 1 }
     expect(Gate.failedFirst(busy, T + 2, overloaded)).toBe(busy)
   })
 
-  it("X5: a first attempt that is answered lets those who wait in", () => {
+  it("X5: a first attempt that is answered admits waiting turns", () => {
     expect(Gate.answeredFirst(shut)).toMatchObject({ phase: "ramp", refusals: 0, room: 1 })
     const open = { ...Gate.open, refusals: 3 }
     expect(Gate.answeredFirst(open)).toEqual({ ...open, refusals: 0 })
@@ -113,7 +113,7 @@ describe("probes", () => {
   const due = (gate: Gate.Gate, waiting: { readonly count: number; readonly meanWaitMs: number }) =>
     Gate.wakes(gate, T, waiting).againAt - T
 
-  it("X5: nobody is woken where nobody waits", () => {
+  it("X5: without waiting turns none is woken", () => {
     expect(Gate.wakes(shut, T + 1e9, { count: 0, meanWaitMs: 0 })).toEqual({ count: 0, againAt: Infinity })
   })
 
@@ -139,7 +139,7 @@ describe("probes", () => {
 
   it("X5: after an endpoint has stopped answering a crowd the first probes come soon: 5 s, 15 s, 45 s … apart", () => {
     const alone = { count: 1, meanWaitMs: 1e9 }
-    // Two that were answering broke off, one after the other; the third comes to its end.
+    // Two answering calls broke off, one after the other; the third ends well.
     let gate = answering(Gate.answered(probing(shut, T + 1)), 2)
     for (let n = 0; n < Gate.FINAL; n++) gate = refused(gate, T, true)
     gate = Gate.ended(gate, true)
@@ -152,7 +152,7 @@ describe("probes", () => {
     expect(due({ ...gate, triedAt: T }, alone)).toBe(1e9 / Gate.PROBE_SHARE)
   })
 
-  it("X5: one turn's probes count for no crowd", () => {
+  it("X5: the probes of one turn do not count for a crowd", () => {
     expect(refused(probing(shut, T + 1), T + 1).probes).toBeUndefined()
   })
 })
@@ -161,7 +161,7 @@ describe("a gate before an endpoint that has come back", () => {
   /** The probe has been answered. */
   const back = Gate.answered(probing(shut, T + 1))
 
-  it("X5: lets one more in than are under way, and as many more as are answered", () => {
+  it("X5: admits one more than are under way, and as many more as are answered", () => {
     expect(back).toMatchObject({ phase: "ramp", room: 2, underway: 1, answering: 1, proven: 1, patience: 1 })
     expect(Gate.wakes(back, T, { count: 9, meanWaitMs: 1 })).toEqual({ count: 1, againAt: Infinity })
     const full = Gate.admit(back, T + 2)
@@ -172,16 +172,16 @@ describe("a gate before an endpoint that has come back", () => {
     expect(Gate.wakes({ ...full, room: 1 }, T, { count: 3, meanWaitMs: 1 }).count).toBe(0)
   })
 
-  it("X5: nobody shares a failure there: the endpoint answers", () => {
+  it("X5: no turn shares a failure: the endpoint answers", () => {
     expect(Gate.ask(back, T, 1e9)[0]).toEqual(Gate.Answer.Go())
   })
 
-  it("X5: a refusal beyond what is answered shrinks the room to what is, and asks for more patience each time", () => {
+  it("X5: a refusal beyond the answering calls shrinks the room to their number, and doubles the patience each time", () => {
     let gate = answering(back, 3)
     expect(gate).toMatchObject({ room: 5, answering: 4 })
     gate = refused(Gate.admit(gate, T + 10), T + 10)
     expect(gate).toMatchObject({ phase: "ramp", room: 4, underway: 4, patience: 2, raiseIn: 8, inRoom: 0 })
-    // Seven answers later there is no more room, with the eighth there is.
+    // After seven answers there is no more room, after the eighth there is.
     const ends = (gate: Gate.Gate) => Gate.answered(Gate.admit(Gate.ended(gate, true), T))
     for (let n = 1; n < 8; n++) gate = ends(gate)
     expect(gate).toMatchObject({ room: 4, raiseIn: 1 })
@@ -191,7 +191,7 @@ describe("a gate before an endpoint that has come back", () => {
     expect(gate.patience).toBe(Gate.MAX_PATIENCE)
   })
 
-  it("X5: what began before the last failure was known is no news", () => {
+  it("X5: a failure of a call that began before the last failure was known is no news", () => {
     const gate = refused(Gate.admit(Gate.admit(answering(back, 3), T), T), T + 10)
     const late = Gate.failed(gate, T + 11, failure, { beganAt: T + 9, hadAnswered: false })
     expect(late).toMatchObject({ patience: gate.patience, inRoom: gate.inRoom, room: 4, last: { failure } })
@@ -210,7 +210,7 @@ describe("a gate before an endpoint that has come back", () => {
     expect(gate).toMatchObject({ phase: "shut", room: 1, inRoom: 0, answering: 3, threshold: 6, probes: 0 })
   })
 
-  it("X5: after that the room grows quickly to what was proven, and slowly from there", () => {
+  it("X5: after that the room grows quickly to the proven number, and slowly from there", () => {
     let gate: Gate.Gate = Gate.answered(Gate.admit({ ...shut, threshold: 3 }, T))
     expect(gate).toMatchObject({ room: 2, raiseIn: 0 })
     gate = Gate.answered(Gate.admit(gate, T))
@@ -219,14 +219,14 @@ describe("a gate before an endpoint that has come back", () => {
     expect(gate).toMatchObject({ room: 4, raiseIn: 4 })
   })
 
-  it("X5: a call that shut it and was answered is not counted any more once it has ended", () => {
+  it("X5: a call that shut it and was answered no longer counts once it has ended", () => {
     expect(Gate.ended(back, true)).toMatchObject({ underway: 0, answering: 0 })
     expect(Gate.ended(Gate.admit(back, T), false)).toMatchObject({ underway: 1, answering: 1 })
     expect(Gate.ended(Gate.open, true)).toMatchObject({ underway: 0, answering: 0 })
   })
 })
 
-describe("when nobody waits any more", () => {
+describe("after the last waiting turn", () => {
   const crowd = { ...shut, probes: 3, threshold: 9 }
 
   it("X5: a ramp is over, and a failure is remembered for a while", () => {
@@ -238,7 +238,7 @@ describe("when nobody waits any more", () => {
     expect(Gate.settled(left, T + 5)).toBe(left)
   })
 
-  it("X5: what a crowd has found out is forgotten after 20 minutes and a quarter, and not before", () => {
+  it("X5: the findings of a crowd are forgotten after 20 minutes and a quarter, and not before", () => {
     expect(Gate.FORGET_MS).toBe(1_215_000)
     const left = Gate.settled(crowd, T)
     expect(Gate.entered(left, T + Gate.FORGET_MS - 1)).toEqual(crowd)
@@ -248,9 +248,9 @@ describe("when nobody waits any more", () => {
   })
 })
 
-describe("what concerns an endpoint", () => {
+describe("a failure that concerns an endpoint", () => {
   it.each(["rate-limited", "quota-exhausted", "overloaded", "server-error", "network", "timeout", "aborted"] as const)(
-    "X5: %s does, where it can be retried and is no bug of ours",
+    "X5: %s does, if it is retryable and no bug of ours",
     (reason) => {
       const failure = { reason, message: "", retryable: true }
       expect(Gate.concerns(failure)).toBe(true)
@@ -260,7 +260,7 @@ describe("what concerns an endpoint", () => {
   )
 
   it.each(["unknown", "invalid-response", "auth", "context-overflow", "refused", "bad-request"] as const)(
-    "X5: %s is about one request",
+    "X5: %s concerns one request",
     (reason) => {
       expect(Gate.concerns({ reason, message: "", retryable: true })).toBe(false)
     }

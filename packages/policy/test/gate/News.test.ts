@@ -1,4 +1,4 @@
-/** What a gate makes of what others have found out. */
+/** A gate with the findings of other processes. */
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -15,7 +15,7 @@ const shut = Gate.failedFirst(Gate.open, 1_000, overloaded)
 const crowd = { count: 100, meanWaitMs: 1_800_000 }
 
 describe("news of an endpoint", () => {
-  it("X5: that fails are shared by whoever is due soon after", () => {
+  it("X5: that fails are shared by turns that are due soon after", () => {
     const gate = News.heard(shut, failing(60_000))
     const [answer] = Gate.ask(gate, 60_500, 30_000)
     expect(answer).toEqual(Gate.Answer.Share({ failure: overloaded }))
@@ -27,14 +27,14 @@ describe("news of an endpoint", () => {
     expect(Gate.wakes(gate, 60_000, crowd).count).toBe(1)
   })
 
-  it("X5: of a failure count for nothing while it answers here", () => {
+  it("X5: of a failure do not count while it answers here", () => {
     const [, asked] = Gate.ask(shut, 30_000, 10_000)
     const ramp = Gate.answered(asked)
     expect(News.heard(ramp, failing(40_000))).toEqual({ ...ramp, triedAt: 40_000 })
   })
 
-  it("X5: that answers elsewhere let one that was refused here try alone, further and further apart", () => {
-    // It answered here, and then it had room for nobody here any more.
+  it("X5: that answers elsewhere allow single probes here after a refusal, further and further apart", () => {
+    // It answered here, and then it refused all calls from here.
     const [, asked] = Gate.ask(shut, 30_000, 10_000)
     const began = { beganAt: 31_000, hadAnswered: false }
     const full = Gate.failed(Gate.ended(Gate.admit(Gate.answered(asked), 31_000), true), 32_000, overloaded, began)
@@ -48,14 +48,14 @@ describe("news of an endpoint", () => {
     expect(Gate.wakes(News.heard(refused, answering(53_000)), 53_000, crowd).count).toBe(1)
   })
 
-  it("X5: are none where nothing was seen", () => {
+  it("X5: are empty without calls", () => {
     expect(News.of(Gate.open, 0)).toEqual(NOTHING)
     expect(News.isNewer(News.of(Gate.open, 0), NOTHING)).toBe(false)
     expect(News.heard(Gate.open, NOTHING)).toEqual(Gate.open)
     expect(News.heard(shut, { ...NOTHING, failedAt: 60_000 })).toEqual(shut)
   })
 
-  it("X5: of a first failure shut a gate that knows of none, whenever that was", () => {
+  it("X5: of a first failure shut a gate without failures, at any time", () => {
     for (const at of [1, 60_000]) {
       expect(News.heard(Gate.open, failing(at))).toMatchObject({ phase: "shut", last: { failure: overloaded, at } })
     }
@@ -69,7 +69,7 @@ describe("news of an endpoint", () => {
   })
 
   it("X5: of an answer change nothing but the time of the last call while it answers here", () => {
-    // It has been refused here while it answered: it has made a probe alone, and that was answered.
+    // It refused calls here while it answered elsewhere; then a single probe was answered.
     const [, asked] = Gate.ask(shut, 30_000, 10_000)
     const began = { beganAt: 31_000, hadAnswered: false }
     const full = Gate.failed(Gate.ended(Gate.admit(Gate.answered(asked), 31_000), true), 32_000, overloaded, began)
@@ -78,7 +78,7 @@ describe("news of an endpoint", () => {
     expect(News.heard(ramp, answering(3_600_000))).toEqual({ ...ramp, triedAt: 3_600_000 })
   })
 
-  it("X5: are new where one thing in them is later, whatever else is not", () => {
+  it("X5: are new if one of their times is later", () => {
     const known = { triedAt: 10, answeredAt: 10, failedAt: 10, failure: overloaded }
     const old = { ...known, triedAt: 9, answeredAt: 9, failedAt: 9 }
     expect(News.isNewer(known, undefined)).toBe(true)

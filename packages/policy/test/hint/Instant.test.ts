@@ -13,7 +13,7 @@ describe("Instant", () => {
     }
   )
 
-  it("takes a year of two digits for the past when it seems more than 50 years ahead (RFC 9110, 5.6.7)", () => {
+  it("reads a year of two digits as past if it seems more than 50 years ahead (RFC 9110, 5.6.7)", () => {
     const yearOf = (digits: string) =>
       new Date(Instant.parseHttpDate(`Sunday, 06-Nov-${digits} 08:49:37 GMT`, now) ?? 0).getUTCFullYear()
     expect([yearOf("26"), yearOf("76"), yearOf("77"), yearOf("99")]).toEqual([2026, 2076, 1977, 1999])
@@ -26,11 +26,11 @@ describe("Instant", () => {
     "Sun, 06 Nov 1994 08:49:37 CET",
     "Sun, 06 Foo 1994 08:49:37 GMT",
     "1994-11-06T08:49:37Z"
-  ])("takes %j for no HTTP date", (text) => {
+  ])("rejects %j as an HTTP date", (text) => {
     expect(Instant.parseHttpDate(text, now)).toBeUndefined()
   })
 
-  it("tells epoch seconds from epoch milliseconds and both from a delay", () => {
+  it("distinguishes epoch seconds, epoch milliseconds and delays", () => {
     expect(Instant.fromNumber(1_777_936_568)).toBe(1_777_936_568_000)
     expect(Instant.fromNumber(1_777_936_568_123)).toBe(1_777_936_568_123)
     expect(Instant.fromNumber(602_705)).toBeUndefined()

@@ -20,14 +20,14 @@ describe("Span", () => {
   })
 
   it.each(["", "s", "20", "-5s", "1e3s", "5 parsecs", "5 months", "5s later", "in 5s", "1..5s", "5 s5"])(
-    "takes %j for no span",
+    "rejects %j as a span",
     (text) => {
       expect(Span.parse(text)).toBeUndefined()
     }
   )
 
   it.each(["", " ", "1e3", "0x10", "-1", "+1", "NaN", "Infinity", "1,5", "1.", ".5", "5s", "06 Nov"])(
-    "takes %j for no number",
+    "rejects %j as a number",
     (text) => {
       expect(Span.parseNumber(text)).toBeUndefined()
     }

@@ -17,7 +17,7 @@ describe("credentials", () => {
   const credentials = { a: ["first", "second", "third"] }
   const alone = { settings: { profile: "interactive" }, primary: "a/a", credentials }
 
-  it("P7: a used-up quota limits its credential until its reset, and another one goes on without a wait", () => {
+  it("P7: a used-up quota limits its credential until its reset, and another one continues without a wait", () => {
     const rig = new Rig(alone)
     rig.begin()
     expect(rig.fails(asking("quota-exhausted", 5 * HOUR))).toBe("at once on a/a#second")
@@ -35,7 +35,7 @@ describe("credentials", () => {
     })
   })
 
-  it("P7: a quota whose reset nobody named limits for an hour, and moves on although it is not retryable (C2)", () => {
+  it("P7: a quota without a named reset limits for an hour, and another credential continues although it is not retryable (C2)", () => {
     const rig = new Rig(alone)
     rig.begin()
     expect(rig.fails(failure("quota-exhausted"))).toBe("at once on a/a#second")
@@ -54,7 +54,7 @@ describe("credentials", () => {
     expect(rig.standing.credentials).toEqual({})
   })
 
-  it("P7: a later step keeps the credential that works, until the first one's limit matters no more", () => {
+  it("P7: a later step keeps the credential that works, until the first one's limit is over", () => {
     const rig = new Rig(alone)
     rig.begin()
     rig.fails(asking("quota-exhausted", HOUR))
@@ -71,7 +71,7 @@ describe("credentials", () => {
     expect(rig.fails(asking("quota-exhausted", 7 * HOUR))).toBe(`${2 * HOUR} ms on a/a#second`)
   })
 
-  it("P7: however short limits are, no credential is left twice without a wait between", () => {
+  it("P7: for limits of any length, no credential is left twice without a wait between", () => {
     const rig = new Rig({ ...alone, credentials: { a: ["first", "second"] } })
     rig.begin()
     const slow = () => {
@@ -89,14 +89,14 @@ describe("credentials", () => {
   })
 })
 
-describe("what a limit belongs to", () => {
+describe("the scope of a limit", () => {
   const key = { a: ["only"] }
   const overnight = (chains: Record<string, ReadonlyArray<string>>) => ({
     profile: "overnight",
     routing: chain(chains)
   })
 
-  it("C12: after one model's quota the failure of another waits as the schedule says, not as the first model's provider", () => {
+  it("C12: after one model's quota the failure of another waits by the schedule, not by the first model's hint", () => {
     for (const profile of ["overnight", "interactive"]) {
       const settings = { profile, routing: chain({ "g/pro": ["g/flash"] }) }
       const pro = new Rig({ settings, primary: "g/pro", credentials: { g: ["KEY"] } })
@@ -123,7 +123,7 @@ describe("what a limit belongs to", () => {
     expect(rig.begin()).toBe("a/big")
   })
 
-  it("C12, P8: none is tried whose account the error has named", () => {
+  it("C12, P8: no model is tried if the error has named the account", () => {
     const options = { settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials: key }
     for (const reason of ["quota-exhausted", "rate-limited"] as const) {
       const rig = new Rig(options)
@@ -157,7 +157,7 @@ describe("what a limit belongs to", () => {
     expect(new Rig({ settings: overnight({}), primary: "a/b", credentials, standing }).begin()).toBe("a/b")
   })
 
-  it("C12: without stand-ins a rate limit is worth knowing only where the provider has another credential", () => {
+  it("C12: without fallbacks a rate limit is stored only if the provider has another credential", () => {
     const pausesOf = (names: ReadonlyArray<string>, chains: Record<string, ReadonlyArray<string>> = {}) => {
       const rig = new Rig({ settings: overnight(chains), primary: "a/a", credentials: { a: names } })
       rig.begin()
@@ -169,7 +169,7 @@ describe("what a limit belongs to", () => {
     expect(pausesOf(["one"], { default: ["b/b"] })).toEqual(["a/one/a"])
   })
 
-  it("C12, P7: a success ends the older pauses of what it used, and keeps those of other models", () => {
+  it("C12, P7: a success ends the older pauses of the things it used, and keeps those of other models", () => {
     const rig = new Rig({ settings: overnight({ default: ["a/small"] }), primary: "a/big", credentials: key })
     rig.begin()
     rig.fails(asking("quota-exhausted", HOUR))
@@ -220,7 +220,7 @@ describe("cooldowns", () => {
     }
   })
 
-  it("P8: a target that others know to cool down is passed over", () => {
+  it("P8: a target that cools down by the findings of other turns is skipped", () => {
     const rig = new Rig({ settings: toBC, primary: "a/a" })
     rig.begin()
     rig.standing = Standing.paused(Standing.target(target("b/b")), {
@@ -242,7 +242,7 @@ describe("cooldowns", () => {
     expect(ofD.fails(overloaded)).toBe("2000 ms on d/d")
   })
 
-  it("P8: a wrong key or a model that is not there is the target's fault too", () => {
+  it("P8: a wrong key or a missing model is a fault of the target too", () => {
     for (const reason of ["auth", "model-unavailable", "quota-exhausted"] as const) {
       const rig = new Rig({ settings: toB, primary: "a/a" })
       rig.begin()
@@ -250,7 +250,7 @@ describe("cooldowns", () => {
     }
   })
 
-  it("P8: what is the request's own fault goes nowhere else", () => {
+  it("P8: a fault of the request causes no switch", () => {
     for (const reason of ["bad-request", "refused", "context-overflow"] as const) {
       const rig = new Rig({ settings: toB, primary: "a/a", credentials: { a: ["first", "second"] } })
       rig.begin()
@@ -260,7 +260,7 @@ describe("cooldowns", () => {
     }
   })
 
-  it("A9, P8: an answer that was whole and would not do is asked for again where it came from", () => {
+  it("A9, P8: a rejected response is retried on the same target", () => {
     const rig = new Rig({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(failure("invalid-response"), { whole: true })).toBe("2000 ms on a/a")
@@ -268,13 +268,13 @@ describe("cooldowns", () => {
     expect(rig.fails(failure("invalid-response"))).toBe("at once on b/b")
   })
 
-  it("M3, P8: an abort of a proxy is like any fault of the network", () => {
+  it("M3, P8: an abort of a proxy counts as a network fault", () => {
     const rig = new Rig({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(failure("aborted"))).toBe("at once on b/b")
   })
 
-  it("P8: with none left there is the schedule's wait, and then the one that is over first", () => {
+  it("P8: with no free target the schedule's wait follows, and then the target whose cooldown ends first", () => {
     const rig = new Rig({ settings: toBC, primary: "a/a" })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("at once on b/b")
@@ -292,21 +292,21 @@ describe("cooldowns", () => {
     expect(rig.fails(overloaded)).toBe("4000 ms on a/a")
   })
 
-  it("P5, P8: hours that one target asked for keep nobody from another that is free in minutes", () => {
+  it("P5, P8: a hint of hours from one target does not delay a call of another that is free in minutes", () => {
     const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
     rig.begin()
     rig.fails(overloaded)
     expect(rig.fails(asking("quota-exhausted", 7 * HOUR))).toBe("10000 ms on a/a")
   })
 
-  it("P5, P8: a wait for another target is as long as that one had asked for", () => {
+  it("P5, P8: a wait for another target follows that target's hint", () => {
     const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
     rig.begin()
     rig.fails(asking("rate-limited", HOUR))
     expect(rig.fails(asking("rate-limited", 2 * HOUR))).toBe(`${HOUR} ms on a/a`)
   })
 
-  it("P8: a stand-in that is broken for good makes no turn less patient", () => {
+  it("P8: a permanently broken fallback does not shorten a turn's retries", () => {
     const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("at once on b/b")
@@ -314,14 +314,14 @@ describe("cooldowns", () => {
     expect(rig.fails(overloaded)).toBe("30000 ms on a/a")
   })
 
-  it("P8: where every target is broken for good, the step ends", () => {
+  it("P8: if every target is permanently broken, the step ends", () => {
     const rig = new Rig({ settings: toB, primary: "a/a" })
     rig.begin()
     rig.fails(failure("auth"))
     expect(rig.fails(failure("model-unavailable"))).toBe("gave up: not-retryable")
   })
 
-  it("P8: however long attempts take, no target is left twice without a wait between", () => {
+  it("P8: for attempts of any length, no target is left twice without a wait between", () => {
     const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
     rig.begin()
     const slow = () => {
@@ -349,7 +349,7 @@ describe("limits", () => {
     expect(rig.last).toMatchObject({ basis: { _tag: "Refused", because: "max-retries" } })
   })
 
-  it("P6: a wait above maxDelay fails the turn at once only where no switch is possible", () => {
+  it("P6: a wait above maxDelay fails the turn at once only if no switch is possible", () => {
     const rig = new Rig({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(asking("overloaded", HOUR))).toBe("at once on b/b")
@@ -359,13 +359,13 @@ describe("limits", () => {
     expect(alone.last).toMatchObject({ basis: { because: "max-delay", delayMs: HOUR } })
   })
 
-  it("P3: switched off, nothing is switched to", () => {
+  it("P3: with retries disabled there is no switch", () => {
     const rig = new Rig({ settings: { ...toB, enabled: false }, primary: "a/a" })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("gave up: exhausted")
   })
 
-  it("D2: a budget by wall-clock that attempts have used up ends switches too", () => {
+  it("D2: a wall-clock budget that attempts have used up ends switches too", () => {
     const rig = new Rig({ settings: { ...toB, measure: "wall-clock", budget: "1 minute" }, primary: "a/a" })
     rig.begin()
     rig.sleptMs = 2 * MINUTE
@@ -392,7 +392,7 @@ describe("reverting", () => {
     expect(rig.current?.role).toBeUndefined()
   })
 
-  it("P9: under never it stays where it is, and goes on from there", () => {
+  it("P9: under never it stays on its target, and continues from there", () => {
     const rig = steps("never")
     rig.now = START + HOUR
     expect(rig.begin()).toBe("b/b")
@@ -400,7 +400,7 @@ describe("reverting", () => {
     expect(rig.fails(overloaded)).toBe("at once on a/a")
   })
 
-  it("P9: with everything cooling down a step begins where that is over first", () => {
+  it("P9: if all targets cool down, a step begins on the one that is free first", () => {
     const rig = steps("cooldown-expiry")
     rig.now += MINUTE
     rig.fails(overloaded)
@@ -410,10 +410,10 @@ describe("reverting", () => {
   })
 })
 
-describe("what fits", () => {
+describe("capabilities", () => {
   const models = { "b/b": { contextWindow: 1_000 }, "c/c": { tools: false } }
 
-  it("P8: a target that cannot hold the context is passed over, and the primary never is", () => {
+  it("P8: a target whose window is too small is skipped, and the primary never is", () => {
     const options = { settings: toBC, primary: "a/a", models: { ...models, "a/a": { contextWindow: 10 } } }
     const small = new Rig({ ...options, tokens: 1_000 })
     expect(small.begin()).toBe("a/a")
@@ -423,7 +423,7 @@ describe("what fits", () => {
     expect(large.fails(overloaded)).toBe("at once on c/c")
   })
 
-  it("P8: a target without tools is passed over by a request that needs them", () => {
+  it("P8: a request with tools skips a target without them", () => {
     const rig = new Rig({ settings: toBC, primary: "a/a", models, tokens: 5_000, tools: 1 })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("2000 ms on a/a")
@@ -438,7 +438,7 @@ describe("what fits", () => {
     })
   })
 
-  it("X9: a switch records what was considered, and what stood against it", () => {
+  it("X9: a switch records the considered targets, and the reasons against them", () => {
     const rig = new Rig({ settings: toB, primary: "a/a" })
     rig.begin()
     rig.fails(overloaded)

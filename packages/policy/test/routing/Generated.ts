@@ -1,4 +1,4 @@
-/** Steps over generated policies, standings and failures, with everything that each decision was made from. */
+/** Generates steps over policies, standings and failures, with the inputs of each decision. */
 import { type Directive, type Router, Spending } from "@holdfast/kernel"
 import { Failure, type Target } from "@holdfast/wire"
 import type { Schema } from "effect"
@@ -76,7 +76,7 @@ export const policyWith = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary
     }
   )
 
-/** All but what the kernel decides without asking. */
+/** All failures except those that the kernel decides itself. */
 export const failure: fc.Arbitrary<Failure.Failure> = fc.record(
   {
     reason: fc.constantFrom(...Failure.Reason.literals.filter((reason) => reason !== "context-overflow")),
@@ -117,7 +117,7 @@ const standing: fc.Arbitrary<Standing.Standing> = fc.record({
 interface Setback {
   readonly failure: Failure.Failure
   readonly tookMs: number
-  /** The response was complete, and would not do (A9). */
+  /** The response was complete, and was rejected (A9). */
   readonly whole?: true
 }
 
@@ -130,7 +130,7 @@ const setback: fc.Arbitrary<Setback> = fc
       : { failure, tookMs }
   })
 
-/** What the world is like around a step, and what happens in it. */
+/** The surroundings and the events of a step. */
 export interface Story {
   readonly policy: RetryPolicy.RetryPolicy
   readonly primary: Target.Target
@@ -150,20 +150,20 @@ export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Stor
     failures: fc.array(setback, { maxLength: 25 })
   })
 
-/** One decision, and what it was made from. */
+/** One decision and its inputs. */
 export interface Decided {
   readonly failure: Failure.Failure
   readonly question: Router.Question
   readonly situation: Directive.Situation
   readonly known: Routes.Known
   readonly answer: Routes.Answer
-  /** With what the answer has taught. */
+  /** Includes the findings of the decision. */
   readonly after: Standing.Standing
-  /** Where the next attempt goes; where this one went, if there is none. */
+  /** The route of the next attempt; that of this one if there is none. */
   readonly to: Router.Beginning["route"]
 }
 
-/** Goes through a story until the step ends or nothing fails any more. `stored` is what becomes of what is kept between decisions. */
+/** Runs a story until the step ends or its failures are over. `stored` encodes and decodes the state between decisions. */
 export const tell = (
   story: Story,
   stored: <A extends Schema.Json | Standing.Standing>(value: A) => A = (value) => value

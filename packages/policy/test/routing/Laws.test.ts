@@ -17,7 +17,7 @@ const turned = story(robin)
 
 const retryOf = ({ answer: { directive } }: Decided) => (directive._tag === "Retry" ? directive : undefined)
 
-/** A retry without a wait, by decision and not by a schedule that says nothing. */
+/** A retry without a wait, by decision and not by a delay of 0 in the schedule. */
 const isAtOnce = (one: Decided): boolean => {
   const basis = retryOf(one)?.basis
   return basis !== undefined && Schema.decodeUnknownSync(Basis.Basis)(basis)._tag === "AtOnce"
@@ -35,7 +35,7 @@ const rounds = (decided: ReadonlyArray<Decided>): ReadonlyArray<ReadonlyArray<De
 
 const name = ({ target }: { readonly target: Target.Target }): string => Target.format(target)
 
-/** Written again, in other words than the code's: nothing stands against the target, and a credential is left. */
+/** An independent definition: the target has no pause, and a credential is left. */
 const isFree = (target: Target.Target, standing: Standing.Standing, known: Routes.Known, now: number): boolean => {
   const names = known.credentials[target.provider] ?? []
   const isUp = (entry: Standing.Entry = { pauses: [] }) => entry.pauses.every(({ until }) => until <= now)
@@ -45,7 +45,7 @@ const isFree = (target: Target.Target, standing: Standing.Standing, known: Route
   )
 }
 
-/** Nothing stands against a model with one credential: the used-up quota of another model does not (C12). */
+/** Whether a model has no pause with a credential; the used-up quota of another model is none (C12). */
 const isCallable = (target: Target.Target, name: string, standing: Standing.Standing, now: number): boolean => {
   const isUp = (entry: Standing.Entry = { pauses: [] }) => entry.pauses.every(({ until }) => until <= now)
   return (
@@ -54,7 +54,7 @@ const isCallable = (target: Target.Target, name: string, standing: Standing.Stan
   )
 }
 
-/** The targets that a story's chain has for its primary, less those that its request does not fit. */
+/** The targets of a story's chain for its primary, without those that its request does not fit. */
 const orderOf = ({ models, policy, primary }: Story): ReadonlyArray<Target.Target> => {
   const { routing } = policy
   if (routing.type === "round-robin") return []
@@ -64,12 +64,12 @@ const orderOf = ({ models, policy, primary }: Story): ReadonlyArray<Target.Targe
 }
 
 describe("every routing", () => {
-  law("A15, A2, P3: the cap of attempts is never exceeded, whatever fails", any, (story) => {
+  law("A15, A2, P3: the cap of attempts is never exceeded, for any failures", any, (story) => {
     const most = RetryPolicy.mostRetries(story.policy) ?? Infinity
     expect(tell(story).filter((one) => retryOf(one) !== undefined).length).toBeLessThanOrEqual(most)
   })
 
-  law("A15: delays are finite, never negative, and end when they say", any, (story) => {
+  law("A15: delays are finite, never negative, and end at `retryAt`", any, (story) => {
     for (const one of tell(story)) {
       const retry = retryOf(one)
       if (retry === undefined) continue
@@ -95,7 +95,7 @@ describe("every routing", () => {
     expect(decisions(tell(story, (value) => JSON.parse(JSON.stringify(value))))).toEqual(decisions(tell(story)))
   })
 
-  law("X1: a decision whose record was lost after its findings were stored is made again as it was", any, (story) => {
+  law("X1: a decision whose record was lost after its findings were stored is made again unchanged", any, (story) => {
     for (const { after, answer, known, question, situation } of tell(story)) {
       const again = Routes.direct(story.policy, situation, question, { ...known, standing: after })
       const bare = ({ directive }: Routes.Answer) => ({ ...directive, basis: undefined })
@@ -104,7 +104,7 @@ describe("every routing", () => {
     }
   })
 
-  law("X9: what is recorded is a directive, and its basis can be read again", any, (story) => {
+  law("X9: the record is a directive, and its basis can be read again", any, (story) => {
     for (const { answer } of tell(story)) {
       const recorded = Schema.decodeUnknownSync(Schema.fromJsonString(Directive.Directive))(
         JSON.stringify(answer.directive)
@@ -114,7 +114,7 @@ describe("every routing", () => {
     }
   })
 
-  law("A15: without a limit of retries a wait comes at the latest when every target has had its turn", any, (story) => {
+  law("A15: without a limit of retries a wait comes at the latest when every target was tried", any, (story) => {
     if (story.policy.maxRetries !== undefined) return
     const most = 4 + 4 * Object.values(story.credentials).flat().length
     for (const round of rounds(tell(story))) expect(round.length).toBeLessThanOrEqual(most + 1)
@@ -122,7 +122,7 @@ describe("every routing", () => {
 })
 
 describe("fallback chains", () => {
-  law("A15, P8: between two waits no target is reached twice, but for another credential", chained, (story) => {
+  law("A15, P8: between two waits no target is reached twice, except with another credential", chained, (story) => {
     for (const round of rounds(tell(story))) {
       const reached = round
         .filter(isAtOnce)
@@ -133,7 +133,7 @@ describe("fallback chains", () => {
   })
 
   law(
-    "A15, P7, P8: nobody sleeps while a free target or credential is left that has not had its turn",
+    "A15, P7, P8: there is no sleep while a free target or credential is left that was not tried",
     chained,
     (story) => {
       const order = orderOf(story)
@@ -152,50 +152,42 @@ describe("fallback chains", () => {
     }
   )
 
-  law(
-    "A15, P7, P8: a switch goes to nothing that cools down or is limited while it is free elsewhere",
-    chained,
-    (story) => {
-      for (const { after, known, question, situation, to } of tell(story).filter(isAtOnce)) {
-        const names = known.credentials[to.target.provider] ?? []
-        const credential = to.credential ?? names[0]
-        const isElsewhere = question.current !== undefined && name(to) !== name(question.current)
-        if (isElsewhere) expect(isFree(to.target, after, known, situation.now)).toBe(true)
-        const isUp = (name: string) => isCallable(to.target, name, after, situation.now)
-        if (credential !== undefined && names.some(isUp)) expect(isUp(credential)).toBe(true)
-      }
+  law("A15, P7, P8: a switch does not go to a cooling or limited target while another is free", chained, (story) => {
+    for (const { after, known, question, situation, to } of tell(story).filter(isAtOnce)) {
+      const names = known.credentials[to.target.provider] ?? []
+      const credential = to.credential ?? names[0]
+      const isElsewhere = question.current !== undefined && name(to) !== name(question.current)
+      if (isElsewhere) expect(isFree(to.target, after, known, situation.now)).toBe(true)
+      const isUp = (name: string) => isCallable(to.target, name, after, situation.now)
+      if (credential !== undefined && names.some(isUp)) expect(isUp(credential)).toBe(true)
     }
-  )
+  })
 
-  law(
-    "A15, P5: a wait is never shorter than the schedule says, nor ends before the target's provider allows",
-    chained,
-    (story) => {
-      if (story.policy.budget.clip) return
-      for (const one of tell(story)) {
-        const retry = retryOf(one)
-        if (retry === undefined || retry.delayMs === 0) continue
-        const { after, failure, known, situation, to } = one
-        const { hint: _, ...unasked } = failure
-        const least = Waits.of(story.policy, situation.retries, unasked)
-        const rule = story.policy.reasons[failure.reason]
-        if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
-        if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
-        const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
-        const { model, provider } = to.target
-        const entries = [
-          after.targets[Target.format(to.target)],
-          ...(credential === undefined
-            ? []
-            : [after.accounts[`${provider}/${credential}`], after.models[`${provider}/${credential}/${model}`]])
-        ]
-        for (const { askedUntil = 0 } of entries.flatMap((entry) => entry?.pauses ?? []))
-          expect(retry.retryAt).toBeGreaterThanOrEqual(askedUntil)
-      }
+  law("A15, P5: a wait is never shorter than the schedule, nor ends before the target's hint", chained, (story) => {
+    if (story.policy.budget.clip) return
+    for (const one of tell(story)) {
+      const retry = retryOf(one)
+      if (retry === undefined || retry.delayMs === 0) continue
+      const { after, failure, known, situation, to } = one
+      const { hint: _, ...unasked } = failure
+      const least = Waits.of(story.policy, situation.retries, unasked)
+      const rule = story.policy.reasons[failure.reason]
+      if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
+      if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
+      const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
+      const { model, provider } = to.target
+      const entries = [
+        after.targets[Target.format(to.target)],
+        ...(credential === undefined
+          ? []
+          : [after.accounts[`${provider}/${credential}`], after.models[`${provider}/${credential}/${model}`]])
+      ]
+      for (const { askedUntil = 0 } of entries.flatMap((entry) => entry?.pauses ?? []))
+        expect(retry.retryAt).toBeGreaterThanOrEqual(askedUntil)
     }
-  )
+  })
 
-  law("P9: a step begins at something free if there is anything free, the primary before others", chained, (story) => {
+  law("P9: a step begins on a free target if there is one, the primary before others", chained, (story) => {
     const { policy, primary, standing } = story
     const known = { ...story, countTokens: () => 100 }
     const free = orderOf(story).filter((target) => isFree(target, standing, known, 1_790_000_000_000))
@@ -206,14 +198,14 @@ describe("fallback chains", () => {
     expect(route.role === undefined).toBe(name(route) === Target.format(primary))
   })
 
-  it("P3, D3: with one target, one credential and nothing known it decides as the policy alone", () => {
+  it("P3, D3: with one target, one credential and no known pauses it decides like the policy alone", () => {
     const alone = policyWith(fc.constant({ type: "fallback-chain", chains: {}, revert: "never", cooldownMs: 1 }))
     const lonely = fc.tuple(story(chain), alone, fc.constantFrom<Story["credentials"]>({}, { a: ["K1"] }))
     fc.assert(
       fc.property(lonely, ([story, policy, credentials]) => {
         for (const { answer, situation } of tell({ ...story, policy, credentials, standing: Standing.empty })) {
           const strategy = RetryStrategies.make(policy, () => {
-            throw new Error("nothing sleeps here")
+            throw new Error("this test does not sleep")
           })
           expect(answer.directive).toEqual(Directive.decide(situation, strategy))
           expect(answer.changes.targets).toEqual({})
@@ -224,8 +216,8 @@ describe("fallback chains", () => {
   })
 })
 
-describe("what no target is to blame for", () => {
-  law("A9, C10, P8: teaches nothing about a target, and goes nowhere else", chained, (story) => {
+describe("a failure that no target caused", () => {
+  law("A9, C10, P8: has no findings about a target, and causes no switch", chained, (story) => {
     for (const { answer, question, situation, to } of tell(story)) {
       if (!isOwnFault(situation)) continue
       expect(answer.changes).toEqual(Standing.empty)
@@ -252,7 +244,7 @@ describe("round-robin", () => {
   })
 
   law(
-    "A15, A5: nobody sleeps for a rate limit while a target of the cycle is not limited, or shorter than the longest",
+    "A15, A5: there is no sleep for a rate limit while a target of the cycle is not limited, and no sleep shorter than the longest",
     turned,
     (story) => {
       const { policy } = story
@@ -282,7 +274,7 @@ describe("round-robin", () => {
   )
 })
 
-/** What no other route would mend. */
+/** A failure that no other route can help. */
 const isOwnFault = ({ failure: { defect, reason, retryable }, whole }: Directive.Situation): boolean =>
   defect === true ||
   whole === true ||

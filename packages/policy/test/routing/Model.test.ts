@@ -1,7 +1,8 @@
 /**
- * Routing against a model of it: a conversation's steps, other turns' findings and time, in any order.
+ * Compares routing with a simple model, over generated histories of a conversation.
  *
- * The models say the rules again in the plainest way: what is in the way of whom until when, and who is next.
+ * A history has steps, findings of other turns and the passing of time, in any order. The models implement the rules in the simplest way:
+ * which pause blocks which target until when, and which target is next.
  */
 import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
@@ -25,7 +26,7 @@ const thingOf = (name: string): Standing.Thing => {
   return model === undefined ? Standing.credential("a", key) : Standing.model({ provider: "a", model }, key)
 }
 
-/** What a conversation on a fallback chain is expected to do. */
+/** The expected behaviour of a conversation on a fallback chain. */
 class ChainModel {
   now = START
   isOver = false
@@ -61,13 +62,13 @@ class ChainModel {
     return place.split("#")[1] ?? "K1"
   }
 
-  /** What is in the way of a target with a key. */
+  /** The pauses of a target with a key. */
   private ofKey(name: string, key: string): ReadonlyArray<Obstacle> {
     const names = [`#${key}/${name.slice("a/".length)}`, `!${key}`]
     return names.map((name) => this.obstacle(name)).filter((obstacle) => obstacle !== undefined)
   }
 
-  /** Which of the keys a target would be called with: one in use, one that is free, or the next to be. */
+  /** The key of a call to a target: the one in use, a free one, or the first to be free. */
   private placeOf(name: string): string {
     if (!name.startsWith("a/")) return name
     const used = this.here.startsWith("a/") ? this.keyOf(this.here) : undefined
@@ -94,7 +95,7 @@ class ChainModel {
     return [...(own === undefined ? [] : [own]), ...(place.startsWith("a/") ? this.ofKey(name, this.keyOf(place)) : [])]
   }
 
-  /** The key to go on with where a quota is used up: best one of which nothing is known. */
+  /** The next key after a used-up quota: at best one without pauses. */
   private spareOf(name: string, used: string): string | undefined {
     const free = this.keys.filter(
       (key) => key !== used && !this.left.has(`${name}#${key}`) && this.ofKey(name, key).length === 0
@@ -102,7 +103,7 @@ class ChainModel {
     return free.find((key) => this.obstacle(`#${key}`) === undefined) ?? free[0]
   }
 
-  /** A call has answered that begins now. */
+  /** A call that begins now succeeds. */
   answers(): void {
     const name = this.targetOf(this.here)
     const key = this.keyOf(this.here)
@@ -185,7 +186,7 @@ class ChainModel {
   }
 }
 
-/** What a conversation with its targets in turn is expected to do. */
+/** The expected behaviour of a conversation with its targets in turn. */
 class RobinModel {
   now = START
   isOver = false
@@ -229,7 +230,7 @@ class RobinModel {
   }
 }
 
-/** What happens to a conversation: each is done to the model and to the real thing. */
+/** The events of a conversation: each is applied to the model and to the real routing. */
 type Command<Model extends object> = fc.Command<Model, Rig>
 
 const begins = <Model extends { isOver: boolean; readonly begin: () => string }>(): Command<Model> => ({
@@ -241,7 +242,7 @@ const begins = <Model extends { isOver: boolean; readonly begin: () => string }>
   toString: () => "begins"
 })
 
-/** A step that was given up fails no more. Every call takes some time, so that no two pauses end together. */
+/** A failure of a step that has not given up. Every call takes some time, so that no two pauses end together. */
 const fails = <Model extends { isOver: boolean; now: number; readonly fails: (failure: Failure.Failure) => string }>(
   failed: Failure.Failure
 ): Command<Model> => ({
@@ -256,7 +257,7 @@ const fails = <Model extends { isOver: boolean; now: number; readonly fails: (fa
   toString: () => `fails(${failed.reason}${failed.hint === undefined ? "" : `, ${failed.hint.retryAfterMs}`})`
 })
 
-/** A call succeeds; the conversation goes on. */
+/** A call succeeds; the conversation continues. */
 const answers: Command<ChainModel> = {
   check: () => true,
   run: (model, rig) => {
@@ -277,7 +278,7 @@ const passes = (ms: number): Command<ChainModel> => ({
   toString: () => `passes(${ms})`
 })
 
-/** Another turn, or another runner, has found out something. */
+/** A finding of another turn or another runner. */
 const hears = (name: string, ms: number, mends: boolean): Command<ChainModel> => ({
   check: () => true,
   run: (model, rig) => {
@@ -293,8 +294,8 @@ const hears = (name: string, ms: number, mends: boolean): Command<ChainModel> =>
 
 const time = fc.constantFrom(SECOND, MINUTE, 6 * MINUTE, 2 * HOUR)
 
-describe("a conversation as the model has it", () => {
-  it("P7, P8, P9: on a fallback chain, whatever fails, passes and is heard of", () => {
+describe("a conversation behaves like the model", () => {
+  it("P7, P8, P9: on a fallback chain, for any failures, successes and findings of other turns", () => {
     const commands = fc.commands(
       [
         fc.constant(begins<ChainModel>()),

@@ -1,4 +1,4 @@
-/** A step that is routed by hand: failures by name, and the questions that a kernel would ask about them. */
+/** Routes a step by hand: named failures, and the kernel's questions about them. */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { type Failure, Target } from "@holdfast/wire"
 import { Result, type Schema } from "effect"
@@ -35,7 +35,7 @@ export const SECOND = 1_000
 export const MINUTE = 60 * SECOND
 export const HOUR = 60 * MINUTE
 
-/** Any moment: nothing may depend on it. */
+/** An arbitrary moment: results must not depend on it. */
 export const START = 1_790_000_000_000
 
 export interface Options {
@@ -66,7 +66,7 @@ export class Rig {
     this.standing = options.standing ?? Standing.empty
   }
 
-  /** A new step; where it begins. */
+  /** Begins a step, and returns its first route. */
   begin(): string {
     this.retries = 0
     this.sleptMs = 0
@@ -86,7 +86,7 @@ export class Rig {
     this.standing = Standing.merge(this.standing, Standing.cleared(this.standing, used, this.now))
   }
 
-  /** The attempt fails; what is done, as `at once on a/b`, `5000 ms on a/b` or `gave up: …`. The wait is slept. */
+  /** Fails the attempt, and returns the decision: `at once on a/b`, `5000 ms on a/b` or `gave up: …`. The clock moves by the wait. */
   fails(failure: Failure.Failure, how: Pick<Directive.Situation, "whole"> = {}): string {
     const spent = { sleptMs: this.sleptMs, elapsedMs: this.sleptMs, spread: 0 }
     const situation = { failure, contentSeen: false, retries: this.retries, defects: 0, spent, now: this.now, ...how }
@@ -102,7 +102,7 @@ export class Rig {
     return `${directive.delayMs === 0 ? "at once" : `${directive.delayMs} ms`} on ${this.where()}`
   }
 
-  /** `provider/model`, with the credential where the route names one. */
+  /** `provider/model`, with the credential if the route names one. */
   where(): string {
     if (this.current === undefined) return "nowhere"
     const { credential, target } = this.current

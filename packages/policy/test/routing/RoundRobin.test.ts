@@ -48,7 +48,7 @@ describe("kinds of failures", () => {
     }
   })
 
-  it("A3: an error of the model that is not retryable skips; one that is has the same target again at once", () => {
+  it("A3: an error of the model that is not retryable skips; a retryable one retries the same target at once", () => {
     expect(goes(three(), failure("refused"))).toEqual(["at once on b/b"])
     expect(goes(three(), failure("model-unavailable"))).toEqual(["at once on b/b"])
     expect(goes(three(), failure("overloaded"))).toEqual(["at once on a/a"])
@@ -64,17 +64,17 @@ describe("kinds of failures", () => {
     expect(late.fails(failure("timeout"))).toBe("30000 ms on a/a")
   })
 
-  it("A7: an invalid response waits nothing", () => {
+  it("A7: an invalid response has no wait", () => {
     expect(goes(three(), failure("invalid-response"))).toEqual(["at once on a/a"])
   })
 
-  it("M3, A7: an abort of a proxy is like the network", () => {
+  it("M3, A7: an abort of a proxy counts as a network fault", () => {
     expect(goes(three(), failure("aborted"))).toEqual(["1000 ms on a/a"])
   })
 })
 
 describe("the cycle", () => {
-  it("A4: targets[cursor mod length], moved by skips and rate limits alone", () => {
+  it("A4: targets[cursor mod length], moved only by skips and rate limits", () => {
     const skip = failure("server-error", { status: 500 })
     expect(goes(three(), skip, failure("network"), skip, limited, skip)).toEqual([
       "at once on b/b",
@@ -119,7 +119,7 @@ describe("the cycle", () => {
     expect(alone(...Array.from({ length: 80 }, () => limited)).at(-1)).toBe("60000 ms on a/a")
   })
 
-  it("A4: a step begins at its primary, and one that is not among the targets comes first", () => {
+  it("A4: a step begins at its primary, and a primary that is not among the targets comes first", () => {
     const settings = cycling(["a/a", "b/b", "c/c"], { maxRetries: 20 })
     const skip = failure("auth")
     const inside = new Rig({ settings, primary: "b/b" })
@@ -132,13 +132,13 @@ describe("the cycle", () => {
     expect([outside.begin(), outside.fails(skip)]).toEqual(["d/d", "at once on a/a"])
   })
 
-  it("A4: a target that the request does not fit is passed over", () => {
+  it("A4: a target that the request does not fit is skipped", () => {
     const settings = cycling(["a/a", "b/b", "c/c"])
     const rig = new Rig({ settings, primary: "a/a", models: { "b/b": { tools: false } }, tools: 1 })
     expect(goes(rig, failure("auth"))).toEqual(["at once on c/c"])
   })
 
-  it("P7, A3: a used-up credential is skipped, and when its target comes round again another one is taken", () => {
+  it("P7, A3: a used-up credential is skipped, and in the target's next round another one is used", () => {
     const settings = cycling(["a/a", "b/b"])
     const rig = new Rig({ settings, primary: "a/a", credentials: { a: ["first", "second"] } })
     expect(goes(rig, asking("quota-exhausted", HOUR), failure("auth"))).toEqual([
@@ -163,7 +163,7 @@ describe("without a limit of retries", () => {
     ])
   })
 
-  it("P5: the wait after a round is as long as its target asked for, and not as another one did", () => {
+  it("P5: the wait after a round follows its target's hint, and not that of another target", () => {
     const rig = new Rig({ settings: endless, primary: "a/a" })
     const skip = failure("overloaded", { status: 529 })
     const asks = { ...asking("overloaded", HOUR), status: 529 }
@@ -172,7 +172,7 @@ describe("without a limit of retries", () => {
     expect(goes(alone, asks)).toEqual([`${HOUR} ms on a/a`])
   })
 
-  it("A7, A15: a wait on the way begins the round anew", () => {
+  it("A7, A15: a wait during a round begins the round anew", () => {
     const rig = new Rig({ settings: endless, primary: "a/a" })
     const skip = failure("overloaded", { status: 529 })
     expect(goes(rig, skip, failure("network"), skip, skip)).toEqual([
@@ -183,7 +183,7 @@ describe("without a limit of retries", () => {
     ])
   })
 
-  it("D3: what was hopeful in one round counts for that round alone", () => {
+  it("D3: a failure that may pass counts only for its own round", () => {
     const rig = new Rig({ settings: endless, primary: "a/a" })
     const auth = failure("auth")
     expect(goes(rig, failure("overloaded", { status: 529 }), auth, auth, auth)).toEqual([
@@ -213,7 +213,7 @@ describe("without a limit of retries", () => {
 })
 
 describe("Routes", () => {
-  it("P15: switched off by a person, what could be retried says so, and what could not does as ever", () => {
+  it("P15: if a person has switched retries off, a retryable failure has that reason, and any other its own", () => {
     const rig = new Rig({ settings: {}, primary: "a/a" })
     const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
     const situation = { contentSeen: false, retries: 0, defects: 0, spent, now: START }
@@ -228,8 +228,8 @@ describe("Routes", () => {
   })
 })
 
-describe("what is known afterwards", () => {
-  it("P7: of failures only a used-up quota is, and that only of a credential", () => {
+describe("the findings", () => {
+  it("P7: only a used-up quota is stored, and only if the provider has credentials", () => {
     const credentials = { a: ["first", "second"] }
     const settings = cycling(["a/a", "b/b"], { maxRetries: 20 })
     for (const failed of [asking("rate-limited", HOUR), failure("auth"), failure("overloaded", { status: 529 })]) {
@@ -244,7 +244,7 @@ describe("what is known afterwards", () => {
 })
 
 describe("the record of a decision", () => {
-  it("X9: says whether the retry goes to the same target or to another one", () => {
+  it("X9: records whether the retry goes to the same target or to another one", () => {
     const because = (failed: Failure.Failure) => {
       const rig = three()
       goes(rig, failed)
@@ -254,7 +254,7 @@ describe("the record of a decision", () => {
     expect(because(failure("auth"))).toMatchObject({ basis: { because: "other-target" } })
   })
 
-  it("X9: says which ways had had their turn in the cycle", () => {
+  it("X9: records which targets were tried in the cycle", () => {
     const rig = three()
     rig.begin()
     const had = () => {

@@ -24,7 +24,7 @@ const thing: fc.Arbitrary<Standing.Thing> = fc.record({
   name: fc.constantFrom("a/a", "b/b", "c/c")
 })
 
-/** What one turn finds out: that something fails, or that it works again. */
+/** A finding of one turn: a failure, or a success. */
 const finding: fc.Arbitrary<Standing.Standing> = fc.oneof(
   fc.tuple(thing, pause).map(([thing, pause]) => Standing.paused(thing, pause)),
   fc.tuple(thing, moment, moment).map(([{ kind, name }, at, until]) => ({
@@ -36,7 +36,7 @@ const together = (findings: ReadonlyArray<Standing.Standing>) => findings.reduce
 const standing = fc.array(finding, { maxLength: 8 }).map(together)
 
 describe("Standing", () => {
-  it("P7, P8, C12: what is merged in any order, and as often as one likes, is the same", () => {
+  it("P7, P8, C12: merging in any order, any number of times, gives the same", () => {
     fc.assert(
       fc.property(standing, standing, standing, (a, b, c) => {
         expect(Standing.merge(a, a)).toEqual(a)
@@ -49,7 +49,7 @@ describe("Standing", () => {
     )
   })
 
-  it("P7, P8, C12: of the pauses that no success has ended the latest end counts, and the longest that was asked for", () => {
+  it("P7, P8, C12: the latest end of the pauses that no success has ended counts, and the latest hint", () => {
     const things = { kind: "models", name: "a/a" } as const
     const seen = fc.array(fc.oneof(pause, moment), { maxLength: 8 })
     fc.assert(
@@ -74,7 +74,7 @@ describe("Standing", () => {
     )
   })
 
-  it("P7, P8: of two pauses one that says nothing beside the other leaves no trace", () => {
+  it("P7, P8: a pause that another one covers leaves no trace", () => {
     const thing = { kind: "targets", name: "a/a" } as const
     const merged = (...pauses: ReadonlyArray<Standing.Pause>) =>
       together(pauses.map((one) => Standing.paused(thing, one))).targets["a/a"]?.pauses
@@ -87,7 +87,7 @@ describe("Standing", () => {
     expect(merged(most, longer)).toHaveLength(2)
   })
 
-  it("P8: of two that differ in whether time mends them alone, the one that time mends counts", () => {
+  it("P8: of two pauses that differ only in whether they pass with time, the one that passes counts", () => {
     const thing = { kind: "targets", name: "a/a" } as const
     const hopeful = { until: 9, reason: "overloaded", retryable: true, since: 3 } as const
     const hopeless = { ...hopeful, retryable: false }
@@ -111,7 +111,7 @@ describe("Standing", () => {
     )
   })
 
-  it("C12: a success ends the pauses of what it used that were known when its call began, and no other", () => {
+  it("C12: a success ends the pauses of the things it used that were known when its call began, and no other", () => {
     fc.assert(
       fc.property(standing, moment, (standing, began) => {
         const used = Standing.usedBy(target("b/b"), "K")
@@ -125,7 +125,7 @@ describe("Standing", () => {
             expect(after[kind][name]?.pauses ?? []).toEqual(left)
           }
         }
-        // Where it ends nothing there is nothing to store.
+        // If it ends no pause there is nothing to store.
         const ended = standing.targets["b/b"]?.pauses.some(({ since = -1 }) => since <= began) ?? false
         expect(Standing.isEmpty(changes)).toBe(!ended)
       })
@@ -159,7 +159,7 @@ describe("Standing", () => {
     )
   })
 
-  it("is what it was after JSON, as another runner reads it", () => {
+  it("is the same after JSON, as another runner reads it", () => {
     const read = Schema.decodeUnknownSync(Schema.fromJsonString(Standing.Standing))
     fc.assert(
       fc.property(standing, (standing) => {
@@ -168,7 +168,7 @@ describe("Standing", () => {
     )
   })
 
-  it("tells credentials of one name at two providers apart", () => {
+  it("distinguishes credentials of one name at two providers", () => {
     const pause = { until: 10, reason: "quota-exhausted", retryable: false } as const
     const standing = Standing.paused(Standing.credential("a", "KEY"), pause)
     expect(Standing.of(standing, Standing.credential("a", "KEY"), 0)).toEqual(pause)

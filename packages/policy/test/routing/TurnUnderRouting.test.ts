@@ -19,7 +19,7 @@ const any = story(fc.oneof(chain, robin))
 
 /** One call of the provider. */
 interface Call {
-  /** `provider/model`, with the credential where the route names one. */
+  /** `provider/model`, with the credential if the route names one. */
   readonly where: string
   /** Epoch milliseconds. */
   readonly at: number
@@ -38,7 +38,7 @@ law("A15, A2, P3: a turn makes no more attempts than its policy has", any, ({ ca
   assert.strictEqual(end.attempts, calls.length)
 })
 
-law("A15, D5: a wait is never cut short: each attempt comes at the moment that was told", any, ({ calls, waits }) => {
+law("A15, D5: a wait is never cut short: each attempt comes at its announced time", any, ({ calls, waits }) => {
   assert.deepStrictEqual(
     calls.slice(1).map(({ at }) => at),
     waits.map(({ retryAt }) => retryAt)
@@ -66,16 +66,16 @@ law(
   }
 )
 
-law("P8, D5: each retry is told of with the target that failed", any, ({ calls, waits }) => {
+law("P8, D5: each retry is announced with the target that failed", any, ({ calls, waits }) => {
   assert.strictEqual(waits.length, calls.length - 1)
   for (const [n, { target }] of waits.entries()) assert.strictEqual(calls[n]?.where.split("#")[0], target)
 })
 
-/** Chance is drawn anew by each of two turns. */
+/** Each of two turns draws its own random numbers. */
 const unchanced = any.map((story) => ({ ...story, policy: { ...story.policy, jitter: { factor: 0 } } }))
 
 Property.prop(
-  "A15, X1: run again after every record it goes to the same targets at the same moments",
+  "A15, X1: a turn that runs again after every record uses the same targets at the same times",
   unchanced,
   (story) =>
     Effect.gen(function* () {
@@ -89,7 +89,7 @@ Property.prop(
 
 // --- internal
 
-/** Runs a turn through the failures of a story, to the answer after them or to its end before that. */
+/** Runs a turn through the failures of a story, to the answer after them or to an earlier end. */
 const turnOf = Effect.fnUntraced(function* (start: Scenario.Start, story: Story) {
   const { failures, policy, primary } = story
   yield* TestClock.setTime(START)
@@ -121,7 +121,7 @@ const turnOf = Effect.fnUntraced(function* (start: Scenario.Start, story: Story)
   return { calls, end, events: run.sink.events, waits: run.sink.of("provider-retry") } satisfies Told
 })
 
-/** What is found out is kept in memory. */
+/** Findings are kept in memory. */
 const routerOf = ({ credentials, models, policy, standing: before }: Story): Router.Router["Service"] => {
   let standing = before
   return Routers.make(policy, {

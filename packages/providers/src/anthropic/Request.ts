@@ -1,10 +1,10 @@
 /**
- * The body of a Messages request.
+ * Encodes the body of a Messages request.
  *
- * R1. Messages of one role that follow each other become one, its tool results first: a result must stand at the start of the message
- *     after its call.
- * R2. Signed and redacted thinking goes back unchanged, to the model that made it and to no other. Unsigned thinking stays behind.
- * R3. No empty text: the API refuses it.
+ * Request.R1. Consecutive messages of one role become one, its tool results first: a result must be at the start of the message after
+ *     its call.
+ * Request.R2. Signed and redacted thinking is sent back unchanged, only to the model that made it. Unsigned thinking is left out.
+ * Request.R3. There is no empty text: the API rejects it.
  *
  * Source: Claude API documentation, "Messages", "Extended thinking", "Prompt caching", "Handling tool use".
  */
@@ -15,22 +15,24 @@ import * as Prompt from "../Prompt.ts"
 
 type Json = BodyPatch.Json
 
+/** Settings of Anthropic's format. */
 export interface Options extends BodyPatch.Options {
-  /** The most tokens of a response; the API wants a number. Default: `maxTokensOf` the model. */
+  /** The most tokens of a response; the API requires a number. Default: `maxTokensOf` the model. */
   readonly maxTokens?: number | undefined
-  /** Marks the system prompt and the last message for the prompt cache, so that each step reads the one before it. Default: true. */
+  /** Marks the system prompt and the last message for the prompt cache, so each step reads the previous one's cache. Default: true. */
   readonly promptCaching?: boolean | undefined
 }
 
 /**
- * The most that a model of this name may answer: 4,096 tokens for Claude 3, 8,192 for Claude 3.5, and 32,000 for all others, which is
- * what the smallest of them (Claude Opus 4 and 4.1) allow. (Claude API documentation, "Models overview")
+ * A model's most output tokens, by its name: 4,096 for Claude 3, 8,192 for Claude 3.5, and 32,000 for all others, the limit of the
+ * smallest of them (Claude Opus 4 and 4.1). (Claude API documentation, "Models overview")
  */
 export const maxTokensOf = (model: string): number => {
   if (/claude-3-(opus|sonnet|haiku)/.test(model)) return 4096
   return /claude-3[-.]5/.test(model) ? 8192 : 32_000
 }
 
+/** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json => {
   const cache = options.promptCaching === false ? undefined : { cache_control: { type: "ephemeral" } }
   return BodyPatch.merge(
@@ -66,10 +68,10 @@ const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined):
     if (last?.role === role) last.content.push(...content)
     else turns.push({ role, content })
   }
-  for (const turn of turns) turn.content.sort((a, b) => rank(a) - rank(b)) // R1
+  for (const turn of turns) turn.content.sort((a, b) => rank(a) - rank(b)) // Request.R1
   const last = turns.at(-1)
   const block = last?.content.pop()
-  // The last message is a prompt or the results of tools; thinking, which cannot be marked, is never last in those.
+  // The last message is a prompt or the results of tools, whose last part is never thinking, which cannot be marked.
   if (block !== undefined) last?.content.push(last.role === "user" ? { ...block, ...cache } : block)
   return turns.map((turn) => ({ role: turn.role, content: turn.content }))
 }
@@ -86,7 +88,7 @@ const contentOf = (message: Message.Message, request: Provider.ProviderRequest):
     case "assistant": {
       const isOwn = Prompt.isOwn(message, request)
       const blocks = message.content.flatMap((part) => assistantBlocks(part, isOwn))
-      // Thinking alone is no message.
+      // A message of thinking alone is left out.
       return blocks.some((block) => block.type === "text" || block.type === "tool_use") ? blocks : []
     }
     case "tool":
@@ -118,7 +120,7 @@ const assistantBlocks = (part: Message.AssistantPart, isOwn: boolean): ReadonlyA
   }
 }
 
-/** The API takes letters, digits, `_` and `-`; another provider's ids may have more in them. */
+/** The API accepts letters, digits, `_` and `-`; another provider's ids may have other characters. */
 const toolUseId = (id: string): string => id.replace(/[^A-Za-z0-9_-]/g, "_")
 
 const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({

@@ -1,9 +1,9 @@
 /**
- * The state machine of a streamed message: Anthropic's events in, ours out.
+ * The state machine that decodes Anthropic's stream events.
  *
- * A1. `message_stop` alone ends a message; without it the stream has broken off (C6).
- * A2. A tool call that ends is held until the next block begins or the message says why it stopped: a block that was cut at the
- *     token limit ends like any other, and one without arguments looks whole (C7). The order of blocks stays as it was.
+ * Response.A1. Only `message_stop` ends a message; without it the stream has broken off (C6).
+ * Response.A2. A completed tool call is held until the next block begins or the message has its stop reason: a block that was cut at
+ *     the token limit ends like any other, and one without arguments looks complete (C7). The order of blocks is kept.
  *
  * Source: Claude API documentation, "Streaming messages".
  */
@@ -15,7 +15,7 @@ import * as ToolArguments from "../ToolArguments.ts"
 import * as UsageMeter from "../UsageMeter.ts"
 import * as Usage from "./Usage.ts"
 
-/** `idOf` names the nth tool call where a provider does not. */
+/** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */
 export const make = (idOf: (n: number) => string): Machine => {
   const blocks = new Map<unknown, Block>()
   const usage = UsageMeter.make()
@@ -101,7 +101,7 @@ export const make = (idOf: (n: number) => string): Machine => {
     }
   }
 
-  /** The message has stopped; a proxy may have left out the ends of its blocks. */
+  /** Ends the open blocks: the message has stopped, and a proxy may have left out their ends. */
   const close = (wasCut: boolean, out: Array<Provider.ProviderEvent>) => {
     for (const index of blocks.keys()) stop(index, out)
     release(wasCut, out)
@@ -135,7 +135,7 @@ export const make = (idOf: (n: number) => string): Machine => {
           hasStarted = true
           count(objectOf(frame.message).usage)
           break
-        // The answer of a server that ignores `stream: true`.
+        // The response of a server that ignores `stream: true`.
         case "message":
           for (const [index, block] of objectsOf(frame.content).entries()) {
             start(index, block, out)
@@ -177,7 +177,7 @@ export const make = (idOf: (n: number) => string): Machine => {
 
 // --- internal
 
-/** Two answers in one stream: which of them is meant nobody can tell. */
+/** The failure of two messages in one stream: neither can be preferred. */
 const SECOND_MESSAGE: Provider.EmittedFailure = {
   reason: "invalid-response",
   message: "The provider began a second message in one response.",
@@ -189,7 +189,7 @@ interface Block {
   readonly id: string | undefined
   readonly name: string
   readonly redacted: string | undefined
-  /** The arguments that came with the start of a call, as some imitations of the API do it. */
+  /** The arguments at the start of a call, as some compatible servers send them. */
   readonly input: string
   readonly text: TextBuffer.TextBuffer
   readonly signature: TextBuffer.TextBuffer

@@ -1,14 +1,14 @@
 /**
- * Token counts of the Messages API, in the terms of `Message.Usage`.
+ * Converts the Messages API's token counts to `Message.Usage`.
  *
- * Anthropic's `input_tokens` leaves out what was read from and written to the prompt cache; `inputTokens` is all of it. (Claude API
+ * Anthropic's `input_tokens` excludes tokens read from and written to the prompt cache; `inputTokens` includes them. (Claude API
  * documentation, "Prompt caching", tracking cache performance)
  */
 import type { Message } from "@holdfast/wire"
 import { countOf, type JsonObject } from "../Json.ts"
 import { usageOf } from "../UsageMeter.ts"
 
-/** The counts as the API names them; `message_delta` repeats those that changed, as totals. */
+/** The API's counts; `message_delta` repeats changed ones, as totals. */
 export interface Counts {
   readonly input: number | undefined
   readonly output: number | undefined
@@ -16,9 +16,10 @@ export interface Counts {
   readonly cacheWrite: number | undefined
 }
 
+/** No counts. */
 export const none: Counts = { input: undefined, output: undefined, cacheRead: undefined, cacheWrite: undefined }
 
-/** Takes over what a `usage` object names. */
+/** Updates the counts with those of a `usage` object. */
 export const merge = (counts: Counts, usage: JsonObject): Counts => ({
   input: countOf(usage.input_tokens) ?? counts.input,
   output: countOf(usage.output_tokens) ?? counts.output,
@@ -26,6 +27,7 @@ export const merge = (counts: Counts, usage: JsonObject): Counts => ({
   cacheWrite: countOf(usage.cache_creation_input_tokens) ?? counts.cacheWrite
 })
 
+/** The counts as usage. */
 export const toUsage = (counts: Counts): Message.Usage =>
   usageOf({
     inputTokens:

@@ -1,7 +1,7 @@
 /**
- * The body of a chat completion request.
+ * Encodes the body of a chat completion request.
  *
- * Source: OpenAI, API reference, "Create chat completion"; kept to what its imitations understand as well.
+ * Source: OpenAI, API reference, "Create chat completion"; limited to the fields that compatible servers accept, too.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Message } from "@holdfast/wire"
@@ -10,14 +10,16 @@ import * as Prompt from "../Prompt.ts"
 
 type Json = BodyPatch.Json
 
+/** Settings of OpenAI's format. */
 export interface Options extends BodyPatch.Options {
   /**
-   * The field in which a model's own reasoning goes back to it. Without it reasoning is left out, which is what most providers want;
-   * DeepSeek's and Moonshot's thinking models with tools want `reasoning_content`.
+   * The field in which a model's own reasoning is sent back to it. Without it reasoning is left out, as most providers require;
+   * DeepSeek's and Moonshot's thinking models with tools require `reasoning_content`.
    */
   readonly reasoningField?: "reasoning_content" | "reasoning" | undefined
 }
 
+/** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json =>
   BodyPatch.merge(
     {
@@ -50,7 +52,7 @@ const messagesOf = (
       return message.content.map((result) => ({
         role: "tool",
         tool_call_id: result.toolCallId,
-        // The format has no field for a failed call; the model is told in words.
+        // The format has no field for a failed call, so the text has a prefix.
         content: result.isError ? `Error: ${Prompt.outputText(result)}` : Prompt.outputText(result)
       }))
     default:

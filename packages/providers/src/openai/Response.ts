@@ -1,5 +1,5 @@
 /**
- * The state machine of a streamed chat completion: chunks in, events out.
+ * The state machine that decodes a streamed chat completion.
  *
  * Sources: OpenAI, API reference, "Streaming" of chat completions; DeepSeek and xAI (`reasoning_content`), OpenRouter
  * (`reasoning`, errors as chunks), Groq (`x_groq`), Mistral (content in typed parts), Moonshot (usage in the choice).
@@ -12,7 +12,7 @@ import * as UsageMeter from "../UsageMeter.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import * as Usage from "./Usage.ts"
 
-/** `idOf` names the nth tool call where a provider does not. */
+/** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */
 export const make = (idOf: (n: number) => string): Machine => {
   const calls = ToolCalls.make(idOf)
   const usage = UsageMeter.make()
@@ -29,7 +29,7 @@ export const make = (idOf: (n: number) => string): Machine => {
     } else if (Array.isArray(content)) {
       parts(content, out)
     }
-    // A refusal is what the model says instead of an answer.
+    // A refusal replaces the model's answer, so it is emitted as text.
     const refusal = textOf(delta.refusal)
     if (refusal !== undefined) out.push({ type: "text-delta", delta: refusal })
     if (Array.isArray(delta.tool_calls)) for (const piece of objectsOf(delta.tool_calls)) calls.add(piece)
@@ -58,14 +58,14 @@ export const make = (idOf: (n: number) => string): Machine => {
       }
       return stopped === undefined ? "open" : "finishing"
     },
-    // An end with neither a reason nor any output is a stream that broke before it began.
+    // An end with neither a finish reason nor output means that the stream broke before it began.
     done: () => (stopped !== undefined || hasOutput || calls.count() > 0 ? "finished" : "open"),
     finish: (out) => {
       const whole = calls.whole(stopped !== undefined && finishReasonOf(stopped) === "length")
       for (const call of whole) out.push(call)
       usage.last(out)
       const finishReason = stopped === undefined ? "other" : finishReasonOf(stopped)
-      // Gemini and Ollama stop with "stop" although they ask for tools.
+      // Gemini and Ollama use the finish reason "stop" for tool calls, too.
       const asksForTools = whole.length > 0 && (finishReason === "stop" || finishReason === "other")
       out.push({ type: "finish", finishReason: asksForTools ? "tool-calls" : finishReason })
     },
@@ -81,7 +81,7 @@ const NOTHING: JsonObject = {}
 
 /**
  * Whether a chunk is an error: OpenAI's and OpenRouter's `error`, vLLM's `object: "error"`, FastAPI's `detail`, a bare `message`, or
- * whatever comes in a frame named so. Looks at the envelope only (C4).
+ * any frame named `error`. It reads the envelope only (C4).
  */
 const isError = (frame: JsonObject, event: string | undefined): boolean => {
   if (event === "error" || (frame.error !== undefined && frame.error !== null)) return true
@@ -95,7 +95,7 @@ const isError = (frame: JsonObject, event: string | undefined): boolean => {
   )
 }
 
-/** Reasons to stop that are failures: Mistral's and OpenRouter's `error`, DeepSeek's want of resources. */
+/** The failure of a finish reason: Mistral's and OpenRouter's `error`, DeepSeek's lack of resources. */
 const failureOf = (reason: string, choice: JsonObject): Provider.EmittedFailure | undefined => {
   switch (reason) {
     case "error": {
@@ -139,7 +139,7 @@ const finishReasonOf = (reason: string): Message.FinishReason => {
   }
 }
 
-/** Content as typed parts, the way Mistral's reasoning models write it. */
+/** Content in typed parts, as Mistral's reasoning models send it. */
 const parts = (content: ReadonlyArray<unknown>, out: Array<Provider.ProviderEvent>): void => {
   for (const part of objectsOf(content)) {
     const text = textOf(part.text)

@@ -1,8 +1,8 @@
 /**
- * Puts together the tool calls of a chat completion, which come in pieces, several at once.
+ * Assembles the tool calls of a chat completion from interleaved pieces.
  *
- * Pieces belong together by `index`. Providers that imitate the format stray from that: Gemini gives index 0 to each of
- * several calls, others give no index, or no id, or all of a call at once with its arguments as an object.
+ * Pieces with the same `index` belong together. Compatible servers deviate from that: Gemini gives index 0 to each of several calls;
+ * others give no index, no id, or a whole call at once with its arguments as an object.
  */
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel"
 import { JsonShape, type Message } from "@holdfast/wire"
@@ -16,20 +16,21 @@ interface Call {
   readonly text: TextBuffer.TextBuffer
 }
 
+/** The tool calls of one response. */
 export interface ToolCalls {
   readonly add: (piece: JsonObject) => void
   readonly count: () => number
-  /** The tools that are called. */
+  /** The names of the called tools. */
   readonly names: () => ReadonlyArray<string>
-  /** Characters so far, and one a piece. */
+  /** Characters so far, plus one for each piece. */
   readonly length: () => number
   /** Characters that are kept (`Machine.kept`). */
   readonly kept: () => number
-  /** The calls, in the order in which they began. Only the end of a response tells that they are whole (C7). */
+  /** The calls, in the order in which they began. They are known to be complete only at the end of the response (C7). */
   readonly whole: (wasCut: boolean) => ReadonlyArray<Message.ToolCallPart>
 }
 
-/** `idOf` names the nth call where a provider does not. */
+/** Collects no calls yet. `idOf` gives an id to the nth call where the provider gave none. */
 export const make = (idOf: (n: number) => string): ToolCalls => {
   const calls: Array<Call> = []
   let length = 0
@@ -44,7 +45,7 @@ export const make = (idOf: (n: number) => string): ToolCalls => {
           ? given
           : given === undefined || given === null
             ? ""
-            : JsonShape.textOf(given, Infinity) // which no depth overflows
+            : JsonShape.textOf(given, Infinity) // does not overflow the stack at any depth
       let call = find(calls, index, id)
       if (call === undefined || isAnother(call, index, id, textOf(name))) {
         call = { index, id, name: "", text: new TextBuffer.TextBuffer() }
@@ -75,7 +76,7 @@ const find = (calls: ReadonlyArray<Call>, index: number | undefined, id: string 
     ? calls.findLast((call) => call.index === index)
     : ((id === undefined ? undefined : calls.findLast((call) => call.id === id)) ?? calls.at(-1))
 
-/** Whether a piece begins a call of its own although its index, or its having none, says otherwise. */
+/** Whether a piece begins a new call, although it has the index of another one, or none. */
 const isAnother = (call: Call, index: number | undefined, id: string | undefined, name: string | undefined): boolean =>
   name !== undefined &&
   call.name !== "" &&

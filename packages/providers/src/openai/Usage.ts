@@ -1,5 +1,5 @@
 /**
- * Token counts of chat completions, in the terms of `Message.Usage`.
+ * Converts the token counts of chat completions to `Message.Usage`.
  *
  * Sources: OpenAI, API reference, "CompletionUsage"; DeepSeek, "Create chat completion" (`prompt_cache_hit_tokens`); OpenRouter,
  * "Usage accounting" (`cache_write_tokens`).
@@ -13,7 +13,7 @@ import { usageOf } from "../UsageMeter.ts"
  *
  * **Gotchas**
  *
- * xAI does not count reasoning as part of `completion_tokens`. It shows in `total_tokens`, and is added here.
+ * xAI does not include reasoning in `completion_tokens`. `total_tokens` includes it, so it is added here.
  */
 export const read = (usage: JsonObject): Message.Usage => {
   const input = objectOf(usage.prompt_tokens_details)

@@ -17,7 +17,7 @@ describe("anthropic/Request", () => {
     })
   })
 
-  it("marks nothing but the last message, and not that of the model, which may end in thinking", () => {
+  it("marks only the last message, and no message of the model, which may end in thinking", () => {
     const marked = (...messages: ReadonlyArray<Message.Message>) =>
       JSON.stringify(Request.make(asking(messages), {}).messages).split("cache_control").length - 1
     expect(marked(user("a"), assistant(own, { type: "text", text: "b" }))).toBe(0)
@@ -30,7 +30,7 @@ describe("anthropic/Request", () => {
     expect(marked()).toBe(0)
   })
 
-  it("no prompt cache is asked for where it is switched off, and no tools or system prompt where there are none", () => {
+  it("has no cache marks where the cache is switched off, and no tools or system prompt where there are none", () => {
     expect(Request.make(asking([user("Hi")], { system: "Be kind" }), plain)).toMatchObject({
       system: [{ type: "text", text: "Be kind" }]
     })
@@ -53,7 +53,7 @@ describe("anthropic/Request", () => {
     ])
   })
 
-  it("tools go as JSON Schema, options over everything", () => {
+  it("tools are sent as JSON Schema, and options override every field", () => {
     const inputSchema = { type: "object" }
     const body = Request.make(asking([], { tools: [{ name: "read", inputSchema }] }), {
       maxTokens: 5,
@@ -74,7 +74,7 @@ describe("anthropic/Request", () => {
     ).toEqual([4096, 4096, 8192, 8192, 32_000])
   })
 
-  it("signed and redacted thinking goes back unchanged to the model that made it, and to no other", () => {
+  it("signed and redacted thinking is sent back unchanged, only to the model that made it", () => {
     const thinking = [
       { type: "reasoning", text: "hm", signature: "sig" },
       { type: "reasoning", text: "", redacted: "blob" },

@@ -17,7 +17,7 @@ const end = (stop_reason: string, usage: object = {}) => [
 ]
 const tool = { type: "tool_use", id: "a", name: "x", input: {} }
 
-/** What a machine holds of these events (`Machine.held`), and what it keeps (`Machine.kept`). */
+/** The sizes `Machine.held` and `Machine.kept` after these events. */
 const sizes = (...events: ReadonlyArray<{ readonly type: string }>) => {
   const machine = Response.make((n) => `id${n}`)
   for (const event of events) machine.frame({ ...event }, undefined, [])
@@ -25,7 +25,7 @@ const sizes = (...events: ReadonlyArray<{ readonly type: string }>) => {
 }
 
 describe("anthropic/Response", () => {
-  it("C11, M2: a block is kept with its name, id and data, and 64 characters more; its text is its deltas'", () => {
+  it("C11: a block is kept with its name, id and data, and 64 characters more; its text is counted in its deltas", () => {
     expect(sizes(start(0, { type: "text", text: "Hi" }))).toEqual([0, 64])
     expect(sizes(start(0, tool))).toEqual([1, 64 + 2])
     expect(sizes(start(0, { ...tool, input: { n: 1 } }))).toEqual([1, 64 + 2 + 7])
@@ -35,18 +35,18 @@ describe("anthropic/Response", () => {
     expect(sizes(start(0, tool), start(1, tool))).toEqual([2, 2 * 66])
   })
 
-  it("C8, C11, M2: arguments are held and kept, signatures are kept, texts are neither", () => {
+  it("C8, C11: arguments are held and kept, signatures are kept, texts are neither", () => {
     const args = delta(0, { type: "input_json_delta", partial_json: "12345" })
     expect(sizes(start(0, tool), args, args)).toEqual([11, 66 + 10])
     const signature = delta(0, { type: "signature_delta", signature: "123" })
     expect(sizes(start(0, { type: "thinking" }), signature, signature)).toEqual([0, 64 + 6])
     expect(sizes(start(0, { type: "text" }), delta(0, { type: "text_delta", text: "Hi" }))).toEqual([0, 64])
-    // Of a block that has not begun, or has ended, there is nothing to keep.
+    // A block that has not begun, or has ended, keeps nothing.
     expect(sizes(args, signature)).toEqual([0, 0])
     expect(sizes(start(0, tool), stop(0), args)).toEqual([1, 66])
   })
 
-  it("input tokens include what was read from the cache and written to it; totals come last", () => {
+  it("input tokens include those read from the cache and written to it; totals come last", () => {
     const usage = { input_tokens: 3, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 1 }
     const messageStart = { type: "message_start", message: { usage } }
     const { events } = frames(
@@ -96,7 +96,7 @@ describe("anthropic/Response", () => {
     expect(events.map((event) => event.type)).toEqual(["reasoning-delta", "reasoning-end", "text-delta", "finish"])
   })
 
-  it("C7: a call that ends at the token limit without arguments is not taken for whole; the one before it is", () => {
+  it("C7: a call that ends at the token limit without arguments is not complete; the one before it is", () => {
     const { events } = frames(start(0, tool), stop(0), start(1, { ...tool, id: "b" }), stop(1), ...end("max_tokens"))
     expect(events).toMatchObject([
       { toolCallId: "a", input: {} },
@@ -110,13 +110,13 @@ describe("anthropic/Response", () => {
     expect(events[0]).toMatchObject({ toolName: "x", input: { n: 1 } })
   })
 
-  it("C7: a call whose block never ended is given once the message has stopped, and not before", () => {
+  it("C7: a call whose block never ended is emitted once the message has stopped, and not before", () => {
     const open = [start(0, tool), delta(0, { type: "input_json_delta", partial_json: "{}" })]
     expect(frames(...open).events).toEqual([])
     expect(frames(...open, ...end("tool_use")).events[0]).toMatchObject({ type: "tool-call", input: {} })
   })
 
-  it("blocks and events that are not known are passed over", () => {
+  it("unknown blocks and events are skipped", () => {
     const { events } = frames(
       start(0, { type: "server_tool_use", id: "s", name: "web_search", input: {} }),
       delta(0, { type: "input_json_delta", partial_json: "{}" }),
@@ -128,7 +128,7 @@ describe("anthropic/Response", () => {
     expect(events).toEqual([{ type: "finish", finishReason: "other" }])
   })
 
-  it("C3: a second message in one stream is an invalid response, and nothing of it is read", () => {
+  it("C3: a second message in one stream is an invalid response, and is not read", () => {
     const messageStart = { type: "message_start", message: { usage: { input_tokens: 3 } } }
     const { events, standing } = frames(
       messageStart,
@@ -144,7 +144,7 @@ describe("anthropic/Response", () => {
     ])
   })
 
-  it("a text or a thought that comes with the start of its block is told, each for what it is", () => {
+  it("a text or thinking at the start of its block is emitted, each as its own kind", () => {
     const { events } = frames(
       start(0, { type: "thinking", thinking: "hm", text: "no" }),
       start(1, { type: "text", text: "yes", thinking: "no" }),
@@ -158,7 +158,7 @@ describe("anthropic/Response", () => {
     ])
   })
 
-  it("a call that its provider did not name has the name of its place among the calls", () => {
+  it("a call without an id gets the id of its index among the calls", () => {
     const nameless = { type: "tool_use", name: "x", input: {} }
     const { events } = frames(start(0, nameless), stop(0), start(1, tool), stop(1), start(2, nameless), stop(2), {
       type: "message_stop"
@@ -172,7 +172,7 @@ describe("anthropic/Response", () => {
     ])
   })
 
-  it("A2: a call comes before what begins behind it, whatever that is", () => {
+  it("Response.A2: a call is emitted before any block that begins after it", () => {
     const text = [start(1, { type: "text", text: "" }), delta(1, { type: "text_delta", text: "x" }), stop(1)]
     const { events } = frames(start(0, tool), stop(0), ...text, ...end("end_turn"))
     expect(events.map((event) => event.type)).toEqual(["tool-call", "text-delta", "finish"])
@@ -187,7 +187,7 @@ describe("anthropic/Response", () => {
     ])
   })
 
-  it("a message that counts before it has stopped ends nothing by that", () => {
+  it("a message_delta with usage alone does not stop the message", () => {
     const counting = { type: "message_delta", delta: {}, usage: { output_tokens: 3 } }
     const { events } = frames(
       start(0, tool),
@@ -205,7 +205,7 @@ describe("anthropic/Response", () => {
     ])
   })
 
-  it("an answer in one document may lack its reason to stop; its calls are whole", () => {
+  it("a response in one document may lack its stop reason; its calls are complete", () => {
     const { events, standing } = frames({ type: "message", content: [tool, { ...tool, id: "b" }] } as { type: string })
     expect(standing).toBe("finished")
     expect(events).toEqual([
@@ -215,7 +215,7 @@ describe("anthropic/Response", () => {
     ])
   })
 
-  it("every reason to stop that is known has its own meaning", () => {
+  it("every known stop reason has its finish reason", () => {
     for (const [reason, finishReason] of [
       ["end_turn", "stop"],
       ["stop_sequence", "stop"],
@@ -234,7 +234,7 @@ describe("anthropic/Response", () => {
     expect(frames({ type: "message_stop" }).events).toEqual([{ type: "finish", finishReason: "other" }])
   })
 
-  it("C3: an error is one whatever its frame is called, and null is none", () => {
+  it("C3: an error is recognised whatever its frame's name, and null is no error", () => {
     const standing = (...events: ReadonlyArray<object>) =>
       decode(
         Response.make(String),
@@ -247,7 +247,7 @@ describe("anthropic/Response", () => {
     expect(standing({})).toBe("open")
   })
 
-  it("a frame without a type is what its name says", () => {
+  it("a frame without a type has the type of its name", () => {
     const { events, standing } = decode(Response.make(String), [
       'event: content_block_delta\ndata: {"index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n',
       "event: message_stop\ndata: {}\n\n"

@@ -3,6 +3,7 @@ import type { Provider } from "@holdfast/kernel"
 import * as Decoder from "../../src/Decoder.ts"
 import type { Machine, Standing } from "../../src/Protocol.ts"
 
+/** The events and end of a response, read in the given pieces. */
 export const decode = (
   machine: Machine,
   reads: ReadonlyArray<Uint8Array | string>,
@@ -16,7 +17,7 @@ export const decode = (
   return { events: decoder.take(), standing }
 }
 
-/** Cuts bytes at these places. */
+/** Cuts bytes at these positions. */
 export const cutAt = (bytes: Uint8Array, places: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
   const cuts = [...new Set([0, ...places.map((place) => place % (bytes.length + 1)), bytes.length])].sort(
     (a, b) => a - b

@@ -1,4 +1,4 @@
-/** The two wire formats as a test writes them: recordings, and short responses made for a case. */
+/** Test data of the two wire formats: recordings, and short responses for single cases. */
 import type { Provider } from "@holdfast/kernel"
 import { type Failure, Ids, type Target } from "@holdfast/wire"
 import { type Effect, Redacted } from "effect"
@@ -7,23 +7,23 @@ import * as Anthropic from "../../src/Anthropic.ts"
 import type { Http } from "../../src/Http.ts"
 import * as OpenAiCompatible from "../../src/OpenAiCompatible.ts"
 
-/** Planted in every adapter; must be in nothing that comes out. */
+/** A key planted in every adapter; it must never appear in an output. */
 export const KEY = "sk-planted-0123456789abcdef"
 
 export interface Dialect {
   readonly name: string
   readonly path: string
   readonly make: (baseUrl: string) => Effect.Effect<Provider.Provider["Service"], never, Http>
-  /** Wire text of one frame each. The last is the one that ends the stream. */
+  /** The text of one frame each. The last frame ends the stream. */
   readonly text: ReadonlyArray<string>
   readonly reasoning: ReadonlyArray<string>
   readonly toolCall: ReadonlyArray<string>
   readonly noArguments: ReadonlyArray<string>
   readonly parallel: ReadonlyArray<string>
   readonly malformed: ReadonlyArray<string>
-  /** An answer in one JSON document, as servers that ignore `stream: true` give it: "Hm", "Hello", two calls, usage of 5 and 9. */
+  /** A response in one JSON document, as from servers that ignore `stream: true`: "Hm", "Hello", two calls, usage of 5 and 9. */
   readonly whole: (finish?: "length") => string
-  /** Frames of one endless tool call, of which each brings `text`; the first begins it. */
+  /** Frames of one endless tool call; each has `text`, and the first begins the call. */
   readonly endlessCall: (text: string) => readonly [first: string, next: string]
   /** Without content: preamble, pings, comments, empty deltas, usage. */
   readonly preamble: ReadonlyArray<string>
@@ -32,7 +32,7 @@ export interface Dialect {
   readonly ping: string
   readonly error: string
   readonly errorReason: Failure.Reason
-  /** From how many frames on the response is complete. */
+  /** The number of frames after which the response is complete. */
   readonly completeFrom: (frames: ReadonlyArray<string>) => number
 }
 

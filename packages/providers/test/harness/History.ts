@@ -1,4 +1,4 @@
-/** A conversation with everything in it that a request must carry. */
+/** Messages of a conversation with every kind of content that a request carries. */
 import type { Provider } from "@holdfast/kernel"
 import { Ids, type Message, type Target } from "@holdfast/wire"
 import { request } from "./Dialect.ts"

@@ -1,4 +1,4 @@
-/** An HTTP proxy on loopback that forwards to one server whatever it is asked for, or refuses it. */
+/** An HTTP proxy on loopback that forwards all requests to one server, or rejects them. */
 import { Effect, type Scope } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
@@ -7,13 +7,13 @@ import type { AddressInfo, Socket } from "node:net"
 
 export interface Proxy {
   readonly url: string
-  /** `host:port` of each tunnel that was asked for. */
+  /** `host:port` of each requested tunnel. */
   readonly tunnels: ReadonlyArray<string>
   /** The address of each request in absolute form. */
   readonly forwarded: ReadonlyArray<string>
 }
 
-/** `refusal` is what it answers everything with in place of forwarding it. */
+/** Starts the proxy. With `refusal` it rejects every request with this status. */
 export const proxy = (target: string, refusal?: number): Effect.Effect<Proxy, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(

@@ -1,4 +1,4 @@
-/** Runs one attempt to its end, and says how it ended. */
+/** Runs one attempt to its end, and reports how it ended. */
 import { Opening, type Provider } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Exit, type Fiber, Stream } from "effect"
@@ -8,11 +8,11 @@ import { request } from "./Dialect.ts"
 
 export interface Ending {
   readonly events: ReadonlyArray<Provider.ProviderEvent>
-  /** What the stream failed with. */
+  /** The failure of the stream. */
   readonly failure: Failure.Failure | undefined
   /** Whether there was a `finish`. */
   readonly isSuccess: boolean
-  /** What was emitted as an error. */
+  /** The failure that was emitted as an error. */
   readonly emitted: Provider.EmittedFailure | undefined
 }
 
@@ -53,13 +53,13 @@ export const opened = (provider: Provider.Provider["Service"]): Provider.Provide
   }
 })
 
-/** A signal that a callback gives and a test waits for. */
+/** A signal that a callback sends and a test waits for. */
 export const signal = () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { give: () => resolve(), given: Effect.promise(() => promise) }
 }
 
-/** Lets the test clock run, and the sockets with it, until a fiber has ended; gives the time that took. */
+/** Advances the test clock, and serves the sockets, until a fiber has ended; returns the elapsed time. */
 export const advanceUntilDone = <A, E>(fiber: Fiber.Fiber<A, E>, stepMs: number) =>
   Effect.gen(function* () {
     let passedMs = 0

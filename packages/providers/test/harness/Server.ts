@@ -1,4 +1,4 @@
-/** A provider on a real socket, which does what a test tells it to, and counts. */
+/** A provider on a real socket, with a test's handler and a count of requests. */
 import { Effect, type Scope } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
@@ -12,9 +12,9 @@ export interface Received {
 
 export interface Server {
   readonly url: string
-  /** Every request that came, in order. */
+  /** Every request, in order of arrival. */
   readonly received: ReadonlyArray<Received>
-  /** Resolves when the nth request (from 1) has come. */
+  /** Resolves when the nth request (from 1) has arrived. */
   readonly arrived: (n: number) => Effect.Effect<void>
   /** Resolves when the socket of the nth request (from 1) has closed. */
   readonly closed: (n: number) => Effect.Effect<void>
@@ -23,7 +23,7 @@ export interface Server {
 
 export type Handler = (response: Http.ServerResponse, request: Received, n: number) => void
 
-/** Starts a server on a free port of the loopback interface; with the scope it goes, and so do its sockets. */
+/** Starts a server on a free port of the loopback interface; it closes with the scope, and so do its sockets. */
 export const serve = (handler: Handler): Effect.Effect<Server, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -59,7 +59,7 @@ export const serve = (handler: Handler): Effect.Effect<Server, never, Scope.Scop
             await until(() => received.length >= n)
             const socket = sockets[n - 1]
             if (socket === undefined || socket.destroyed) return
-            // Not `once` of node:events, which throws what the socket closed with.
+            // Not `once` of node:events, which throws the socket's error.
             await new Promise<void>((resolve) => socket.once("close", () => resolve()))
           }),
         connections: () => connections
@@ -74,7 +74,7 @@ export const serve = (handler: Handler): Effect.Effect<Server, never, Scope.Scop
 
 export const SSE = { "content-type": "text/event-stream" }
 
-/** Answers with a stream of these pieces, each written for itself. */
+/** Responds with a stream of these pieces, each in its own write. */
 export const pieces =
   (all: ReadonlyArray<string | Uint8Array>): Handler =>
   async (response) => {
@@ -87,17 +87,17 @@ export const pieces =
     response.end()
   }
 
-/** Answers with these pieces, and then cuts the connection without ending the body. */
+/** Responds with these pieces, and then cuts the connection without ending the body. */
 export const cut =
   (all: ReadonlyArray<string | Uint8Array>): Handler =>
   (response) => {
     response.writeHead(200, SSE)
     for (const piece of all) response.write(piece)
-    // After the last write has left; a socket that is destroyed before would lose it.
+    // After the last write has left; a socket that is destroyed earlier loses it.
     response.write("", () => setImmediate(() => response.socket?.destroy()))
   }
 
-/** Answers with these pieces and keeps the connection open. */
+/** Responds with these pieces and keeps the connection open. */
 export const hang =
   (all: ReadonlyArray<string>): Handler =>
   (response) => {

@@ -1,10 +1,10 @@
-/** Runs a task of `StarvedWorker.ts` on a thread of its own, whose end by lack of memory hurts nothing else. */
+/** Runs a task of `StarvedWorker.ts` on its own thread, which may run out of memory safely. */
 import { once } from "node:events"
 import { Worker } from "node:worker_threads"
 
 export type Task = "text" | "openAiCall" | "anthropicCall" | "dataLines" | "reads" | "errors"
 
-/** Gives what the task gives; fails if `mebibytes` are too few. */
+/** Returns the task's result; fails if `mebibytes` are too few. */
 export const starved = async (task: Task, mebibytes: number): Promise<unknown> => {
   const worker = new Worker(new URL("./StarvedWorker.ts", import.meta.url), {
     workerData: { task },

@@ -1,4 +1,4 @@
-/** Does what its name says on a thread with little memory, and reports when it is done. */
+/** Runs a named task on a thread with little memory, and reports its result. */
 import { TextBuffer } from "@holdfast/kernel"
 import { Effect } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
@@ -12,7 +12,7 @@ import { run } from "./Run.ts"
 import { pieces, serve } from "./Server.ts"
 import type { Task } from "./Starved.ts"
 
-/** As a tree of appended pieces these take twice the memory that there is. */
+/** As a tree of appended pieces these would take twice the available memory. */
 const PIECES = 2_000_000
 
 const call = (make: typeof OpenAiResponse.make, [first, next]: readonly [string, string]) => {

@@ -1,4 +1,4 @@
-/** The thread that `TalkingWorker.ts` runs on, as a resource, and a way to stand still while it talks. */
+/** Starts `TalkingWorker.ts` on a thread, and blocks this thread while it sends. */
 import { Effect } from "effect"
 import { once } from "node:events"
 import { Worker } from "node:worker_threads"
@@ -22,7 +22,7 @@ export const talking = (first: string, rest: string) =>
       return {
         worker,
         url: `http://127.0.0.1:${port}`,
-        /** Blocks this thread until the rest of the answer has been sent, and for so long after that. */
+        /** Blocks this thread until the rest of the response has been sent, and `ms` longer. */
         standStill: (ms: number) => {
           Atomics.store(flags, 0, SPEAK)
           Atomics.notify(flags, 0)

@@ -1,7 +1,7 @@
 /**
- * A provider on a thread of its own, which talks on while the thread that asks it stands still.
+ * A provider on its own thread, which sends while the client's thread is blocked.
  *
- * It answers each request with the first words. When `flags[0]` is set to `SPEAK` it sends the rest, and when that has left sets it to
+ * It responds to each request with the first content. When `flags[0]` is set to `SPEAK` it sends the rest, and then sets the flag to
  * `SPOKEN`.
  */
 import * as Http from "node:http"

@@ -15,7 +15,7 @@ describe("openai/Request", () => {
     })
   })
 
-  it("tools go as JSON Schema, options over everything, and null removes a field", () => {
+  it("tools are sent as JSON Schema, options override every field, and null removes a field", () => {
     const inputSchema = { type: "object", properties: { path: { type: "string" } } }
     const body = Request.make(asking([], { tools: [{ name: "read", description: "Reads", inputSchema }] }), {
       body: { temperature: 0, stream_options: null }
@@ -42,7 +42,7 @@ describe("openai/Request", () => {
     ])
   })
 
-  it("calls and their results go back, failed ones in words", () => {
+  it("calls and their results are sent back, failed ones as text", () => {
     const { messages } = Request.make(
       asking([
         assistant(own, { type: "text", text: "Let me see" }, call("a"), call("b")),
@@ -65,14 +65,14 @@ describe("openai/Request", () => {
     ])
   })
 
-  it("A10: malformed arguments go back inside valid JSON", () => {
+  it("A10: malformed arguments are sent back inside valid JSON", () => {
     const { messages } = Request.make(asking([assistant(own, call("a", { input: "{oops", malformed: "no" }))]), {})
     expect(messages).toMatchObject([
       { content: null, tool_calls: [{ function: { arguments: '{"malformed_arguments":"{oops"}' } }] }
     ])
   })
 
-  it("reasoning stays behind, unless its field is named; then it goes to its own model only", () => {
+  it("reasoning is left out, unless its field is configured; then it is sent to its own model only", () => {
     const said = (target: typeof own) =>
       assistant(target, { type: "reasoning", text: "hm" }, { type: "text", text: "a" })
     const request = asking([said(own), said(other)])
@@ -87,7 +87,7 @@ describe("openai/Request", () => {
     ])
   })
 
-  it("an assistant message with nothing to say is left out", () => {
+  it("an empty assistant message is left out", () => {
     expect(Request.make(asking([assistant(own, { type: "reasoning", text: "hm" })]), {}).messages).toEqual([])
   })
 })

@@ -40,7 +40,7 @@ describe("openai/Response", () => {
     ])
   })
 
-  it("usage after the reason to stop is not lost, and a missing [DONE] is forgiven", () => {
+  it("usage after the finish reason is not lost, and [DONE] may be missing", () => {
     const usage = {
       prompt_tokens: 10,
       completion_tokens: 7,
@@ -81,7 +81,7 @@ describe("openai/Response", () => {
     }
   })
 
-  it("usage with every chunk is told at the first output and at the end", () => {
+  it("usage with every chunk is emitted at the first output and at the end", () => {
     const chunk = (content: string, completion_tokens: number) => ({
       ...delta({ content }),
       usage: { completion_tokens }
@@ -97,7 +97,7 @@ describe("openai/Response", () => {
     ])
   })
 
-  it("C7: calls that share an index, or have none, are told apart", () => {
+  it("C7: calls that share an index, or have none, stay separate", () => {
     const call = (more: object, name: string, args: unknown = "{}") => ({
       ...more,
       function: { name, arguments: args }
@@ -126,7 +126,7 @@ describe("openai/Response", () => {
     ])
   })
 
-  it("C8, C11, M2: a call is held with its arguments and one a piece, and kept with its id and name and 64 more", () => {
+  it("C8, C11: a call is held with its arguments and one a piece, and kept with its id and name and 64 more", () => {
     const sizes = (...pieces: ReadonlyArray<unknown>) => {
       const machine = Response.make(String)
       for (const piece of pieces) machine.frame(calls(piece), undefined, [])
@@ -166,7 +166,7 @@ describe("openai/Response", () => {
     expect(late.events).toMatchObject([{ toolCallId: "a", toolName: "x", input: {} }, { type: "finish" }])
   })
 
-  it("every reason to stop that is known has its own meaning", () => {
+  it("every known finish reason has its meaning", () => {
     for (const [reason, finishReason] of [
       ["stop", "stop"],
       ["eos", "stop"],
@@ -186,7 +186,7 @@ describe("openai/Response", () => {
     expect(frames(call, delta({}, "refusal")).events.at(-1)).toEqual({ type: "finish", finishReason: "content-filter" })
   })
 
-  it("a refusal is told as text, and typed parts of other types are passed over", () => {
+  it("a refusal is emitted as text, and typed parts of other types are skipped", () => {
     expect(frames(delta({ refusal: "I will not." })).events).toEqual([{ type: "text-delta", delta: "I will not." }])
     const content = [
       { type: "text", text: "" },
@@ -201,7 +201,7 @@ describe("openai/Response", () => {
     ])
   })
 
-  it("C3, C4: what a model writes is no error, and neither is null", () => {
+  it("C3, C4: a model's text is no error, and neither is null", () => {
     for (const frame of [
       { choices: [{ delta: {} }], object: "error", detail: "x", message: "x" },
       { choices: [], error: null },
@@ -221,7 +221,7 @@ describe("openai/Response", () => {
     }
   })
 
-  it("C3: a reason to stop that is an error has the provider's words, where there are any", () => {
+  it("C3: a finish reason that is an error has the provider's message, where there is one", () => {
     const failing = (choice: object) =>
       frames({ choices: [{ delta: {}, finish_reason: "error", ...choice }] }).events.at(-1)
     expect(failing({ error: { message: "upstream is gone" } })).toMatchObject({
@@ -230,17 +230,17 @@ describe("openai/Response", () => {
     expect(failing({})).toMatchObject({ failure: { message: expect.stringContaining('finish_reason "error"') } })
   })
 
-  it("a stop with tool calls is a stop for tool calls", () => {
+  it("a stop with tool calls has the finish reason tool-calls", () => {
     const { events } = frames(calls({ index: 0, id: "a", function: { name: "x", arguments: "{}" } }), delta({}, "stop"))
     expect(events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
   })
 
-  it("C7: a call without arguments yet, cut at the length limit, is not taken for whole", () => {
+  it("C7: a call without arguments, cut at the length limit, is not complete", () => {
     const { events } = frames(calls({ index: 0, id: "a", function: { name: "x", arguments: "" } }), delta({}, "length"))
     expect(events[0]).toMatchObject({ input: "", malformed: expect.stringContaining("length limit") })
   })
 
-  it("C3: errors are recognised in all the shapes that they come in", () => {
+  it("C3: errors are recognised in every known shape", () => {
     for (const frame of [
       { error: { message: "no" } },
       { error: "no" },
@@ -257,7 +257,7 @@ describe("openai/Response", () => {
     }
   })
 
-  it("C3: a reason to stop that is a failure is none to finish", () => {
+  it("C3: a finish reason that is a failure gives no finish", () => {
     expect(frames(delta({}, "insufficient_system_resource"), "[DONE]").events).toMatchObject([
       { type: "error", failure: { reason: "overloaded", retryable: true } }
     ])
@@ -267,7 +267,7 @@ describe("openai/Response", () => {
     })
   })
 
-  it("C6: [DONE] ends an answer that has said something, called a tool, or stopped", () => {
+  it("C6: [DONE] ends a response that has text, a tool call or a finish reason", () => {
     const call = calls({ index: 0, id: "a", function: { name: "look", arguments: "{}" } })
     for (const [chunk, type] of [
       [delta({ content: "x" }), "text-delta"],
@@ -280,7 +280,7 @@ describe("openai/Response", () => {
     expect(frames(call, "[DONE]").events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
   })
 
-  it("C6: [DONE] alone is no answer", () => {
+  it("C6: [DONE] alone is no response", () => {
     expect(frames(delta({ role: "assistant", content: "" }), "[DONE]").standing).toBe("open")
   })
 })

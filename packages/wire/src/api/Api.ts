@@ -1,8 +1,8 @@
 /**
- * The HTTP API: the one definition that the server, the typed client, `/openapi.json` and the page at `/docs` come from.
+ * Defines the HTTP API for server, typed client, `/openapi.json` and `/docs`.
  *
- * A1. A key that a body is not known to have is an error, named by its path: a misspelt setting never passes in silence.
- * A2. What is wrong with a request is reported whole, not one mistake a call.
+ * Api.A1. An unknown key in a body is an error that names the key's path, so a misspelt setting is never ignored silently.
+ * Api.A2. A response reports all mistakes of a request, not only the first.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ConversationsGroup } from "./ConversationsGroup.ts"
@@ -11,10 +11,10 @@ import { problems } from "./Problem.ts"
 import { SystemGroup } from "./SystemGroup.ts"
 import { TurnsGroup } from "./TurnsGroup.ts"
 
-/** Where the document that describes the API is. */
+/** The path of the OpenAPI document. */
 export const OPENAPI_PATH = "/openapi.json"
 
-/** Where people read it. */
+/** The path of the page that shows the document. */
 export const DOCS_PATH = "/docs"
 
 const description = [
@@ -23,13 +23,14 @@ const description = [
   "Every error is a problem detail (RFC 9457, `application/problem+json`); its `type` leads to its explanation in [the list of problems](/docs/problems)."
 ].join("\n")
 
+/** All calls, with their problems and descriptions. */
 export const Api = HttpApi.make("holdfast")
   .add(ConversationsGroup, TurnsGroup, SystemGroup)
-  // A1
+  // Api.A1
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
-  // A2
+  // Api.A2
   .annotate(HttpApi.ParseOptions, { errors: "all" })
-  // Any call can be refused before it is one, so not every problem belongs to a call.
+  // A request can be rejected before it reaches a call, so some problems belong to no call.
   .annotate(HttpApi.AdditionalSchemas, Object.values(problems))
   .annotateMerge(
     OpenApi.annotations({

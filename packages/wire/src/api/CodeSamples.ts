@@ -1,14 +1,14 @@
-/** The calls that answer with a stream, as commands for a terminal. */
+/** Writes `curl` commands for the calls that return a stream. */
 import { Predicate } from "effect"
 import * as Ndjson from "../Ndjson.ts"
 import * as Sse from "../Sse.ts"
 
 type Json = Record<string, unknown>
 
-/** Where the samples call. A page that shows them puts its own origin in its place. */
+/** The origin in the samples. A page that shows them replaces it with its own. */
 export const ORIGIN = "http://127.0.0.1:4747"
 
-/** The samples of an operation; none where its answer is one document, which readers of the format write themselves. */
+/** The samples of an operation. None where it returns a single document: tools that render OpenAPI write those themselves. */
 export const of = (method: string, path: string, operation: Json, body: unknown): ReadonlyArray<Json> => {
   const responses = at(operation, "responses")
   const media = Object.keys(at(at(responses, "200"), "content"))
@@ -33,7 +33,7 @@ const labels: Record<string, string> = {
 }
 const order = Object.values(labels)
 
-/** The call that does not wait. */
+/** The label of the call that returns at once. */
 const SUBMITTED = "The turn's id at once"
 
 const curl = (method: string, path: string, header: string, body: unknown): string =>

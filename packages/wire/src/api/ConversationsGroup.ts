@@ -1,4 +1,4 @@
-/** Calls about a conversation: open it, read it, and what is done to the turn that it is in. */
+/** Defines the calls that open, read and steer a conversation. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Extension } from "../Command.ts"
@@ -10,20 +10,21 @@ import { JsonObject, NonEmptyText, Text } from "../Text.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
 import * as Problem from "./Problem.ts"
 
-/** What a path with a conversation in it carries. */
+/** The parameters of a path with a conversation. */
 export const conversationParams = {
   conversationId: Schema.String.annotate({ description: "What `POST /v1/conversations` answered." }).pipe(
     Schema.decodeTo(ConversationId)
   )
 }
 
-/** What any call on a conversation can be answered with instead. */
+/** The problems that any call on a conversation can return. */
 export const conversationProblems = [
   Problem.InvalidRequest,
   Problem.ConversationNotFound,
   Problem.StorageUnavailable
 ] as const
 
+/** The body of the call that opens a conversation. */
 export const CreateConversation = Schema.Struct({
   model: Schema.optionalKey(
     NonEmptyText.annotate({
@@ -50,6 +51,7 @@ export const CreateConversation = Schema.Struct({
 })
 export type CreateConversation = typeof CreateConversation.Type
 
+/** The response: the new conversation's id. */
 export const ConversationCreated = Schema.Struct({
   conversationId: ConversationId
 }).annotate({
@@ -58,6 +60,7 @@ export const ConversationCreated = Schema.Struct({
   examples: [{ conversationId: ConversationId.make("c_4f2k9x") }]
 })
 
+/** A conversation's history. */
 export const Messages = Schema.Struct({
   messages: Schema.Array(Message)
 }).annotate({
@@ -66,32 +69,34 @@ export const Messages = Schema.Struct({
   examples: [{ messages: ExampleTurn.messages }]
 })
 
+/** Switches automatic retries of a conversation (P15). */
 export const AutoRetry = Schema.Struct({
   enabled: Schema.Boolean
 }).annotate({ identifier: "AutoRetry", examples: [{ enabled: false }] })
 
+/** A conversation's state, with its example. */
 export const State = ConversationState.annotate({
   identifier: "ConversationState",
   description: "The conversation as it is now; while it waits, when the next attempt is due.",
   examples: [ExampleTurn.waiting]
 })
 
-/** What a command can be answered with besides: it is not on disk, and the client must send it again to be sure. */
+/** The problems of a command. With the last two the command is not on disk; the client must send it again to be sure. */
 const commandProblems = [...conversationProblems, Problem.TurnStopped, Problem.ShuttingDown] as const
 
 const accepted = (description: string) => HttpApiSchema.Empty(202).annotate({ description })
 
 const howItIsAnswered = [
-  "It is answered when it is on disk, so nothing that was answered with 202 is forgotten, whatever the process dies of. Where that",
-  "takes more than ten seconds, the answer is a problem that says why, and the command is carried out as soon as it can be",
-  "recorded, if the service lives that long; the same call again, with the same `commandId` where it has one, tells."
+  "202 means that the command is on disk, so no crash loses it. If recording it takes more than ten seconds, the response is a",
+  "problem that gives the reason. The command then takes effect once it can be recorded, unless the process stops first. To check,",
+  "send the same call again, with the same `commandId` if it has one."
 ].join("\n")
 
 const describe = (summary: string, description?: string) =>
   OpenApi.annotations(description === undefined ? { summary } : { summary, description })
 
 const create = HttpApiEndpoint.post("create", "/v1/conversations", {
-  // `null` is what an absent body decodes as.
+  // An absent body decodes as `null`.
   payload: [CreateConversation, Schema.Null],
   success: ConversationCreated.pipe(HttpApiSchema.status(201)),
   error: [Problem.InvalidRequest, Problem.StorageUnavailable]
@@ -118,25 +123,26 @@ const abort = HttpApiEndpoint.post("abort", "/v1/conversations/:conversationId/a
 }).annotateMerge(
   describe(
     "End its turn",
-    `Ends the wait first, then the turn, which seals \`aborted\`. Does nothing where nothing runs.\n\n${howItIsAnswered}`
+    `Ends the wait first, then the turn, which seals \`aborted\`. Has no effect if no turn runs.\n\n${howItIsAnswered}`
   )
 )
 
-/** The id that the examples of commands carry. */
+/** The command id in the examples. */
 const exampleId = CommandId.make("k_9d3w7p")
 
 const commandId = {
   commandId: Schema.optionalKey(
-    CommandId.annotate({ description: "Chosen by the client: the same one again does nothing a second time." })
+    CommandId.annotate({ description: "Chosen by the client: a repeated id has no second effect." })
   )
 }
 
+/** The body of a command without arguments. */
 export const CommandOnly = Schema.Struct(commandId).annotate({
   identifier: "CommandOnly",
   examples: [{ commandId: exampleId }]
 })
 
-/** A body of nothing but an id may be left out; `null` is what an absent one decodes as. */
+/** A body that has only an id may be absent; an absent body decodes as `null`. */
 const onlyId = [CommandOnly, Schema.Null] as const
 
 const abortRetry = HttpApiEndpoint.post("abortRetry", "/v1/conversations/:conversationId/abort-retry", {
@@ -147,7 +153,7 @@ const abortRetry = HttpApiEndpoint.post("abortRetry", "/v1/conversations/:conver
 }).annotateMerge(
   describe(
     "Give up waiting",
-    `Ends the wait, and the turn with its last error. Does nothing where nothing waits.\n\n${howItIsAnswered}`
+    `Ends the wait, and the turn with its last error. Has no effect if no turn waits.\n\n${howItIsAnswered}`
   )
 )
 
@@ -159,10 +165,11 @@ const retryNow = HttpApiEndpoint.post("retryNow", "/v1/conversations/:conversati
 }).annotateMerge(
   describe(
     "Try again now",
-    `Ends the wait and makes the next attempt at once. Does nothing where nothing waits.\n\n${howItIsAnswered}`
+    `Ends the wait and makes the next attempt at once. Has no effect if no turn waits.\n\n${howItIsAnswered}`
   )
 )
 
+/** The body of the command that moves the end of a wait. */
 export const WaitUntil = Schema.Struct({
   ...commandId,
   until: MomentOrDate
@@ -171,12 +178,13 @@ export const WaitUntil = Schema.Struct({
 const waitUntil = HttpApiEndpoint.post("waitUntil", "/v1/conversations/:conversationId/wait-until", {
   params: conversationParams,
   payload: WaitUntil,
-  success: accepted("The wait ends then, or there was none."),
+  success: accepted("The wait ends at that time, or there was no wait."),
   error: commandProblems
 }).annotateMerge(
-  describe("Wait until a time", `Moves the end of the wait. Does nothing where nothing waits.\n\n${howItIsAnswered}`)
+  describe("Wait until a time", `Moves the end of the wait. Has no effect if no turn waits.\n\n${howItIsAnswered}`)
 )
 
+/** The body of the command that switches the target. */
 export const SwitchTarget = Schema.Struct({
   ...commandId,
   model: NonEmptyText.annotate({ description: "`provider/model`.", examples: ["anthropic/claude-sonnet-4-5"] })
@@ -188,15 +196,16 @@ export const SwitchTarget = Schema.Struct({
 const switchTarget = HttpApiEndpoint.post("switchTarget", "/v1/conversations/:conversationId/switch-target", {
   params: conversationParams,
   payload: SwitchTarget,
-  success: accepted("The next attempt goes there, or there was no wait."),
+  success: accepted("The next attempt uses this model, or there was no wait."),
   error: commandProblems
 }).annotateMerge(
   describe(
-    "Go on elsewhere",
-    `Ends the wait; the rest of the turn runs on this model. Does nothing where nothing waits.\n\n${howItIsAnswered}`
+    "Continue on another model",
+    `Ends the wait; the rest of the turn runs on this model. Has no effect if no turn waits.\n\n${howItIsAnswered}`
   )
 )
 
+/** The body of the command that extends the budget. */
 export const ExtendBudget = Schema.Struct({
   ...commandId,
   byMs: Extension.annotate({ description: "Milliseconds; a year at most.", examples: [7_200_000] })
@@ -205,12 +214,12 @@ export const ExtendBudget = Schema.Struct({
 const extendBudget = HttpApiEndpoint.post("extendBudget", "/v1/conversations/:conversationId/extend-budget", {
   params: conversationParams,
   payload: ExtendBudget,
-  success: accepted("The step that waits may wait so much longer in all, or nothing waits."),
+  success: accepted("The budget of the waiting step is extended, or no turn waits."),
   error: commandProblems
 }).annotateMerge(
   describe(
     "Extend the budget",
-    `Adds to what the waiting step may spend on waits. Does nothing where nothing waits.\n\n${howItIsAnswered}`
+    `Adds to the time that the waiting step may spend on waits. Has no effect if no turn waits.\n\n${howItIsAnswered}`
   )
 )
 
@@ -219,13 +228,14 @@ const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:con
   payload: AutoRetry,
   success: HttpApiSchema.NoContent.annotate({ description: "It is set." }),
   error: conversationProblems
-}).annotateMerge(describe("Switch automatic retries", "Counts from the next failure on."))
+}).annotateMerge(describe("Switch automatic retries", "Takes effect from the next failure on."))
 
+/** The calls on a conversation. */
 export const ConversationsGroup = HttpApiGroup.make("conversations")
   .add(create, state, messages, abort, abortRetry, retryNow, waitUntil, switchTarget, extendBudget, setAutoRetry)
   .annotateMerge(
     OpenApi.annotations({
       title: "Conversations",
-      description: "A conversation holds messages, and runs one turn at a time; further ones wait their turn."
+      description: "A conversation holds messages and runs one turn at a time; further turns are queued."
     })
   )

@@ -1,4 +1,4 @@
-/** The turn of all examples: its provider is overloaded once, and then answers. */
+/** Example data of one turn, whose provider is overloaded once and then answers. */
 import type { ConversationState } from "../ConversationState.ts"
 import { ConversationId, MessageId, TurnId } from "../Ids.ts"
 import type { Message } from "../Message.ts"
@@ -39,7 +39,7 @@ export const messages: readonly [Message, Message] = [
   }
 ]
 
-/** From the start to the end. */
+/** All events of the turn. */
 const events: ReadonlyArray<TurnEvent> = [
   { type: "turn-start", ...ids, startedAt: 1_901_232_000_000 },
   {
@@ -78,7 +78,7 @@ const events: ReadonlyArray<TurnEvent> = [
 /** The turn as NDJSON. */
 export const lines = events.map((event) => `${JSON.stringify(event)}\n`).join("")
 
-/** The turn as server-sent events: those that are kept have their position as `id:`. */
+/** The turn as server-sent events; persisted events have their position as `id:`. */
 export const frames = ((position = 0) =>
   events.map((event) => Sse.encode(event, isPersisted(event) ? ++position : undefined)).join(""))()
 
@@ -96,7 +96,7 @@ export const waiting: ConversationState = {
   retry
 }
 
-/** The turn itself, while it waits. */
+/** The turn while it waits. */
 export const waitingTurn: TurnState = {
   ...ids,
   status: "waiting",
@@ -107,7 +107,7 @@ export const waitingTurn: TurnState = {
   error: { reason: retry.reason, message: retry.message, code: retry.code }
 }
 
-/** The same once it has ended. */
+/** The turn once it has ended. */
 export const endedTurn: TurnState = {
   ...ids,
   status: "completed",

@@ -1,10 +1,12 @@
 /**
- * What the document at `/openapi.json` says beyond what its generator derives from the schemas.
+ * Completes the generated document at `/openapi.json`.
  *
- * O1. Bodies that are sent are closed: an unknown key is an error. What is received is open: a client must live with a key
- *     that a later version adds.
- * O2. A call says that it may need the token; an empty list says that it never does.
- * O3. Every body has complete examples, and every stream a command that reads it.
+ * It adds the facts that the generator does not derive from the schemas.
+ *
+ * OpenApiDocument.O1. Request bodies are closed: an unknown key is an error. Responses are open: a client must accept keys that
+ *     later versions add.
+ * OpenApiDocument.O2. A call lists the token where it may need it; an empty list means that it never does.
+ * OpenApiDocument.O3. Every body has complete examples, and every stream has a command that reads it.
  */
 import { Predicate, SchemaAST } from "effect"
 import { fate } from "../TurnEvent.ts"
@@ -31,7 +33,7 @@ export const complete = (document: Json): Json => {
         token: {
           type: "http",
           scheme: "bearer",
-          description: "`server.token` of the configuration, where there is one."
+          description: "The configuration's `server.token`, if it has one."
         }
       }
     },
@@ -39,7 +41,7 @@ export const complete = (document: Json): Json => {
   }
 }
 
-/** Replaces what the successful answer of a call is said to be in some media types. */
+/** Replaces the document's description of a successful response, per media type. */
 export const withContent =
   (content: Json) =>
   (operation: Json): Json => {
@@ -83,7 +85,7 @@ const examplesOf = (body: Json, schemas: Json): ReadonlyArray<unknown> => {
   return Array.isArray(examples) ? examples : []
 }
 
-/** What readers show first is an example of the body (O3), not what they make up from its keys. */
+/** Adds an example of the body, so that tools show it instead of one made up from its keys (OpenApiDocument.O3). */
 const withExamples = (body: Json, examples: ReadonlyArray<unknown>): Json => ({
   ...body,
   content: mapValues(objectAt(body, "content"), (media) => ({
@@ -117,7 +119,7 @@ const completeSchemas = (schemas: Json): Json => {
   return completed
 }
 
-/** The bodies of requests (O1). */
+/** The bodies of requests (OpenApiDocument.O1). */
 const SENT = new Set([
   "CreateConversation",
   "RunTurn",
@@ -130,7 +132,7 @@ const SENT = new Set([
 ])
 const isSent = (name: string): boolean => SENT.has(name)
 
-/** Each event under its name, with whether it is kept. */
+/** Names each event's schema and states whether the event is persisted. */
 const withFates = (schema: Json): Json => {
   const members = schema["anyOf"]
   if (!Array.isArray(members)) return schema
@@ -143,10 +145,10 @@ const withFates = (schema: Json): Json => {
   return { ...schema, anyOf: described }
 }
 
-const PERSISTED = "Persisted: on disk before a client sees it, and with an `id:` in `text/event-stream`."
-const TRANSIENT = "Transient: seen live, or never."
+const PERSISTED = "Persisted: on disk before a client receives it, and with an `id:` in `text/event-stream`."
+const TRANSIENT = "Transient: sent live only, never stored."
 
-/** Problems decode leniently, as RFC 9457 wants; what is sent always has these. */
+/** Problems decode leniently, as RFC 9457 requires; a problem that the service sends always has these keys. */
 const asProblem = (name: string, schema: Json): Json => {
   const optional = new Set(["detail", "instance", "errors", ...(mayLack[renamed(name)] ?? [])])
   const description = descriptions.get(renamed(name))
@@ -157,15 +159,15 @@ const asProblem = (name: string, schema: Json): Json => {
   }
 }
 
-/** By problem, keys that it has only where there is something to put there. */
+/** Optional keys, by problem. */
 const mayLack: Record<string, ReadonlyArray<string>> = { TurnNotFoundProblem: ["conversationId"] }
 
-/** The generator drops what a class says of itself. */
+/** The problems' descriptions, which the generator drops. */
 const descriptions = new Map(
   Object.values(problems).map(({ ast }) => [SchemaAST.resolveIdentifier(ast), SchemaAST.resolveDescription(ast)])
 )
 
-/** Takes `additionalProperties: false` off, all the way down. */
+/** Removes `additionalProperties: false` at every depth. */
 const open = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(open)
   if (!Predicate.isObject(value)) return value
@@ -176,7 +178,7 @@ const open = (value: unknown): unknown => {
     : { ...opened, additionalProperties: open(additionalProperties) }
 }
 
-/** The generator names the wire form of a class after it, with this at the end. */
+/** The suffix that the generator gives to the name of a class's wire form. */
 const ENCODED = "ProblemEncoded"
 const renamed = (name: string): string => (name.endsWith(ENCODED) ? name.slice(0, -"Encoded".length) : name)
 

@@ -1,35 +1,35 @@
 /**
- * Everything that can go wrong with a call, as RFC 9457 problem details (`application/problem+json`).
+ * Defines the API's errors as RFC 9457 problem details (`application/problem+json`).
  *
- * A problem's `type` is where it is explained: a section that the page at `/docs` leads to, so the link works wherever the
- * service runs. `title` is the same for all problems of a type; `detail` says what happened this time, and what to do about it.
+ * A problem's `type` links to its explanation: a section of the page at `/docs`, so the link works wherever the service runs.
+ * `title` is the same for all problems of a type; `detail` describes the occurrence and what to do about it.
  *
- * P1. No problem carries a stack trace, a file name or a secret: an unexpected one carries an `incident`, and the log has
- *     the rest under the same id.
+ * Problem.P1. No problem contains a stack trace, a file name or a secret: an unexpected one has an `incident`, and the log has the
+ *     rest under the same id.
  */
 import { Schema } from "effect"
 import { HttpApiError } from "effect/http-api"
 
-/** One thing that is wrong with a request. */
+/** One mistake in a request. */
 export const Issue = Schema.Struct({
-  /** The part of the request it was found in. */
+  /** The part of the request that contains the mistake. */
   in: Schema.Literals(["body", "path", "query", "header"]),
-  /** The key, nested ones joined by dots; empty for the whole. */
+  /** The path of the key, joined by dots; empty for the whole part. */
   path: Schema.String.annotate({ examples: ["prompt"] }),
-  /** What was expected. It never repeats what was sent. */
+  /** The expectation. It never repeats the value that was sent. */
   message: Schema.String.annotate({ examples: ["Missing key"] })
 }).annotate({ identifier: "Issue" })
 export type Issue = typeof Issue.Type
 
-/** The page at /docs leads on from every type to the section that explains it. */
+/** The link of a problem's type, to the section of /docs that explains it. */
 const type = <const Name extends string>(name: Name): `/docs#problem-${Name}` => `/docs#problem-${name}`
 
-/** The request is not what the call expects; `errors` names each place. */
+/** The request does not match the call's schema; `errors` names each mistake. */
 export class InvalidRequest extends HttpApiError.Problem<InvalidRequest>()(
   "InvalidRequestProblem",
   { type: type("invalid-request"), status: 400, title: "The request is not valid" },
   { errors: Schema.optionalKey(Schema.Array(Issue)) },
-  { description: "The request is not what the call expects; `errors` names each place." }
+  { description: "The request does not match the call's schema; `errors` names each mistake." }
 ) {}
 
 /** The call needs the service's token. */
@@ -37,21 +37,21 @@ export class Unauthorized extends HttpApiError.Problem<Unauthorized>()(
   "UnauthorizedProblem",
   { type: type("unauthorized"), status: 401, title: "A token is needed" },
   {},
-  { description: "The service has a token, and the call came without it or with another." }
+  { description: "The service has a token, and the request has none or a different one." }
 ) {}
 
-/** The `Host` or the `Origin` is not one that the service answers to. */
+/** The `Host` or the `Origin` is not allowed. */
 export class Forbidden extends HttpApiError.Problem<Forbidden>()(
   "ForbiddenProblem",
   { type: type("forbidden"), status: 403, title: "Not from there" },
   {},
   {
     description:
-      "The `Host` header is not a name of this service, or the call comes from a page of another origin. This keeps web pages that a person visits from talking to a service on their own machine."
+      "The `Host` header is not a name of this service, or the request comes from a page of another origin. This prevents web pages that a person visits from calling a service on that person's machine."
   }
 ) {}
 
-/** There is nothing at this address. */
+/** No call has this path. */
 export class NotFound extends HttpApiError.Problem<NotFound>()(
   "NotFoundProblem",
   { type: type("not-found"), status: 404, title: "There is no such call" },
@@ -59,7 +59,7 @@ export class NotFound extends HttpApiError.Problem<NotFound>()(
   { description: "No call has this path." }
 ) {}
 
-/** There is no conversation of this id. */
+/** No conversation has this id. */
 export class ConversationNotFound extends HttpApiError.Problem<ConversationNotFound>()(
   "ConversationNotFoundProblem",
   { type: type("conversation-not-found"), status: 404, title: "There is no such conversation" },
@@ -67,7 +67,7 @@ export class ConversationNotFound extends HttpApiError.Problem<ConversationNotFo
   { description: "No conversation has this id." }
 ) {}
 
-/** There is no turn of this id. */
+/** No turn has this id. */
 export class TurnNotFound extends HttpApiError.Problem<TurnNotFound>()(
   "TurnNotFoundProblem",
   { type: type("turn-not-found"), status: 404, title: "There is no such turn" },
@@ -76,18 +76,18 @@ export class TurnNotFound extends HttpApiError.Problem<TurnNotFound>()(
     conversationId: Schema.optionalKey(Schema.String),
     turnId: Schema.String
   },
-  { description: "No turn has this id, or none of the conversation that the call names." }
+  { description: "No turn has this id, or no turn of the conversation that the call names." }
 ) {}
 
-/** The address exists, for other methods; the `Allow` header names them. */
+/** The path exists for other methods; the `Allow` header names them. */
 export class MethodNotAllowed extends HttpApiError.Problem<MethodNotAllowed>()(
   "MethodNotAllowedProblem",
   { type: type("method-not-allowed"), status: 405, title: "Not with this method" },
   {},
-  { description: "The path exists, for other methods; the `Allow` header names them." }
+  { description: "The path exists for other methods; the `Allow` header names them." }
 ) {}
 
-/** The whole request did not come in time. */
+/** The request did not arrive completely within the time limit. */
 export class RequestTimeout extends HttpApiError.Problem<RequestTimeout>()(
   "RequestTimeoutProblem",
   { type: type("request-timeout"), status: 408, title: "The request did not arrive in time" },
@@ -103,7 +103,7 @@ export class TurnConflict extends HttpApiError.Problem<TurnConflict>()(
   { description: "The turn id belongs to another turn, or there is nothing to retry." }
 ) {}
 
-/** The body is larger than the service takes. */
+/** The body is larger than the service's limit. */
 export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()(
   "BodyTooLargeProblem",
   { type: type("body-too-large"), status: 413, title: "The body is too large" },
@@ -111,7 +111,7 @@ export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()(
   { description: "The body is larger than `limitBytes`." }
 ) {}
 
-/** The body is not JSON, or does not say that it is. */
+/** The body is not JSON, or its `Content-Type` is not. */
 export class UnsupportedMediaType extends HttpApiError.Problem<UnsupportedMediaType>()(
   "UnsupportedMediaTypeProblem",
   { type: type("unsupported-media-type"), status: 415, title: "The body must be JSON" },
@@ -119,15 +119,15 @@ export class UnsupportedMediaType extends HttpApiError.Problem<UnsupportedMediaT
   { description: "A body must come with `Content-Type: application/json`." }
 ) {}
 
-/** The head of the request is larger than the service takes. */
+/** The head of the request is larger than the service's limit. */
 export class HeadTooLarge extends HttpApiError.Problem<HeadTooLarge>()(
   "HeadTooLargeProblem",
   { type: type("head-too-large"), status: 431, title: "The request's head is too large" },
   {},
-  { description: "The address and the headers of the request are larger than the service takes." }
+  { description: "The URL and the headers of the request are larger than the service's limit." }
 ) {}
 
-/** A bug. The log has the rest under the same incident id. */
+/** A bug in the service. The log has the details under the same incident id. */
 export class Unexpected extends HttpApiError.Problem<Unexpected>()(
   "UnexpectedProblem",
   { type: type("unexpected"), status: 500, title: "Something went wrong" },
@@ -135,28 +135,28 @@ export class Unexpected extends HttpApiError.Problem<Unexpected>()(
     /** Names the entry in the service's log. */
     incident: Schema.String
   },
-  { description: "A bug in the service. Its log has the rest under the same `incident`." }
+  { description: "A bug in the service. Its log has the details under the same `incident`." }
 ) {}
 
-/** The disk said no. */
+/** The storage cannot be read or written. */
 export class StorageUnavailable extends HttpApiError.Problem<StorageUnavailable>()(
   "StorageUnavailableProblem",
   { type: type("storage-unavailable"), status: 503, title: "The storage is unavailable" },
   {},
   {
     description:
-      "The disk said no: full, read-only, locked or corrupt. Nothing of the call was kept; only a command may still be carried out, and its `detail` says so."
+      "The storage cannot be read or written: full, read-only, locked or corrupt. Nothing of the call was stored. Only a command may still take effect; its `detail` states that."
   }
 ) {}
 
-/** The service has not taken up yet what its last process left. */
+/** The service has not yet resumed the turns of its last process. */
 export class Starting extends HttpApiError.Problem<Starting>()(
   "StartingProblem",
   { type: type("starting"), status: 503, title: "The service is starting" },
   {},
   {
     description:
-      "The service is up and has not taken up all turns yet that its last process left unfinished. Calls on conversations wait until it has."
+      "The service is up and has not yet resumed all turns that its last process left unfinished. Calls on conversations wait until it has."
   }
 ) {}
 
@@ -167,22 +167,22 @@ export class TurnStopped extends HttpApiError.Problem<TurnStopped>()(
   {},
   {
     description:
-      "The turn cannot be recorded at present, or another process runs it. It is on disk and is not lost; the same `turnId` again is the same turn, and the same command can be sent again."
+      "The turn cannot be recorded at present, or another process runs it. It is on disk and is not lost. A request with the same `turnId` refers to the same turn, and a command can be sent again."
   }
 ) {}
 
-/** The service is going down. */
+/** The service is shutting down. */
 export class ShuttingDown extends HttpApiError.Problem<ShuttingDown>()(
   "ShuttingDownProblem",
   { type: type("shutting-down"), status: 503, title: "The service is shutting down" },
   {},
   {
     description:
-      "The service is going down. A turn that was accepted goes on when it is back; the same `turnId` again is the same turn."
+      "The service is shutting down. An accepted turn continues after the restart; a request with the same `turnId` refers to the same turn."
   }
 ) {}
 
-/** Every problem, by the name that its `type` ends with. */
+/** Every problem, by the last part of its `type`. */
 export const problems = {
   "invalid-request": InvalidRequest,
   unauthorized: Unauthorized,
@@ -203,5 +203,5 @@ export const problems = {
   "shutting-down": ShuttingDown
 } as const
 
-/** Any of them. */
+/** Any problem. */
 export type Problem = InstanceType<(typeof problems)[keyof typeof problems]>

@@ -1,9 +1,9 @@
-/** Calls for those who run the service. */
+/** Defines the calls for operators: health, readiness and metrics. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import * as Problem from "./Problem.ts"
 
-/** What Prometheus calls its text format. */
+/** The content type of Prometheus' text format. */
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 const Ok = Schema.Struct({ status: Schema.Literal("ok") }).annotate({
@@ -13,7 +13,7 @@ const Ok = Schema.Struct({ status: Schema.Literal("ok") }).annotate({
 })
 
 const health = HttpApiEndpoint.get("health", "/healthz", { success: Ok }).annotateMerge(
-  OpenApi.annotations({ summary: "Is the process up?", description: "That, and nothing else. Needs no token." })
+  OpenApi.annotations({ summary: "Is the process up?", description: "Checks nothing else. Needs no token." })
 )
 
 const ready = HttpApiEndpoint.get("ready", "/readyz", {
@@ -21,9 +21,9 @@ const ready = HttpApiEndpoint.get("ready", "/readyz", {
   error: [Problem.StorageUnavailable, Problem.Starting, Problem.ShuttingDown]
 }).annotateMerge(
   OpenApi.annotations({
-    summary: "Does it take turns?",
+    summary: "Does it accept turns?",
     description:
-      "Whether the storage can be read and written, the turns that the last process left are taken up, and the service is not going down. Otherwise 503, with the reason."
+      "200 when the storage can be read and written, the turns of the last process are resumed, and the service is not shutting down. Otherwise 503, with the reason."
   })
 )
 
@@ -33,6 +33,7 @@ const metrics = HttpApiEndpoint.get("metrics", "/metrics", {
   )
 }).annotateMerge(OpenApi.annotations({ summary: "Metrics", description: "In Prometheus text." }))
 
+/** The calls for operators. */
 export const SystemGroup = HttpApiGroup.make("system")
   .add(health, ready, metrics)
-  .annotateMerge(OpenApi.annotations({ title: "System", description: "For those who run the service." }))
+  .annotateMerge(OpenApi.annotations({ title: "System", description: "For operators of the service." }))

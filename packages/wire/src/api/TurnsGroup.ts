@@ -1,11 +1,12 @@
 /**
- * Calls that run a turn, or watch one.
+ * Defines the calls that run, watch, read and explain a turn.
  *
- * T1. A turn is on disk before the head of its answer leaves. From then on it runs, whoever listens; only abort ends it.
- * T2. While a turn waits, its answer says so in bytes that mean nothing, so that neither proxies nor clients give up on it:
- *     a space before the next line or document (NDJSON, JSON), a comment frame (SSE).
- * T3. A stream without `turn-end` broke off. The connection is cut then, never ended as if it were complete. Over SSE a last frame
- *     named `reconnect` says why, where the client still reads.
+ * TurnsGroup.T1. A turn is on disk before the head of its response is sent. From then on it runs, with or without clients; only
+ *     abort ends it.
+ * TurnsGroup.T2. While a turn waits, the response carries keep-alive bytes without meaning, so that proxies and clients keep it
+ *     open: a space before the next line or document (NDJSON, JSON), a comment frame (SSE).
+ * TurnsGroup.T3. A stream without `turn-end` broke off. The connection is then cut, never closed as if the stream were complete.
+ *     Over SSE a last frame named `reconnect` gives the reason, if the client still reads.
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -25,11 +26,12 @@ import * as Problem from "./Problem.ts"
 const turnId = Schema.optionalKey(
   TurnId.annotate({
     description:
-      "Your own name for the turn: the same id again is the same turn, so a call whose answer was lost can be made again.",
+      "Your own id for the turn. A repeated id refers to the same turn, so you can repeat a call if its response was lost.",
     examples: [TurnId.make("t_nightly-2031-04-01")]
   })
 )
 
+/** The body of the call that runs a turn. */
 export const RunTurn = Schema.Struct({
   prompt: NonEmptyText.annotate({ examples: ["Summarise yesterday's incidents."] }),
   turnId
@@ -42,6 +44,7 @@ export const RunTurn = Schema.Struct({
 })
 export type RunTurn = typeof RunTurn.Type
 
+/** The body of the call that runs the model again (M1). */
 export const RetryTurn = Schema.Struct({ turnId }).annotate({
   identifier: "RetryTurn",
   description: "All of it is optional; so is the body.",
@@ -49,7 +52,7 @@ export const RetryTurn = Schema.Struct({ turnId }).annotate({
 })
 export type RetryTurn = typeof RetryTurn.Type
 
-/** A turn that has sealed. A failed turn is an answer like any other, so its status is 200 too. */
+/** A sealed turn. A failed turn is an ordinary response, so its HTTP status is 200 too. */
 export const TurnResult = Schema.Struct({
   turnId: TurnId,
   status: TurnStatus,
@@ -57,17 +60,17 @@ export const TurnResult = Schema.Struct({
   error: Schema.optionalKey(Failure)
 }).annotate({
   identifier: "TurnResult",
-  description: "The turn has sealed. `error` says what it failed with.",
+  description: "The turn has sealed. `error` is the error that it failed with.",
   examples: [{ turnId: TurnId.make("t_7hq2m1"), status: "completed", text: "Nothing happened." }]
 })
 export type TurnResult = typeof TurnResult.Type
 
-/** A turn that was submitted: it is on disk, and runs with no client attached (X15). */
+/** A submitted turn: it is on disk and runs with no client attached (X15). */
 export const TurnAccepted = Schema.Struct({
   turnId: TurnId
 }).annotate({
   identifier: "TurnAccepted",
-  description: "The turn is on disk and runs, with `Prefer: respond-async`; `Location` is where to read what it is at.",
+  description: "With `Prefer: respond-async`: the turn is on disk and runs. Read its state at `Location`.",
   examples: [{ turnId: TurnId.make("t_7hq2m1") }]
 })
 export type TurnAccepted = typeof TurnAccepted.Type
@@ -75,20 +78,20 @@ export type TurnAccepted = typeof TurnAccepted.Type
 /** The preference for 202 (RFC 7240). */
 export const RESPOND_ASYNC = "respond-async"
 
-/** The same with its headers. */
+/** `TurnAccepted` with its headers. */
 export const Submitted = HttpApiSchema.WithHeaders(TurnAccepted.pipe(HttpApiSchema.status(202)), {
   location: Schema.String,
   "preference-applied": Schema.Literal(RESPOND_ASYNC)
 })
 
-/** Answers for a turn that was submitted. */
+/** The response for a submitted turn. */
 export const submitted = (turnId: TurnId): typeof Submitted.Type =>
   HttpApiSchema.withHeaders({
     body: { turnId },
     headers: { location: `/v1/turns/${turnId}`, "preference-applied": RESPOND_ASYNC }
   })
 
-/** `Prefer` as a request carries it; it is no error to prefer what a server does not know. */
+/** The request header `Prefer`. Unknown preferences are no error (RFC 7240). */
 const prefer = {
   prefer: Schema.optionalKey(
     Schema.String.annotate({
@@ -99,12 +102,12 @@ const prefer = {
   )
 }
 
-/** What both kinds of stream carry. */
+/** The event of both kinds of stream. */
 const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
 
 /**
- * Both media types as their bytes look; the schema is that of one line, or of one frame's `data`. The generator would call
- * a stream NDJSON whatever its media type.
+ * The two stream types with an example of their bytes; the schema is that of one line, or of one frame's `data`. The generator
+ * would describe every stream as NDJSON.
  */
 const streams = {
   [Ndjson.CONTENT_TYPE]: {
@@ -127,16 +130,16 @@ const turnProblems = [...conversationProblems, Problem.TurnConflict, Problem.Tur
 
 const howItIsAnswered = [
   "`Accept: application/x-ndjson` or `text/event-stream` streams the turn's events, up to `turn-end`;",
-  "otherwise the call is answered when the turn has sealed, however long that takes.",
-  "`Prefer: respond-async` is answered with 202 once the turn is on disk: read it at `Location`, as often as you like.",
-  "Going away ends nothing: the turn runs on, and the same `turnId` again watches it from its start.",
+  "otherwise the response is sent when the turn has sealed, however long that takes.",
+  "With `Prefer: respond-async` the response is 202 once the turn is on disk; read the turn at `Location` as often as you like.",
+  "Disconnecting ends nothing: the turn runs on, and a request with the same `turnId` streams it from its start.",
   "",
   "While the turn waits, every 15 seconds a space (NDJSON, JSON) or a comment (SSE) keeps the connection alive.",
   "A stream that ends without `turn-end` broke off."
 ].join("\n")
 
-/** Readers of the format show the example of the first media type alone, which is no stream. */
-const howAStreamLooks = `A stream of \`application/x-ndjson\`, whole:\n\n\`\`\`json\n${ExampleTurn.lines}\`\`\``
+/** Tools show the example of the first media type only, which is no stream; so the description has one. */
+const howAStreamLooks = `A complete stream of \`application/x-ndjson\`:\n\n\`\`\`json\n${ExampleTurn.lines}\`\`\``
 
 const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns", {
   params: conversationParams,
@@ -147,7 +150,7 @@ const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Run a turn",
-    description: `Hands in a prompt. On a conversation that is busy it waits its turn.\n\n${howItIsAnswered}\n\n${howAStreamLooks}`,
+    description: `Submits a prompt. On a busy conversation the turn is queued.\n\n${howItIsAnswered}\n\n${howAStreamLooks}`,
     transform: withContent(streams)
   })
 )
@@ -155,19 +158,19 @@ const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns
 const retry = HttpApiEndpoint.post("retry", "/v1/conversations/:conversationId/retry", {
   params: conversationParams,
   headers: prefer,
-  // `null` is what an absent body decodes as.
+  // An absent body decodes as `null`.
   payload: [RetryTurn, Schema.Null],
   success: answers,
   error: turnProblems
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Run the model again",
-    description: `After an error or an abort: answers the last prompt again, without what had failed.\n\n${howItIsAnswered}`,
+    description: `After an error or an abort: answers the last prompt again, without the failed response.\n\n${howItIsAnswered}`,
     transform: withContent(streams)
   })
 )
 
-/** A position in a conversation: that of the last event a client has seen; 0 is the beginning. */
+/** The position in a conversation of the last event that a client has received; 0 is the beginning. */
 const position = (description: string) =>
   Schema.String.annotate({ description, examples: ["41"] }).pipe(
     Schema.decodeTo(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)), SchemaTransformation.numberFromString)
@@ -176,7 +179,7 @@ const position = (description: string) =>
 const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/events", {
   params: conversationParams,
   query: {
-    after: Schema.optionalKey(position("Send the persisted events after this id; 0, or nothing, means all of them."))
+    after: Schema.optionalKey(position("Send the persisted events after this id; 0 or no value means all of them."))
   },
   headers: {
     "last-event-id": Schema.optionalKey(
@@ -189,31 +192,32 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
   OpenApi.annotations({
     summary: "Watch it",
     description: [
-      "The persisted events of the conversation, then live ones without end. Persisted events carry an `id:`;",
-      "a client that comes back with the last one it saw misses nothing and gets nothing twice.",
-      "Events without an `id:` are told again to a client that comes back: `step-start` begins the text of a step anew, so what was",
-      "held of that step is to be forgotten, and the text so far follows; `step-discarded` says that it is void.",
+      "Streams the persisted events of the conversation, then live events without end. Persisted events carry an `id:`;",
+      "a client that reconnects with the last id it received misses nothing and gets nothing twice.",
+      "Events without an `id:` are sent again after a reconnect: `step-start` begins the text of a step anew, so discard the text",
+      "that you hold of that step; the text so far follows. `step-discarded` means that the step's text is void.",
       "",
-      "A client that falls 4 MiB behind, or takes nothing for a minute, is sent away; it comes back the same way. The last frame of a",
-      "stream that ends before its time is named `reconnect` and says why: `{code, message}`, the code `too-slow`, `turn-stopped`,",
-      "`storage-unavailable`, `shutting-down` or `unexpected`. `EventSource` comes back by itself."
+      "The server disconnects a client that falls 4 MiB behind or reads nothing for a minute; the client reconnects the same way.",
+      "The last frame of a stream that ends early is named `reconnect` and gives the reason: `{code, message}`, the code `too-slow`,",
+      "`turn-stopped`, `storage-unavailable`, `shutting-down` or `unexpected`. `EventSource` reconnects by itself."
     ].join("\n"),
     transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] })
   })
 )
 
-/** What plain text goes by. */
+/** The media type of plain text. */
 export const TEXT_CONTENT_TYPE = "text/plain"
 
 const turnParam = {
-  turnId: Schema.String.annotate({ description: "As it stands in every event of the turn." }).pipe(
+  turnId: Schema.String.annotate({ description: "The `turnId` of every event of the turn." }).pipe(
     Schema.decodeTo(TurnId)
   )
 }
 
+/** A turn's state, with its examples. */
 export const State = TurnState.annotate({
   identifier: "TurnState",
-  description: "The turn as it is now; while it waits, what for and until when; its answer once it is completed.",
+  description: "The turn as it is now; while it waits, the cause and the due time; its answer once it is completed.",
   examples: [ExampleTurn.waitingTurn, ExampleTurn.endedTurn]
 })
 
@@ -225,8 +229,8 @@ const turn = HttpApiEndpoint.get("turn", "/v1/turns/:turnId", {
   OpenApi.annotations({
     summary: "Read a turn",
     description: [
-      "What the turn is at, whichever process runs it: whether it waits, for what and until when, how many attempts it has made, and,",
-      "once it has ended, its answer or its error. Reading it wakes nothing, so it can be asked for again and again."
+      "The state of the turn, whichever process runs it: whether it waits, for what and until when, how many attempts it has made,",
+      "and, once it has ended, its answer or its error. Reading it does not wake the turn, so you can poll it."
     ].join("\n")
   })
 )
@@ -241,7 +245,7 @@ const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationI
       identifier: "TurnExplanation",
       description: "Every attempt, decision, wait and tool call, and the seal."
     }),
-    Schema.String.annotate({ description: "The same for people; times are UTC." }).pipe(
+    Schema.String.annotate({ description: "The same as text for people; times are UTC." }).pipe(
       HttpApiSchema.asText({ contentType: TEXT_CONTENT_TYPE })
     )
   ],
@@ -250,14 +254,15 @@ const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationI
   OpenApi.annotations({
     summary: "Explain a turn",
     description: [
-      "Why it waited, retried, gave up or lost something: for each decision the failure, the rule, the numbers that it was made from,",
-      "and when the turn is to wake. From the record, so it says the same while the turn runs and afterwards.",
+      "Why the turn waited, retried, gave up or lost content: for each decision the failure, the rule, the numbers that it used,",
+      "and when the turn is scheduled to wake. It is made from the turn's records, so it is the same while the turn runs and afterwards.",
       "",
-      "`Accept: text/plain` gives it in words."
+      "`Accept: text/plain` returns it as text."
     ].join("\n")
   })
 )
 
+/** The calls on turns. */
 export const TurnsGroup = HttpApiGroup.make("turns")
   .add(run, retry, turn, events, explain)
   .annotateMerge(

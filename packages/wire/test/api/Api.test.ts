@@ -35,7 +35,7 @@ describe("the calls", () => {
     ])
   })
 
-  it("say what they are for, and are answered with problems where they fail", () => {
+  it("describe their purpose, and return problems where they fail", () => {
     for (const [path, item] of Object.entries(document.paths)) {
       for (const operation of [item.get, item.post, item.put]) {
         if (operation === undefined) continue
@@ -47,7 +47,7 @@ describe("the calls", () => {
     }
   })
 
-  it("that run a turn have both kinds of stream, and JSON", () => {
+  it("that run a turn return both kinds of stream, and JSON", () => {
     for (const call of ["turns", "retry"]) {
       const answers = document.paths[`/v1/conversations/{conversationId}/${call}`]?.post?.responses[200]?.content
       expect(Object.keys(answers ?? {}).sort()).toEqual([
@@ -59,7 +59,7 @@ describe("the calls", () => {
   })
 })
 
-it("X15: a turn can be submitted: 202 has its id, and where it is in a header", () => {
+it("X15: a turn can be submitted: 202 has its id, and its location in a header", () => {
   for (const call of ["turns", "retry"]) {
     const operation = document.paths[`/v1/conversations/{conversationId}/${call}`]?.post
     expect(operation?.parameters).toContainEqual(
@@ -75,14 +75,14 @@ it("X15: a turn can be submitted: 202 has its id, and where it is in a header", 
   }
 })
 
-it("X9: the explanation of a turn comes as JSON, and in words", () => {
+it("X9: the explanation of a turn is available as JSON and as text", () => {
   const path = "/v1/conversations/{conversationId}/turns/{turnId}/explain"
   const answers = document.paths[path]?.get?.responses[200]?.content
   expect(Object.keys(answers ?? {}).sort()).toEqual(["application/json", "text/plain"])
 })
 
 describe("the document", () => {
-  it("refers to nothing that it does not have", () => {
+  it("has no dangling reference", () => {
     const references = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(
       ([, name]) => name
     )
@@ -90,13 +90,13 @@ describe("the document", () => {
     expect(references.filter((name) => name !== undefined && !names.has(name))).toEqual([])
   })
 
-  it("has every problem, under its own name", () => {
+  it("has every problem, by its name", () => {
     const names = Object.values(Problem.problems).map(({ identifier }) => identifier)
     expect(new Set(names).size).toBe(names.length)
     expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(names))
   })
 
-  it("closes what is sent and leaves open what is received", () => {
+  it("closes request bodies and leaves responses open", () => {
     const { schemas } = document.components
     expect(schemas["RunTurn"]).toMatchObject({ additionalProperties: false })
     for (const name of ["TurnEvent", "TurnResult", "TurnState", "ConversationState", "NotFoundProblem"]) {
@@ -104,7 +104,7 @@ describe("the document", () => {
     }
   })
 
-  it("asks for the token everywhere but where a supervisor asks", () => {
+  it("requires the token for every call except the supervisor's", () => {
     expect(document.security).toEqual([{}, { token: [] }])
     expect(document.paths["/healthz"]?.get?.security).toEqual([])
     expect(document.paths["/readyz"]?.get?.security).toBe(undefined)
@@ -112,7 +112,7 @@ describe("the document", () => {
 })
 
 describe("examples", () => {
-  it("are what they are examples of", () => {
+  it("match their schemas", () => {
     for (const schema of [
       ConversationsGroup.CreateConversation,
       ConversationsGroup.ConversationCreated,
@@ -135,7 +135,7 @@ describe("examples", () => {
     }
   })
 
-  it("stand at every body that is sent, which is closed", () => {
+  it("exist for every request body", () => {
     const bodies = Object.entries(document.paths).flatMap(([path, { post, put }]) =>
       [post, put].flatMap((operation) => {
         const media = operation?.requestBody?.content["application/json"]
@@ -185,7 +185,7 @@ describe("examples", () => {
   })
 })
 
-it("every event says whether it is kept", () => {
+it("every event states whether it is persisted", () => {
   const text = JSON.stringify(document.components.schemas["TurnEvent"])
   for (const [type, fate] of Object.entries(TurnEvent.fate)) {
     expect(text).toContain(`"title":"${type}","description":"${fate === "persisted" ? "Persisted" : "Transient"}: `)
@@ -193,7 +193,7 @@ it("every event says whether it is kept", () => {
 })
 
 describe("a problem", () => {
-  it("is sent as RFC 9457 has it, and read back as what it was", () => {
+  it("is encoded as RFC 9457 requires, and decodes to the same problem", () => {
     const problem = new Problem.ConversationNotFound({ conversationId: "c", detail: "There is no conversation c." })
     const encoded = Schema.encodeSync(Problem.ConversationNotFound)(problem)
     expect(encoded).toEqual({
@@ -206,7 +206,7 @@ describe("a problem", () => {
     expect(Schema.decodeUnknownSync(Problem.ConversationNotFound)(encoded)).toEqual(problem)
   })
 
-  it("has the type that its name says", () => {
+  it("has the type of its name", () => {
     for (const [name, problem] of Object.entries(Problem.problems)) {
       expect(JSON.stringify(document.components.schemas[problem.identifier])).toContain(`"/docs#problem-${name}"`)
     }

@@ -1,21 +1,26 @@
 /**
- * Shows how far a copy is: a bar on a terminal, a line each tenth elsewhere.
+ * Shows the progress of a copy: a bar on a terminal, lines elsewhere.
  *
- * A copy that ends quickly shows no progress.
+ * Elsewhere there is a line per tenth. A copy that ends quickly shows no progress.
  */
 import type { Progress } from "../../storage/sqlite/Backup.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as Span from "../../text/Span.ts"
 import type { Terminal } from "./Terminal.ts"
 
+/** Shows one copy. */
 export interface CopyProgress {
-  /** Takes in how far it is; `now` is in epoch milliseconds. */
+  /** Shows the progress at `now`, in epoch milliseconds. */
   readonly show: (progress: Progress, now: number) => void
-  /** Takes the bar away. */
+  /** Removes the bar. */
   readonly close: () => void
 }
 
-/** @param begunAt epoch milliseconds */
+/**
+ * Makes the display of one copy.
+ *
+ * @param begunAt epoch milliseconds
+ */
 export const make = (terminal: Terminal["Service"], begunAt: number): CopyProgress => {
   let shown = ""
   return {
@@ -49,7 +54,7 @@ export const bar = ({ copiedBytes, totalBytes }: Progress, elapsedMs: number, co
   return `[${"#".repeat(done)}${"-".repeat(cells - done)}] ${words}`
 }
 
-/** Bytes for people: `12.3 MiB`. */
+/** A number of bytes for people: `12.3 MiB`. */
 export const size = (bytes: number): string => {
   let value = bytes
   let unit = 0
@@ -64,7 +69,7 @@ export const size = (bytes: number): string => {
 
 const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"] as const
 
-/** A smaller copy takes less than a second, on a disk that is not slow. */
+/** Bytes. A smaller copy takes less than a second, unless the disk is slow. */
 const WORTH_SHOWING = 64 * 1024 * 1024
 const PATIENCE_MS = 2_000
 

@@ -1,17 +1,17 @@
 /**
- * Keeps what is typed during a wait off the screen.
+ * Keeps typed keys off the screen while a turn waits.
  *
- * A terminal in raw mode shows no key, and sends no signal for Ctrl-C either: those keys are sent on as the signals that they mean.
+ * A terminal in raw mode echoes no key, and sends no signal for Ctrl-C either: this module sends the signals of such keys.
  *
- * Keyboard.K1. The terminal is as it was found after `release`, however often either is called. Node restores it at the process's end
- *     too, a crash and `process.exit` included; a signal that would end the process without that is caught while the keyboard is held.
- * Keyboard.K2. It is held only where a key can be read: a terminal in the foreground that has not been read to its end. A process in the
- *     background would be stopped for it.
- * Keyboard.K3. What is typed is dropped, but for the keys that stand for signals.
+ * Keyboard.K1. After `release` the terminal is as it was before `hold`, for any number of calls. Node also restores it when the process
+ *     ends, after a crash and `process.exit` too. A signal that would end the process without that is caught while the keyboard is held.
+ * Keyboard.K2. The keyboard is held only if a key can be read: from a terminal in the foreground whose input has not ended. The system would
+ *     stop a process in the background for it.
+ * Keyboard.K3. Typed keys are dropped, except those that stand for signals.
  */
 import { readFileSync } from "node:fs"
 
-/** Standard input, as far as it is used. */
+/** The part of standard input that is used. */
 export interface Input {
   readonly isTTY?: boolean
   readonly readableEnded: boolean
@@ -23,7 +23,7 @@ export interface Input {
   readonly pause: () => unknown
 }
 
-/** The process's signals. */
+/** The signals of the process. */
 export interface Signals {
   readonly on: (signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void) => unknown
   readonly off: (signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void) => unknown
@@ -31,21 +31,23 @@ export interface Signals {
   readonly send: (signal: NodeJS.Signals, to: "group" | "process") => unknown
 }
 
+/** Holds and releases the keyboard. Both may be called any number of times. */
 export interface Keyboard {
   readonly hold: () => void
   readonly release: () => void
 }
 
-/** Without a terminal to type at. */
+/** For a process without a terminal. */
 export const none: Keyboard = { hold: () => {}, release: () => {} }
 
+/** The keyboard of a terminal. */
 export const make = (input: Input, signals: Signals, isForeground: () => boolean): Keyboard => {
   let isWanted = false
   let isHeld = false
 
   const onData = (chunk: Uint8Array | string): void => {
     for (const signal of signalsIn(chunk)) {
-      // A process that stops or dumps leaves the terminal as it is.
+      // The system does not restore the terminal of a process that stops or dumps core.
       if (signal !== "SIGINT") drop()
       signals.send(signal, "group")
     }
@@ -64,7 +66,7 @@ export const make = (input: Input, signals: Signals, isForeground: () => boolean
     signals.off("SIGCONT", onContinue)
   }
   const take = (): void => {
-    if (!isWanted || isHeld || !isReadable(input) || !isForeground()) return // K2
+    if (!isWanted || isHeld || !isReadable(input) || !isForeground()) return // Keyboard.K2
     isHeld = true
     input.setRawMode?.(true)
     input.on("data", onData)
@@ -94,7 +96,7 @@ export const make = (input: Input, signals: Signals, isForeground: () => boolean
   }
 }
 
-/** This process's. */
+/** The keyboard of this process. */
 export const ofProcess = (): Keyboard =>
   make(
     process.stdin,
@@ -110,9 +112,9 @@ export const ofProcess = (): Keyboard =>
 export const signalsIn = (chunk: Uint8Array | string): ReadonlyArray<NodeJS.Signals> =>
   Array.from(typeof chunk === "string" ? Buffer.from(chunk) : chunk).flatMap((byte) => KEYS.get(byte) ?? [])
 
-/** Whether a process's line of `/proc` says that its group is the terminal's. Where there is no such line it is taken for granted. */
+/** Whether a process is in the foreground, by its line in `/proc`. Without such a line it counts as in the foreground. */
 export const isInForeground = (stat: string | undefined): boolean => {
-  // The name before these is in brackets, and may have brackets in it: state, parent, group, session, terminal, its group.
+  // After the name, which is in brackets and may contain brackets: state, parent, group, session, terminal, the terminal's group.
   const [, , , group, , , foreground] = stat?.slice(stat.lastIndexOf(")")).split(" ") ?? []
   return group === foreground
 }
@@ -126,7 +128,7 @@ const KEYS: ReadonlyMap<number, NodeJS.Signals> = new Map([
   [0x1a, "SIGTSTP"]
 ])
 
-/** What ends a process before Node restores the terminal; SIGINT and SIGTERM are the command's (`Signals.ts`). */
+/** The signals that end a process before Node restores the terminal. The command handles SIGINT and SIGTERM (`Signals.ts`). */
 const ENDING: ReadonlyArray<NodeJS.Signals> = ["SIGHUP", "SIGQUIT"]
 
 const isReadable = (input: Input): boolean =>

@@ -1,22 +1,22 @@
-/** A retry policy in words and in a table. Pure. */
+/** Describes a retry policy in words and as a table. Pure. */
 import { ResponseLimit, TurnLimits } from "@holdfast/kernel"
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
 import { Failure, Target } from "@holdfast/wire"
 import * as Span from "../../text/Span.ts"
 
-/** One line: how often, how long, and then what. */
+/** One line: the number of retries, their total time, and the end. */
 export const summary = (policy: RetryPolicy.RetryPolicy): string => {
   const preview = Preview.rows(policy)
   const retries = count(preview.rows.length)
   if (preview.because === undefined) {
     const { totalMs } = policy.budget
-    // More of them than anybody would list; the budget ends them all the same.
+    // More retries than a person would list; the budget ends them all the same.
     return totalMs === undefined ? "retries without end" : `more than ${retries} over ${Span.format(totalMs)}`
   }
   return preview.rows.length === 0 ? "no retries" : `${retries} over ${Span.format(preview.totalMs)}`
 }
 
-/** The schedule as a table of `most` rows at most, with its sum, what follows those rows, and why the turn fails in the end. */
+/** The schedule as a table of `most` rows at most, with its sum, the number of further rows, and why the turn fails in the end. */
 export const table = (policy: RetryPolicy.RetryPolicy, most: number): ReadonlyArray<string> => {
   const whole = Preview.rows(policy, Math.max(most, FURTHEST))
   if (whole.rows.length === 0) return [`No retries: ${because(policy, whole)}`]
@@ -31,8 +31,8 @@ export const table = (policy: RetryPolicy.RetryPolicy, most: number): ReadonlyAr
 }
 
 /**
- * What is done about each kind of failure while it lasts, where the schedule alone does not tell: waits of its own, or other
- * targets. Empty where it does.
+ * The course of each kind of failure while it lasts, for kinds with their own waits or other targets. Empty if the schedule applies to
+ * all kinds.
  */
 export const byKind = (policy: RetryPolicy.RetryPolicy, primary: Target.Target): ReadonlyArray<string> => {
   if (Object.keys(policy.reasons).length === 0 && !hasOthers(policy.routing)) return []
@@ -48,7 +48,7 @@ export const byKind = (policy: RetryPolicy.RetryPolicy, primary: Target.Target):
   ]
 }
 
-/** What else there is to know of a policy, a sentence each. */
+/** Further properties of a policy, one sentence each. */
 export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => [
   ...(policy.jitter.factor > 0
     ? [
@@ -64,7 +64,7 @@ export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
   `An attempt fails after ${Span.format(policy.requestTimeout.firstContentMs)} without content, or ${Span.format(policy.requestTimeout.idleMs)} between contents.`
 ]
 
-/** The primitives, by the names that they have in the configuration. */
+/** The primitives, by their names in the configuration. */
 export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<readonly [name: string, value: string]> => [
   ["enabled", String(policy.enabled)],
   ["schedule", schedule(policy.schedule)],
@@ -96,7 +96,7 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
   ["finalReport", policy.finalReport === undefined ? "none" : "required"]
 ]
 
-/** Columns under each other: the first two to the right, the last as it is. */
+/** Aligns columns: all but the last one to the right. */
 export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows.map((row) =>
@@ -109,7 +109,7 @@ export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArr
 /** The most retries that are counted to find the end of a schedule. */
 const FURTHEST = 10_000
 
-/** The sum of the rows that are shown, and what follows them. */
+/** The sum of the shown rows, and the rows after them. */
 const conclusion = (
   policy: RetryPolicy.RetryPolicy,
   whole: Preview.Preview,
@@ -130,7 +130,7 @@ const conclusion = (
         `${Span.format(whole.totalMs)} of waiting in all. Then the turn fails: ${because(policy, whole)}`
 }
 
-/** Where a provider's own delay counts otherwise than everywhere else. */
+/** The reasons for which a provider's own delay counts differently. */
 const hintsByReason = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
   const having = (hint: Waits.ReasonWait["hint"]) =>
     Object.entries(reasons).flatMap(([reason, rule]) => (rule.hint === hint ? [reason] : []))
@@ -144,7 +144,7 @@ const hintsByReason = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArr
     : []
 }
 
-/** What failures of one reason may cost (X11). */
+/** The limits of failures of one reason (X11). */
 const limitsByReason = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> =>
   Failure.Reason.literals.flatMap((reason) => {
     const budget = ReasonLimits.budgetOf(policy, reason)
@@ -162,7 +162,7 @@ const limitsByReason = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
         ]
   })
 
-/** When the turn asks before it goes on (X11). */
+/** When the turn asks before it continues (X11). */
 const guard = ({ spendGuard }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
   if (spendGuard === undefined) return []
   const { afterMs, answerWithinMs } = spendGuard
@@ -178,7 +178,7 @@ const bounds = ({ maxInputTokens, maxTurnTokens }: SpendGuard.SpendGuard): strin
     ...(maxTurnTokens === undefined ? [] : [`after more than ${maxTurnTokens} tokens`])
   ].join(", or ")
 
-/** Retries of each kind that are told. */
+/** The most retries that are listed per kind. */
 const SHOWN = 8
 
 const hasOthers = (routing: Routing.Routing): boolean =>

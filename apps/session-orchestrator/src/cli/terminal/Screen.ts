@@ -1,34 +1,36 @@
 /**
- * Writes a turn to a terminal: an answer that only grows, and below it lines that come and go.
+ * Writes a turn to a terminal: the answer, and status lines below it.
  *
- * W1. The lines below are erased before anything else is written, so nothing is ever written through them.
- * W2. The answer goes to standard output and nothing else does; where it is no terminal it has every byte of the answer, and a
- *     line break at its end.
+ * Screen.W1. The status lines are erased before anything else is written, so no text mixes with them.
+ * Screen.W2. Standard output gets the answer and nothing else. If it is no terminal, it gets every byte of the answer and a line break at
+ *     the end.
  */
 import * as Prose from "../../text/Prose.ts"
 import type { Terminal } from "./Terminal.ts"
 import { type Color, paint } from "./Terminal.ts"
 import type { Output, Tone } from "./TurnView.ts"
 
+/** The output of one turn. */
 export interface Screen {
-  /** Writes for good. */
+  /** Writes permanent output. */
   readonly write: (outputs: ReadonlyArray<Output>) => void
-  /** Replaces the lines below. Does nothing where nothing can be repainted. */
+  /** Replaces the status lines. Does nothing on a terminal that cannot repaint. */
   readonly show: (lines: ReadonlyArray<string>) => void
-  /** Takes the lines below away and ends the answer's last line. */
+  /** Removes the status lines and ends the answer's last line. */
   readonly close: () => void
 }
 
+/** The screen of a terminal. */
 export const make = (terminal: Terminal["Service"]): Screen => {
   let below: ReadonlyArray<string> = []
-  /** The answer stands at the beginning of a line. */
+  /** The answer is at the beginning of a line. */
   let isFresh = true
 
   const erase = (): void => {
     if (below.length === 0) return
-    // Counted anew: in a window that has become narrower a line takes more rows than it did.
+    // Counted again: in a narrower window a line takes more rows than before.
     const rows = below.reduce((sum, line) => sum + rowsOf(line, terminal.columns()), 0)
-    // To the first of them, and away with all that follows.
+    // Moves to the first status line and erases everything below.
     terminal.stderr(`\r${rows > 1 ? `\u001b[${rows - 1}A` : ""}\u001b[J`)
     below = []
   }
@@ -46,7 +48,7 @@ export const make = (terminal: Terminal["Service"]): Screen => {
       isFresh = text.endsWith("\n")
       return
     }
-    // In a file the answer's lines are its own.
+    // In a file the status lines do not interrupt the answer.
     if (terminal.isStdoutTerminal) endLine()
     const text = Prose.oneLine(output.text)
     terminal.stderr(`${paint(terminal.colors.stderr, TONES[output.tone], text)}\n`)
@@ -54,7 +56,7 @@ export const make = (terminal: Terminal["Service"]): Screen => {
 
   return {
     write: (outputs) => {
-      if (outputs.length > 0) erase() // W1
+      if (outputs.length > 0) erase() // Screen.W1
       for (const output of outputs) writeOne(output)
     },
     show: (lines) => {
@@ -67,7 +69,7 @@ export const make = (terminal: Terminal["Service"]): Screen => {
     },
     close: () => {
       erase()
-      endLine() // W2
+      endLine() // Screen.W2
     }
   }
 }

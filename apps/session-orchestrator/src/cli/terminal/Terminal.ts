@@ -1,30 +1,31 @@
 /**
- * The three streams of a process as a command line uses them: what they are, and how to write to them.
+ * Describes and writes standard output and standard error for the command line.
  *
- * What goes to a terminal passes `Prose.onTerminal`; a file or a pipe has every byte.
+ * Text for a terminal passes `Prose.onTerminal`; a file or a pipe gets every byte.
  */
 import { Context, Layer } from "effect"
 import * as Environment from "../../config/reading/Environment.ts"
 import * as Prose from "../../text/Prose.ts"
 
+/** The output streams, and their abilities. */
 export class Terminal extends Context.Service<
   Terminal,
   {
-    /** Answers, and what was asked for. */
+    /** Writes answers and requested output. */
     readonly stdout: (text: string) => void
-    /** Everything that is said beside it. */
+    /** Writes all other messages. */
     readonly stderr: (text: string) => void
     readonly isStdoutTerminal: boolean
     readonly isStderrTerminal: boolean
-    /** A line can be taken back and written anew: both are terminals, and not `dumb` ones. */
+    /** Lines can be erased and written again: both streams are terminals, and not `dumb`. */
     readonly canRepaint: boolean
     readonly colors: { readonly stdout: boolean; readonly stderr: boolean }
-    /** Asked at each use: windows change. */
+    /** The width in columns, read at each use: windows change. */
     readonly columns: () => number
   }
 >()("@holdfast/session-orchestrator/cli/Terminal") {}
 
-/** What is wanted of a stream. */
+/** The required part of a stream. */
 export interface Stream {
   readonly isTTY?: boolean
   readonly columns?: number
@@ -50,19 +51,20 @@ export const make = (stdout: Stream, stderr: Stream, environment: Environment.En
     isStderrTerminal,
     canRepaint: isStdoutTerminal && isStderrTerminal && !isDumb,
     colors: { stdout: hasColors(isStdoutTerminal), stderr: hasColors(isStderrTerminal) },
-    // One without a window (`script`, a container's) says 0.
+    // A terminal without a window (`script`, a container's) reports 0.
     columns: () => [stderr.columns, stdout.columns].find((columns = 0) => columns > 0) ?? DEFAULT_COLUMNS
   }
 }
 
-/** This process's. */
+/** The terminal of this process. */
 export const layer = (environment: Environment.Environment): Layer.Layer<Terminal> =>
   Layer.sync(Terminal, () => make(process.stdout, process.stderr, environment))
 
-/** Paints text, where colours are wanted. */
+/** Colours a text if `isWanted`. */
 export const paint = (isWanted: boolean, color: Color, text: string): string =>
   isWanted && text !== "" ? `${COLORS[color]}${text}${RESET}` : text
 
+/** The name of a colour or style. */
 export type Color = keyof typeof COLORS
 
 // --- internal

@@ -1,32 +1,34 @@
 /**
- * What a person sees of a turn in a terminal, as plain values: no terminal here, no clock.
+ * Decides what a terminal shows of a turn. Pure.
  *
- * `update` folds events into a state and says what to write for good; `view` is what stands below it for now, and changes as
- * time goes on (D13).
+ * `update` folds events into a state and returns the permanent output; `view` returns the status lines below it, which change with
+ * time (D13).
  *
- * V1. The time left is what is left until `retryAt`, at most the length of the wait and at least nothing: while time goes on
- *     it never grows, and it is never negative.
- * V2. No line of the view is wider than the terminal: a driver that repaints counts on it.
+ * TurnView.V1. The time left is the time until `retryAt`, at most the length of the wait and at least 0: it never grows with time, and is never
+ *     negative.
+ * TurnView.V2. No line of the view is wider than the terminal: repainting relies on that.
  */
 import { Failure, Message, type TurnEvent } from "@holdfast/wire"
 import * as Words from "../../inspection/Words.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as Span from "../../text/Span.ts"
 
+/** The shown part of a turn. */
 export interface State {
-  /** The wait in progress, or the attempt that follows it until it says something. */
+  /** The wait in progress; it stays during the following attempt until that attempt has content. */
   readonly wait: TurnEvent.ProviderRetry | undefined
-  /** How many waits there were. */
+  /** The number of waits so far. */
   readonly waits: number
-  /** Some text of the step in progress was written. */
+  /** Text of the step in progress was written. */
   readonly isAnswering: boolean
   /** Text of an earlier step was written. */
   readonly hasAnswered: boolean
-  /** The person wants it to end. */
+  /** The person has pressed Ctrl-C. */
   readonly isAborting: boolean
   readonly end: TurnEvent.TurnEnd | undefined
 }
 
+/** The state before the first event. */
 export const initial: State = {
   wait: undefined,
   waits: 0,
@@ -36,23 +38,23 @@ export const initial: State = {
   end: undefined
 }
 
-/** Written for good: a piece of the answer, or a line about it. */
+/** Permanent output: a piece of the answer, or a line about it. */
 export type Output =
   | { readonly _tag: "Answer"; readonly text: string }
   | { readonly _tag: "Line"; readonly text: string; readonly tone: Tone }
 
-/** What a line is: a wait that is over, a turn of events, something that went wrong, something by the way. */
+/** The kind of a line: a wait that is over, a change, a failure, a remark. */
 export type Tone = "wait" | "notice" | "failure" | "aside"
 
 type Update = readonly [State, ReadonlyArray<Output>]
 
-/** Takes an event in. */
+/** Folds an event into the state and returns the permanent output. */
 export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
   switch (event.type) {
     case "text-delta":
       return [{ ...state, wait: undefined, isAnswering: true }, [...over(state), { _tag: "Answer", text: event.delta }]]
     case "provider-retry":
-      // A wait that asks is the one before it, which has led to nothing yet.
+      // A wait that asks continues the wait before it, which has led to no retry yet.
       return [{ ...state, wait: event, waits: state.waits + 1 }, event.asks === undefined ? over(state) : []]
     case "reasoning-delta":
     case "retry-end":
@@ -64,7 +66,7 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
         hasText(state) ? [{ _tag: "Answer", text: "\n" }] : []
       ]
     case "message": {
-      // Its text was seen as it came, unless the step had ended before this turn was watched.
+      // Its text was shown as deltas, unless the step had ended before this process watched the turn.
       const text = state.isAnswering || event.message.role !== "assistant" ? "" : Message.textOf(event.message)
       const next = { ...state, isAnswering: false, hasAnswered: hasText(state) || text !== "" }
       return [next, text === "" ? [] : [{ _tag: "Answer", text: hasText(state) ? `\n${text}` : text }]]
@@ -86,28 +88,28 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
     case "turn-end":
       return [{ ...state, wait: undefined, end: event }, [...over(state), ...ending(event)]]
     default:
-      // What else there is shows in the history, and in `--json`.
+      // The history and `--json` have the other events.
       return [state, []]
   }
 }
 
-/** The person pressed Ctrl-C. */
+/** Folds a Ctrl-C into the state. */
 export const aborting = (state: State): Update => [
   { ...state, isAborting: true },
   [line("notice", "Aborting the turn. Ctrl-C again quits at once.")]
 ]
 
-/** How wide it may be, and how people here write the time of day. */
+/** The width of the terminal, and the local form of a time of day. */
 export interface Surroundings {
   readonly columns: number
   readonly timeOfDay: (epochMs: number) => string
 }
 
-/** Milliseconds left of a wait (V1). */
+/** Milliseconds left of a wait (TurnView.V1). */
 export const timeLeft = (wait: TurnEvent.ProviderRetry, now: number): number =>
   Math.max(0, Math.min(wait.retryAt - now, Math.max(0, wait.delayMs)))
 
-/** What stands below the answer at this moment: nothing, or the error and the countdown. */
+/** The status lines at a moment: none, or the error and the countdown. */
 export const view = (state: State, now: number, { columns, timeOfDay }: Surroundings): ReadonlyArray<string> => {
   const { wait } = state
   if (wait === undefined || state.end !== undefined) return []
@@ -122,19 +124,19 @@ export const view = (state: State, now: number, { columns, timeOfDay }: Surround
   ]
 }
 
-/** Milliseconds until `view` would look different, at most a second. */
+/** Milliseconds until `view` changes, at most a second. */
 export const untilChange = (state: State, now: number): number => {
   const left = state.wait === undefined ? 0 : timeLeft(state.wait, now)
   return left % 1000 === 0 ? 1000 : left % 1000
 }
 
 /**
- * The wait as one line, for where nothing can be repainted.
+ * The wait as one line, for output that cannot be repainted.
  *
  * **Details**
  *
- * `undefined` when nothing is due: a line when the wait begins, and one each time that its rest falls below a multiple of
- * `REMINDER_MS`. `said` is what was left when the last line was written.
+ * A line is due when the wait begins, and each time that the rest of the wait falls below a multiple of `REMINDER_MS`; otherwise the
+ * result is `undefined`. `said` is the rest of the wait when the last line was written.
  */
 export const plainLine = (
   wait: TurnEvent.ProviderRetry,
@@ -157,23 +159,23 @@ export const plainLine = (
     : undefined
 }
 
-/** A log of a night has a hundred such lines, not thirty thousand. */
+/** The time between two reminders: the log of a night has a hundred lines, not thirty thousand. */
 export const REMINDER_MS = 5 * 60_000
 
 // --- internal
 
-/** More than this of an error page tells nobody anything. */
+/** Lines of a message. More of an error page would not help. */
 const MESSAGE_LINES = 3
 
 const line = (tone: Tone, text: string): Output => ({ _tag: "Line", tone, text })
 
 const hasText = ({ hasAnswered, isAnswering }: State): boolean => isAnswering || hasAnswered
 
-/** `retry 3`, or `3/10` where there is a limit; people count from 1. */
+/** The number of a retry: `3`, or `3/10` if there is a limit. People count from 1. */
 const ordinal = (wait: TurnEvent.ProviderRetry): string =>
   wait.maxAttempts === undefined ? `${wait.attempt + 1}` : `${wait.attempt + 1}/${wait.maxAttempts}`
 
-/** It goes on elsewhere, without a wait (P7, P8). */
+/** The turn switches to another credential or target without a wait (P7, P8). */
 const isAtOnce = ({ delayMs }: TurnEvent.ProviderRetry): boolean => delayMs <= 0
 
 const atOnce = ({ credential }: TurnEvent.ProviderRetry): string =>
@@ -181,13 +183,13 @@ const atOnce = ({ credential }: TurnEvent.ProviderRetry): string =>
 
 const fault = ({ code, message, target }: TurnEvent.ProviderRetry): string => `${target}: ${coded(code, message)}`
 
-/** Many a message begins with its status already. */
+/** The message with its code, unless the message already begins with it. */
 const coded = (code: string | undefined, message: string): string => {
   const text = Prose.oneLine(message)
   return code === undefined || text.startsWith(code) ? text : `${Prose.oneLine(code)} ${text}`
 }
 
-/** What follows a wait. One that asks leads to no retry by itself (X11). */
+/** The line about the end of a wait. A wait that asks leads to no retry by itself (X11). */
 const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Surroundings["timeOfDay"]): string => {
   if (wait.asks !== undefined) {
     return `Gives up without an answer in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
@@ -199,11 +201,11 @@ const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Surround
 
 const lowerCase = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
-/** What stays of a wait that is over. */
+/** The permanent line of a wait that is over. */
 const over = ({ isAborting, wait }: State): ReadonlyArray<Output> => {
   if (wait === undefined) return []
   if (wait.asks !== undefined) return [line("wait", `? ${Prose.oneLine(wait.asks.message)}`)]
-  // A wait that was cut short led to no retry.
+  // A wait that was cancelled led to no retry.
   const when = isAtOnce(wait) ? atOnce(wait) : `after ${Span.format(wait.delayMs)}`
   const consequence = isAborting ? "" : ` - retry ${ordinal(wait)} ${when}`
   return [line("wait", `! ${fault(wait)}${consequence}`)]

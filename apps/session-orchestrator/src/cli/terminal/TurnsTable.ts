@@ -1,16 +1,17 @@
 /**
- * Turns as an operator reads them: a table where there is room, and otherwise a few lines a turn. Plain values: no terminal
- * here, no clock.
+ * Lays out turns for an operator: a table, or a few lines each. Pure.
  *
- * T1. No line is wider than the room there is.
- * T2. Ids are never cut, whatever the room: they are there to be copied.
+ * A terminal that is too narrow for the table gets a few lines per turn.
+ *
+ * TurnsTable.T1. No line is wider than the terminal.
+ * TurnsTable.T2. Ids are never cut, because people copy them.
  */
 import type { State, TurnReport } from "../../inspection/TurnReport.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as Span from "../../text/Span.ts"
 import type { Color } from "./Terminal.ts"
 
-/** How wide it may be, how people here write a moment, and what was read. */
+/** The width of the terminal, the local form of a moment, colours, and the name of the database. */
 export interface Surroundings {
   readonly database: string
   readonly columns: number
@@ -18,10 +19,10 @@ export interface Surroundings {
   readonly paint: (color: Color, text: string) => string
 }
 
-/** Below this there is no room for a table with whole ids (T2); above it there may be, by what else the turns have. */
+/** Columns below which a table with whole ids has no room (TurnsTable.T2). Above it the turns' other columns decide. */
 export const TABLE_COLUMNS = 170
 
-/** The turns, and their sum. */
+/** The turns, and a summary line. */
 export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
   if (turns.length === 0) {
     return Prose.wrap(`There are no such turns in ${surroundings.database}.`, surroundings.columns, 2)
@@ -41,7 +42,7 @@ const COLORS: { readonly [S in State]: Color } = {
   aborted: "dim"
 }
 
-/** A column: its name, and its text for a turn. A column without any text is not printed. */
+/** A column: its name, and its text for a turn. An empty column is not printed. */
 type Column = readonly [name: string, of: (turn: TurnReport, surroundings: Surroundings) => string]
 
 const ALWAYS = new Set(["STATE", "CONVERSATION", "TURN"])
@@ -64,13 +65,13 @@ const COLUMNS: ReadonlyArray<Column> = [
   ["AGE", ({ ageMs }) => Span.rough(ageMs)]
 ]
 
-/** Room for why and prompt together: with less a few lines a turn are easier to read. */
+/** The least columns for why and prompt together: below this a few lines per turn are easier to read. */
 const LEAST_TEXT = 20
 
-/** Room for each of them where no terminal sets a limit. */
+/** The columns of each of them if no terminal limits the width. */
 const LONGEST_TEXT = 60
 
-/** `undefined` where there is no room for it. */
+/** The table; `undefined` if it does not fit. */
 const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> | undefined => {
   if (surroundings.columns < TABLE_COLUMNS) return undefined
   const columns = COLUMNS.filter(
@@ -82,7 +83,7 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
     rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), head.length)
   )
   const fixed = widths.reduce((total, width) => total + width + GAP.length, 0)
-  if (fixed + GAP.length + LEAST_TEXT > surroundings.columns) return undefined // T1
+  if (fixed + GAP.length + LEAST_TEXT > surroundings.columns) return undefined // TurnsTable.T1
   const rest = Number.isFinite(surroundings.columns) ? surroundings.columns - fixed - GAP.length : 2 * LONGEST_TEXT
   const longestWhy = turns.reduce((width, turn) => Math.max(width, Prose.widthOf(whyOf(turn))), "WHY".length)
   const whyWidth = Math.min(longestWhy, LONGEST_TEXT, Math.ceil(rest / 2))
@@ -128,7 +129,7 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
   })
 }
 
-/** Empty while a turn goes on: its target may still change. */
+/** Empty while a turn runs: its target may still change. */
 const targetOf = ({ endedAt, model }: TurnReport): string => (endedAt === undefined ? "" : model)
 
 const waitedOf = ({ waitedMs }: TurnReport): string =>

@@ -1,12 +1,12 @@
 /**
- * The environment variables of Holdfast's own: `HOLDFAST_*` stand over the file and under the command line.
+ * Reads the `HOLDFAST_*` environment variables, which override the file.
  *
- * Providers' keys have names of their own (`BuiltIn.ts`). A variable that is set to nothing counts as not set.
+ * Command-line flags override the variables. Providers' keys have other names (`BuiltIn.ts`). An empty variable counts as not set.
  */
 import { nearest } from "./Nearest.ts"
 import type { Problem } from "./Problem.ts"
 
-/** Variables by name, as a process has them. */
+/** The environment variables of a process, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The value of a variable; `undefined` when it is not set, or empty. */
@@ -17,13 +17,13 @@ export const get = (environment: Environment, name: string): string | undefined 
 
 interface Override {
   readonly name: string
-  /** The key of the file that it stands over. */
+  /** The key of the file that it overrides. */
   readonly path: readonly [string, string?]
-  /** From text to what the file would have; what does not fit is left as it is, for the schema to refuse. */
+  /** Converts the text to the value that the file would have. Other text stays as it is, and the schema refuses it. */
   readonly read?: (text: string) => unknown
 }
 
-/** Every variable that stands for a key of the file. */
+/** Every variable that overrides a key of the file. */
 export const overrides: ReadonlyArray<Override> = [
   { name: "HOLDFAST_HOST", path: ["server", "host"] },
   { name: "HOLDFAST_PORT", path: ["server", "port"], read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : text) },
@@ -41,16 +41,16 @@ export const overrides: ReadonlyArray<Override> = [
   }
 ]
 
-/** Names the file; the command line's `--config` stands over it. */
+/** The variable that names the file; `--config` overrides it. */
 export const CONFIG_VARIABLE = "HOLDFAST_CONFIG"
 
-/** `pretty` or `json`; without it logs are pretty on a terminal and JSON elsewhere. */
+/** The variable with the log's format, `pretty` or `json`. Without it logs are pretty on a terminal and JSON elsewhere. */
 export const LOG_FORMAT_VARIABLE = "HOLDFAST_LOG_FORMAT"
 
-/** Every variable that begins with `HOLDFAST_` and means something. */
+/** Every `HOLDFAST_` variable that Holdfast reads. */
 export const names: ReadonlyArray<string> = [CONFIG_VARIABLE, LOG_FORMAT_VARIABLE, ...overrides.map(({ name }) => name)]
 
-/** The overrides that are set, in the shape of the file, not checked yet. */
+/** The variables that are set, in the shape of the file, not checked yet. */
 export const toSettings = (environment: Environment): Readonly<Record<string, unknown>> => {
   const settings: Record<string, unknown> = {}
   for (const { name, path, read } of overrides) {
@@ -68,14 +68,14 @@ export const toSettings = (environment: Environment): Readonly<Record<string, un
 export const placeOf = (path: ReadonlyArray<PropertyKey>): string =>
   overrides.find((override) => override.path.every((key, index) => key === path[index]))?.name ?? path.join(".")
 
-/** The formats that a log may have. */
+/** The formats of the log. */
 export const LOG_FORMATS = ["pretty", "json"] as const
 
-/** The format that was asked for; `undefined` when none was, or none that there is. */
+/** The configured format; `undefined` if there is none or it is invalid. */
 export const logFormat = (environment: Environment): (typeof LOG_FORMATS)[number] | undefined =>
   LOG_FORMATS.find((format) => format === get(environment, LOG_FORMAT_VARIABLE))
 
-/** What is wrong with the variables that stand for no key of the file. */
+/** The problems of variables that override no key of the file. */
 export const problems = (environment: Environment): ReadonlyArray<Problem> => {
   const asked = get(environment, LOG_FORMAT_VARIABLE)
   return asked === undefined || logFormat(environment) !== undefined
@@ -84,9 +84,9 @@ export const problems = (environment: Environment): ReadonlyArray<Problem> => {
 }
 
 /**
- * Variables that look like ours and are none: most likely misspelt. Their values are nobody's business.
+ * Remarks about unknown `HOLDFAST_` variables, which are most likely misspelt. Their values are never quoted.
  *
- * `named` are those that the configuration itself names, for a token or a key.
+ * `named` are the variables that the configuration names for a token or a key.
  */
 export const strangers = (environment: Environment, named: ReadonlySet<string>): ReadonlyArray<string> =>
   Object.keys(environment)
@@ -96,7 +96,7 @@ export const strangers = (environment: Environment, named: ReadonlySet<string>):
         name.slice(PREFIX.length),
         names.map((known) => known.slice(PREFIX.length))
       )
-      return `${name} is set and means nothing to Holdfast.${near === undefined ? "" : ` Did you mean ${PREFIX}${near}?`}`
+      return `${name} is set, and Holdfast does not read it.${near === undefined ? "" : ` Did you mean ${PREFIX}${near}?`}`
     })
 
 // --- internal

@@ -2,13 +2,14 @@
  * Expands `${NAME}` in a configured value to the environment variable of that name.
  *
  * Expansion.E1. A variable that is not set is a problem, not an empty string.
- * Expansion.E2. The value of a variable is a secret, wherever it stands.
+ * Expansion.E2. The value of a variable is a secret in every place.
  */
 import { Redacted } from "effect"
 import * as Environment from "./Environment.ts"
 import * as Problem from "./Problem.ts"
 import { HEADER_VALUE } from "./Settings.ts"
 
+/** An expanded text. */
 export interface Expansion {
   readonly text: string
   /** The variables that the text names. */
@@ -33,12 +34,13 @@ export const expand = (text: string, environment: Environment.Environment): Expa
   return { text: expanded, variables, secrets, problems }
 }
 
+/** An expanded record. */
 export interface Record extends Omit<Expansion, "text" | "problems"> {
   readonly values: Readonly<{ [field: string]: Redacted.Redacted }>
   readonly problems: ReadonlyArray<Problem.Problem>
 }
 
-/** Expands each value of a record that stands at `path`. A header's value must still be one afterwards. */
+/** Expands each value of the record at `path`. An expanded header must still be a valid header's value. */
 export const record = (
   given: Readonly<{ [field: string]: Redacted.Redacted }>,
   environment: Environment.Environment,

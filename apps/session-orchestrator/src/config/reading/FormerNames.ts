@@ -1,17 +1,18 @@
 /**
- * Names of retry settings in other agents' documents, and the keys that replace them here.
+ * Maps other agents' names of retry settings to Holdfast's keys.
  *
- * docs/configuration.md has the same table; a test holds one against the other.
+ * docs/configuration.md has the same table; a test compares them.
  */
 
+/** The replacement of one name. */
 export interface FormerName {
   /** The key that replaces it. */
   readonly key: string
-  /** What to write, from the value that was found; milliseconds become durations. */
+  /** The text to write, from the value that was found; milliseconds become durations. */
   readonly write: (found: unknown) => string
 }
 
-/** By the former name. */
+/** The replacements, by former name. */
 export const formerNames: ReadonlyMap<string, FormerName> = new Map<string, FormerName>([
   [
     "baseDelayMs",
@@ -53,10 +54,10 @@ export const formerNames: ReadonlyMap<string, FormerName> = new Map<string, Form
   ["enabled", { key: "retry.enabled", write: (found) => `"enabled": ${found !== false}` }]
 ])
 
-/** Where former names were written: beside everything else, in `retry`, or in what became `retry.routing`. */
+/** The objects that had former names: the root, `retry`, and the one that is `retry.routing` today. */
 const PLACES: ReadonlySet<string> = new Set(["", "retry", "routing", "retry.routing"])
 
-/** What replaces the key at a path that is unknown, or that a list was found at; `undefined` where it is no former name. */
+/** Advice about an unknown key, or a key with a list as its value; `undefined` if it is no former name. */
 export const adviceFor = (path: ReadonlyArray<PropertyKey>, found: unknown): string | undefined => {
   const former = formerNames.get(String(path.at(-1)))
   if (former === undefined || !PLACES.has(path.slice(0, -1).join("."))) return undefined
@@ -69,7 +70,7 @@ const ROUND_ROBIN = '"routing": { "type": "round-robin", "targets": [...] }'
 
 const numberOf = (found: unknown, otherwise: number): number => (Number.isInteger(found) ? Number(found) : otherwise)
 
-/** A limit of 0 or less switched itself off, which is "0 seconds" here. */
+/** A limit of 0 or less meant no limit, which is "0 seconds" here. */
 const durationOf = (found: unknown, otherwise: number): string => {
   const ms = Math.max(0, typeof found === "number" && Number.isFinite(found) ? found : otherwise)
   return ms % 1_000 === 0 ? `"${ms / 1_000} seconds"` : `"${ms} millis"`

@@ -1,9 +1,9 @@
 /**
  * Reads JSON with comments and trailing commas: the value, or the line and column of the first mistake.
  *
- * `jsonc-parser` reads the text. This file adds the wording of mistakes and refuses what a configuration cannot mean.
+ * `jsonc-parser` reads the text. This file adds the wording of mistakes and refuses text that is valid JSON but no configuration.
  *
- * JsonText.J1. Text without comments and trailing commas has the value that `JSON.parse` gives it, and is refused where that refuses it.
+ * JsonText.J1. Text without comments and trailing commas has the value that `JSON.parse` gives it, and is refused if `JSON.parse` refuses it.
  * JsonText.J2. A duplicate key is refused: `JSON.parse` would drop the first value silently.
  * JsonText.J3. Nesting is limited, so a text of any depth gets an answer and not a stack overflow.
  * JsonText.J4. A message quotes one character of the text, or a key, and never a value: a value may be a secret.
@@ -12,13 +12,13 @@ import { Quote } from "@holdfast/wire"
 import { Data, Result } from "effect"
 import { type JSONVisitor, printParseErrorCode, visit } from "jsonc-parser"
 
-/** Both count from 1. */
+/** A position in the text; line and column count from 1. */
 export interface Position {
   readonly line: number
   readonly column: number
 }
 
-/** What is wrong, and where. */
+/** A mistake and its position. */
 export class JsonTextError extends Data.TaggedError("JsonTextError")<{
   readonly line: number
   readonly column: number
@@ -34,7 +34,7 @@ export const parse = (text: string): Result.Result<unknown, JsonTextError> => {
   return fault === undefined ? Result.succeed(JSON.parse(reader.plain())) : Result.fail(new JsonTextError(fault))
 }
 
-/** Where the keys and the elements of a sound text begin, each with its path. */
+/** The positions of the keys and elements of a valid text, each with its path. */
 export const places = (
   text: string
 ): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly position: Position }> => {
@@ -61,7 +61,7 @@ export const places = (
 
 // --- internal
 
-/** No configuration is nested deeper. */
+/** The deepest nesting: no configuration needs more. */
 const DEEPEST = 100
 
 const ACCEPTED = { allowTrailingComma: true }
@@ -75,7 +75,7 @@ interface Fault extends Position {
   readonly message: string
 }
 
-/** Ends a visit at the first mistake: `visit` itself goes on behind mistakes, and recurses into any depth. */
+/** Ends a visit at the first mistake: `visit` itself continues after mistakes, and recurses into any depth. */
 class Stop {
   readonly fault: Fault
   constructor(fault: Fault) {
@@ -83,13 +83,13 @@ class Stop {
   }
 }
 
-/** What an object or an array around the present place is: an object has its keys so far, each with its line. */
+/** The object or array around the current position: an object has its keys so far, each with its line. */
 type Around = Map<string, number> | "array"
 
 const VALUE = "a value"
 const KEY = "a key in double quotes"
 
-/** Mistakes within a token, by the library's name. Other mistakes are a token where another one is expected. */
+/** Mistakes within a token, by the library's name. Every other mistake is an unexpected token. */
 const TOKENS: ReadonlyMap<string, string> = new Map([
   ["UnexpectedEndOfComment", "this comment has no end; expected */"],
   ["UnexpectedEndOfString", "this string does not end on its line"],
@@ -104,9 +104,9 @@ class Reader {
   private readonly text: string
   private readonly around: Array<Around> = []
   private expected = VALUE
-  /** The comma that nothing has followed so far. */
+  /** The offset of a comma that no token has followed so far. */
   private comma: number | undefined
-  /** What `JSON.parse` does not take: comments and trailing commas, in the order of the text. */
+  /** Comments and trailing commas, which `JSON.parse` refuses, in the order of the text. */
   private readonly extras: Array<{ readonly from: number; readonly to: number }> = []
 
   constructor(text: string) {
@@ -132,7 +132,7 @@ class Reader {
       parts.push(this.text.slice(from, extra.from))
       from = extra.to
     }
-    // A blank, as a comment may stand between two tokens.
+    // A blank, because a comment may separate two tokens.
     return [...parts, this.text.slice(from)].join(" ")
   }
 
@@ -179,7 +179,7 @@ class Reader {
     keys.set(name, line + 1)
   }
 
-  /** Also called at the end of a text that breaks off; the error follows. */
+  /** Also called at the end of an incomplete text; the error follows. */
   private end(offset: number): void {
     if (offset >= this.text.length) return
     if (this.comma !== undefined) this.extras.push({ from: this.comma, to: this.comma + 1 })

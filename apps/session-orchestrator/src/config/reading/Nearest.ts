@@ -1,12 +1,12 @@
-/** "Did you mean": the one of several names that a misspelt one most likely stands for. */
+/** Finds the name that a misspelt one most likely stands for ("Did you mean"). */
 
 /**
- * The likeliest candidate, or `undefined` when none is near.
+ * The nearest candidate; `undefined` if none is near.
  *
  * **Details**
  *
- * Case, `-` and `_` do not count. Near is: a third of the letters wrong at most, swapped neighbours counting as one; or
- * the beginning of the other, from three letters on (`apiKey` for `apiKeyEnv`).
+ * Case, `-` and `_` do not count. Two names are near if a third of the letters differ at most, where swapped neighbours count as one; or
+ * if one is the beginning of the other and has three letters or more (`apiKey` for `apiKeyEnv`).
  */
 export const nearest = (name: string, candidates: Iterable<string>): string | undefined => {
   const wanted = plain(name)
@@ -30,7 +30,7 @@ export const nearest = (name: string, candidates: Iterable<string>): string | un
 
 // --- internal
 
-/** Nobody misspells a name this long; the table below grows with the square. */
+/** The longest name that is compared: the table below grows with the square of the length. */
 const LONGEST = 64
 
 const plain = (name: string): string => name.slice(0, LONGEST).toLowerCase().replaceAll(/[-_]/g, "")

@@ -1,8 +1,10 @@
 /**
- * Decodes settings that have mistakes: keeps what is sound, so that later checks run on it and all mistakes are reported at once.
+ * Decodes settings that have mistakes and keeps the valid parts.
  *
- * Partial.P1. What is left out is the smallest key around a mistake; of a list, the whole list.
- * Partial.P2. A later problem that may come from what was left out is not reported: it may be gone once the mistake is mended.
+ * Later checks run on the valid parts, so all mistakes are reported at once.
+ *
+ * Partial.P1. The smallest key around a mistake is left out; for a mistake in a list, the whole list.
+ * Partial.P2. A later problem that may result from a left-out key is not reported: it may be gone once the mistake is corrected.
  */
 import { Result, Schema } from "effect"
 import * as Problem from "./Problem.ts"
@@ -10,6 +12,7 @@ import * as Settings from "./Settings.ts"
 
 type Path = ReadonlyArray<PropertyKey>
 
+/** The valid settings, and the mistakes. */
 export interface Partial {
   readonly settings: Settings.Settings
   /** One for each mistake. */
@@ -18,7 +21,7 @@ export interface Partial {
   readonly missing: ReadonlyArray<Path>
 }
 
-/** Decodes what there is. `place` names a path in problems. */
+/** Decodes settings. `place` names a path in problems. */
 export const decode = (content: unknown, place: (path: Path) => string): Partial => {
   const missing: Array<Path> = []
   let problems: ReadonlyArray<Problem.Problem> | undefined
@@ -35,14 +38,14 @@ export const decode = (content: unknown, place: (path: Path) => string): Partial
   }
 }
 
-/** Whether a problem at `place` may come from what was left out: at it, within it or around it (P2). */
+/** Whether a problem at `place` may result from a left-out path: `place` is that path, inside it or around it (Partial.P2). */
 export const explains = (missing: ReadonlyArray<Path>, place: string): boolean =>
   missing.some((path) => {
     const gone = Problem.formatPath(path)
     return isWithin(place, gone) || isWithin(gone, place)
   })
 
-/** Whether everything is known of what stands at `path`. */
+/** Whether nothing at or below `path` was left out. */
 export const isWhole = (missing: ReadonlyArray<Path>, path: Path): boolean =>
   !missing.some((gone) => gone.every((key, at) => at >= path.length || key === path[at]))
 
@@ -50,7 +53,7 @@ export const isWhole = (missing: ReadonlyArray<Path>, path: Path): boolean =>
 
 const attempt = Schema.decodeUnknownResult(Settings.Settings, Settings.PARSE_OPTIONS)
 
-/** The shortest path to `path` that can be removed and is there; an element's list, a missing key's object (P1). */
+/** The existing path around `path` that can be removed: an element's list, a missing key's object (Partial.P1). */
 const removable = (content: unknown, path: Path): Path => {
   let value = content
   for (const [at, key] of path.entries()) {

@@ -1,10 +1,9 @@
 /**
- * What is wrong with a configuration, for the person who has to mend it.
+ * Describes problems of a configuration for the person who has to correct it.
  *
- * P1. A problem names its place as one would write it, what was found there and what was expected.
- * P2. What was found is never shown where a secret may stand: under an unknown key, in a token, in a header, in place of a
- *     variable's name, as the whole of a file. People paste keys into all of these. Of an address the user and the query are
- *     left out.
+ * Problem.P1. A problem names its path, the value that was found there and the value that was expected.
+ * Problem.P2. A value is never quoted if it may be a secret: under an unknown key, in a token, in a header, in place of a variable's name, as
+ *     the whole of a file. People paste keys into all of these. Addresses are quoted without user and query.
  */
 import { Quote } from "@holdfast/wire"
 import { SchemaIssue } from "effect"
@@ -12,22 +11,23 @@ import * as FormerNames from "./FormerNames.ts"
 import type { Position } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
 
+/** One problem. */
 export interface Problem {
-  /** Where: `server.port`, `retry.schedule.delays[2]`, or a variable's name. */
+  /** The path, such as `server.port` or `retry.schedule.delays[2]`, or the name of a variable. */
   readonly place: string
-  /** What is wrong there, and what would be right: one sentence or two. */
+  /** The mistake, and the expected value: one sentence or two. */
   readonly message: string
-  /** Of the place in the file; absent for other sources. */
+  /** The position in the file; absent for other sources. */
   readonly position?: Position
 }
 
-/** One line a problem. */
+/** A problem as one line. */
 export const format = ({ message, place, position }: Problem): string =>
   position === undefined
     ? `${place}: ${message}`
     : `${place} (line ${position.line}, column ${position.column}): ${message}`
 
-/** A path as one would write it in JavaScript. */
+/** A path as JavaScript writes it. */
 export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
   path.reduce<string>((text, key) => {
     if (typeof key === "number") return `${text}[${key}]`
@@ -37,11 +37,11 @@ export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
   }, "")
 
 /**
- * The problems behind a schema's issue.
+ * The problems of a schema's issue.
  *
  * **Details**
  *
- * `place` turns a path into the words for it: the environment's names for what came from there.
+ * `place` names a path: a value from the environment has the name of its variable.
  */
 export const fromIssue = (
   issue: SchemaIssue.Issue,
@@ -49,11 +49,11 @@ export const fromIssue = (
   place?: (path: ReadonlyArray<PropertyKey>) => string
 ): ReadonlyArray<Problem> => leavesOf(issue, []).map((leaf) => problemOf(leaf, input, place))
 
-/** Where the mistakes behind a schema's issue are. */
+/** The paths of the mistakes of a schema's issue. */
 export const pathsOf = (issue: SchemaIssue.Issue): ReadonlyArray<ReadonlyArray<PropertyKey>> =>
   leavesOf(issue, []).map(({ path }) => path)
 
-/** The first of the problems as one text, and how many more there are: for who sent something, whatever it was. */
+/** The first problems of an issue as one text, with the number of further ones. For a sender of any value, such as a command. */
 export const firstOf = (
   issue: SchemaIssue.Issue,
   input: unknown,
@@ -67,7 +67,7 @@ export const firstOf = (
 
 // --- internal
 
-/** More than anybody reads. */
+/** The most problems in one text; a person reads fewer. */
 const MOST_TOLD = 20
 
 const problemOf = (leaf: Leaf, input: unknown, place = formatPath): Problem => ({
@@ -78,7 +78,7 @@ const problemOf = (leaf: Leaf, input: unknown, place = formatPath): Problem => (
 interface Leaf {
   readonly path: ReadonlyArray<PropertyKey>
   readonly issue: SchemaIssue.Issue
-  /** What the nearest check above says it expected. */
+  /** The expectation of the nearest enclosing check. */
   readonly override?: string
 }
 
@@ -105,7 +105,7 @@ const leavesOf = (
   }
 }
 
-/** What a check wants that comes with no message of its own. */
+/** The expectation of a check that has no message. */
 const expectedBy = ({ filter, issue }: SchemaIssue.Filter): string | undefined => {
   const expected = issue._tag === "InvalidValue" ? filter.annotations?.["expected"] : undefined
   return typeof expected === "string" ? `Expected ${expected}` : undefined
@@ -120,7 +120,7 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   if (issue._tag === "UnexpectedKey") return unknownKey(issue, path, valueAt(input, path))
   if (issue._tag === "MissingKey") return "missing."
   const said = override ?? formatLeaf(issue)
-  // A check that is not about a value says all there is to say.
+  // A check that is not about a value has a complete message.
   if (!said.startsWith("Expected ")) return said
   const told = said.slice("Expected ".length)
   const expected = TYPES[told] ?? told
@@ -130,7 +130,7 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
 }
 
-/** What a schema says of plain types, as people say it. */
+/** The schema's names of plain types, in words for people. */
 const TYPES: { readonly [type: string]: string } = { boolean: "true or false", string: "a string", number: "a number" }
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>, found: unknown): string => {
@@ -146,7 +146,7 @@ const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<Proper
   )
 }
 
-/** Words in quotes are what could have been meant; and durations are often abbreviated. */
+/** Suggests a quoted word of the expectation that is near; also spells out abbreviated durations. */
 const suggestionFor = (found: unknown, expected: string): string => {
   if (typeof found !== "string") return ""
   const near = expected.includes("duration")
@@ -190,7 +190,7 @@ const spelledOut = (text: string): string | undefined => {
   return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
 }
 
-/** P2. Headers, bodies, variables and their names, arguments, a webhook and a database's password stand below or in these keys. */
+/** Problem.P2. These keys contain headers, bodies, variables and their names, arguments, a webhook or a database's password. */
 const SECRET_KEYS = new Set<PropertyKey>([
   "token",
   "tokenEnv",
@@ -208,7 +208,7 @@ const SECRET_KEYS = new Set<PropertyKey>([
 const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>
   path.some((key) => SECRET_KEYS.has(key)) || (path.length === 0 && typeof found === "string")
 
-/** An address without its user and its query; anything else as it is. */
+/** An address without its user and its query; any other value as it is. */
 const withoutKeys = (value: unknown): unknown =>
   typeof value === "string"
     ? value.replace(/:\/\/[^/?#]*@/, "://...@").replace(/(:\/\/[^?#]*)\?[^#]*/, "$1?...")

@@ -7,7 +7,7 @@
 import { Schema } from "effect"
 import type { Problem } from "./Problem.ts"
 
-/** R1: each refused field, and why. */
+/** RequestSettings.R1: each refused field, with the reason. */
 const RESERVED: ReadonlyMap<string, string> = new Map([
   ["model", "the turn's model goes there. Choose it with `model`, or by conversation"],
   ["messages", "the conversation goes there"],
@@ -34,7 +34,7 @@ export const Body = Schema.Record(Schema.String, Schema.Json)
   )
 export type Body = typeof Body.Type
 
-/** What is wrong with a provider's address (R2); `undefined` when nothing is. A query stays out of the message: it may hold a key. */
+/** The problem of a provider's address (RequestSettings.R2); `undefined` if there is none. The message leaves the query out: it may contain a key. */
 export const addressProblem = (
   place: string,
   type: "openai-compatible" | "anthropic",

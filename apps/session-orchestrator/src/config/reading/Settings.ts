@@ -1,16 +1,16 @@
 /**
- * What a person may write down: the shape of `holdfast.config.json`.
+ * Defines the schema of `holdfast.config.json`.
  *
- * Every key is optional, so that the file, the environment and the command line are each decoded by this one schema and
- * merged afterwards. What the keys mean together is `Resolve.ts`'s; what each is for, with defaults and units, is
- * docs/configuration.md, which a test holds against this schema.
+ * Every key is optional, because this schema decodes the file, the environment and the command line separately before they are merged.
+ * `Resolve.ts` checks relations between keys. docs/configuration.md describes each key with its default and unit; a test compares it
+ * with this schema.
  */
 import { Durations, Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
 
-/** A token that somebody could guess protects nothing, and one this short could not be redacted without false alarms. */
+/** Characters. A shorter token could be guessed, and could not be redacted without false alarms. */
 export const SHORTEST_TOKEN = 16
 
 const text = (expected: string) => Schema.String.annotate({ message: `Expected ${expected}` })
@@ -20,18 +20,18 @@ const filled = (expected: string) => matching(/\S/u, expected)
 const matching = (pattern: RegExp, expected: string) =>
   text(expected).check(Schema.isPattern(pattern, { message: `Expected ${expected}` }))
 
-/** A text that code checks; `pattern` is what an editor can check of it. */
+/** A text that code checks; `pattern` is the part of the check for editors. */
 const checked = (isGood: (value: string) => boolean, pattern: string, expected: string) =>
   text(expected).check(
     Schema.makeFilter((value) => isGood(value) || `Expected ${expected}`, { toJsonSchema: () => [{ pattern }, true] })
   )
 
-/** A secret is wrapped where it is read. Only this decoder has its plain string. */
+/** A secret is wrapped when it is read. Only this decoder has its plain text. */
 const Secret = text(`a string of at least ${SHORTEST_TOKEN} characters`)
   .check(
     Schema.isMinLength(SHORTEST_TOKEN, {
       message: `Expected a string of at least ${SHORTEST_TOKEN} characters`,
-      // A header carries a token, so it is ASCII, and a code point is a character.
+      // A header carries the token, so it is ASCII, and a code point is a character.
       toJsonSchema: () => ({ minLength: SHORTEST_TOKEN })
     })
   )
@@ -41,53 +41,53 @@ const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u
 
 const VariableName = matching(VARIABLE_NAME, "the name of an environment variable (not the key itself)")
 
-/** RFC 9110, section 5.5: visible characters and blanks; a line break would start another header. */
+/** The value of a header (RFC 9110, section 5.5): visible characters and blanks. A line break would start another header. */
 export const HEADER_VALUE = /^[\x20-\x7e]*$/u
 
 const HeaderValue = matching(HEADER_VALUE, "a header's value: printable ASCII on one line").pipe(
   Schema.RedactedFromValue
 )
 
-/** RFC 9110, section 5.6.2. */
+/** The name of a header (RFC 9110, section 5.6.2). */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/u
 
-/** A name stands before the first `/` of `provider/model`. */
+/** The name of a provider, which is the part of `provider/model` before the first `/`. */
 const PROVIDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/u
 
-/** A record whose keys are checked one by one, each under its own path. */
+/** A record with a check of each key, under the key's own path. */
 const named = <V extends Schema.Constraint>(pattern: RegExp, expected: string, value: V) =>
   Schema.Record(Schema.String, value).check(
     Schema.makeFilter(
       (record) =>
         Object.keys(record)
           .filter((name) => !pattern.test(name))
-          .map((name) => ({ path: [name], issue: `this name will not do; expected ${expected}.` })),
+          .map((name) => ({ path: [name], issue: `this name is not valid; expected ${expected}.` })),
       { toJsonSchema: () => ({ propertyNames: { pattern: pattern.source } }) }
     )
   )
 
 const Headers = named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)
 
-/** What an address must be like, for messages. */
+/** The expectation of an address, for messages. */
 export const BASE_URL =
   'an http or https address such as "https://api.openai.com/v1", without a user and without a fragment'
 
-/** Whether a text is an address that something is asked at. */
+/** Whether a text is an http or https address without a user and without a fragment. */
 export const isBaseUrl = (text: string): boolean => {
   const url = URL.parse(text)
   return isWebhook(text) && url?.username === "" && url.password === "" && url.hash === ""
 }
 
-/** Whether a text is an address that something can be posted to. */
+/** Whether a text is an http or https address, which a webhook may be. */
 export const isWebhook = (text: string): boolean => {
   const protocol = URL.parse(text)?.protocol
   return protocol === "https:" || protocol === "http:"
 }
 
-/** The beginning of addresses, in any case; `URL` passes over space before it. */
+/** The beginning of addresses, in upper or lower case; `URL` ignores blanks before it. */
 const HTTP = "^\\s*[Hh][Tt][Tt][Pp][Ss]?:"
 
-/** Where a provider is. */
+/** The address of a provider. */
 export const BaseUrl = checked(isBaseUrl, HTTP, BASE_URL)
 
 const PORT = "an integer from 0 to 65535"
@@ -107,13 +107,13 @@ export const ServerSettings = Schema.Struct({
   tokenEnv: Schema.optionalKey(VariableName)
 })
 
-/** What a database's address must be like, for messages. */
+/** The expectation of a database's address, for messages. */
 const DATABASE_URL = 'the address of a PostgreSQL database, such as "postgres://user@host:5432/holdfast"'
 
 export const DatabaseSettings = Schema.Struct({
   path: Schema.optionalKey(filled('a file\'s path, such as "./.holdfast/holdfast.db"')),
   retention: Schema.optionalKey(Durations.Limit),
-  /** A password may stand in it. */
+  /** It may contain a password. */
   url: Schema.optionalKey(
     checked((value) => isDatabaseUrl(value), "^\\s*[Pp][Oo][Ss][Tt][Gg][Rr][Ee][Ss](?:[Qq][Ll])?:", DATABASE_URL).pipe(
       Schema.RedactedFromValue
@@ -125,7 +125,7 @@ const RUNNER = 'a host and a port, such as "10.0.0.5:4748"'
 
 const RUNNER_PATTERN = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/u
 
-/** Each is one lock that its runner asks after every few seconds. */
+/** The most shards: each is a lock that its runner checks every few seconds. */
 const MOST_SHARDS = 10_000
 const SHARDS = `an integer from 1 to ${MOST_SHARDS}`
 
@@ -139,14 +139,14 @@ export const ClusterSettings = Schema.Struct({
   )
 })
 
-/** Reads `host:port`; an IPv6 address stands in brackets. */
+/** Reads `host:port`; an IPv6 address is in brackets. */
 export const parseRunner = (text: string): { readonly host: string; readonly port: number } | undefined => {
   const [, bracketed, plain, port] = RUNNER_PATTERN.exec(text) ?? []
   const host = bracketed ?? plain
   return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
 }
 
-/** The levels that a log may have, from the most lines to the fewest. */
+/** The log levels, from the most lines to the fewest. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const
 
 export const LogSettings = Schema.Struct({
@@ -189,11 +189,11 @@ export const ProviderSettings = Schema.Struct({
 })
 export type ProviderSettings = typeof ProviderSettings.Type
 
-/** What the endpoint of a collector must be like, for messages. */
+/** The expectation of a collector's endpoint, for messages. */
 export const OTLP_ENDPOINT =
   'an http or https address such as "http://127.0.0.1:4318", without a user and without a fragment'
 
-/** What a webhook must be like, for messages. */
+/** The expectation of a webhook, for messages. */
 export const WEBHOOK = 'http or https address, such as "https://hooks.example.org/services/..."'
 
 const BYTES = "an integer of 1000 or more"
@@ -226,7 +226,7 @@ export const TelemetrySettings = Schema.Struct({
   notifications: Schema.optionalKey(
     Schema.Struct({
       after: Schema.optionalKey(Durations.NotNegative),
-      /** Whoever has the address can post to it: a secret. */
+      /** A secret: every client with the address can post to it. */
       webhook: Schema.optionalKey(checked(isWebhook, HTTP, `an ${WEBHOOK}`).pipe(Schema.RedactedFromValue)),
       webhookEnv: Schema.optionalKey(VariableName),
       headers: Schema.optionalKey(Headers),
@@ -241,14 +241,15 @@ export const TelemetrySettings = Schema.Struct({
 })
 const EXECUTABLE = 'a program to start, such as "npx"; its arguments go into args'
 
-/** With a user, or without http, nothing would be reached that way. */
+/** A user in the address, or another scheme, would not work. */
 const TOOLS_URL = 'an http or https address such as "http://localhost:3001/mcp", without a user and without a fragment'
 
-/** Names of tools; `*` stands for anything. */
+/** Names of tools; `*` matches any text. */
 const ToolNames = Schema.Array(filled('a tool\'s name, or a pattern such as "read_*"'))
 
-/** Below this not even an error fits. Above it an output would fill a model's context. */
+/** The least `maxOutput`: below this not even an error fits. */
 export const MIN_OUTPUT_BYTES = 1_024
+/** The largest `maxOutput`: above this one output would fill a model's context. */
 export const MAX_OUTPUT_BYTES = 1_048_576
 const OUTPUT = `an integer of bytes from ${MIN_OUTPUT_BYTES} to ${MAX_OUTPUT_BYTES}`
 
@@ -276,17 +277,17 @@ export const ToolServerSettings = Schema.Struct({
 })
 export type ToolServerSettings = typeof ToolServerSettings.Type
 
-/** It stands before a tool's name where two servers have a tool of one name, and providers allow 64 characters in all. */
+/** The server's name is a prefix of a tool's name if two servers have a tool of that name; providers allow 64 characters in total. */
 const TOOL_SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/u
 
-/** What a model can take, and what is added to its requests. */
+/** The capabilities of a model, and the additions to its requests. */
 export const ModelSettings = Schema.Struct({ ...Models.Capabilities.fields, body: Schema.optionalKey(Body) })
 export type ModelSettings = typeof ModelSettings.Type
 
 const MODEL = 'a provider and a model, such as "openai/gpt-5"'
 
 export const Settings = Schema.Struct({
-  /** For editors; read by nobody here. */
+  /** The address of the schema, for editors. Holdfast ignores it. */
   $schema: Schema.optionalKey(text("a string")),
   server: Schema.optionalKey(ServerSettings),
   database: Schema.optionalKey(DatabaseSettings),
@@ -299,7 +300,7 @@ export const Settings = Schema.Struct({
         (models) =>
           Object.keys(models)
             .filter((name) => Target.parse(name) === undefined)
-            .map((name) => ({ path: [name], issue: `this name will not do; expected ${MODEL}.` })),
+            .map((name) => ({ path: [name], issue: `this name is not valid; expected ${MODEL}.` })),
         { toJsonSchema: () => ({ propertyNames: { pattern: Target.PATTERN } }) }
       )
     )
@@ -312,7 +313,7 @@ export const Settings = Schema.Struct({
 })
 export type Settings = typeof Settings.Type
 
-/** Keys that need more than a default: they are read together with others, or with the environment. */
+/** Keys that need more than a default: they are resolved together with other keys or with the environment. */
 export interface Joined {
   readonly server: "token" | "tokenEnv"
   readonly database: "path" | "url"
@@ -321,27 +322,27 @@ export interface Joined {
   readonly log: never
 }
 
-/** The other keys of a section: what is written, or its default, is in force. */
+/** The other keys of a section: the written value or the default is in force. */
 export type Plain<Section extends keyof Joined> = Omit<Required<NonNullable<Settings[Section]>>, Joined[Section]>
 
-/** What holds where a plain key is not set. A key that is missing here does not compile. */
+/** The defaults of plain keys. A key that is missing here does not compile. */
 export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
   server: { host: "127.0.0.1", port: 4747, hostnames: [] },
-  // Until then a turn can be explained.
+  // A turn can be explained for this long.
   database: { retention: Duration.days(30) },
-  // Some dozen for each of more runners than there will be, so that they can be dealt out evenly.
+  // A dozen or more per runner for more runners than a cluster will have, so the shards can be divided evenly.
   cluster: { shards: 300 },
   gate: { enabled: true },
-  // One line for each turn that failed, and for each change of state of the service.
+  // One line per failed turn and per change of the service's state.
   log: { level: "info" }
 }
 
-/** An unknown key is an error, and all errors are told at once. */
+/** An unknown key is an error, and all errors are reported at once. */
 export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
 
-/** Later settings over earlier ones, key by key; `retry` primitive by primitive, a provider or a tool server as a whole. */
+/** Merges settings: `high` overrides `low` key by key; `retry` primitive by primitive, a provider or a tool server as a whole. */
 export const merge = (low: Settings, high: Settings): Settings => {
-  // A token that stands higher replaces one below, in whichever of its two forms that was given.
+  // A token of `high` replaces the one of `low`, in either of its two forms.
   const { token: _token, tokenEnv: _tokenEnv, ...lowServer } = low.server ?? {}
   const isTokenAbove = high.server?.token !== undefined || high.server?.tokenEnv !== undefined
   return {

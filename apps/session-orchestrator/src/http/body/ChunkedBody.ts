@@ -1,10 +1,10 @@
 /**
- * Writes the body of a response in chunks of HTTP/1.1, each of them as one piece for the socket.
+ * Writes a response's body in chunks of HTTP/1.1, one piece for the socket each.
  *
- * Node hands the socket four pieces a chunk: its length, two line ends and the text. On the path of a token this is half of what a write
- * costs.
+ * Node hands the socket four pieces a chunk: its length, two line ends and the text. On the path of a token this is half of the cost of
+ * a write.
  *
- * ChunkedBody.C1. Only what `end` has closed is complete: a response that is cut lacks the last chunk, and its client notices.
+ * ChunkedBody.C1. A response is complete only after `end`: a response that is cut lacks the last chunk, and its client notices.
  * ChunkedBody.C2. A client of HTTP/1.0 gets the text as it is; for it the end of the connection is the end of the body.
  */
 import type { ServerResponse } from "node:http"
@@ -21,13 +21,13 @@ export class ChunkedBody {
     response.chunkedEncoding = false
   }
 
-  /** Whether the client takes more, as Node counts. `onWritten` is called when the text has left. */
+  /** Writes a text. Returns `false` if the client has to drain first, as Node counts. `onWritten` is called when the text has left. */
   write(text: Encoding.Text, onWritten?: () => void): boolean {
     const { response } = this
     if (!this.isChunked || text.length === 0) return response.write(text, onWritten)
     if (typeof text === "string") {
       const bytes = Buffer.byteLength(text)
-      // What has one byte a character needs no encoder.
+      // A text with one byte a character needs no encoder.
       return response.write(chunkOf(text, bytes), bytes === text.length ? "latin1" : "utf8", onWritten)
     }
     response.write(`${text.length.toString(16)}\r\n`, "latin1")
@@ -35,7 +35,7 @@ export class ChunkedBody {
     return response.write("\r\n", "latin1", onWritten)
   }
 
-  /** Ends the response behind a last text. */
+  /** Writes a last text and ends the response. */
   end(last: string, onEnded: () => void): void {
     const { isChunked, response } = this
     response.end(isChunked ? `${last === "" ? "" : chunkOf(last, Buffer.byteLength(last))}${END}` : last, onEnded)

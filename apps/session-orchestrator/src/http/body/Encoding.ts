@@ -1,19 +1,19 @@
 /**
- * Encodes frames for clients, once for all that get the same array.
+ * Encodes frames for clients, once for all clients of the same array.
  *
- * E1. An array that several clients get (`SharedFrames`) is encoded once, whatever comes between (Backlog.B2), and its text is kept as long as the
- *     array is.
- * E2. A long text is bytes from the second client on: Node keeps one copy of them for all clients that have not read it, and does not
- *     encode it again for each. A string is cheaper where there is one client, as there almost always is.
+ * Encoding.E1. An array that several clients receive (`SharedFrames`) is encoded once, even if other arrays are encoded in between
+ *     (Backlog.B2). Its text is kept as long as the array.
+ * Encoding.E2. From the second client on a long text is bytes: Node keeps one copy of them for all clients that have not read it, and does not
+ *     encode it again for each. A string is cheaper for one client, and nearly every array has one client.
  */
 
-/** Characters. Below this the copies that Node makes cost less than a buffer. */
+/** Characters. Below this the copies that Node makes cost less than a buffer (Encoding.E2). */
 export const LONG = 8 * 1024
 
-/** What a response is written as. */
+/** The encoded form of an item in a response. */
 export type Text = string | Uint8Array
 
-/** The encoder of one format, from the text of one item. Of arrays that are not shared nothing is remembered. */
+/** Makes the encoder of one format from the encoder of one item. It keeps nothing of arrays that are not shared. */
 export const sharing = <A>(
   textOf: (item: A) => string,
   isShared: (items: ReadonlyArray<A>) => boolean

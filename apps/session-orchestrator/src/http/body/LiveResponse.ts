@@ -1,23 +1,23 @@
 /**
- * Writes a response that may take hours: items as they come, and something harmless while there are none.
+ * Writes a response that may take hours: items as they arrive, keep-alives in between.
  *
- * It writes to Node's response directly. Through a stream body the signs of life would have to be merged with the items,
- * which costs a queue per item; measured with 32 responses at once, the direct way moved a fifth more. Items that are pushed (`Push`) are
- * written without a fiber.
+ * It writes to Node's response directly. With a stream body the keep-alives would have to be merged with the items, which costs a
+ * queue per item; measured with 32 responses at once, direct writes moved a fifth more. Pushed items (`Push`) are written without a fiber.
  *
- * L1. The items of one chunk leave in one write.
- * L2. Signs of life are written between items, never inside one, and only after a quiet interval.
- * L3. Memory is bounded: nothing is pulled while the client has not taken what was written. One that takes nothing for
- *     `STALL_LIMIT` is let go of; until then its source may give up on it first.
- * L4. Only a response that is complete is ended. One that broke off is cut, unless it was endless anyway (`endless`).
- * L5. A client that goes away ends the pulling, and nothing else.
- * L6. Whoever is let go of before the end is told why, and that it has to come back, as far as its format can say so
- *     (`farewell`). It stands behind all that was written, so a client that has only slept finds it, for `FAREWELL_LIMIT`.
- * L7. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
+ * LiveResponse.L1. The items of one chunk leave in one write.
+ * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after a quiet interval.
+ * LiveResponse.L3. Memory is bounded: no item is pulled while the client has not taken the data that was written. A client that takes
+ *     nothing for `STALL_LIMIT` is dropped; the source of the items may drop it earlier.
+ * LiveResponse.L4. Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
+ * LiveResponse.L5. A client that disconnects ends the pulling, and nothing else.
+ * LiveResponse.L6. If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to
+ *     reconnect, if the format has such a frame. It comes after all data that was written, so a client that was only suspended can still
+ *     read it, for `FAREWELL_LIMIT`.
+ * LiveResponse.L7. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import type { Sse } from "@holdfast/wire"
 import { Push } from "@holdfast/kernel"
+import type { Sse } from "@holdfast/wire"
 import { Cause, Channel, Duration, Effect, Option, Predicate, Pull, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
@@ -27,35 +27,36 @@ import type * as Encoding from "./Encoding.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
 import { WriteBudget } from "./WriteBudget.ts"
 
-/** How long a response may be silent. Half of the shortest limit that proxies are commonly run with (30 s). */
+/** How long a response may be silent. Half of the shortest common limit of proxies (30 s). */
 export const KEEP_ALIVE_INTERVAL = Duration.seconds(15)
 
-/** How long a client may take nothing of what was written for it. */
+/** How long a client may take none of the data that was written for it (LiveResponse.L3). */
 export const STALL_LIMIT = Duration.seconds(60)
 
-/** How long a client has to take what it is told in the end. One that is gone holds a socket that much longer. */
+/** How long a client has to read the farewell. A client that is gone holds its socket that much longer. */
 export const FAREWELL_LIMIT = Duration.seconds(5)
 
-/** A client stopped reading. */
+/** A client has stopped reading (LiveResponse.L3). */
 export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientStalled", {}) {
   override get message(): string {
     return `The client has read nothing for ${Duration.format(STALL_LIMIT)}.`
   }
 }
 
+/** The items of a response, and its format. */
 export interface Options<A, E> {
   readonly contentType: string
-  /** What is written while nothing happens. */
+  /** The text that is written while there are no items (LiveResponse.L2). */
   readonly keepAlive: string
   readonly items: Stream.Stream<A, E>
   readonly encode: (items: ReadonlyArray<A>) => Encoding.Text
-  /** The stream has no end of its own, so that ending it cannot be mistaken for completeness. */
+  /** The stream never ends by itself, so its end cannot be mistaken for completeness (LiveResponse.L4). */
   readonly endless: boolean
-  /** What is written last where the response ends before its time (L6). */
+  /** The last frame of a response that the server closes early (LiveResponse.L6). */
   readonly farewell?: (why: Sse.Reconnect) => string
 }
 
-/** Answers a request with 200 and what the stream gives. Succeeds when the response is over, however it ended. */
+/** Answers a request with 200 and the items of the stream. Succeeds when the response is over, even if it broke off. */
 export const send = Effect.fnUntraced(function* <A, E>(
   request: HttpServerRequest.HttpServerRequest,
   drain: Drain["Service"],
@@ -70,25 +71,25 @@ export const send = Effect.fnUntraced(function* <A, E>(
   const body = new ChunkedBody(response)
 
   let quiet = true
-  /** Writes items; what has to run before the next, if anything. */
+  /** Writes items. Returns an effect that has to run before the next items, if there is one. */
   const write = (items: ReadonlyArray<A>): Effect.Effect<void, ClientStalled> | undefined => {
-    // Node raises what is written after a disconnect as an error of nobody's.
+    // A write after a disconnect makes Node emit an error, which without a listener would end the process.
     if (response.destroyed) return Effect.interrupt
     quiet = false
     const text = options.encode(items)
     if (budget.allows(text.length)) return written(text)
-    return Effect.flatMap(budget.turn(text.length), () => written(text) ?? Effect.void) // L7
+    return Effect.flatMap(budget.turn(text.length), () => written(text) ?? Effect.void) // LiveResponse.L7
   }
   const written = (text: Encoding.Text): Effect.Effect<void, ClientStalled> | undefined => {
     if (response.destroyed) return Effect.interrupt
-    return body.write(text) ? undefined : untilRead(response) // L3
+    return body.write(text) ? undefined : untilRead(response) // LiveResponse.L3
   }
   const signsOfLife = Effect.sync(() => {
-    if (quiet && !response.destroyed && !response.writableNeedDrain) body.write(options.keepAlive) // L2
+    if (quiet && !response.destroyed && !response.writableNeedDrain) body.write(options.keepAlive) // LiveResponse.L2
     quiet = true
   }).pipe(Effect.delay(KEEP_ALIVE_INTERVAL), Effect.forever)
   let isGoingDown = false
-  // One fiber writes signs of life and waits for the end: a thousand responses have a thousand of them.
+  // One fiber both writes keep-alives and waits for the end: a thousand responses need only a thousand fibers.
   const untilTheEnd = Effect.withFiber((fiber) => {
     const leave = drain.onEnded(() => {
       isGoingDown = true
@@ -113,24 +114,24 @@ export const send = Effect.fnUntraced(function* <A, E>(
   )
   if (broken === undefined) yield* end(response, body, "", STALL_LIMIT)
   else yield* leave(response, body, options.farewell?.(broken) ?? "", options.endless)
-  // The response is written; this only tells those who count.
+  // The response is already written; this one is for the metrics.
   return HttpServerResponse.empty({ status: 200 })
 })
 
 // --- internal
 
-/** One event loop has one budget (L7). */
+/** One event loop has one budget (LiveResponse.L7). */
 const budget = new WriteBudget()
 
 const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
-  // The server below speaks HTTP/1.1 alone, so this is never a response of HTTP/2.
+  // The server underneath supports HTTP/1.1 alone, so this is never a response of HTTP/2.
   NodeHttpServerRequest.toServerResponse(request) as ServerResponse
 
-const GOING_DOWN: Sse.Reconnect = { code: "shutting-down", message: "Holdfast is going down; connect again soon." }
+const GOING_DOWN: Sse.Reconnect = { code: "shutting-down", message: "Holdfast is shutting down; connect again soon." }
 
 const UNEXPECTED: Sse.Reconnect = { code: "unexpected", message: "Something went wrong; connect again." }
 
-/** By the tag of what a stream failed with. */
+/** The codes of a farewell, by the tag of the stream's failure. */
 const CODES: Readonly<Record<string, Sse.Reconnect["code"]>> = {
   ClientStalled: "too-slow",
   SubscriberTooSlow: "too-slow",
@@ -144,7 +145,7 @@ const whyOf = (cause: Cause.Cause<unknown>): Sse.Reconnect => {
   return code !== undefined && error instanceof Error ? { code, message: error.message } : UNEXPECTED
 }
 
-/** Waits until a client has taken what was written, for as long as it may take. */
+/** Waits until a client has taken the written data, for `STALL_LIMIT` at most (LiveResponse.L3). */
 const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled> =>
   Effect.callback<void>((resume) => {
     const onDrain = () => resume(Effect.void)
@@ -152,7 +153,7 @@ const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled>
     return Effect.sync(() => response.off("drain", onDrain))
   }).pipe(Effect.timeoutOrElse({ duration: STALL_LIMIT, orElse: () => Effect.fail(new ClientStalled()) }))
 
-/** Ends a response behind a last text, and cuts it if the client does not take that in time. */
+/** Writes a last text and ends the response. Cuts it if the client does not take the text in time. */
 const end = (
   response: ServerResponse,
   body: ChunkedBody,
@@ -168,7 +169,7 @@ const end = (
         return Effect.sync(() => response.off("close", onClose))
       }).pipe(Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.sync(() => response.destroy()) }))
 
-/** Lets go of a response before its end (L4, L6). */
+/** Closes a response before its end (LiveResponse.L4, LiveResponse.L6). */
 const leave = (
   response: ServerResponse,
   body: ChunkedBody,

@@ -1,6 +1,6 @@
-/** The headers that responses carry, whatever they are about. */
+/** The common headers of responses. */
 
-/** On every response: what it says is meant for this client now, is what its type says, and leads nowhere. */
+/** On every response: do not store it, do not guess another content type, send no referrer, show it in no frame. */
 export const all = {
   "cache-control": "no-store",
   "referrer-policy": "no-referrer",
@@ -8,10 +8,10 @@ export const all = {
   "x-frame-options": "DENY"
 } as const
 
-/** On responses that take their time: proxies must pass on each write as it comes (nginx's own header). */
+/** On responses that stream: a proxy must pass on each write at once (nginx's header). */
 export const live = { ...all, "x-accel-buffering": "no" } as const
 
-/** On a page: it may use what `sources` allow, and nothing else. */
+/** On a page: its content security policy allows `sources` and nothing else. */
 export const page = (sources: string) =>
   ({
     ...all,

@@ -1,39 +1,41 @@
 /**
- * Bounds how much all responses together write in one turn of the event loop.
+ * Limits the bytes that all responses together write in one turn of the event loop.
  *
- * A client whose connection takes what is written is written to again at once. With thousands of clients that have megabytes to get,
- * this would go on for seconds in which no other request is read.
+ * A client whose connection accepts a write gets the next one at once. With thousands of clients that receive megabytes, this would
+ * take seconds in which no other request is read.
  *
- * W1. Within the budget a write is made at once. Beyond it, writes wait for a later turn, in the order in which they came.
- * W2. A write that is larger than the whole budget is made in a turn of its own.
+ * WriteBudget.W1. Within the budget a write is made at once. Beyond it, writes wait for a later turn of the event loop, in the order of their
+ *     requests.
+ * WriteBudget.W2. A write that is larger than the whole budget gets a turn of its own.
  */
 import { Effect } from "effect"
 
-/** Bytes: some milliseconds of copying into sockets. */
+/** The budget in bytes: some milliseconds of copying into sockets. */
 export const MOST_AT_ONCE = 1024 * 1024
 
-/** Below this a turn of the event loop is not counted by itself: an immediate for each token would cost more than its write. */
+/** Bytes below which no new count begins: an immediate for each token would cost more than its write. */
 const UNCOUNTED = MOST_AT_ONCE / 16
 
-/** What a write costs besides its bytes, in bytes: a call of the operating system. */
+/** The cost of a write besides its bytes, in bytes: a call of the operating system. */
 const PER_WRITE = 4 * 1024
 
+/** The budget of one event loop. */
 export class WriteBudget {
-  /** In this turn of the event loop, or in several that wrote little together. */
+  /** Bytes of this turn of the event loop, or of several that wrote little together. */
   private spent = 0
   private isCounting = false
   private waiting: Array<Waiting> = []
-  /** The first of them that still waits. */
+  /** The index of the first write that still waits. */
   private first = 0
 
-  /** Whether a write may be made now. It counts as made. */
+  /** Whether a write may be made now. If so, it counts as made. */
   allows(bytes: number): boolean {
     if (this.waiting.length > this.first || !this.fits(bytes)) return false
     this.spend(bytes)
     return true
   }
 
-  /** Waits until a write may be made that was not allowed. */
+  /** Waits until a write that was not allowed may be made. */
   turn(bytes: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
       const waiting: Waiting = { bytes, resume: () => resume(Effect.void) }
@@ -45,7 +47,7 @@ export class WriteBudget {
     })
   }
 
-  /** W2 */
+  /** WriteBudget.W2 */
   private fits(bytes: number): boolean {
     return this.spent === 0 || this.spent + bytes + PER_WRITE <= MOST_AT_ONCE
   }
@@ -61,7 +63,7 @@ export class WriteBudget {
     setImmediate(this.next)
   }
 
-  /** A new turn of the event loop. */
+  /** Begins a new turn of the event loop. */
   private readonly next = (): void => {
     this.isCounting = false
     this.spent = 0
@@ -83,6 +85,6 @@ export class WriteBudget {
 
 interface Waiting {
   readonly bytes: number
-  /** Absent: its response is gone. */
+  /** `undefined`: its response is gone. */
   resume: (() => void) | undefined
 }

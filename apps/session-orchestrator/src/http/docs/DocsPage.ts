@@ -1,12 +1,14 @@
 /**
- * The page at `/docs`: Scalar over the API's own document, with a field for the token and a form for each call.
+ * Serves the page at `/docs`: Scalar over the API's document, with forms for calls.
  *
- * D1. It asks no other host for anything: script, settings and document are files of this service, and fonts are the system's.
- * D2. Its policy allows scripts and calls of this origin alone. Scalar writes its styles into the page, and into attributes, which
- *     have no hash that could be named; styles alone may therefore be inline.
- * D3. The document is inside the settings: the page is read as a whole under one rule of access, and a token that a person enters
- *     is for their calls.
- * D4. The `type` of a problem is `/docs#problem-NAME`. Scalar has no anchors of that kind, so the settings lead on to `ProblemsPage`.
+ * The page has a field for the token and a form for each call.
+ *
+ * DocsPage.D1. It requests nothing from another host: script, settings and document are files of this service, and fonts are the system's.
+ * DocsPage.D2. Its content security policy allows scripts and calls of this origin alone. Scalar writes its styles into the page and into
+ *     attributes, which have no hash that a policy could name; therefore styles, and only styles, may be inline.
+ * DocsPage.D3. The document is part of the settings: one rule of access covers the whole page, and a token that a person enters is used for
+ *     their calls only.
+ * DocsPage.D4. The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to `ProblemsPage`.
  */
 import { Api, CodeSamples } from "@holdfast/wire/api"
 import { HttpServerResponse } from "effect/http"
@@ -16,13 +18,13 @@ import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as ScalarScript from "./ScalarScript.ts"
 import * as StaticFile from "./StaticFile.ts"
 
-/** Where Scalar is. */
+/** The path of Scalar's script. */
 export const SCRIPT_PATH = `${Api.DOCS_PATH}/scalar.js`
 
-/** Where its settings are, and the document. */
+/** The path of the script with the settings and the document. */
 export const SETTINGS_PATH = `${Api.DOCS_PATH}/settings.js`
 
-/** The page. Its first visit reads the script (`ScalarScript.S1`). */
+/** The page. The first request for it loads the script (`ScalarScript.S1`). */
 export const page = async (): Promise<HttpServerResponse.HttpServerResponse> => {
   const [script, start] = await Promise.all([ScalarScript.load(), settings()])
   return HttpServerResponse.setHeaders(
@@ -38,7 +40,7 @@ export const settings = (): Promise<StaticFile.StaticFile> => (made ??= StaticFi
 
 let made: Promise<StaticFile.StaticFile> | undefined = undefined
 
-/** D2 */
+/** DocsPage.D2 */
 const POLICY = "script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
 
 const render = (settings: string, script: string): string => `<!doctype html>
@@ -61,16 +63,16 @@ const render = (settings: string, script: string): string => `<!doctype html>
 `
 
 const CONFIGURATION = {
-  // D1
+  // DocsPage.D1
   withDefaultFonts: false,
   telemetry: false,
   proxyUrl: "",
   agent: { disabled: true },
   mcp: { disabled: true },
-  // These lead to a service of Scalar's.
+  // These link to a service of Scalar's.
   hideClientButton: true,
   showDeveloperTools: "never",
-  // A token is forgotten with the page.
+  // A token is gone when the page is closed.
   persistAuth: false,
   authentication: { preferredSecurityScheme: "token" },
   defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
@@ -86,7 +88,7 @@ const start = (): string => `"use strict";
   }
   addEventListener("hashchange", lead)
   if (lead()) return
-  // Scalar asks whether it may make functions from text. The policy says no, and would report the question as a violation.
+  // Scalar probes whether it may make functions from text. The policy forbids it, and the browser would report the probe as a violation.
   window.Function = new Proxy(Function, {
     construct: () => {
       throw new EvalError("The policy of this page forbids functions made from text.")

@@ -1,4 +1,4 @@
-/** The routes of the pages about the API: `/docs`, its files, the problems, and the way there from `/`. */
+/** Routes the pages about the API: `/docs`, its files, the problems, `/`. */
 import { Api } from "@holdfast/wire/api"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -7,9 +7,10 @@ import * as ProblemsPage from "./ProblemsPage.ts"
 import * as ScalarScript from "./ScalarScript.ts"
 import * as StaticFile from "./StaticFile.ts"
 
-/** Where they are. */
+/** The paths of these pages. */
 export const paths = ["/", Api.DOCS_PATH, DocsPage.SCRIPT_PATH, DocsPage.SETTINGS_PATH, ProblemsPage.PATH] as const
 
+/** The routes. `/` redirects to `/docs`. */
 export const layer = Layer.mergeAll(
   HttpRouter.add("GET", "/", Effect.succeed(HttpServerResponse.redirect(Api.DOCS_PATH))),
   HttpRouter.add("GET", Api.DOCS_PATH, Effect.promise(DocsPage.page)),

@@ -1,7 +1,8 @@
 /**
- * The page at `/docs/problems`: what each problem means, under the anchor that its `type` ends with.
+ * Serves the page at `/docs/problems`, which explains each problem.
  *
- * It is plain HTML with one style inside, so it works without scripts, and its policy forbids everything else.
+ * A problem's anchor is the end of its `type`. The page is plain HTML with one inline style. It works without scripts, and its
+ * content security policy forbids everything else.
  */
 import { Api, Problem } from "@holdfast/wire/api"
 import { Predicate } from "effect"
@@ -10,13 +11,14 @@ import { OpenApi } from "effect/http-api"
 import { createHash } from "node:crypto"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 
-/** Where it is. */
+/** The path of the page. */
 export const PATH = `${Api.DOCS_PATH}/problems`
 
+/** The page as a response. */
 export const response = (): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.setHeaders(HttpServerResponse.html(render()), headers)
 
-/** The page as HTML. It is made for the first request. */
+/** The page as HTML. It is made at the first request. */
 export const render = (): string => (made ??= make())
 
 // --- internal
@@ -67,7 +69,7 @@ code{font:.87em ui-monospace,monospace;overflow-wrap:anywhere}
 
 const headers = ResponseHeaders.page(`style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`)
 
-/** The one value that a key of an object's schema can have. */
+/** The only value that a key of an object's schema can have. */
 const constantOf = (properties: unknown, key: string): string => {
   const property = Predicate.hasProperty(properties, key) ? properties[key] : undefined
   const values = Predicate.hasProperty(property, "enum") ? property.enum : undefined
@@ -77,5 +79,5 @@ const constantOf = (properties: unknown, key: string): string => {
 const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
 
-/** Text with what stands between backticks as code. */
+/** Text as HTML; text between backticks becomes code. */
 const prose = (text: string): string => escape(text).replace(/`([^`]+)`/g, "<code>$1</code>")

@@ -1,25 +1,25 @@
 /**
- * The script of Scalar, the reader of the API page, as a file to serve.
+ * Loads the script of Scalar, which renders the API page, as a file to serve.
  *
- * `effect` carries the script, inside of the page that `HttpApiScalar.layer` renders; it has no other public way to it. That page has
- * the script inline, which a strict policy forbids, so the script is cut out of it.
+ * `effect` contains the script inside the page that `HttpApiScalar.layer` renders; it has no other public access to it. That page has
+ * the script inline, which a strict content security policy forbids, so the script is cut out of the page.
  *
- * S1. It is read at the first visit, not at the start, and compressed once, on a thread of its own. That takes 0.2 s of CPU, and turns
- *     stand still for 10 to 70 ms of it. Only the compressed form is kept here (0.9 MB); the module that has the text stays loaded, as
- *     modules do. The process is some 35 MB larger from then on.
+ * ScalarScript.S1. The script is loaded at the first visit, not at the start, and compressed once on another thread. That takes 0.2 s of
+ *     CPU time and stops turns for 10 to 70 ms. Only the compressed form is kept here (0.9 MB); the module with the text stays loaded, like
+ *     every module. The process is some 35 MB larger from then on.
  */
 import { HttpRouter } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import * as StaticFile from "./StaticFile.ts"
 
-/** The script. A failed read is not kept: the next call tries again. */
+/** Loads the script. A failure is not kept: the next call tries again. */
 export const load = (): Promise<StaticFile.StaticFile> =>
   (loading ??= read().catch((error: unknown) => {
     loading = undefined
     throw error
   }))
 
-/** The first script that a page has inline. */
+/** The first inline script of a page. Throws if there is none. */
 export const cut = (html: string): string => {
   const from = html.indexOf(OPEN)
   const to = html.indexOf(CLOSE, from)

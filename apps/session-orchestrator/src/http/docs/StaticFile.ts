@@ -1,17 +1,18 @@
-/** A script that the service serves: compressed once, named by its content, kept by browsers for as long as they like. */
+/** Serves a script: compressed once, addressed by its content, cached by browsers. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gunzip, gzip } from "node:zlib"
 
+/** A compressed script and its version. */
 export interface StaticFile {
-  /** Stands in its address, so that another content has another address. */
+  /** A hash of the content, which is part of the address: other content has another address. */
   readonly version: string
   readonly gzipped: Uint8Array
 }
 
-/** Compresses a script, on a thread of its own. */
+/** Compresses a script on another thread. */
 export const make = async (script: string): Promise<StaticFile> => {
   const bytes = Buffer.from(script)
   return {
@@ -20,7 +21,7 @@ export const make = async (script: string): Promise<StaticFile> => {
   }
 }
 
-/** The address of a file that is served at a path. */
+/** The address of a file at a path, with its version. */
 export const urlOf = (path: string, { version }: StaticFile): string => `${path}?v=${version}`
 
 /** Answers a request for a file. */
@@ -33,7 +34,7 @@ export const serve = Effect.fnUntraced(function* (file: StaticFile) {
     headers: {
       vary: "accept-encoding",
       ...(isPacked ? { "content-encoding": "gzip" } : {}),
-      // Under the address of another version, as after an upgrade, this content must not be kept.
+      // A request for another version, as after an upgrade, must not cache this content.
       ...(request.url.endsWith(`?v=${file.version}`) ? { "cache-control": KEEP } : {})
     }
   })
@@ -41,8 +42,8 @@ export const serve = Effect.fnUntraced(function* (file: StaticFile) {
 
 // --- internal
 
-/** A year, without asking again. Not for caches between: a token may be needed to read it. */
+/** A year without revalidation. Not for shared caches: reading the file may require a token. */
 const KEEP = "private, max-age=31536000, immutable"
 
-/** A client that takes gzip, and does not rule it out by `q=0`. */
+/** An `Accept-Encoding` that accepts gzip, without `q=0`. */
 const GZIP = /(?:^|,)\s*(?:gzip|\*)\s*(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)/i

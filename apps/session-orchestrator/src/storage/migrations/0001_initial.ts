@@ -1,5 +1,5 @@
 /**
- * Conversations, turns, events, messages and journals.
+ * Creates conversations, turns, events, messages and journals.
  *
  * A message's text and a turn's end are in the event that brought them and nowhere else; `messages` and
  * `turns.end_event_id` point there, so neither can be without the other (W3).
@@ -12,7 +12,7 @@ export const migration = Effect.gen(function* () {
 
   /**
    * Epoch milliseconds need more than 32 bits. In SQLite every INTEGER has 64; PostgreSQL's drivers give those as text, and
-   * a DOUBLE as the number that it is, exact for as long as anybody counts.
+   * a DOUBLE as a number, which is exact for 285,000 years.
    */
   const timestamp = sql.onDialectOrElse({
     pg: () => sql.literal("DOUBLE PRECISION"),

@@ -1,8 +1,8 @@
 /**
- * What every turn writes, in fewer rows and fewer indexes.
+ * Reduces the rows and indexes that every turn writes.
  *
- * `messages` said nothing that `events` does not say: a message is an event of its type. The turns of a conversation have an
- * index already, the one that makes them unique. And a journal is read by its key alone, so the key is the table.
+ * `messages` repeated `events`: a message is an event of that type. The turns of a conversation already have an index, which makes them
+ * unique. And a journal is read by its key only, so the key is the table.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,7 +13,7 @@ export const migration = Effect.gen(function* () {
   yield* sql`DROP TABLE messages`
   yield* sql`DROP INDEX turns_by_conversation`
 
-  // PostgreSQL has no such tables; what its rows lie in is a heap.
+  // PostgreSQL has no such tables: its rows are always in a heap.
   yield* sql.onDialectOrElse({
     pg: () => Effect.void,
     orElse: () =>

@@ -1,4 +1,4 @@
-/** What turns have found out about targets and credentials: which is better left alone, and until when (P7, P8). */
+/** Creates the pauses of targets and credentials (rules P7, P8). */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,4 +1,4 @@
-/** What runners have found out about endpoints, for each other: a row an endpoint. */
+/** Creates the news that runners share about endpoints: a row an endpoint. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

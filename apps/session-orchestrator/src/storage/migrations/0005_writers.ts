@@ -1,6 +1,7 @@
 /**
- * Whose a record is: on PostgreSQL, where several processes write, two of them may write the same. A file has one owner, and its
- * rows are left as they are.
+ * Adds the writer of a record, on PostgreSQL only.
+ *
+ * There several processes write, and two of them may write the same record. A SQLite file has one owner, and its rows are not changed.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

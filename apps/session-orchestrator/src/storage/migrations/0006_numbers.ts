@@ -1,10 +1,10 @@
 /**
- * Ids once each, and numbers everywhere else; events without what their rows say.
+ * Stores each id once and row numbers elsewhere; shortens the text of events.
  *
- * A turn that waits was two kilobytes, a third of it the same ids of 36 characters in eleven places. What is left of the keys:
+ * A waiting turn took two kilobytes, a third of them the same ids of 36 characters in eleven places. The remaining keys:
  *
- * - `events` has one. A turn's events are those of its conversation that have its number and come behind `after_event_id`, and no two
- *   can have the same position: ids have no gap, so whoever has not seen the other's is refused by the key (`EventTable`).
+ * - `events` has one key. A turn's events are the events of its conversation that have its number and follow `after_event_id`. No two of
+ *   them can have the same position: ids have no gap, so the key refuses a process that has not seen another's event (`EventTable.E1`).
  * - `journal` has a key beside its rows again: an entry is a dozen bytes now, where rows in the order of the key would be written into
  *   the middle of full pages.
  *
@@ -27,7 +27,7 @@ export const migration = Effect.gen(function* () {
   })
   /** A row of another table, by its number. */
   const number = sql.onDialectOrElse({ pg: () => sql.literal("BIGINT"), orElse: () => sql.literal("INTEGER") })
-  /** On PostgreSQL alone, where several write: whose a record is. */
+  /** On PostgreSQL only, where several processes write: the writer of a record. */
   const writer = sql.onDialectOrElse({ pg: () => sql.literal(", writer TEXT"), orElse: () => sql.literal("") })
   const writers = sql.onDialectOrElse({ pg: () => sql.literal(", writer"), orElse: () => sql.literal("") })
 
@@ -79,7 +79,7 @@ export const migration = Effect.gen(function* () {
     payload TEXT NOT NULL,
     PRIMARY KEY (conversation, event_id)
   )`
-  // The second of the forms in `EventText`; the others are left to what is written from here on.
+  // The second of the forms in `EventText`; later writes use the others too.
   yield* sql`
     INSERT INTO events (conversation, event_id, turn, position, type, payload)
     SELECT conversation, event_id, turn, position, type,
@@ -103,7 +103,7 @@ export const migration = Effect.gen(function* () {
     SELECT t.number, j.seq, j.name, j.value${writers}
     FROM journal_5 j JOIN turns t ON t.turn_id = j.turn_id ORDER BY t.number, j.seq`
 
-  // Those that refer to others go first.
+  // Tables that refer to others are dropped first.
   for (const table of TABLES) yield* sql`DROP TABLE ${sql(`${table}_5`)}`
 })
 

@@ -1,4 +1,4 @@
-/** Deaths of processes in the middle of a turn, and defects that stopped it: a row for each turn that was interrupted (C10, X14). */
+/** Creates the interruptions of turns, a row an interrupted turn (rules C10, X14). */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,4 +1,4 @@
-/** What runners use of the limits of providers, for each other: a row a provider and runner. */
+/** Creates the use of providers' limits that runners share: a row a provider and runner. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,6 +1,7 @@
 /**
- * The record that a tool call begins names the life of the turn that begins it. No table changes; a Holdfast that could not read such a
- * record is refused, also beside this one on the same database.
+ * Marks that records of begun tool calls name the life of their turn.
+ *
+ * No table changes. A Holdfast that could not read such a record is refused, also beside this version on the same database.
  */
 import { Effect } from "effect"
 

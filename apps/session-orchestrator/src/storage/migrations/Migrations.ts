@@ -1,11 +1,11 @@
 /**
- * The schema's versions, each made from the one before, at start.
+ * Migrates the database to the schema of this Holdfast, at start.
  *
- * V1. A migration that was released is never edited: a change is the next migration.
- * V2. A database that a newer Holdfast has changed is refused: this one does not know what it would break.
- * V3. Who only looks into a database changes nothing, so one of an older Holdfast is refused as well.
- * V4. A database that has data is changed with a line in the log, and with its progress where that takes long: which statement, because
- *     one statement of SQLite holds the thread to its end.
+ * Migrations.V1. A released migration is never edited: a change is the next migration.
+ * Migrations.V2. A database that a newer Holdfast has changed is refused: this version does not know what it would break.
+ * Migrations.V3. A reader changes nothing, so it refuses a database of an older Holdfast as well.
+ * Migrations.V4. Changing a database with data writes a line to the log, and its progress if it takes long: the current statement,
+ *     because one statement of SQLite occupies the thread to its end.
  */
 import { Effect, Schema } from "effect"
 import { Migrator, SqlClient, type SqlError, Statement } from "effect/sql"
@@ -33,10 +33,10 @@ const migrations = {
   "0009_lives": lives
 }
 
-/** Where a database records its migrations. */
+/** The table in which a database records its migrations. */
 export const TABLE = "holdfast_migrations"
 
-/** The schema that this Holdfast reads and writes. */
+/** The version of the schema that this Holdfast reads and writes. */
 export const VERSION = Object.keys(migrations).length
 
 /** The database was made by a newer Holdfast (V2). */
@@ -51,7 +51,7 @@ export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDat
   }
 }
 
-/** The database was made by an older Holdfast, and whoever looks into it must not change it (V3). */
+/** The database was made by an older Holdfast, and a reader must not change it (V3). */
 export class OlderDatabase extends Schema.TaggedError<OlderDatabase>()("OlderDatabase", {
   found: Schema.Int
 }) {
@@ -63,7 +63,7 @@ export class OlderDatabase extends Schema.TaggedError<OlderDatabase>()("OlderDat
   }
 }
 
-/** Fails if the database is newer (V2). It must have been migrated once. */
+/** Fails if the database is newer (V2). The database must have been migrated once. */
 export const refuseNewer: Effect.Effect<void, NewerDatabase | SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
   function* () {
     const found = yield* version
@@ -71,7 +71,7 @@ export const refuseNewer: Effect.Effect<void, NewerDatabase | SqlError.SqlError,
   }
 )
 
-/** Fails unless the database has this very version (V2, V3). It must have been migrated once. */
+/** Fails unless the database has exactly this version (V2, V3). The database must have been migrated once. */
 export const refuseOther: Effect.Effect<void, NewerDatabase | OlderDatabase | SqlError.SqlError, SqlClient.SqlClient> =
   Effect.gen(function* () {
     const found = yield* version
@@ -79,13 +79,13 @@ export const refuseOther: Effect.Effect<void, NewerDatabase | OlderDatabase | Sq
     if (found < VERSION) return yield* new OlderDatabase({ found })
   })
 
-/** Brings the database to `VERSION`, in one transaction. Does nothing where there is nothing to do. */
+/** Migrates the database to `VERSION`, in one transaction. Does nothing if it has that version. */
 export const run: Effect.Effect<
   void,
   NewerDatabase | Migrator.MigrationError | SqlError.SqlError,
   SqlClient.SqlClient
 > = Effect.gen(function* () {
-  // Runs what is missing above the newest that it finds: in a newer database, nothing.
+  // Runs the migrations above the newest in the database: in a newer database, none.
   yield* Progress.reported("Changing the database", (progress) =>
     Migrator.make({})({ loader: Migrator.fromRecord(announced(progress)), table: TABLE })
   )
@@ -94,7 +94,7 @@ export const run: Effect.Effect<
 
 // --- internal
 
-/** The migrations, each with a line in the log before it, and its statements as progress (V4). A new database is no news. */
+/** The migrations, each with a line in the log before it, and its statements as progress (V4). A new database logs nothing. */
 const announced = (
   progress: Progress.Progress
 ): Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>> => {
@@ -121,7 +121,7 @@ const announced = (
   )
 }
 
-/** `INSERT INTO events`: what a statement does, and to which table. */
+/** The first words of a statement: `INSERT INTO events`. */
 const beginningOf = (statement: Statement.Statement<unknown>): string =>
   statement.compile()[0].trim().split(/\s+/, WORDS).join(" ").replaceAll('"', "")
 

@@ -1,8 +1,8 @@
 /**
- * Turns as they come in, with what they say first.
+ * Writes accepted turns, with their first events.
  *
- * A turn that is about to run anyway has its first events written in the transaction that accepts it: one sync of the disk less
- * before its provider is asked.
+ * A turn that runs at once has its first events written in the transaction that accepts it: one sync of the disk less before its
+ * provider is called.
  */
 import type { Ids } from "@holdfast/wire"
 import { type Array as Arr, Effect, type Schema } from "effect"
@@ -15,15 +15,16 @@ import * as TurnTable from "../tables/TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
-/** A turn, and the first of its events, encoded. */
+/** A turn to accept, and the first of its events, encoded. */
 export interface Arrival {
   readonly turn: TurnTable.NewTurn
+  /** Its first events; absent: they are written later. */
   readonly opening: Append["events"] | undefined
-  /** Called when the turn is on its way to a disk that works (`Store.acceptTurn`). */
+  /** Called when the write is queued and the disk works (`Store.acceptTurn`). */
   readonly ahead?: (() => void) | undefined
 }
 
-/** Records turns whose ids are free, with their openings, and says of each what became of it. The first of a group with an id has it. */
+/** Records turns whose ids are free, with their openings, and returns each turn's outcome. Of two turns of a group with one id the first gets it. */
 export const accept =
   (sql: SqlClient.SqlClient) =>
   (arrivals: Arr.NonEmptyReadonlyArray<Arrival>): Effect.Effect<ReadonlyArray<Acceptance>, Failure> =>
@@ -45,7 +46,7 @@ export const accept =
 
 // --- internal
 
-/** Writes turns that are new, and gives the events of those that say something at once. */
+/** Writes new turns, and returns the events of the turns that have an opening. */
 const add = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   arrivals: ReadonlyArray<Arrival>

@@ -1,4 +1,4 @@
-/** What a PostgreSQL database is called where people read it. */
+/** Names a PostgreSQL database for people, without its password. */
 import { Redacted } from "effect"
 
 /** The address without user, password and parameters: `postgres://host:port/database`. */

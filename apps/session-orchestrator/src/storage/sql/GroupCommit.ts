@@ -1,34 +1,37 @@
 /**
- * One transaction for the writes of many turns.
+ * Commits the writes of many turns in one transaction.
  *
- * A full sync costs the same for one row as for a thousand. So writes are queued, one fiber commits what is queued, and all
- * that arrives meanwhile goes into its next commit. No write waits for company.
+ * A full sync costs the same for one row as for a thousand. So writes are queued, one fiber commits the queued writes, and the writes
+ * that arrive meanwhile go into its next commit. A write never waits for others to arrive.
  *
- * G1. A caller goes on after the commit that holds its write, and fails only if its write is not there.
- * G2. A write that is refused (a constraint, a damaged row) fails alone: its neighbours are committed without it.
- * G3. What concerns all (a full disk, a lost connection) fails all writes of the commit, and none is there; and those that were queued
- *     meanwhile, which would each wait as long for the same.
- * G4. A lock of another process is waited for without stopping this one (`Patience`), and a database that is silent no longer than
- *     callers wait.
- * G5. Closing takes no more writes and commits what was queued. An interrupted caller's write is made all the same.
- * G6. Behind the commit of a crowd it gives way a few times, to find the crowd's next writes together again: each commit is a
- *     sync that stops the thread. That takes microseconds where nobody has anything to do, and few writes never wait for it.
- * G7. `isSteady`: the last commit was made, and none has been under way for long. Then a write that is handed in is likely to be made soon.
- * G8. Before the commit of a write that a caller runs ahead of, it gives way as well, so that a request is sent before the sync.
+ * GroupCommit.G1. A caller continues after the commit that holds its write, and fails only if its write is not stored.
+ * GroupCommit.G2. A refused write (a constraint, a damaged row) fails alone: its neighbours are committed without it.
+ * GroupCommit.G3. An error that concerns all writes (a full disk, a lost connection) fails all writes of the commit, and none is stored;
+ *     it also fails the writes that were queued meanwhile, which would each wait as long for the same error.
+ * GroupCommit.G4. While another process holds a lock, the commit waits without stopping this process (`Patience`); for a silent database
+ *     it waits no longer than callers do.
+ * GroupCommit.G5. Closing accepts no more writes and commits the queued ones. An interrupted caller's write is made all the same.
+ * GroupCommit.G6. After a commit of more than a few writes the writer yields a few times, to collect the next writes of the same turns in
+ *     one commit: each commit is a sync that stops the thread. Yielding takes microseconds when the process is idle, and a few writes
+ *     never wait for it.
+ * GroupCommit.G7. `isSteady`: the last commit succeeded, and none has been under way for long. Then a queued write is likely to be made soon.
+ * GroupCommit.G8. Before the commit of a write that its caller runs ahead of, the writer yields as well, so that a request is sent before
+ *     the sync.
  *
  * Writes of one lane keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were made. So a write
- * may rely on one of an earlier lane that was handed in before it, as long as no more than `MAX_WRITES` waited there.
+ * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
  */
 import { Array as Arr, Cause, Clock, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
 import * as Patience from "../Patience.ts"
 
-/** How a lane writes: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
+/** Makes the writes of a lane: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
 export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
 
+/** Commits the writes of many callers together. */
 export interface GroupCommit<E> {
   /**
-   * A queue for writes of one kind. What `aheadOf` gives for a write that is handed in alone is called at once, if the database is steady
-   * (G7): what is handed in to later lanes from then on is committed with that write or behind it.
+   * A queue for writes of one kind. `aheadOf` may return a callback for a write that is queued alone; it is called at once if the
+   * database is steady (G7). Writes that are queued in later lanes from then on are committed with that write or after it.
    */
   readonly lane: <In, Out>(
     apply: Apply<In, Out, E>,
@@ -36,39 +39,40 @@ export interface GroupCommit<E> {
   ) => Writes<In, Out, E>
 }
 
-/** Hands in a write of one kind, and waits for its commit. */
+/** Queues a write of one kind, and waits for its commit. */
 export interface Writes<In, Out, E> {
   (input: In): Effect.Effect<Out, E>
-  /** The same for many, each of which has an outcome of its own; they may be in several commits. */
+  /** Queues many writes, each with its own outcome; they may be in several commits. */
   readonly all: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Exit.Exit<Out, E>>>
 }
 
+/** The database's part of a group commit. */
 export interface Options<E> {
-  /** Runs an effect in a transaction, or in a savepoint of the one that is open. */
+  /** Runs an effect in a transaction, or in a savepoint of the open transaction. */
   readonly transaction: <A>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** `one`: this write was refused (G2). `all`: no write can be made (G3). `busy`: worth another try (G4). */
+  /** `one`: this write was refused (G2). `all`: no write can be made (G3). `busy`: a retry can succeed (G4). */
   readonly scope: (error: E) => "one" | "all" | "busy"
-  /** Gives a commit up that is not answered in time; whether it was made is not known then. Absent: every commit is answered. */
+  /** Abandons a commit without an answer in time; whether it was made is unknown then. Absent: every commit is answered. */
   readonly answered?: <A>(commit: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** What a write fails with that comes after closing. */
+  /** The error of a write after closing. */
   readonly closed: () => E
-  /** What a write fails with whose commit died of a bug. */
+  /** The error of a write in a commit that died of a bug. */
   readonly died: (cause: Cause.Cause<never>) => E
 }
 
-/** Of one lane and commit. Some ten milliseconds of the thread; beyond that a person who reads along sees the text halt. */
+/** The most writes of one lane in one commit: some ten milliseconds of the thread. With more, a person who reads a stream sees it halt. */
 export const MAX_WRITES = 500
 
-/** More writes than this in a commit, and those who made them are likely to come back together. */
+/** With more writes than this in a commit, their turns are likely to write again together. */
 const CROWD = 4
 
-/** Turns of the event loop from the end of a crowd's commit to its next write: it hears of the one, reads, and writes (G6). */
+/** Turns of the event loop from the end of a commit to the next write of its turns: they receive the result, read, and write (G6). */
 const CROWD_ROUNDS = 8
 
 /** Turns of the event loop that a turn takes from its acceptance to the request of its provider (G8). */
 const AHEAD_ROUNDS = 8
 
-/** Starts the writer. It ends with the scope, after its last commit (G5). */
+/** Starts the writer. It ends with the scope, after the last commit (G5). */
 export const make = Effect.fnUntraced(function* <E>(
   options: Options<E>
 ): Effect.fn.Return<GroupCommit<E>, never, Scope.Scope> {
@@ -85,7 +89,7 @@ export const make = Effect.fnUntraced(function* <E>(
         work.closeUnsafe()
         yield* work.await
       }
-      // Whoever is about to write in this turn of the event loop gets into this commit (G6).
+      // Writes that are queued in this turn of the event loop get into this commit (G6).
       for (let round = 0; round < Math.max(rounds, state.isAhead ? AHEAD_ROUNDS : 0); round++) yield* Effect.yieldNow
       state.isAhead = false
       const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
@@ -148,12 +152,12 @@ export const make = Effect.fnUntraced(function* <E>(
 /** A commit that takes longer than this waits for something: a lock, a server, a disk that is being repaired. */
 const OVERDUE_MS = 250
 
-/** How the commits go (G7). */
+/** The state of the commits (G7). */
 interface State {
   /** A caller runs ahead of a write that waits (G8). */
   isAhead: boolean
   isFailing: boolean
-  /** When the one that is under way began, in epoch milliseconds. */
+  /** The start of the commit that is under way, in epoch milliseconds. */
   begunAt: number | undefined
 }
 
@@ -173,7 +177,7 @@ interface Lane<E> {
   readonly take: () => Taken<E>
 }
 
-/** What was taken from a lane for one commit, and how much it is. Either way of writing it gives what tells the callers, after the commit (G1). */
+/** The writes of a lane that one commit makes. Both ways of writing return a function that resumes the callers after the commit (G1). */
 interface Taken<E> {
   readonly size: number
   readonly together: Effect.Effect<() => void, E>
@@ -203,7 +207,7 @@ const commit = <E>(
         state.isFailing = true
         const found = Cause.findError(cause)
         const error = Result.isSuccess(found) ? found.success : options.died(found.failure)
-        // G3. Before anybody is told, who may be back with another write at once.
+        // G3. Taken before the first caller resumes, which may queue another write at once.
         const behind = Result.isSuccess(found) ? lanes.map((lane) => lane.giveUp()) : []
         for (const writes of taken) writes.fail(error)
         for (const fail of behind) fail(error)

@@ -1,25 +1,25 @@
 /**
- * One query for the reads of many turns.
+ * Combines the reads of many turns into one query.
  *
- * Turns come in crowds: those that wake in one tick, and those whose writes were one commit, all want their rows at once. A
- * query for sixty costs little more than one for one. So reads are queued, and what has been queued in one turn of the event
- * loop is read together. No read waits for company.
+ * Turns read in crowds: the turns that wake in one tick, and the turns of one commit, all read their rows at once. A query for sixty
+ * rows costs little more than a query for one. So reads are queued, and all reads that were queued in one turn of the event loop become
+ * one query. A read never waits for others to arrive.
  *
- * G1. A caller gets what its own read gives. One that is refused (a damaged row) fails alone, its neighbours do not.
- * G4. What concerns all (a lost connection) fails all callers that wait, at once and with the one error: each read by itself would take as
+ * GroupRead.G1. A caller gets the result of its own read. A refused read (a damaged row) fails alone, its neighbours do not.
+ * GroupRead.G2. Between two queries the thread is free for other work.
+ * GroupRead.G3. An interrupted caller is removed from the queue.
+ * GroupRead.G4. An error that concerns all reads (a lost connection) fails all waiting callers at once: each read by itself would take as
  *     long to fail as the first.
- * G2. Between two queries the thread is free for others.
- * G3. A caller that is interrupted is forgotten.
  */
 import { Cause, Effect, Exit, Option } from "effect"
 
-/** Reads what is asked for, with one answer for each, in order. */
+/** Reads all inputs, with one result for each, in order. */
 export type Apply<In, Out, E> = (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
 
 /**
- * A queue for reads of one kind, at most `size` of them at a time. Its function hands one in and waits for the answer.
+ * A queue for reads of one kind, at most `size` of them a query. The returned function queues a read and waits for its result.
  *
- * @param concernsAll whether an error would meet every other read too (G4)
+ * @param concernsAll whether every other read would fail with the same error (G4)
  */
 export const make = Effect.fnUntraced(function* <In, Out, E>(
   size: number,
@@ -32,7 +32,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
 
   const read = Effect.gen(function* () {
     while (waiting.size > 0) {
-      // Whoever is about to ask in this turn of the event loop is read along (G2).
+      // Callers that read in this turn of the event loop join this query (G2).
       yield* Effect.yieldNow
       const taken = Array.from(take(waiting, size))
       const together = yield* Effect.exit(apply(taken.map(({ input }) => input)))

@@ -1,11 +1,11 @@
 /**
- * A transaction on PostgreSQL whose fate is known, whatever becomes of the connection.
+ * Runs a transaction on PostgreSQL and learns its outcome, also when the connection is lost.
  *
- * T1. It succeeds when it is committed, and fails when it is not. A connection that is lost while the commit is under way
- *     leaves both open; then PostgreSQL is asked, by the transaction's number, until it answers.
- * T2. A connection that is lost earlier is a failure like any other. The rollback that it takes with it is no second one.
- * T3. Every statement can be interrupted, `BEGIN` and `COMMIT` too, so that no connection that is silent is held for ever: the client
- *     closes one that does not answer to a cancellation.
+ * PostgresTransaction.T1. The effect succeeds when the transaction is committed, and fails when it is not. If the connection is lost during
+ *     the commit, the outcome is unknown; then PostgreSQL is queried by the transaction's number until it answers.
+ * PostgresTransaction.T2. A connection that is lost earlier is an ordinary failure. The rollback that fails with it is no second failure.
+ * PostgresTransaction.T3. Every statement can be interrupted, `BEGIN` and `COMMIT` too, so that a silent connection is not held without
+ *     limit: the client closes a connection that does not answer a cancellation.
  *
  * Without T1 a prompt that was written could be taken for one that was there before, or be refused. T3 is why this is not the client's
  * own `withTransaction`.
@@ -15,7 +15,7 @@
 import { Cause, Effect, Exit, Option, Predicate, Schedule, Schema } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 
-/** Runs an effect in a transaction, or in a savepoint of the one that is open. */
+/** Runs an effect in a transaction, or in a savepoint of the open transaction. */
 export const make =
   (sql: SqlClient.SqlClient) =>
   <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | SqlError.SqlError> =>
@@ -61,7 +61,7 @@ const onConnection = <A, E>(
   )
   return connection.executeRaw("BEGIN", []).pipe(
     Effect.andThen(Effect.provideService(effect, sql.transactionService, [connection, 0])),
-    // Here rather than in the finalizer, which nothing can interrupt (T3). T2
+    // Here and not in the finalizer, which cannot be interrupted (T3). T2
     Effect.tapCause((cause) => (Cause.hasInterrupts(cause) ? Effect.void : rollback)),
     Effect.tap(
       Effect.suspend(() => {
@@ -73,7 +73,7 @@ const onConnection = <A, E>(
   )
 }
 
-/** `COMMIT` of a transaction that has failed is answered too, with `ROLLBACK`. */
+/** PostgreSQL answers the `COMMIT` of a failed transaction with `ROLLBACK`. */
 const commitOn = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(connection.executeRaw("COMMIT", []), (answer) =>
     Predicate.hasProperty(answer, "command") && answer.command === "ROLLBACK"
@@ -88,7 +88,7 @@ const commitOn = (connection: SqlConnection.Connection): Effect.Effect<void, Sql
       : Effect.void
   )
 
-/** One name does for all: PostgreSQL takes the innermost of them. */
+/** One name is enough: PostgreSQL uses the innermost savepoint of that name. */
 const savepoint = <A, E>(connection: SqlConnection.Connection, effect: Effect.Effect<A, E>): Failing<A, E> => {
   const run = (statement: string) => connection.executeRaw(`${statement} SAVEPOINT inner_write`, [])
   return Effect.gen(function* () {
@@ -102,7 +102,7 @@ const savepoint = <A, E>(connection: SqlConnection.Connection, effect: Effect.Ef
 
 const Numbered = Schema.Tuple([Schema.Struct({ number: Schema.NullOr(Schema.String) })])
 
-/** The transaction's number; none when it has written nothing, and then it does not matter whether it was committed. */
+/** The transaction's number; none for a transaction without writes, whose outcome does not matter. */
 const numberOf = (sql: SqlClient.SqlClient): Effect.Effect<string | undefined, SqlError.SqlError> =>
   sql`SELECT pg_current_xact_id_if_assigned()::text AS number`.pipe(
     Effect.flatMap((rows) => Effect.orDie(Schema.decodeUnknownEffect(Numbered)(rows))),
@@ -111,10 +111,10 @@ const numberOf = (sql: SqlClient.SqlClient): Effect.Effect<string | undefined, S
 
 const Fate = Schema.Tuple([Schema.Struct({ fate: Schema.Literals(["committed", "aborted", "in progress"]) })])
 
-/** Half a minute: a restart takes less, and a process that is told to stop must not wait for ever. */
+/** Half a minute: a restart takes less, and a process that has to stop must not wait without limit. */
 const ASKING = { schedule: Schedule.spaced("500 millis"), times: 60 }
 
-/** T1. The session that commits may still be at it when its client is gone. */
+/** T1. The session may still be committing when its client has lost the connection. */
 const fateOf = (sql: SqlClient.SqlClient, number: string): Effect.Effect<string, SqlError.SqlError> =>
   sql`SELECT pg_xact_status(${number}::xid8) AS fate`.pipe(
     Effect.flatMap((rows) => Effect.orDie(Schema.decodeUnknownEffect(Fate)(rows))),

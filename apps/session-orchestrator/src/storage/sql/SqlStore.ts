@@ -1,14 +1,14 @@
 /**
- * The `Store`, the `Journal` and the `Standings` on a SQL database.
+ * Implements `Store`, `Journal`, `Standings` and `Interruptions` on a SQL database.
  *
- * The SQL is what SQLite and PostgreSQL have in common; where they differ, in types of columns and in how texts are put together and
- * lists taken apart, the dialect is asked for. Writes go through `GroupCommit`, reads go straight to the database and hold nothing open. Both outlast a
+ * The SQL is common to SQLite and PostgreSQL; where they differ, in column types, in joining texts and in splitting lists, the code
+ * branches on the dialect. Writes go through `GroupCommit`; reads go to the database directly and hold nothing open. Both survive a
  * database that is away for some seconds (`Patience`).
  */
-import { type Ids, TurnEvent } from "@holdfast/wire"
+import { type Interruption, type Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
+import { type Ids, LongJson, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Context, Duration, Effect, Exit, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import type { Interruption } from "../../durable/Interruption.ts"
 import * as Acceptances from "./Acceptances.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as Damage from "../sqlite/Damage.ts"
@@ -18,7 +18,7 @@ import * as GroupCommit from "./GroupCommit.ts"
 import * as GroupRead from "./GroupRead.ts"
 import { Interruptions } from "../Interruptions.ts"
 import * as InterruptionTable from "../tables/InterruptionTable.ts"
-import { type Append, Journal, JournalConflict } from "../../durable/Journal.ts"
+import { Journal } from "../Journal.ts"
 import * as JournalTable from "../tables/JournalTable.ts"
 import * as Migrations from "../migrations/Migrations.ts"
 import * as Patience from "../Patience.ts"
@@ -28,48 +28,47 @@ import * as SqliteClient from "../sqlite/SqliteClient.ts"
 import * as StorageFailure from "../StorageFailure.ts"
 import * as StandingTable from "../tables/StandingTable.ts"
 import { Standings } from "../Standings.ts"
-import * as LongJson from "../../text/LongJson.ts"
-import { StorageError, Store, type StoredEvent } from "../Store.ts"
+import { Store, type StoredEvent } from "../Store.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 import * as TurnWrites from "./TurnWrites.ts"
 
-/** How many events are read at a time: some hundred kilobytes of an ordinary conversation. */
+/** Events a page: some hundred kilobytes of an ordinary conversation. */
 export const PAGE = 256
 
 /** Turns whose journals are deleted in one commit: some hundred rows, some milliseconds of the thread. */
 const FORGOTTEN_AT_ONCE = 32
 
-/** Small rows that are read in one query. */
+/** Small rows a query. */
 const READS_AT_ONCE = 64
 
-/** The ports that a database serves. */
+/** The ports that a database implements. */
 export type Storage = Store | Journal | Standings | Interruptions
 
-/** Whoever asks whether there is a database does not wait until it has been given up. */
+/** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
 
 /** A hundred thousand turns are read in seconds. */
 const LONG_READ_LIMIT = Duration.minutes(2)
 
-/** Enough of a UUID to tell apart those who write to one turn: it is in each of its rows. */
+/** Characters of a UUID, enough to distinguish the writers of one turn: they are in each of its rows. */
 const WRITER_LENGTH = 13
 
-/** What a table's functions fail with. */
+/** The errors of a table's functions. */
 type Failure = SqlError.SqlError | Schema.SchemaError
 
 /**
- * A store on a SQLite file, which is made, for its owner alone, where there is none; `:memory:` is no file.
+ * A store on a SQLite file. A missing file is created with access for its owner only; `:memory:` is no file.
  *
  * **Gotchas**
  *
- * Nothing here keeps two processes from running the same turns: that is `Tenancy`'s.
+ * This layer does not keep two processes from running the same turns: `Tenancy` does.
  */
 export const layer = (options: { readonly path: string }): Layer.Layer<Storage, StorageError> =>
   options.path === DatabaseFile.MEMORY
     ? layerMemory
     : Layer.unwrap(Effect.as(DatabaseFile.prepare(options.path), layerSqlite({ filename: options.path })))
 
-/** A store that is gone with the layer. */
+/** A store in memory, which ends with the layer. */
 export const layerMemory: Layer.Layer<Storage, StorageError> = Layer.suspend(() =>
   layerSqlite({ filename: DatabaseFile.MEMORY })
 )
@@ -85,10 +84,10 @@ export const layerSqlite = (config: SqliteClient.Config): Layer.Layer<Storage, S
   )
 
 /**
- * A store on whatever `SqlClient` there is.
+ * A store on the `SqlClient` of the context.
  *
  * @param database names the database in errors: its file, or its address without a password
- * @param file the SQLite file, where it is one: it is watched for damage
+ * @param file the SQLite file to watch for damage; absent for other databases
  */
 export const layerSql = (database: string, file?: string): Layer.Layer<Storage, StorageError, SqlClient.SqlClient> =>
   Layer.effectContext(make(database, file))
@@ -114,7 +113,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     (attempted: string) =>
     <A>(effect: Effect.Effect<A, Failure>) =>
       effect.pipe(patiently, failed(`read ${attempted}`))
-  /** The last failure of a transaction that concerned all, for whoever cannot wait until the database is given up. */
+  /** The last error that concerned all writes: `check` reports it when its time limit is shorter than the database's. */
   let trouble: SqlError.SqlError | undefined
 
   yield* migrate(database)
@@ -200,7 +199,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => JournalTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
-    // Many rows, which nobody waits for but the start.
+    // Many rows, for which only the start waits.
     unsealedTurns: JournalTable.unsealed(sql).pipe(
       Patience.whileBusy(isBusy),
       answered(LONG_READ_LIMIT),
@@ -257,7 +256,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })
-  const interrupted = (takesUp: boolean) => (turnId: Ids.TurnId, interruption: Interruption) =>
+  const interrupted = (takesUp: boolean) => (turnId: Ids.TurnId, interruption: Interruption.Interruption) =>
     interrupt({ turnId, interruption, takesUp }).pipe(failed(`record what has interrupted turn ${turnId}`))
   const interruptions = Interruptions.of({
     find: (turnId) => InterruptionTable.find(sql, turnId).pipe(read(`what has interrupted turn ${turnId}`)),
@@ -271,7 +270,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
   )
 })
 
-const recording = ({ records, turnId }: Pick<Append, "turnId" | "records">): string =>
+const recording = ({ records, turnId }: Pick<Port.Append, "turnId" | "records">): string =>
   `record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`
 
 /** J2 */
@@ -282,7 +281,7 @@ const unlessTaken =
       Option.isNone(written) ? Effect.fail(new JournalConflict({ turnId })) : Effect.succeed(written.value)
     )
 
-/** D6: whoever hands in a transient event has gone round the types. */
+/** D6: only a caller that bypasses the types can pass a transient event. */
 const encoded = (event: TurnEvent.PersistedEvent) =>
   Effect.suspend(() => {
     const { type }: TurnEvent.TurnEvent = event

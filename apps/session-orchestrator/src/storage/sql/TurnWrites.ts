@@ -1,9 +1,9 @@
 /**
- * What turns write while they run: records of their journals, events, or events with the records that they follow from.
+ * Writes the records and events of running turns; events with the records that they follow from.
  *
- * TurnWrites.A1. Of one write all is there or nothing. A collision of its records (J2) keeps its events out.
- * TurnWrites.A2. The writes of a group are made together. Where one is refused each is made in a savepoint of its own (`GroupCommit`, G2),
- *     so A1 holds for each, and a refused one harms none.
+ * TurnWrites.A1. A write is stored whole or not: when its records collide (`Journal.J2`), its events are not written.
+ * TurnWrites.A2. The writes of a group are made together. When a write is refused, each is made in a savepoint of its own
+ *     (`GroupCommit.G2`), so A1 holds for each, and the refused write leaves the others alone.
  */
 import { type Array as Arr, Effect, Option, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -18,13 +18,13 @@ export interface TurnWrite {
   readonly events?: EventNumbers.Append
 }
 
-/** The events of a write with their ids; none: another process has the places of its records, and nothing was written. */
+/** The events of a write with their ids; none: another process has written records under its numbers, and nothing was written. */
 export type Written = Option.Option<ReadonlyArray<StoredEvent>>
 
 /**
  * Makes the writes of a group.
  *
- * @param writer this process, where others write to the same database
+ * @param writer names this process, where other processes write to the same database
  */
 export const write =
   (sql: SqlClient.SqlClient, writer?: string) =>
@@ -42,7 +42,7 @@ export const write =
 
 // --- internal
 
-/** Makes one part of those writes that have it, and gives what came of it. */
+/** Writes one part of the writes that have it, and returns the result of each. */
 const ofThose = <Part, Out, E>(
   writes: ReadonlyArray<TurnWrite>,
   partOf: (write: TurnWrite) => Part | undefined,

@@ -1,42 +1,42 @@
 /**
- * A copy of a SQLite database, made while others write to it.
+ * Copies a SQLite database while other processes write to it.
  *
- * B1. The copy is the database as it was at one moment, however long the copying takes; nobody is held up meanwhile.
- * B2. What is there already is never overwritten, and a copy that was not finished never has the name of one.
- * B3. It is for its owner alone, like the database (0600).
- * B4. It has been read from the first page to the last before anybody is told that it is there, and is on the disk.
+ * Backup.B1. The copy is the database as it was at one moment, however long copying takes; writers are not delayed.
+ * Backup.B2. An existing file is never overwritten, and an unfinished copy never has the name of a copy.
+ * Backup.B3. Only its owner can read it, like the database (0600).
+ * Backup.B4. Before the copy gets its name it is read from the first page to the last, and synced to the disk.
  *
- * B1 is a read transaction that stays open: SQLite copies what that one sees, and does not begin anew when others write.
+ * B1 is a read transaction that stays open: SQLite copies the state of that transaction, and does not start again when others write.
  *
  * Read: https://www.sqlite.org/backup.html, and `sqlite3_backup_step` in SQLite's backup.c for what an open transaction does.
  */
+import { StorageError } from "@holdfast/journal"
 import { Effect, Predicate, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as NodeSqlite from "./NodeSqlite.ts"
-import { StorageError } from "../Store.ts"
 
-/** How far a copy is. */
+/** The progress of a copy. */
 export interface Progress {
   readonly copiedBytes: number
   readonly totalBytes: number
 }
 
-/** What was copied. */
+/** The contents of a finished copy. */
 export interface Summary {
   readonly bytes: number
   readonly conversations: number
   readonly turns: number
-  /** Turns that go on where the copy is started from. */
+  /** Turns without a seal: a service that starts on the copy resumes them. */
   readonly unsealed: number
 }
 
 /**
  * Copies a database into a file that does not exist yet.
  *
- * @param onProgress is told some hundred times a gigabyte, and once with everything copied, before the copy is checked
+ * @param onProgress is called some hundred times a gigabyte, and once when everything is copied, before the copy is checked
  */
 export const make = (
   from: string,
@@ -55,7 +55,7 @@ export const make = (
 
 // --- internal
 
-/** 4 MiB at a time with pages of 4 KiB: often enough for a countdown, and large enough to cost nothing. */
+/** 4 MiB at a time with pages of 4 KiB: often enough for a progress display, and large enough to cost nothing. */
 const PAGES_AT_ONCE = 1024
 
 const refuse = (from: string, to: string): Effect.Effect<void, StorageError> =>
@@ -66,7 +66,7 @@ const refuse = (from: string, to: string): Effect.Effect<void, StorageError> =>
     return fs.existsSync(to) ? failed(exists(to)) : Effect.void
   })
 
-/** The copy's name while it is made; whatever becomes of it, nothing of that name is left. */
+/** The copy's name while it is made. No file of that name is left afterwards, also after a failure. */
 const partOf = (to: string): Effect.Effect<string, StorageError, Scope.Scope> => {
   const part = `${to}.part-${globalThis.crypto.randomUUID().slice(0, 8)}`
   return Effect.acquireRelease(
@@ -109,7 +109,7 @@ const copy = (
     })
   )
 
-/** A connection that sees one moment until it is closed (B1). */
+/** A connection that reads the state of one moment until it is closed (B1). */
 const openSnapshot = (from: string): DatabaseSync => {
   const { DatabaseSync } = NodeSqlite.load()
   const source = new DatabaseSync(from, { readOnly: true })
@@ -125,7 +125,7 @@ const openSnapshot = (from: string): DatabaseSync => {
   }
 }
 
-/** This process has nothing else to do. */
+/** Long, because this process does nothing else. */
 const BUSY_TIMEOUT_MS = 5_000
 
 const sizeOf = (source: DatabaseSync): { readonly pageSize: number; readonly pages: number } => ({
@@ -161,14 +161,14 @@ const check = (part: string): Summary => {
 const numberIn = (database: DatabaseSync, sql: string, column: string): number =>
   Number(database.prepare(sql).get()?.[column])
 
-/** Gives a whole copy its name (B2), and brings both to the disk. */
+/** Gives a finished copy its name (B2), and syncs both to the disk. */
 const publish = (part: string, to: string): void => {
   sync(part)
   try {
     fs.linkSync(part, to)
   } catch (error) {
     if (!isWithoutLinks(error)) throw error
-    // A memory stick has no links: there is a moment here in which somebody else could be first.
+    // A memory stick has no links: between these two lines another process could create the file.
     if (fs.existsSync(to)) throw Object.assign(new Error(exists(to), { cause: error }), { code: "EEXIST" })
     fs.renameSync(part, to)
   }
@@ -187,7 +187,7 @@ const sync = (name: string): void => {
 const isWithoutLinks = (error: unknown): boolean =>
   Predicate.hasProperty(error, "code") && ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(String(error.code))
 
-const exists = (to: string): string => `${to} exists, and is left as it is. Choose another name.`
+const exists = (to: string): string => `${to} exists and was not changed. Choose another name.`
 
 const failed = (message: string): Effect.Effect<never, StorageError> => Effect.fail(new StorageError({ message }))
 
@@ -198,6 +198,6 @@ const explain = (to: string, cause: unknown): StorageError => {
   if (Predicate.hasProperty(cause, "code") && cause.code === "EEXIST") return new StorageError({ message: exists(to) })
   const said = cause instanceof Error ? cause.message : String(cause)
   return new StorageError({
-    message: `Could not back up to ${to}: the system said "${said}". Check that there is room and that this user may write there. Nothing was kept of it.`
+    message: `Could not back up to ${to}: the system said "${said}". Check that there is room and that this user may write there. The unfinished copy was deleted.`
   })
 }

@@ -1,4 +1,4 @@
-/** The thread of `Checkpoints`: empties the write-ahead log into the database whenever it is asked to, and answers when it has. */
+/** The thread of `Checkpoints`: runs a checkpoint for each message, and replies when it is done. */
 import { parentPort, workerData } from "node:worker_threads"
 import * as NodeSqlite from "./NodeSqlite.ts"
 
@@ -13,7 +13,7 @@ parentPort?.on("message", () => {
     // Passive: it waits for no writer, and no writer waits for it.
     database.exec("PRAGMA wal_checkpoint(PASSIVE)")
   } catch {
-    // What is committed is in the log. A disk that fails is reported by the next write.
+    // Committed data is in the log. The next write reports a disk that fails.
   }
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin.
   parentPort?.postMessage("done")

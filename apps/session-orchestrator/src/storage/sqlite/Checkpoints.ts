@@ -1,26 +1,26 @@
 /**
- * Moves what was written from SQLite's log into the database, in a thread of its own.
+ * Moves SQLite's write-ahead log into the database, in a thread of its own.
  *
- * Left to SQLite, the commit that makes the log too long does this: 64 MiB hold all turns for some hundred milliseconds.
+ * By default SQLite does this in the commit that makes the log too long: 64 MiB would stop all turns for some hundred milliseconds.
  *
- * C1. The thread starts with the first checkpoint: a service that writes little has none.
- * C2. One checkpoint at a time. What is written meanwhile counts towards the next.
- * C3. Writers that are further ahead than `AHEAD_BYTES` wait for the thread, and hold up nobody else: SQLite begins the log anew only
- *     where a checkpoint has found all of it.
- * C4. Without the thread, which could not be started or has ended, nobody waits, and SQLite does it all.
+ * Checkpoints.C1. The thread starts with the first checkpoint: a service that writes little has none.
+ * Checkpoints.C2. One checkpoint at a time. Writes during a checkpoint count towards the next.
+ * Checkpoints.C3. Writers that are further ahead than `AHEAD_BYTES` wait for the thread, and delay no other code: SQLite restarts the log
+ *     only when a checkpoint has moved all of it.
+ * Checkpoints.C4. When the thread could not be started or has ended, no writer waits, and SQLite makes all checkpoints.
  */
 import { Worker } from "node:worker_threads"
 
-/** A checkpoint is worth its two syncs from here on. */
+/** Bytes after which a checkpoint is worth its two syncs. */
 export const WORTH_BYTES = 16 * 1024 * 1024
 
-/** What is written during a checkpoint until writers wait. With what was written before it stays below SQLite's own limit. */
+/** Bytes that may be written during a checkpoint before writers wait. Together with the bytes before it they stay below SQLite's limit. */
 export const AHEAD_BYTES = 16 * 1024 * 1024
 
-/** What a statement writes at least, in bytes: a page. */
+/** The fewest bytes that a statement writes: a page. */
 const PER_STATEMENT = 4 * 1024
 
-/** The part of a `Worker` that is used. */
+/** The part of a `Worker` that `Checkpoints` uses. */
 export interface Thread {
   readonly postMessage: (message: "checkpoint") => void
   readonly on: (event: "message" | "error" | "exit", listener: () => void) => unknown
@@ -28,22 +28,23 @@ export interface Thread {
   readonly terminate: () => Promise<unknown>
 }
 
+/** Counts the bytes written to one file, and runs its checkpoints. */
 export class Checkpoints {
   private readonly start: () => Thread
   private thread: Thread | undefined = undefined
   private state: "idle" | "busy" | "gone" = "idle"
-  /** Since the last checkpoint began. */
+  /** Bytes since the last checkpoint began. */
   private written = 0
   /** Writers that wait for a checkpoint that has not begun. */
   private next: Array<() => void> = []
-  /** Writers that wait for the one under way. */
+  /** Writers that wait for the checkpoint under way. */
   private now: ReadonlyArray<() => void> = []
 
   constructor(file: string, start: () => Thread = () => startThread(file)) {
     this.start = start
   }
 
-  /** A statement has written so many bytes, about. */
+  /** Adds the approximate number of bytes that a statement has written. */
   wrote(bytes: number): void {
     this.written += bytes + PER_STATEMENT
     if (this.written >= WORTH_BYTES && this.state === "idle") this.checkpoint()
@@ -54,7 +55,7 @@ export class Checkpoints {
     return this.state === "busy" && this.written >= AHEAD_BYTES
   }
 
-  /** Resolves behind a checkpoint of all that has been written until now. */
+  /** Resolves after a checkpoint of everything that has been written until now. */
   caughtUp(): Promise<void> {
     return this.state === "busy" ? new Promise((resolve) => this.next.push(resolve)) : Promise.resolve()
   }

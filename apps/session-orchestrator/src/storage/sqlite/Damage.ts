@@ -1,32 +1,33 @@
 /**
- * Notices that a SQLite file is damaged, and remembers it until the process ends.
+ * Detects that a SQLite file is damaged, and remembers it until the process ends.
  *
- * SQLite reports damage only when it reads a damaged page, and it keeps pages in memory: a service can go on for hours beside a file that
- * the next start cannot open. What it acknowledges meanwhile is lost. So the file itself is looked at as well.
+ * SQLite reports damage only when it reads a damaged page, and it keeps pages in memory: a service can run for hours on a file that the
+ * next start cannot open. Everything that it acknowledges meanwhile is lost. So the file itself is checked as well.
  *
- * D1. An error of any statement that says that the file is damaged is remembered: a damaged file does not mend itself.
- * D2. The file is looked at when something is to be accepted or checked, at most once a second: it is there, it is the one that was opened,
- *     it begins as a SQLite file does, and it has not shrunk.
- * D3. A file that had content before it was opened is read from end to end once, by another thread (`Integrity`).
+ * Damage.D1. A statement's error that reports damage of the file is remembered: a damaged file does not repair itself.
+ * Damage.D2. The file is checked before a turn is accepted and by `Store.check`, at most once a second: it exists, it is the file that was
+ *     opened, it begins as a SQLite file does, and it has not shrunk.
+ * Damage.D3. A file that had content before it was opened is read from end to end once, by another thread (`Integrity`).
  */
+import { StorageError } from "@holdfast/journal"
 import { Clock, Effect, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import * as fs from "node:fs"
 import * as Integrity from "./Integrity.ts"
 import * as StorageFailure from "../StorageFailure.ts"
-import { StorageError } from "../Store.ts"
 
+/** The watch over one database. */
 export interface Damage {
-  /** Remembers the error of a statement, if it says that the file is damaged (D1). */
+  /** Remembers the error of a statement, if it reports damage of the file (D1). */
   readonly note: (error: SqlError.SqlError, explained: StorageError) => void
   /** Fails if the file is damaged, as far as is known or can be seen (D2). */
   readonly refuse: Effect.Effect<void, StorageError>
 }
 
-/** For a database that is no file of this machine. */
+/** No watch: for a database that is no file of this machine. */
 export const none: Damage = { note: () => {}, refuse: Effect.void }
 
-/** Watches over a file that is open. */
+/** Watches an open file. */
 export const make = Effect.fnUntraced(function* (file: string): Effect.fn.Return<Damage, never, Scope.Scope> {
   const opened = lookUnsafe(file)
   let known: StorageError | undefined
@@ -54,7 +55,7 @@ export const make = Effect.fnUntraced(function* (file: string): Effect.fn.Return
     }
   }
   const refuse = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    // D2. A clock that was set back counts as time that has passed.
+    // D2. A clock that was set back counts as elapsed time.
     if (known === undefined && Math.abs(now - lookedAt) >= INTERVAL_MS) {
       lookedAt = now
       look()
@@ -83,10 +84,10 @@ export const make = Effect.fnUntraced(function* (file: string): Effect.fn.Return
 
 // --- internal
 
-/** Between two looks at the file (D2). */
+/** The time between two checks of the file (D2). */
 const INTERVAL_MS = 1_000
 
-/** A file of one page was made just now, and holds nothing yet. */
+/** A file of one page is new and empty. */
 const ONE_PAGE = 4_096
 
 /** The first bytes of every SQLite file that is not empty: https://www.sqlite.org/fileformat.html. */

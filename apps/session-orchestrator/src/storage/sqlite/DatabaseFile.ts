@@ -1,18 +1,18 @@
 /**
- * The database's place on disk: its directory, and a file that only its owner can read.
+ * Creates the database's directory, and a file that only its owner can read.
  *
- * Conversations are private. What is made here is for its owner alone (0700, 0600), whatever the umask says, and SQLite
- * gives its log files the mode of the database. What existed before keeps the mode that somebody gave it.
+ * Conversations are private. New directories and files are accessible to their owner only (0700, 0600), whatever the umask is, and SQLite
+ * gives its log files the mode of the database. Existing files and directories keep their mode.
  */
+import { StorageError } from "@holdfast/journal"
 import { Effect, Predicate } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { StorageError } from "../Store.ts"
 
-/** SQLite's name for a database that lives in memory. */
+/** SQLite's name for a database in memory. */
 export const MEMORY = ":memory:"
 
-/** Makes the file and its directories where they are missing. */
+/** Creates the file and its directories if they are missing. */
 export const prepare = (filename: string): Effect.Effect<void, StorageError> =>
   Effect.try({
     try: () => {
@@ -30,7 +30,8 @@ export const prepare = (filename: string): Effect.Effect<void, StorageError> =>
 /**
  * Fails for a file that has more than one name.
  *
- * What belongs to a database lies beside it, under its name: its lock, and SQLite's log. Who comes by another name finds neither.
+ * The files that belong to a database have its name: its lock, and SQLite's log. A process that opens another name of the file finds
+ * neither.
  */
 export const refuseLinks = (filename: string): Effect.Effect<void, StorageError> =>
   Effect.try({
@@ -55,7 +56,7 @@ export const refuseLinks = (filename: string): Effect.Effect<void, StorageError>
     )
   )
 
-/** `wx` makes the file, or finds that somebody was first; it never touches what is there. Throws what the system says. */
+/** Creates a file if it is missing; never touches an existing file. Throws the system's error. */
 export const createMissing = (filename: string): void => {
   try {
     fs.closeSync(fs.openSync(filename, "wx", 0o600))

@@ -1,19 +1,19 @@
 /**
- * A lock on a file that goes with the process that holds it, however that ends.
+ * Locks a file until the process that holds the lock ends, in any way.
  *
- * Node has no file locks; SQLite has, on every system, and takes them from the operating system. So the file is a SQLite
- * database of one row, and holding the lock is a write transaction on it that is begun and never ended. The row is a note of
- * the holder's that everybody can read meanwhile, because such a transaction keeps out writers alone.
+ * Node has no file locks; SQLite has, on every system, and uses those of the operating system. So the lock file is a SQLite database of
+ * one row, and holding the lock is a write transaction on it that is begun and never ended. The row is a note by the holder. Every
+ * process can read it meanwhile, because such a transaction excludes writers only.
  *
- * L1. At most one process holds the lock. `kill -9` gives it up; no file has to be deleted.
- * L2. The note that can be read beside a held lock is its holder's.
- * L3. Who gives the lock up takes the file away. So a lock counts only while the file under its name is the one that is
- *     locked: whoever waited on one that was taken away begins anew.
+ * FileLock.L1. At most one process holds the lock. `kill -9` releases it; no file has to be deleted.
+ * FileLock.L2. A note that is read beside a held lock is its holder's.
+ * FileLock.L3. Releasing the lock deletes the file. So a lock counts only while its name belongs to the locked file: a process that
+ *     waited on a deleted file starts again.
  *
  * **Gotchas**
  *
- * The file must be on a disk of this machine: network file systems promise locks and do not keep them. So does the database
- * beside it need one, for its write-ahead log.
+ * The file must be on a disk of this machine: network file systems offer locks that do not work. The database beside it needs a local
+ * disk too, for its write-ahead log.
  *
  * Read: https://www.sqlite.org/lockingv3.html (a RESERVED lock lets readers in).
  */
@@ -23,17 +23,18 @@ import type { DatabaseSync } from "node:sqlite"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as NodeSqlite from "./NodeSqlite.ts"
 
+/** The outcome of an attempt to take the lock. */
 export type Attempt =
   | {
       readonly _tag: "Held"
       readonly release: () => void
-      /** The note of a holder that died with the lock; `undefined` where the last one gave it up. */
+      /** The note of a holder that died with the lock; `undefined` if the last holder released it. */
       readonly left: string | undefined
     }
-  /** Somebody else has it; the note is missing if there was no reading it. */
+  /** Another process has it; the note is missing if it could not be read. */
   | { readonly _tag: "Taken"; readonly note: string | undefined }
 
-/** Takes the lock if it is free. The note must differ from every other holder's. Throws what the system says of the file. */
+/** Takes the lock if it is free. The note must differ from every other holder's. Throws the system's error about the file. */
 export const acquireUnsafe = (filename: string, note: string): Attempt => {
   for (let round = 0; round < ROUNDS; round++) {
     DatabaseFile.createMissing(filename)
@@ -55,7 +56,7 @@ export const acquireUnsafe = (filename: string, note: string): Attempt => {
   return { _tag: "Taken", note: undefined }
 }
 
-/** The note of whoever holds a lock; `undefined` when nobody does. Throws as `acquireUnsafe` does. */
+/** The note of the lock's holder; `undefined` when the lock is free. Throws as `acquireUnsafe` does. */
 export const holderUnsafe = (filename: string): { readonly note: string | undefined } | undefined => {
   if (!fs.existsSync(filename)) return undefined
   const database = open(filename, LOOK_TIMEOUT_MS)
@@ -68,13 +69,13 @@ export const holderUnsafe = (filename: string): { readonly note: string | undefi
 
 // --- internal
 
-/** Looking whether a lock is held takes it for a moment; who wants it in that moment waits this long. */
+/** `holderUnsafe` takes the lock for a moment; an acquisition in that moment waits this long. */
 const ACQUIRE_TIMEOUT_MS = 250
 
-/** Who only looks takes a lock that somebody else is looking at for held no sooner than after this. */
+/** `holderUnsafe` reports a lock as held only after this time, because another process may be in `holderUnsafe` too. */
 const LOOK_TIMEOUT_MS = 20
 
-/** Two rounds are one acquisition; the rest is for others who come at the same moment. */
+/** One acquisition needs two rounds; the others are for processes that come at the same moment. */
 const ROUNDS = 8
 
 const open = (filename: string, busyTimeoutMs: number): DatabaseSync => {
@@ -84,9 +85,9 @@ const open = (filename: string, busyTimeoutMs: number): DatabaseSync => {
   return database
 }
 
-/** Holds the lock, with the note in place; whether it could be had. */
+/** Takes the lock, with the note in place; `false` if another process holds it. */
 const hold = (database: DatabaseSync, note: string): boolean => {
-  // Between writing the note and holding the lock somebody else may come in; then his note is there, and both go again.
+  // Between writing the note and holding the lock another process may write its own note; then both start again.
   for (let round = 0; round < ROUNDS; round++) {
     if (!begin(database)) return false
     if (readNote(database) === note) return true // L2
@@ -95,7 +96,7 @@ const hold = (database: DatabaseSync, note: string): boolean => {
   return false
 }
 
-/** The note of the file that has the name now. */
+/** The note in the file that has the name now. */
 const noteUnder = (filename: string): string | undefined => {
   if (!fs.existsSync(filename)) return undefined
   const database = open(filename, LOOK_TIMEOUT_MS)
@@ -110,15 +111,15 @@ const giveUp = (filename: string, database: DatabaseSync): void => {
   try {
     fs.rmSync(filename, { force: true }) // L3
   } catch {
-    // Where an open file cannot be taken away it stays, and is as good as none.
+    // Some systems cannot delete an open file. It stays, and counts as no lock.
   }
   database.close()
 }
 
-/** Begins to write; whether nobody else does. */
+/** Begins a write transaction; `false` if another process has one. */
 const begin = (database: DatabaseSync): boolean => unlessBusy(() => database.exec("BEGIN IMMEDIATE"))
 
-/** Ends the transaction with the note in place, or without it while somebody reads. */
+/** Ends the transaction with the note in place, or without it while another process reads. */
 const writeNote = (database: DatabaseSync, note: string): void => {
   database.exec("CREATE TABLE IF NOT EXISTS holder (holder_id INTEGER PRIMARY KEY, note TEXT NOT NULL)")
   database.prepare("INSERT OR REPLACE INTO holder (holder_id, note) VALUES (1, ?)").run(note)
@@ -134,10 +135,10 @@ const readNote = (database: DatabaseSync): string | undefined => {
   return typeof note === "string" ? note : undefined
 }
 
-/** SQLITE_BUSY, with whatever is in its higher bits: https://www.sqlite.org/rescode.html. */
+/** SQLITE_BUSY, in the lower bits of the code: https://www.sqlite.org/rescode.html. */
 const BUSY = 5
 
-/** Whether it was done; `false` means that another connection was in the way. */
+/** `true` if it was done; `false` if another connection held a lock. */
 const unlessBusy = (act: () => void): boolean => {
   try {
     act()

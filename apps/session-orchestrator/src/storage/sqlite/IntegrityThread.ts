@@ -1,4 +1,4 @@
-/** The thread of `Integrity`: checks the file that it is given, and answers with what is damaged, or nothing. */
+/** The thread of `Integrity`: checks one file, and replies with its damage, if any. */
 import { parentPort, workerData } from "node:worker_threads"
 import * as QuickCheck from "./QuickCheck.ts"
 

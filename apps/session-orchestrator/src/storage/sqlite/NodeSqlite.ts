@@ -1,9 +1,9 @@
 /**
- * Loads `node:sqlite`, and nothing else.
+ * Loads `node:sqlite` without its warning.
  *
- * Early releases of Node 24 announce the module on the user's terminal as experimental when it is first loaded; later ones
- * do not. A static import would load it before any code of ours runs, so it is loaded here, with that one warning held
- * back. Every other warning passes.
+ * Early releases of Node 24 print on the terminal that the module is experimental when it is first loaded; later releases do not. A
+ * static import would load it before any code of Holdfast runs, so it is loaded here, with that warning suppressed. All other warnings
+ * are printed.
  */
 import process from "node:process"
 import type * as sqlite from "node:sqlite"

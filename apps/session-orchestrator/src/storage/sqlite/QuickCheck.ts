@@ -1,17 +1,17 @@
 /**
- * Reads a SQLite file from end to end, and names what is damaged in it. It takes the whole time: `Integrity` runs it in a thread.
+ * Reads a SQLite file from end to end, and reports its damage. It is synchronous: `Integrity` runs it in a thread.
  *
  * Read: https://www.sqlite.org/pragma.html#pragma_quick_check.
  */
 import * as NodeSqlite from "./NodeSqlite.ts"
 
-/** Faults that a person reads before giving up. */
+/** The most faults in a report. */
 const MOST = 3
 
-/** SQLITE_CORRUPT and SQLITE_NOTADB. Another error says nothing of the file. */
+/** SQLITE_CORRUPT and SQLITE_NOTADB. Another error is no evidence of damage. */
 const DAMAGED: ReadonlySet<number> = new Set([11, 26])
 
-/** What is damaged in a file, in SQLite's words; `undefined` where nothing is. Throws where the file cannot be opened. */
+/** The damage of a file, in SQLite's words; `undefined` without damage. Throws if the file cannot be opened. */
 export const faultsIn = (file: string): string | undefined => {
   const { DatabaseSync } = NodeSqlite.load()
   const database = new DatabaseSync(file, { readOnly: true })

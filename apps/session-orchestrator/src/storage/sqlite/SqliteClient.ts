@@ -1,17 +1,17 @@
 /**
  * A `SqlClient` over `node:sqlite`.
  *
- * It has the shape of Effect's own driver (`make`, `layer({ filename })`) and stands in for it until one for this version of
- * Effect is published; nothing but `SqlStore`'s layers knows which of the two it has.
+ * It has the shape of Effect's own driver (`make`, `layer({ filename })`) and replaces it until one for this version of Effect is
+ * published; only the layers of `SqlStore` depend on this one.
  *
- * S1. A transaction that was committed survives `kill -9` and a power cut: WAL with a full sync of every commit.
- * S2. There is one connection. Statements and transactions take turns on it; a statement runs to its end in one go, so no
- *     cursor, and no read lock, outlives it.
- * S3. An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
- * S4. Closing moves what is in the write-ahead log into the database, so that one file is all there is to copy.
- * S5. That log is emptied in a thread of its own (`Checkpoints`). It grows to 64 MiB, and further only while another process reads.
- * S6. Behind a statement that took long (a row of megabytes, its commit) the event loop has a turn before the caller goes on. Otherwise
- *     all other requests would wait for several of them together.
+ * SqliteClient.S1. A committed transaction survives `kill -9` and a power cut: WAL with a full sync of every commit.
+ * SqliteClient.S2. There is one connection. Statements and transactions alternate on it; a statement runs to its end synchronously, so
+ *     no cursor and no read lock outlives it.
+ * SqliteClient.S3. An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
+ * SqliteClient.S4. Closing moves the write-ahead log into the database, so that a copy needs one file only.
+ * SqliteClient.S5. A thread of its own empties that log (`Checkpoints`). It grows to 64 MiB, and further only while another process reads.
+ * SqliteClient.S6. After a long statement (a row of megabytes, its commit) the event loop gets a turn before the caller continues.
+ *     Otherwise all other requests would wait for several such statements together.
  *
  * **Gotchas**
  *
@@ -26,6 +26,7 @@ import { Checkpoints } from "./Checkpoints.ts"
 import * as NodeSqlite from "./NodeSqlite.ts"
 import { classify } from "../SqliteError.ts"
 
+/** Names a SQLite database. */
 export interface Config {
   /** A path, or `:memory:`. */
   readonly filename: string
@@ -34,8 +35,8 @@ export interface Config {
 }
 
 /**
- * How long a statement may wait for another process's lock. The wait stops every turn of this one, so it only covers a
- * lock that is about to be given up; whoever can wait longer tries again (`Patience`).
+ * Milliseconds that a statement may wait for another process's lock. The wait stops every turn of this process, so it only covers a
+ * lock that is about to be released; a caller that can wait longer retries (`Patience`).
  */
 const BUSY_TIMEOUT_MS = 20
 
@@ -47,16 +48,16 @@ const CACHE_KIB = 32 * 1024
 const CHECKPOINT_PAGES = 16_000
 
 /**
- * What is read comes out of the operating system's cache without a call for each page: histories are many pages that are read
- * once, and a copy of them here would be of no use. Beyond this size a file is read as ever. Nothing is written this way. A disk
- * that breaks under a read then ends the process (SIGBUS) instead of failing the statement; what was committed is where it was.
+ * Reads use the operating system's cache without a call for each page: histories are many pages that are read once, and a copy of them
+ * in this process would be useless. Beyond this size a file is read with calls. Nothing is written this way. A disk that breaks under
+ * a read then ends the process (SIGBUS) instead of failing the statement; committed data is not affected.
  */
 const MAPPED_BYTES = 1024 * 1024 * 1024
 
-/** A statement that took as long gives way to others (S6). Almost all take a hundredth of it. */
+/** After a statement of this length the event loop gets a turn (S6). Almost all take a hundredth of it. */
 const LONG_MS = 5
 
-/** More than there are different statements; the limit is there for statements whose text depends on their input. */
+/** More than the number of different statements; the limit is for statements whose text depends on their input. */
 const PREPARED_STATEMENTS = 200
 
 /** Opens a database. It is closed with the scope. */
@@ -79,7 +80,7 @@ export const make = Effect.fnUntraced(function* (
     ...acquirers,
     driver: "sqlite-node",
     compiler: Statement.makeCompilerSqlite(),
-    // A transaction that starts as a reader and turns writer fails at once, without its busy timeout, when another
+    // A transaction that starts as a reader and becomes a writer fails at once, without its busy timeout, when another
     // process has written in between.
     beginTransaction: config.readonly === true ? "BEGIN" : "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
@@ -88,7 +89,7 @@ export const make = Effect.fnUntraced(function* (
   })
 })
 
-/** A client for as long as the layer lives. */
+/** A client that lives as long as the layer. */
 export const layer = (config: Config): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
   Layer.effect(SqlClient.SqlClient, make(config)).pipe(Layer.provide(Reactivity.layer))
 
@@ -121,7 +122,7 @@ const close = (database: DatabaseSync): void => {
   try {
     database.exec("PRAGMA wal_checkpoint(PASSIVE)") // S4, while another process still reads
   } catch {
-    // What is committed is in the log, and the next start reads it from there.
+    // Committed data is in the log, and the next start reads it from there.
   } finally {
     database.close()
   }

@@ -1,28 +1,28 @@
 /**
- * How this process stands to the SQLite file that it works on: as its owner, or as a guest beside one.
+ * Decides which process runs the turns of a SQLite file: its owner, or a guest.
  *
- * The owner (`serve`) runs every turn in the file that nobody else runs. A guest (`run`) runs turns of its own and no others.
+ * The owner (`serve`) runs every turn in the file except those of guests. A guest (`run`) runs its own turns only.
  *
- * T1. A file has one owner. A second is refused, and told who the first is and what to do.
- * T2. A guest can come and go at any time, and an owner can start beside it: a guest's turn carries the guest's name in its id
- *     from the moment of its acceptance, and is nobody else's while that guest lives.
- * T3. Whoever dies, of `kill -9` too, holds nothing any more: an owner's file can be owned, and a guest's turns are taken up
- *     by the next start of an owner.
- * T4. A file with a second name (a hard link) is refused: its lock, and SQLite's log, would be found under one of the names alone.
+ * Tenancy.T1. A file has one owner. A second process is refused with an error that names the owner and the next step.
+ * Tenancy.T2. A guest can start and end at any time, and an owner can start beside it: a guest's turn has the guest's name in its id
+ *     from its acceptance on, and no other process runs it while that guest lives.
+ * Tenancy.T3. A process that dies, also of `kill -9`, holds nothing any more: its file can be owned, and the next start of an owner takes
+ *     up a guest's turns.
+ * Tenancy.T4. A file with a second name (a hard link) is refused: its lock, and SQLite's log, would exist under one of the names only.
  *
- * Both are locks beside the database (`FileLock`), which are there as long as they are held, and after a `kill -9`:
- * `FILE.lock` is the owner's, `FILE.run-NAME` a guest's.
+ * Both hold locks beside the database (`FileLock`): `FILE.lock` is the owner's, `FILE.run-NAME` a guest's. The files exist while the
+ * locks are held, and after a `kill -9`.
  */
+import { StorageError } from "@holdfast/journal"
 import { Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Schema, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as FileLock from "./FileLock.ts"
-import { StorageError } from "../Store.ts"
 import * as TurnIds from "../TurnIds.ts"
 
-/** Who has a file; what its lock says. */
+/** The process that holds a lock, as its note describes it. */
 export const Holder = Schema.Struct({
   /** Differs from every other holder's. */
   id: Schema.String,
@@ -30,21 +30,22 @@ export const Holder = Schema.Struct({
   hostname: Schema.String,
   /** Epoch milliseconds. */
   since: Schema.Finite,
-  /** Where it listens, when that was known beforehand. */
+  /** The URL on which it listens, if that was known beforehand. */
   url: Schema.optionalKey(Schema.String)
 })
 export type Holder = typeof Holder.Type
 
+/** The role of this process on its database. */
 export interface TenancyService {
-  /** The process that owned the file before and died, in words; absent where it ended in order. */
+  /** A description of the process that owned the file before and died; absent if the last owner stopped in order. */
   readonly predecessor?: string | undefined
-  /** A new turn's id, by which its runner is known (T2). */
+  /** A new turn's id; it identifies a guest that runs the turn (T2). */
   readonly newTurnId: () => Ids.TurnId
-  /** Whether a turn that is not sealed is run by another process that lives. */
+  /** Whether another living process runs a turn without a seal. */
   readonly isElsewhere: (turnId: Ids.TurnId) => boolean
 }
 
-/** Without a layer: nobody else can reach the data, or others see to it that turns are run once. */
+/** The default, without a layer: no other process can reach the data, or another mechanism ensures that turns run once. */
 export const Tenancy = Context.Reference<TenancyService>("@holdfast/session-orchestrator/storage/Tenancy", {
   defaultValue: () => ({
     newTurnId: TurnIds.make,
@@ -53,9 +54,9 @@ export const Tenancy = Context.Reference<TenancyService>("@holdfast/session-orch
 })
 
 /**
- * Owns a file for as long as the layer lives; must be built before anything is written there (T1).
+ * Owns a file for as long as the layer lives; must be built before anything is written to the file (T1).
  *
- * @param url where the process is going to listen, for those who are refused
+ * @param url the URL on which the process will listen; a refused process reports it
  */
 export const layerOwner = (options: {
   readonly path: string
@@ -76,7 +77,7 @@ export const layerOwner = (options: {
         })
       )
 
-/** A guest's stay. */
+/** Holds a guest's lock for as long as the layer lives. */
 export const layerGuest = (options: { readonly path: string }): Layer.Layer<never, StorageError> =>
   options.path === DatabaseFile.MEMORY
     ? Layer.empty
@@ -88,13 +89,13 @@ export const layerGuest = (options: { readonly path: string }): Layer.Layer<neve
           yield* checkIn(file, options.path, name)
           return {
             newTurnId: () => Ids.TurnId.make(`${GUEST}-${name}-${TurnIds.make()}`),
-            // A guest takes up no turns of others, so it has no reason to ask.
+            // A guest takes up no turns of other processes.
             isElsewhere: () => false
           }
         })
       )
 
-/** Who owns a file, which must exist; `undefined` when nobody does. Fails where that cannot be found out. */
+/** The owner of a file, which must exist; `undefined` without an owner. Fails if the lock cannot be read. */
 export const ownerOf = (path: string): Effect.Effect<Holder | "unnamed" | undefined, StorageError> =>
   Effect.map(
     locking(path, () => FileLock.holderUnsafe(lockOf(fs.realpathSync(path)))),
@@ -110,7 +111,7 @@ const GUEST_ID = new RegExp(`^${GUEST}-([0-9a-f]{${GUEST_NAME_LENGTH}})-`)
 const lockOf = (file: string): string => `${file}.lock`
 const guestOf = (file: string, name: string): string => `${file}.${GUEST}-${name}`
 
-/** The file itself, whatever symbolic links lead to it; made where it is missing. */
+/** The file itself, without symbolic links; created if it is missing. */
 const fileOf = (path: string): Effect.Effect<string, StorageError> =>
   DatabaseFile.prepare(path).pipe(
     Effect.andThen(DatabaseFile.refuseLinks(path)), // T4
@@ -153,7 +154,7 @@ const checkIn = Effect.fnUntraced(function* (
   )
 })
 
-/** T2. What a dead guest left is cleared away (T3). */
+/** T2. The lock of a dead guest is deleted (T3). */
 const isGuestAlive = (file: string, turnId: Ids.TurnId): boolean => {
   const name = GUEST_ID.exec(turnId)?.[1]
   if (name === undefined) return false
@@ -163,7 +164,7 @@ const isGuestAlive = (file: string, turnId: Ids.TurnId): boolean => {
     fs.rmSync(lock, { force: true })
     return false
   } catch {
-    // Who cannot tell leaves it alone: a turn that is run late is better than one that is run twice.
+    // If the lock cannot be read the turn is left alone: running a turn late is better than running it twice.
     return true
   }
 }
@@ -182,7 +183,7 @@ const readHolder = (note: string | undefined): Holder | undefined => {
   return decoded._tag === "Some" ? decoded.value : undefined
 }
 
-/** Who has it, in words: `process 4711 on mill, at http://127.0.0.1:4747, since 2031-04-01 02:14:05 UTC`. */
+/** Describes a holder: `process 4711 on mill, at http://127.0.0.1:4747, since 2031-04-01 02:14:05 UTC`. */
 export const describe = ({ hostname, pid, since, url }: Holder): string =>
   [
     `process ${pid} on ${hostname}`,

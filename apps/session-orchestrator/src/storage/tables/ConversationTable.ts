@@ -1,4 +1,4 @@
-/** The rows of conversations. */
+/** Reads and writes the rows of conversations. */
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -7,13 +7,13 @@ import { insertAll } from "./Inserts.ts"
 import * as RowNumbers from "./RowNumbers.ts"
 import type { Conversation } from "../Store.ts"
 
-/** A conversation's switch for automatic retries, turned. */
+/** A change of a conversation's switch for automatic retries. */
 export interface AutoRetry {
   readonly conversationId: Ids.ConversationId
   readonly enabled: boolean
 }
 
-/** Adds conversations. Fails where an id is taken. */
+/** Adds conversations. Fails if an id is taken. */
 export const insert =
   (sql: SqlClient.SqlClient) =>
   (conversations: ReadonlyArray<Conversation>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
@@ -30,7 +30,7 @@ export const insert =
       }))
     ).pipe(Effect.as(conversations.map(() => undefined)))
 
-/** Turns switches, in order. One of a conversation that is not there changes nothing. */
+/** Sets switches, in order. Does nothing for an unknown conversation. */
 export const setAutoRetry =
   (sql: SqlClient.SqlClient) =>
   (switches: ReadonlyArray<AutoRetry>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
@@ -40,15 +40,15 @@ export const setAutoRetry =
       )
     )
 
-/** Where a conversation stands that a turn comes into. */
+/** The row of a conversation that gets a turn. */
 export interface Place {
-  /** Its row's number. */
+  /** The row's number. */
   readonly number: number
-  /** 0 before the first event. */
+  /** The id of its last event; 0 before the first. */
   readonly lastEventId: number
 }
 
-/** Those of some conversations that are there. One step into an index for each, however long it is. */
+/** The rows of some conversations; unknown ids are left out. Each takes one step into an index, for any length. */
 export const places = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
@@ -62,7 +62,7 @@ export const places = (
     (rows) => new Map(rows.map((row) => [row.id, row]))
   )
 
-/** Those of some conversations that are there. */
+/** The conversations with these ids; unknown ids are left out. */
 export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
@@ -72,7 +72,7 @@ export const findAll = (
     (rows) => Effect.map(read(rows), (found) => new Map(found.map((each) => [each.conversationId, each])))
   )
 
-/** What a query selects to read conversations. */
+/** The columns for `read`. */
 export const COLUMNS = "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at"
 
 /** The conversations in rows that have these columns. */

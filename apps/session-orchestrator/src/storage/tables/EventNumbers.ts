@@ -1,10 +1,11 @@
 /**
- * Which events of a group of appends are new, and which id each of them has: a plain function of the group and of what is on
- * disk.
+ * Assigns ids to the new events of a group of appends.
  *
- * N1. The ids of a conversation are 1, 2, 3 … without a gap, in the order in which its appends were handed in.
- * N2. An event whose (turn, position) is taken, on disk or earlier in the group, is dropped; the one that was first stands
- *     in for it, with its id (W2).
+ * A pure function of the group and of the events on disk.
+ *
+ * EventNumbers.N1. The ids of a conversation are 1, 2, 3 … without a gap, in the order of its appends.
+ * EventNumbers.N2. An event whose (turn, position) is taken, on disk or earlier in the group, is dropped; the earlier event is returned
+ *     instead, with its id (`Store.W2`).
  */
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import type { StoredEvent } from "../Store.ts"
@@ -13,22 +14,23 @@ import type { StoredEvent } from "../Store.ts"
 export interface Append {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
-  /** The place of the first of them among the events of the turn. */
+  /** The position of the first of them among the events of the turn, 0-based. */
   readonly position: number
   readonly events: ReadonlyArray<{ readonly event: TurnEvent.PersistedEvent; readonly json: string }>
 }
 
-/** An event at its place in its turn and in its conversation. */
+/** An event with its position in its turn and its id in its conversation. */
 export interface Placed extends StoredEvent {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
   readonly position: number
 }
 
+/** The result of numbering a group. */
 export interface Plan {
-  /** What has to be written. */
+  /** The events to write. */
   readonly added: ReadonlyArray<Placed>
-  /** What each append gets back, in the order of the group. */
+  /** The events of each append, in the order of the group. */
   readonly results: ReadonlyArray<ReadonlyArray<StoredEvent>>
 }
 

@@ -1,17 +1,16 @@
 /**
- * The rows of events. A message is one of them.
+ * Reads and writes the rows of events; a message is an event.
  *
- * E1. No two events have one place in a turn, though no index says so. The ids of a conversation have no gap, and the next of them and
- *     the turn's last position are read in one look at the disk. Whoever has not seen the other's event would give its id to another,
- *     and the key refuses that.
- * E2. A turn's positions have no gap (S3 of the kernel's `EventSink`), so its newest event has the last of them.
+ * EventTable.E1. No two events of a turn have one position, though no index enforces it. The ids of a conversation have no gap, and one
+ *     query reads the next id and the turn's last position. A process that has not seen another's event would use that event's id
+ *     again, and the key refuses that.
+ * EventTable.E2. A turn's positions have no gap (`EventSink.S3` of the kernel), so its newest event has the last of them.
  */
-import { Ids, type Message, TurnEvent } from "@holdfast/wire"
+import { Ids, LongJson, type Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import type { Place } from "./ConversationTable.ts"
 import { type Append, type Placed, plan } from "./EventNumbers.ts"
-import * as LongJson from "../../text/LongJson.ts"
 import * as EventText from "./EventText.ts"
 import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
@@ -21,7 +20,7 @@ import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
-/** Writes what is new of a group, with the ends of turns in it (W3), and gives each append its events. */
+/** Writes the new events of a group, seals the turns whose end is among them (`Store.W3`), and returns the events of each append. */
 export const append =
   (sql: SqlClient.SqlClient) =>
   (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<ReadonlyArray<StoredEvent>>, Failure> =>
@@ -44,17 +43,17 @@ export const append =
       return results
     })
 
-/** What a turn says first that was just accepted. */
+/** The first events of a turn that is being accepted. */
 export interface Opening {
   readonly turn: TurnTable.NewTurn
   readonly append: Append
 }
 
 /**
- * Writes what turns say first, in the transaction that accepts them, and gives each its events.
+ * Writes the first events of turns, in the transaction that accepts them, and returns the events of each.
  *
- * @param places where their conversations stand
- * @param numbers of the turns' rows
+ * @param places the row number and last event id of each conversation
+ * @param numbers the numbers of the turns' rows
  */
 export const open = (
   sql: SqlClient.SqlClient,
@@ -87,7 +86,7 @@ export const page = (
 
 /** The events of a turn, up to its end. */
 export const ofTurn = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<ReadonlyArray<StoredEvent>, Failure> =>
-  // In a long conversation there may be many behind it.
+  // In a long conversation many events may follow it.
   select(sql, sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID}) ORDER BY e.event_id`)
 
 /** The messages of a conversation. */
@@ -99,7 +98,7 @@ export const messages = (
     events.flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
   )
 
-/** The target that each turn changed to last, `provider/model`; of turns that changed none, nothing. */
+/** The target that each turn changed to last, `provider/model`; turns without a change have no entry. */
 export const modelChanges = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMap<Ids.TurnId, string>, Failure> =>
   Effect.map(
     select(
@@ -111,7 +110,7 @@ export const modelChanges = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMa
       new Map(events.flatMap(({ event }) => (event.type === "model-change" ? [[event.turnId, event.to] as const] : [])))
   )
 
-/** Reads where the next event of the newest conversation would go: what is damaged there is found before a prompt is. */
+/** Reads the pages that the next event of the newest conversation would change: damage there is found before a prompt is accepted. */
 export const probe = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(sql`
     SELECT (SELECT max(number) FROM turns) AS turns,
@@ -122,7 +121,7 @@ export const probe = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.Sq
 /** PostgreSQL's largest INTEGER. */
 const MAX_ID = 2_147_483_647
 
-/** Where the turns of a group stand. Each subquery is one step into an index, however long the conversation (E2). */
+/** The row numbers, last ids and last positions of the turns of a group. Each subquery is one step into an index, for any length (E2). */
 const findEnds = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) => {
   const ids = [...new Set(appends.map((append) => append.turnId))]
   return Effect.map(
@@ -150,7 +149,7 @@ interface End {
   readonly lastPosition: number | null
 }
 
-/** The first append of a group that has no place: its turn is not there, or in another conversation, or has not come so far (E2). */
+/** The error for the first append of a group whose turn is missing or in another conversation, or whose position leaves a gap (E2). */
 const findMisplaced = (
   appends: ReadonlyArray<Append>,
   ends: ReadonlyMap<Ids.TurnId, End>
@@ -172,8 +171,8 @@ const refused = (message: string): SqlError.SqlError =>
     reason: new SqlError.ConstraintError({ message, cause: new Error(message), operation: "append" })
   })
 
-/** Numbers of the rows that an event belongs to; null is refused by the table. */
-interface Belongings {
+/** Numbers of the rows that an event belongs to; the table refuses null. */
+interface RowKeys {
   readonly conversation: number | null
   readonly number: number | null
   readonly opening: EventText.Opening | undefined
@@ -182,11 +181,11 @@ interface Belongings {
 const insert = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   added: ReadonlyArray<Placed>,
-  belongingsOf: (placed: Placed) => Belongings
+  keysOf: (placed: Placed) => RowKeys
 ): Effect.fn.Return<void, SqlError.SqlError> {
   const rows = added.map((placed) => {
     const { conversationId, event, id, json, position, turnId } = placed
-    const { conversation, number, opening } = belongingsOf(placed)
+    const { conversation, number, opening } = keysOf(placed)
     const { type } = event
     const payload = EventText.pack(json, { conversationId, turnId, type }, opening)
     return { conversation, event_id: id, turn: number, position, type, payload }
@@ -220,7 +219,7 @@ const Row = Schema.Struct({
   type: Schema.String,
   payload: Schema.String,
   accepted_at: Schema.Finite,
-  /** Of a turn's first events alone, which do not say it again. */
+  /** Only for a turn's first events, whose payload leaves it out. */
   prompt: Schema.NullOr(Schema.String)
 })
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))

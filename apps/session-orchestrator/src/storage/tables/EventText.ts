@@ -1,36 +1,36 @@
 /**
- * An event's JSON, with and without what its rows say already.
+ * Shortens an event's JSON by the facts that its rows hold, and restores it.
  *
- * Most of a small event is names: of its conversation, its turn, its type, and of a message twice more. The row has them, so they are
- * left out on the way in and put back on the way out, by cutting and joining text: what comes out is what went in, to the byte, and
+ * Most of a small event is the names of its conversation, its turn and its type; a message has them twice more. The rows have these
+ * names, so `pack` cuts them out and `unpack` puts them back. Both only cut and join text: the result is the same to the byte, and
  * nothing is parsed.
  *
- * What is on disk is one of these; the first character tells which:
+ * A stored text has one of these forms, recognised by its first character:
  *
- * - nothing: what a turn says first, `turn-start` or its prompt as a message, which its row says in full.
- * - `,…`: what comes behind conversation, turn and type.
- * - `user.0,…`: a message: whose it is and its number, and what comes behind its turn.
- * - `{…`: the event as it is.
+ * - empty: a turn's first event, `turn-start` or its prompt as a message; the turn's row holds all of it.
+ * - `,…`: the text after conversation, turn and type.
+ * - `user.0,…`: a message: its role and number, and the text after its turn.
+ * - `{…`: the whole event.
  *
- * T1. `unpack` gives what `pack` was given. What does not have the shape that is expected goes to disk as it is.
- * T2. What was packed once is read for ever (wire/CONTRACTS.md): a shape that changes gets a form of its own.
+ * EventText.T1. `unpack` returns the text that `pack` received. A text of an unexpected shape is stored whole.
+ * EventText.T2. A stored text stays readable in all later versions (wire/CONTRACTS.md): a changed shape gets a new form.
  */
 import type { Ids } from "@holdfast/wire"
 
-/** What the rows of an event and of its turn say. */
+/** The facts in the rows of an event and of its turn. */
 export interface Origin {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
   readonly type: string
 }
 
-/** What a turn's row says of its first events. */
+/** The facts in a turn's row about its first events. */
 export interface Opening {
   readonly acceptedAt: number
   readonly prompt: string | null | undefined
 }
 
-/** Leaves out what the rows say; without an `opening`, what that would say stays. */
+/** Cuts out the facts of the rows; without an `opening` a first event is not cut to nothing. */
 export const pack = (json: string, origin: Origin, opening: Opening | undefined): string => {
   if (opening !== undefined && isKeptWhole(opening.prompt) && json === opened(origin, opening)) return ""
   const identity = identityOf(origin)
@@ -45,7 +45,7 @@ export const pack = (json: string, origin: Origin, opening: Opening | undefined)
   return json.slice(identity.length)
 }
 
-/** Puts back what was left out: the whole event. */
+/** Restores the whole event. */
 export const unpack = (packed: string, origin: Origin, opening: Opening | undefined): string => {
   switch (packed.charAt(0)) {
     case "{":
@@ -60,9 +60,9 @@ export const unpack = (packed: string, origin: Origin, opening: Opening | undefi
 }
 
 /**
- * As much of a message's event as has the message in it.
+ * Restores the message of an event, without the rest of the event.
  *
- * Histories are read at every wake, with a hundred messages and more; nobody wants the rest of their events.
+ * Histories are read at every wake, with a hundred messages and more, and only the messages are used.
  */
 export const unpackMessage = (packed: string, turnId: Ids.TurnId, opening: Opening): string => {
   switch (packed.charAt(0)) {
@@ -79,7 +79,7 @@ export const unpackMessage = (packed: string, turnId: Ids.TurnId, opening: Openi
 
 // --- internal
 
-/** Ids and types have no character that JSON would escape. */
+/** Ids and types contain no character that JSON would escape. */
 const identityOf = ({ conversationId, turnId, type }: Origin): string =>
   `{"conversationId":"${conversationId}","turnId":"${turnId}","type":"${type}"`
 
@@ -92,7 +92,7 @@ const messageOf = (packed: string, turnId: Ids.TurnId): string => {
   return `{"role":"${packed.slice(0, dot)}","id":"${turnId}.${number}","turnId":"${turnId}"${packed.slice(comma)}`
 }
 
-/** What a turn says first (T2). */
+/** The first event of a turn (T2). */
 const opened = (origin: Origin, opening: Opening): string =>
   origin.type === "message"
     ? `${identityOf(origin)},"message":${promptOf(origin.turnId, opening)}}`
@@ -102,6 +102,6 @@ const promptOf = (turnId: Ids.TurnId, { acceptedAt, prompt }: Opening): string =
   `{"role":"user","id":"${turnId}.0","turnId":"${turnId}","createdAt":${acceptedAt},` +
   `"content":[{"type":"text","text":${JSON.stringify(prompt ?? "")}}]}`
 
-/** JSON can hold what a column of text cannot: half a character, and the one whose code is 0. */
+/** JSON can hold two things that a text column cannot: half a surrogate pair, and the character with code 0. */
 const isKeptWhole = (prompt: string | null | undefined): boolean =>
   prompt == null || (prompt.isWellFormed() && !prompt.includes("\0"))

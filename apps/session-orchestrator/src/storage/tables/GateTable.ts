@@ -1,44 +1,46 @@
 /**
- * Where runners tell each other what they have found out about endpoints: a row an endpoint (X5, X6).
+ * Exchanges news of endpoints and use of limits between runners (rules X5, X6).
  *
- * T1. Of each kind of news the newest stays, whoever wrote it and whenever. Nothing is fenced: a wrong row wastes a call.
- * T2. What a runner uses of a provider's limits is a row of its own. One that has not been written for `STALE_MS` is of a runner that has
- *     died: its calls are no longer under way, and what it began still counts for its minute.
+ * GateTable.T1. There is a row an endpoint. The newest news of each kind stays, regardless of its writer. Nothing is fenced: a wrong row
+ *     wastes a call.
+ * GateTable.T2. A runner's use of a provider's limits is a row of its own. A row that was not written for `STALE_MS` belongs to a runner
+ *     that has died: its calls are no longer under way, and the calls that it began still count for their minute.
  */
+import type { StorageError } from "@holdfast/journal"
 import type { Allowance, News } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Patience from "../Patience.ts"
 import * as StorageFailure from "../StorageFailure.ts"
-import type { StorageError } from "../Store.ts"
 
 /** News of one endpoint. */
 export interface Posted extends News.News {
   readonly endpoint: string
 }
 
-/** What a runner uses of a provider's limits. */
+/** A runner's use of a provider's limits. */
 export interface Used extends Allowance.Use {
   readonly provider: string
   readonly runner: string
 }
 
-/** A runner that has calls under way writes every second (T2). */
+/** The age in milliseconds after which a runner counts as dead. A runner with calls under way writes every second (T2). */
 export const STALE_MS = 15_000
 
-/** Nothing of a row counts any more after that. */
+/** The age after which a row has no effect and is deleted. */
 const FORGOTTEN_MS = 120_000
 
+/** The rows through which runners share what they know about endpoints. */
 export class GateTable extends Context.Service<
   GateTable,
   {
-    /** Tells what this runner knows, and returns what is known of these endpoints by now. */
+    /** Writes this runner's news, and returns the newest news of these endpoints. */
     readonly exchange: (
       own: ReadonlyArray<Posted>,
       endpoints: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyArray<Posted>, StorageError>
-    /** Writes what this runner uses, and returns what all runners use of these providers; `now` in epoch milliseconds. */
+    /** Writes this runner's use, and returns the use of all runners of these providers; `now` in epoch milliseconds. */
     readonly share: (
       own: ReadonlyArray<Used>,
       providers: ReadonlyArray<string>,
@@ -48,7 +50,7 @@ export class GateTable extends Context.Service<
 >()("@holdfast/session-orchestrator/storage/GateTable") {}
 
 /**
- * On a database whose tables are there (`SqlStore`) by the first exchange.
+ * On a database whose tables exist (`SqlStore`) at the first exchange.
  *
  * @param database names the database in errors
  */
@@ -96,7 +98,7 @@ const post = (sql: SqlClient.SqlClient, own: ReadonlyArray<Posted>): Effect.Effe
   }))
   const newest = (column: string, by: string) =>
     sql.literal(`${column} = CASE WHEN excluded.${by} > gates.${by} THEN excluded.${column} ELSE gates.${column} END`)
-  // `failure` before what it is compared by, for databases that would see it changed. T1
+  // `failure` comes before `failed_at`, because some databases would compare with the changed value. T1
   return Effect.asVoid(sql`
     INSERT INTO gates ${sql.insert(rows)} ON CONFLICT (endpoint) DO UPDATE SET
       ${newest("failure", "failed_at")}, ${newest("failed_at", "failed_at")},

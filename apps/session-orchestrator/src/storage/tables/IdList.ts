@@ -1,12 +1,12 @@
 /**
- * A condition on many ids, by a statement whose text does not depend on how many they are.
+ * A condition on many ids, in a statement whose text does not depend on their number.
  *
- * They go in as one parameter, a JSON array: a statement is put together and prepared once, and no database's limit of parameters is
- * near.
+ * The ids are one parameter, a JSON array: a statement is built and prepared once, and stays far below every database's limit of
+ * parameters.
  */
 import type { SqlClient, Statement } from "effect/sql"
 
-/** Whether a column has one of some ids. */
+/** A condition: the column has one of the ids. */
 export const has = (sql: SqlClient.SqlClient, column: string, ids: ReadonlyArray<string>): Statement.Fragment => {
   const list = JSON.stringify(ids)
   return sql.onDialectOrElse({

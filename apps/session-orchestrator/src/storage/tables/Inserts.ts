@@ -1,19 +1,19 @@
 /**
- * Many rows into one table with few different statements.
+ * Inserts many rows into one table with few different statements.
  *
- * The text of an insert depends on its number of rows. Taking the rows off in a few fixed sizes keeps it to a handful of
- * texts, each prepared once, and below every database's limit of parameters.
+ * The text of an insert depends on its number of rows. Inserting in chunks of three sizes keeps the number of texts small, each prepared
+ * once, and stays below every database's limit of parameters.
  */
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 
-/** From the largest: beyond some fifty rows a larger statement is no faster. */
+/** Rows a statement, largest first: beyond about fifty rows a larger statement is no faster. */
 const SIZES = [64, 8, 1] as const
 
 /**
  * Inserts rows that all have the same columns, in their order.
  *
- * @param returning what each gives back: `RETURNING …`
+ * @param returning the clause `RETURNING …`, where the rows are to be returned
  */
 export const insertAll = <Returned extends object = never>(
   sql: SqlClient.SqlClient,

@@ -1,19 +1,19 @@
-/** The rows of interrupted turns: one a turn, and none for a turn that nothing has interrupted. */
+/** Reads and writes the rows of interrupted turns; a turn without interruptions has none. */
+import type { Interruption } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { Interruption } from "../../durable/Interruption.ts"
 import * as IdList from "./IdList.ts"
 
-/** What is written of one turn. */
+/** The row to write for one turn. */
 export interface Note {
   readonly turnId: Ids.TurnId
-  readonly interruption: Interruption
-  /** Whoever had the turn before; otherwise only where this process has it. */
+  readonly interruption: Interruption.Interruption
+  /** The process takes the turn up, so the row is written whatever process had the turn; otherwise only if this process has it. */
   readonly takesUp: boolean
 }
 
-/** Writes what is known of turns, in order. A count of defects never shrinks. */
+/** Writes the interruptions of turns, in order. A count of defects never shrinks. */
 export const note =
   (sql: SqlClient.SqlClient) =>
   (notes: ReadonlyArray<Note>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
@@ -30,18 +30,18 @@ export const note =
         ${owned}`)
     })
 
-/** What is known of a turn. */
+/** The interruptions of a turn. */
 export const find = (
   sql: SqlClient.SqlClient,
   turnId: Ids.TurnId
-): Effect.Effect<Option.Option<Interruption>, SqlError.SqlError> =>
+): Effect.Effect<Option.Option<Interruption.Interruption>, SqlError.SqlError> =>
   Effect.map(
     sql<Row>`
       SELECT ${sql.literal(COLUMNS)} FROM interruptions i JOIN turns t ON t.number = i.turn WHERE t.turn_id = ${turnId}`,
     ([row]) => Option.fromUndefinedOr(row && read(row))
   )
 
-/** Deletes what is known of turns. */
+/** Deletes the interruptions of turns. */
 export const forget = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.TurnId>
@@ -50,9 +50,10 @@ export const forget = (
     sql`DELETE FROM interruptions WHERE turn IN (SELECT t.number FROM turns t WHERE ${IdList.has(sql, "t.turn_id", ids)})`
   )
 
-/** The columns of a row, of a table that the query calls `i`. They were written from these types. */
+/** The columns of `Row`, for a query that names the table `i`. */
 export const COLUMNS = "i.life, i.seen, i.deaths, i.is_alone, i.is_orderly, i.defects"
 
+/** A row. It was written from this type, so it is not decoded. */
 export interface Row {
   readonly life: string
   readonly seen: number
@@ -62,8 +63,8 @@ export interface Row {
   readonly defects: number
 }
 
-/** What a row says. */
-export const read = ({ deaths, defects, is_alone, is_orderly, life, seen }: Row): Interruption => ({
+/** The interruption in a row. */
+export const read = ({ deaths, defects, is_alone, is_orderly, life, seen }: Row): Interruption.Interruption => ({
   life,
   seen,
   deaths,

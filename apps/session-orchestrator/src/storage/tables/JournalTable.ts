@@ -1,30 +1,31 @@
 /** The rows of turns' journals. */
+import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
 import * as InterruptionTable from "./InterruptionTable.ts"
-import type { Record } from "../../durable/Journal.ts"
 import * as RowNumbers from "./RowNumbers.ts"
 import type { Unsealed } from "../Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
-/** Records of a turn, and the place of the first of them. */
+/** Records of a turn, and the number of the first of them. */
 export interface Append {
   readonly turnId: Ids.TurnId
+  /** The number of the first record in its turn, 0-based. */
   readonly seq: number
-  readonly records: ReadonlyArray<Record>
+  readonly records: ReadonlyArray<Records.Stored>
 }
 
 /**
- * Writes records whose places are free, and says of each append whether its places hold it now. The same record again is there
- * already; another one in its place is a collision (J2), and nothing of that append is written. So is the same one by another
- * writer: both are about to do what it says.
+ * Writes records whose numbers are free, and returns for each append whether the table holds it now. A record that is repeated is there
+ * already. A different record under its number is a collision (`Journal.J2`), and nothing of that append is written. The same record by
+ * another writer is a collision too: both writers are about to act on it.
  *
- * @param writer this process, where others write to the same database
+ * @param writer names this process, where other processes write to the same database
  */
 export const append =
   (sql: SqlClient.SqlClient, writer?: string) =>
@@ -50,23 +51,23 @@ export const append =
       return holds
     })
 
-/** The records of each of some turns, oldest first. */
+/** The records of each turn, oldest first, in the order of the ids. */
 export const load =
   (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Record>>, Failure> =>
+  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, Failure> =>
     Effect.map(
       // The columns are text and NOT NULL, so there is nothing to decode.
       sql<{ readonly turn_id: Ids.TurnId; readonly name: string; readonly value: string }>`
         SELECT t.turn_id, j.name, j.value FROM turns t JOIN journal j ON j.turn = t.number
         WHERE ${IdList.has(sql, "t.turn_id", ids)} ORDER BY j.turn, j.seq`,
       (rows) => {
-        const journals = new Map<Ids.TurnId, Array<Record>>(ids.map((id) => [id, []]))
+        const journals = new Map<Ids.TurnId, Array<Records.Stored>>(ids.map((id) => [id, []]))
         for (const { name, turn_id, value } of rows) journals.get(turn_id)?.push({ name, value })
         return ids.map((id) => journals.get(id) ?? [])
       }
     )
 
-/** The next turns after an id that have records and an end, with the moment of that end; at most `limit`. */
+/** The next turns after an id that have records and an end, with that end in epoch milliseconds; at most `limit`. */
 export const sealed = (
   sql: SqlClient.SqlClient,
   after: Ids.TurnId | undefined,
@@ -85,7 +86,7 @@ export const sealed = (
     )
   )
 
-/** Deletes the records of turns, and what is known of their interruptions. */
+/** Deletes the records of turns, and their interruptions. */
 export const forget =
   (sql: SqlClient.SqlClient) =>
   (turns: ReadonlyArray<ReadonlyArray<Ids.TurnId>>): Effect.Effect<ReadonlyArray<void>, Failure> =>
@@ -97,9 +98,9 @@ export const forget =
     )
 
 /**
- * The turns that are not sealed, of all conversations or of one, oldest first, each with its newest record.
+ * The turns without a seal, of all conversations or of one, oldest first, each with its newest record.
  *
- * A start waits for this, with ten thousand rows and more. All columns are text that was written from these types.
+ * A start waits for this query, with ten thousand rows and more. All columns are text that was written from these types.
  */
 export const unsealed = (
   sql: SqlClient.SqlClient,
@@ -135,7 +136,7 @@ interface UnsealedRow extends Nullable<InterruptionTable.Row> {
   readonly value: string | null
 }
 
-/** The columns of a row that may not be there. */
+/** The columns of a row that may be missing. */
 type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null }
 
 const isPresent = (row: Nullable<InterruptionTable.Row>): row is InterruptionTable.Row => row.life !== null
@@ -146,7 +147,7 @@ interface SealedRow {
   readonly payload: string
 }
 
-/** Where the turns of a group stand. The subquery is one step into an index, however much a turn has been through. */
+/** The last record numbers of turns. The subquery is one step into an index, whatever the length of a journal. */
 const findEnds = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) =>
   Effect.map(
     // Keys and numbers, so there is nothing to decode.
@@ -169,12 +170,12 @@ interface End {
 
 /** A type and no interface, so that it is a record of its columns. */
 type Row = {
-  /** The number of its turn's row; null where there is none, which the table refuses. */
+  /** The number of its turn's row; null without such a row, which the table refuses. */
   readonly turn: number | null
   readonly seq: number
   readonly name: string
   readonly value: string
-  /** A column on PostgreSQL alone; null in rows from before there was one. */
+  /** A column on PostgreSQL only; null in rows older than the column. */
   readonly writer?: string | null
 }
 
@@ -192,7 +193,7 @@ const placeOf = ({ seq, turn }: Row): string => `${seq} ${turn}`
 
 const isSame = (a: Row, b: Row): boolean => a.name === b.name && a.value === b.value && a.writer === b.writer
 
-/** What is in the places of rows that may be taken already. They are few: what a turn writes, it writes once. */
+/** The stored rows under numbers that may be taken. They are few: a turn writes each record once. */
 const findTaken = (
   sql: SqlClient.SqlClient,
   rows: ReadonlyArray<Row>,

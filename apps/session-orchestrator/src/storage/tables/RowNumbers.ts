@@ -1,12 +1,12 @@
 /**
- * The numbers by which rows name each other.
+ * Reads the numbers by which rows refer to each other.
  *
- * An id is a text of up to 64 characters. It is in its own row and in one index; everything else that belongs to a conversation or to
- * a turn has the number of that row. Numbers stay within the database: no port has them.
+ * An id is a text of up to 64 characters. It is stored in its own row and in one index; all other rows of a conversation or a turn have
+ * the number of that row. Numbers stay within the database: no port has them.
  */
 import type { SqlClient, Statement } from "effect/sql"
 
-/** Reads a column of them. PostgreSQL's are too large for a number, says its driver, and gives a text; a DOUBLE holds any that there will be. */
+/** Reads a column of row numbers. PostgreSQL's driver returns a BIGINT as a text, because it can exceed a number; a DOUBLE holds every row number that occurs. */
 export const read = (sql: SqlClient.SqlClient, column: string): Statement.Fragment =>
   sql.onDialectOrElse({
     pg: () => sql.literal(`CAST(${column} AS DOUBLE PRECISION)`),

@@ -1,26 +1,27 @@
 /**
- * The rows of what is known about targets and credentials. There are few: those that are in force, and some that were.
+ * Reads and writes the pauses of targets and credentials.
  *
- * A row that cannot be read, as a newer version may have written it, is nothing known: it costs a call that is refused, where an
- * error would hold up every turn for as long as the row is in force. Older versions wrote a single pause into a row.
+ * There are few rows: the pauses in force, and some that have ended. A row that cannot be read (a newer version may have written it) is
+ * ignored: that costs a refused call, where an error would stop every turn for as long as the row is in force. Older versions wrote a
+ * single pause into a row.
  */
 import { Standing } from "@holdfast/policy"
 import { Array, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
-/** What is in force at `now`, in epoch milliseconds. */
+/** The pauses in force at `now`, in epoch milliseconds. */
 export const load = (sql: SqlClient.SqlClient, now: number): Effect.Effect<Standing.Standing, SqlError.SqlError> =>
   Effect.map(sql`SELECT kind, name, pause FROM standings WHERE until > ${now}`, (rows) =>
     Standing.expire(standingOf(readable(rows)), now)
   )
 
-/** What one turn has found out, and when, in epoch milliseconds. */
+/** The findings of one turn at `now`, in epoch milliseconds. */
 export interface Note {
   readonly changes: Standing.Standing
   readonly now: number
 }
 
-/** Adds what turns have found out, and deletes what is over. */
+/** Adds the findings of turns, and deletes pauses that have ended. */
 export const note =
   (sql: SqlClient.SqlClient) =>
   (notes: ReadonlyArray<Note>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
@@ -43,8 +44,8 @@ export const note =
 // --- internal
 
 /**
- * The rows of some names, which no other runner writes until the transaction ends: of two that had read the same row, the second
- * would undo what the first has written. Always in the same order, so that no two wait for each other. SQLite has one writer anyway.
+ * Reads the rows of some names and locks them until the transaction ends: of two runners that had read the same row, the second would
+ * overwrite the changes of the first. Rows are locked in one order, which prevents a deadlock. SQLite has one writer anyway.
  */
 const held = (sql: SqlClient.SqlClient, names: ReadonlyArray<string>) => {
   const lock = sql.onDialectOrElse({ pg: () => sql.literal("FOR UPDATE"), orElse: () => sql.literal("") })

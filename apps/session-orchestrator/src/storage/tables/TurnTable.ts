@@ -1,7 +1,8 @@
 /**
- * The rows of turns. How a turn ended is in its `turn-end` event, to which the row points (W3).
+ * Reads and writes the rows of turns.
  *
- * `number` is the order of acceptance over all conversations; no clock is asked for it.
+ * A turn's end is in its `turn-end` event, to which the row points (`Store.W3`). `number` is the order of acceptance over all
+ * conversations; it does not depend on a clock.
  */
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
@@ -15,14 +16,14 @@ import type { Turn } from "../Store.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
-/** A turn as it comes in. */
+/** A turn that is being accepted. */
 export type NewTurn = Omit<Turn, "end">
 
 /**
- * Adds turns, in order, and gives the numbers of their rows. Fails where an id is taken.
+ * Adds turns, in order, and returns the numbers of their rows. Fails if an id is taken.
  *
- * @param places where their conversations stand: a turn's events come behind what is there now. A conversation that is not there has
- *   no number, and the table refuses a turn without one
+ * @param places the row number and last event id of each conversation: a turn's events follow that event. An unknown conversation has no
+ *   number, and the table refuses a turn without one
  */
 export const insert = (
   sql: SqlClient.SqlClient,
@@ -48,10 +49,11 @@ export const insert = (
     (rows) => new Map(rows.map(({ number, turn_id }) => [turn_id, number]))
   )
 
+/** A turn by its id. */
 export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, Failure> =>
   Effect.map(select(sql, sql`t.turn_id = ${id}`), ([turn]) => Option.fromUndefinedOr(turn))
 
-/** Those of some turns that are there. */
+/** The turns with these ids, oldest first; unknown ids are left out. */
 export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.TurnId>
@@ -77,7 +79,7 @@ export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<
 export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
   select(sql, sql`t.number > 0`)
 
-/** Seals a turn with the event that ended it. A turn that is sealed stays as it is (E3). */
+/** Seals a turn with the event that ended it. A sealed turn is not changed. */
 export const seal = (
   sql: SqlClient.SqlClient,
   id: Ids.TurnId,
@@ -85,8 +87,9 @@ export const seal = (
 ): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(sql`UPDATE turns SET end_event_id = ${endEventId} WHERE turn_id = ${id} AND end_event_id IS NULL`)
 
-/** What a query selects, and from what, to read turns with the events that ended them; to go on with `WHERE`. */
+/** The columns for `read`. */
 export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, e.payload AS end_event"
+/** The tables for `COLUMNS`: turns with the events that ended them; a `WHERE` follows. */
 export const TABLES = `turns t
   JOIN conversations c ON c.number = t.conversation
   LEFT JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id`
@@ -127,7 +130,7 @@ const turnOf = (row: typeof Row.Type): Effect.Effect<Turn, Schema.SchemaError> =
     : Effect.map(endOf(row.end_event, turn), (end) => ({ ...turn, end }))
 }
 
-/** The event that ended a turn, as it is on disk. */
+/** Decodes the event that ended a turn from its stored text. */
 export const endOf = (
   payload: string,
   { conversationId, turnId }: Pick<Turn, "conversationId" | "turnId">

@@ -1,42 +1,45 @@
 /**
- * Decides when an operator is told that turns failed: once an endpoint and cause, however many turns fail of it. Pure.
+ * Decides when to report failed turns: once per endpoint and cause. Pure.
  *
- * K1. A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since, and no turn has failed
- *     of it for `QUIET_MS`; the next one begins it anew.
- * K2. It is told `settleMs` after it began, so that one notice counts the turns that fail together.
- * K3. Turns that failed in an incident that ends with them are told by the notice of its end, and not twice. Until that is due they are
- *     told by nothing else: a turn that waits again puts the end off, and then they are told as any others are.
+ * However many turns fail of one cause, there is one notice.
+ *
+ * Causes.K1. A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since then and no turn has
+ *     failed of it for `QUIET_MS`; the next failed turn begins it anew.
+ * Causes.K2. A cause is reported `settleMs` after it began, so that one notice counts the turns that fail together.
+ * Causes.K3. If failed turns end an incident, the notice of the incident's end reports them, and no other notice does. Until that notice is due
+ *     they are not reported. If another turn waits again, the end is postponed, and the failed turns are reported like any others.
  */
 import { Failure, Target } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
 import * as Notice from "./Notice.ts"
 
-/** Endpoints of which causes are kept; names of the simulated provider's models have no end. */
+/** The most endpoints whose causes are kept: the simulated provider has any number of model names. */
 export const MOST_ENDPOINTS = 1_000
 
-/** An endpoint that answers most turns and fails some, as with contexts that are too long, is told once an hour at most. */
+/** An endpoint that answers most turns and fails some, as with contexts that are too long, is reported once an hour at most. */
 export const QUIET_MS = 3_600_000
 
-/** A cause of failed turns, as it is kept. Times are in epoch milliseconds. */
+/** A cause of failed turns, as the incident file has it. Times are in epoch milliseconds. */
 export const Cause = Schema.Struct({
   target: Target.Target,
   reason: Failure.Reason,
-  /** The first failed turn. */
+  /** When the first turn failed. */
   since: Schema.Finite,
-  /** The last one. */
+  /** When the last turn failed. */
   last: Schema.Finite,
   failed: Schema.Int,
+  /** A notice has reported it. */
   isTold: Schema.Boolean,
-  /** The endpoint has answered since the last failed turn. */
+  /** The endpoint has answered a turn since the last failure. */
   isAnswered: Schema.Boolean,
   said: Notice.Said
 })
 export type Cause = typeof Cause.Type
 
-/** By endpoint. */
+/** The causes of each endpoint, by its formatted target. */
 export type Causes = HashMap.HashMap<string, ReadonlyArray<Cause>>
 
-/** What an earlier life has left. */
+/** The causes that an earlier process saved. */
 export const restore = (kept: ReadonlyArray<Cause>): Causes =>
   kept.reduce<Causes>(
     (causes, cause) =>
@@ -46,10 +49,10 @@ export const restore = (kept: ReadonlyArray<Cause>): Causes =>
     HashMap.empty()
   )
 
-/** What a next life needs. */
+/** The causes to keep over a restart. */
 export const save = (causes: Causes): ReadonlyArray<Cause> => Array.from(HashMap.values(causes)).flat()
 
-/** A turn has failed at an endpoint. */
+/** Records that a turn has failed at an endpoint. */
 export const failed = (
   causes: Causes,
   { at, said, target }: { readonly target: Target.Target; readonly said: Notice.Said; readonly at: number }
@@ -59,7 +62,7 @@ export const failed = (
   if (all.length === 0 && HashMap.size(causes) >= MOST_ENDPOINTS) return causes
   const known = all.find(({ reason }) => reason === said.reason)
   const others = all.filter((cause) => cause !== known)
-  const isOver = known !== undefined && known.isTold && known.isAnswered && at - known.last >= QUIET_MS // K1
+  const isOver = known !== undefined && known.isTold && known.isAnswered && at - known.last >= QUIET_MS // Causes.K1
   const cause: Cause =
     known === undefined || isOver
       ? { target, reason: said.reason, since: at, last: at, failed: 1, isTold: false, isAnswered: false, said }
@@ -67,7 +70,7 @@ export const failed = (
   return HashMap.set(causes, key, [...others, cause])
 }
 
-/** An endpoint has answered a turn. */
+/** Records that an endpoint has answered a turn. */
 export const answered = (causes: Causes, target: Target.Target): Causes => {
   const key = Target.format(target)
   const all = Option.getOrUndefined(HashMap.get(causes, key))
@@ -79,14 +82,14 @@ export const answered = (causes: Causes, target: Target.Target): Causes => {
   )
 }
 
-/** The end of an endpoint's incident, whose notice tells that turns failed of its reason (K3). */
+/** The end of an endpoint's incident. Its notice reports the turns that failed of the incident's reason (Causes.K3). */
 export interface Ending {
   readonly reason: Failure.Reason
-  /** When it is told, in epoch milliseconds. */
+  /** When the notice is due, in epoch milliseconds. */
   readonly at: number
 }
 
-/** When the next cause is to be told, in epoch milliseconds. */
+/** When the next notice about a cause is due, in epoch milliseconds; `Infinity` if none is. */
 export const dueAt = (
   causes: Causes,
   settleMs: number,
@@ -98,9 +101,9 @@ export const dueAt = (
   )
 
 /**
- * The causes that are due by a moment, as notices.
+ * Makes the notices of the causes that are due at a moment.
  *
- * @param situation how many turns wait for an endpoint, and the end of its incident, where that is near
+ * @param situation how many turns wait for an endpoint, and the end of its incident if that is due
  */
 export const told = (
   causes: Causes,
@@ -123,7 +126,7 @@ export const told = (
       all.map((cause) => (due.includes(cause) ? { ...cause, isTold: true } : cause))
     )
     for (const { failed, reason, said, since, target } of due) {
-      if (ending?.reason === reason) continue // K3
+      if (ending?.reason === reason) continue // Causes.K3
       const outcomes = { ...Notice.NO_OUTCOMES, failed }
       notices.push({
         type: "turns-failed",

@@ -1,11 +1,11 @@
 /**
- * A notice to where it is wanted: posted to a webhook, or handed to a command on its standard input.
+ * Delivers a notice to a webhook, or to a command on its standard input.
  *
- * Y1. It is tried again as turns are: classified by the one classifier, waited for by `PATIENCE` and the receiver's own hints.
- *     What will not get better (a wrong address, a refusal) is not tried again.
- * Y2. The same notice may come twice, when the service died between the delivery and its record: its `id` is the same, and is
- *     in the header `idempotency-key` too.
- * Y3. Errors never quote the webhook's address, nor the command's arguments.
+ * Delivery.Y1. A failed delivery is classified by the same classifier as turns, and retried after a wait of `PATIENCE` or the receiver's hint.
+ *     A permanent failure (a wrong address, a refusal) is not retried.
+ * Delivery.Y2. A notice is delivered twice if the service dies between the delivery and its record. Both have the same `id`, which is also
+ *     the header `idempotency-key`.
+ * Delivery.Y3. Errors never quote the webhook's address or the command's arguments.
  */
 import { Backoff, Budget, Classification, Jitter, RetryPolicy, Routing } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
@@ -21,10 +21,10 @@ import type { Notice } from "./Notice.ts"
 
 type Webhook = NonNullable<NonNullable<Values["telemetry"]["notifications"]>["webhook"]>
 
-/** Hands over one notice, once. */
+/** Delivers one notice, in one attempt. */
 export type Deliver = (notice: Notice) => Effect.Effect<void, Failure.Failure>
 
-/** 9 tries within two hours: who has not taken it by then reads it in the log. */
+/** 9 attempts within two hours. A notice that is not delivered by then is in the log. */
 export const PATIENCE: RetryPolicy.RetryPolicy = {
   enabled: true,
   schedule: Backoff.steps([1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000]),
@@ -39,7 +39,7 @@ export const PATIENCE: RetryPolicy.RetryPolicy = {
   routing: Routing.noChains
 }
 
-/** Posts JSON. */
+/** Posts the notice as JSON. A status other than 2xx is a failure. */
 export const toWebhook =
   ({ headers, url }: Webhook, client: HttpClient.HttpClient): Deliver =>
   (notice) => {
@@ -67,7 +67,7 @@ export const toWebhook =
     )
   }
 
-/** Runs a program; it has the JSON on its standard input, and has taken it when it ends with 0. */
+/** Runs a program with the JSON on its standard input. An exit code other than 0 is a failure. */
 export const toCommand =
   (
     [program, ...args]: readonly [string, ...ReadonlyArray<string>],
@@ -83,7 +83,7 @@ export const toCommand =
     )
   }
 
-/** The same, as often as it takes and as is worth it (Y1). */
+/** Retries a delivery (Delivery.Y1). */
 export const patiently =
   (deliver: Deliver, sleep: (duration: Duration.Duration) => Effect.Effect<void>): Deliver =>
   (notice) => {

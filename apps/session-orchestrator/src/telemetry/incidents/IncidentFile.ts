@@ -1,19 +1,19 @@
 /**
- * What must be known of incidents after a restart, in a small file of JSON: the trouble, and what has not been delivered yet.
+ * Keeps incidents and undelivered notices over a restart, in a small JSON file.
  *
- * It is replaced as a whole, by a rename, so whoever reads it finds the old one or the new one. One that cannot be read is as good
- * as none: an outage that lasts is noticed again.
+ * The file is replaced as a whole, by a rename, so a reader finds the old one or the new one. A file that cannot be read counts as no
+ * file: an outage that lasts is detected again.
  */
 import { Effect, FileSystem, Path, type PlatformError, Schema } from "effect"
 import * as Causes from "./Causes.ts"
 import * as Incidents from "./Incidents.ts"
 import { Notice } from "./Notice.ts"
 
-/** Where a notice goes. */
+/** Where a notice is delivered. */
 export const Receiver = Schema.Literals(["webhook", "command"])
 export type Receiver = typeof Receiver.Type
 
-/** A notice that somebody has not taken yet. */
+/** A notice that is not delivered to a receiver yet. */
 export const Outgoing = Schema.Struct({ to: Receiver, notice: Notice })
 export type Outgoing = typeof Outgoing.Type
 
@@ -26,16 +26,19 @@ const Content = Schema.Struct({
 })
 export type Content = typeof Content.Type
 
+/** The content of a new file. */
 export const EMPTY: Content = { version: 1, troubles: [], causes: [], outgoing: [] }
 
+/** Reads and replaces the file. Neither fails a start. */
 export interface IncidentFile {
   readonly read: Effect.Effect<Content>
   readonly write: (content: Content) => Effect.Effect<void, PlatformError.PlatformError>
 }
 
-/** Nothing is kept. */
+/** Keeps nothing over a restart. */
 export const none: IncidentFile = { read: Effect.succeed(EMPTY), write: () => Effect.void }
 
+/** The file at a path. `write` creates its folder, readable by this user alone. */
 export const make = Effect.fnUntraced(function* (
   path: string
 ): Effect.fn.Return<IncidentFile, never, FileSystem.FileSystem | Path.Path> {
@@ -47,7 +50,7 @@ export const make = Effect.fnUntraced(function* (
       Effect.catch((error) =>
         error._tag === "PlatformError" && error.reason._tag === "NotFound"
           ? Effect.succeed(EMPTY)
-          : Effect.as(Effect.logWarning(`Incidents of before this start are not known: ${path} cannot be read.`), EMPTY)
+          : Effect.as(Effect.logWarning(`Incidents before this start are unknown: ${path} cannot be read.`), EMPTY)
       )
     ),
     write: (content) =>

@@ -1,46 +1,48 @@
 /**
- * Decides when an operator is told that an endpoint is down, that it is back, and that turns failed. Pure.
+ * Decides when to notify an operator of outages, recoveries and failed turns. Pure.
  *
- * I1. An incident begins when a turn waits for an endpoint (a provider's model) that has answered no turn for `afterMs`, counted from the
- *     first wait since its last answer. It ends with the next answer.
- * I2. An incident is told once at its beginning and once at its end, however many turns wait and however often each retries.
- *     What was not told to begin is not told to end.
- * I3. Trouble that no turn waits for any more is forgotten. If it was told, it ends: when every turn that waited has failed, was aborted or
- *     was answered elsewhere, the notice says so, `SETTLE_MS` later. A turn that went on elsewhere and has not ended, or that moved to
- *     another runner, keeps it until an answer; while no turn waits here it does not count as open.
- * I4. What `save` gives is all that a next life needs: an incident that was told goes on, and one that was about to begin still
- *     begins. The turns that waited then are not known by name: until the last of those waits was due, a turn counts as waiting.
- * I5. A turn that fails is told too (`Causes`), so that no notice that promised an answer is the last one about it.
+ * Incidents.I1. An incident begins when a turn waits for an endpoint (a provider's model) that has answered no turn for `afterMs`, counted
+ *     from the first wait since its last answer. It ends with the next answer.
+ * Incidents.I2. An incident has one notice at its beginning and one at its end, for any number of waiting turns and retries. An incident
+ *     without a notice of its beginning has no notice of its end.
+ * Incidents.I3. Trouble that no turn waits for any more is removed. If it was reported, it ends: when every turn that waited has failed, was
+ *     aborted or was answered by another endpoint, the notice reports these outcomes, `SETTLE_MS` later. A turn that switched to another
+ *     endpoint and has not ended, or that moved to another runner, keeps the trouble until an answer; while no turn waits here the
+ *     incident does not count as open.
+ * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and one that was about to begin still
+ *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
+ * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
 import { Target, type TurnEvent } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
 import * as Causes from "./Causes.ts"
 import * as Notice from "./Notice.ts"
 
-/** More endpoints than this are not watched at once: names of the simulated provider's models have no end. */
+/** The most endpoints that are watched at once: the simulated provider has any number of model names. */
 export const MOST_ENDPOINTS = 1_000
 
-/** Turns that end together are told in one notice. */
+/** Turns that end within this time are reported in one notice. */
 export const SETTLE_MS = 10_000
 
-/** Trouble at an endpoint, as it is kept. Times are in epoch milliseconds. */
+/** Trouble at an endpoint, as the incident file has it. Times are in epoch milliseconds. */
 export const Kept = Schema.Struct({
   target: Target.Target,
   /** The first wait since the last answer. */
   since: Schema.Finite,
-  /** It is an incident. */
+  /** It is an incident: the notice of its beginning was made. */
   isTold: Schema.Boolean,
-  /** The end of the longest wait that has been decided on. */
+  /** The end of the longest wait that was decided. */
   waitsUntil: Schema.Finite,
   /** The last failure. */
   said: Notice.Said,
-  /** Of turns that waited for it. */
+  /** The outcomes of turns that waited for it. */
   outcomes: Schema.optionalKey(Notice.Outcomes),
-  /** When its end is told, if no turn waits for it until then (I3). */
+  /** When the notice of its end is due, if no turn waits for it until then (Incidents.I3). */
   endsAt: Schema.optionalKey(Schema.Finite)
 })
 export type Kept = typeof Kept.Type
 
+/** A fact about a turn or the clock. Times are in epoch milliseconds. */
 export type Input =
   /** A turn begins to wait for an endpoint. */
   | {
@@ -53,9 +55,9 @@ export type Input =
     }
   /** An endpoint has answered a turn. */
   | { readonly _tag: "Answered"; readonly conversationId: string; readonly target: Target.Target; readonly at: number }
-  /** A turn waits no more, and goes on at another endpoint. */
+  /** A turn stops waiting and continues at another endpoint. */
   | { readonly _tag: "WentOn"; readonly conversationId: string; readonly at: number }
-  /** A turn goes on at another runner. */
+  /** A turn continues at another runner. */
   | { readonly _tag: "Moved"; readonly conversationId: string; readonly at: number }
   /** A turn has ended; `target` is where its last attempt went. */
   | {
@@ -70,51 +72,53 @@ export type Input =
   /** Time has passed. */
   | { readonly _tag: "Passed"; readonly at: number }
 
+/** Everything that `Incidents` has recorded. */
 export interface State {
   readonly troubles: HashMap.HashMap<string, Trouble>
-  /** Where each turn is counted: by its conversation, of which no other runs meanwhile. */
+  /** Where each turn is counted, by its conversation, which has one running turn at a time. */
   readonly turns: HashMap.HashMap<string, Counted>
   readonly causes: Causes.Causes
-  /** How many troubles there have been in this life. */
+  /** The number of troubles in this process so far. */
   readonly made: number
 }
 
-/** What a next life needs (I4). */
+/** The state that is kept over a restart (Incidents.I4). */
 export interface Saved {
   readonly troubles: ReadonlyArray<Kept>
   readonly causes: ReadonlyArray<Causes.Cause>
 }
 
-/** Trouble of an endpoint; another one at the same endpoint has another number. */
+/** One trouble of an endpoint; a later trouble of the same endpoint has another number. */
 interface Place {
   readonly key: string
   readonly number: number
 }
 
 interface Counted {
-  /** What it waits for. */
+  /** The trouble that it waits for. */
   readonly waits: Place | undefined
-  /** What it waited for before it went on elsewhere. */
+  /** The troubles that it waited for before it switched to another endpoint. */
   readonly left: ReadonlyArray<Place>
 }
 
 interface Trouble extends Kept {
   readonly number: number
-  /** Of every turn that waits for it and has waited for nothing else: one value for all, as there may be a hundred thousand. */
+  /** Shared by all turns that wait for it and have waited for nothing else: there may be a hundred thousand. */
   readonly waiter: Counted
-  /** Turns of this life. */
+  /** Turns of this process that wait for it. */
   readonly waiting: number
-  /** Turns that waited, went on elsewhere, and have not ended. */
+  /** Turns that waited, switched to another endpoint, and have not ended. */
   readonly elsewhere: number
   /** A turn that waited has moved to another runner. */
   readonly hasMoved: boolean
-  /** Until then a turn of an earlier life waits (I4). */
+  /** Until then a turn of an earlier process counts as waiting (Incidents.I4). */
   readonly inheritedUntil: number
 }
 
+/** The state without troubles. */
 export const empty: State = { troubles: HashMap.empty(), turns: HashMap.empty(), causes: HashMap.empty(), made: 0 }
 
-/** What an earlier life has left. */
+/** The state that an earlier process saved (Incidents.I4). */
 export const restore = ({ causes, troubles }: Saved): State => ({
   ...empty,
   made: troubles.length,
@@ -135,7 +139,7 @@ export const restore = ({ causes, troubles }: Saved): State => ({
   )
 })
 
-/** What a next life needs (I4). */
+/** The state to keep over a restart (Incidents.I4). */
 export const save = ({ causes, troubles }: State): Saved => ({
   causes: Causes.save(causes),
   troubles: Array.from(HashMap.values(troubles), ({ endsAt, isTold, outcomes, said, since, target, waitsUntil }) => ({
@@ -149,7 +153,7 @@ export const save = ({ causes, troubles }: State): Saved => ({
   }))
 })
 
-/** Every endpoint in trouble at a moment in epoch milliseconds. */
+/** The endpoints in trouble at a moment in epoch milliseconds, with their counts. */
 export const counts = ({ troubles }: State, at: number): ReadonlyArray<Count> =>
   Array.from(HashMap.values(troubles), (trouble) => ({
     isTold: trouble.isTold,
@@ -157,16 +161,17 @@ export const counts = ({ troubles }: State, at: number): ReadonlyArray<Count> =>
     waiting: trouble.waiting
   }))
 
+/** An endpoint in trouble, for metrics. */
 export interface Count {
   /** It is an incident. */
   readonly isTold: boolean
-  /** And a turn waits for it here (I3). */
+  /** It is an incident, and a turn waits for it here (Incidents.I3). */
   readonly isOpen: boolean
-  /** Turns of this life that do. */
+  /** Turns of this process that wait for it. */
   readonly waiting: number
 }
 
-/** When something may be to tell if nothing happens until then; `undefined` when nothing can. Epoch milliseconds. */
+/** When the next notice may be due if nothing else happens, in epoch milliseconds; `undefined` if none can be. */
 export const dueAt = ({ causes, troubles }: State, afterMs: number): number | undefined => {
   let first = Causes.dueAt(causes, settleOf(afterMs), (target) => endingOf(troubles, target))
   for (const { endsAt = Infinity, isTold, since } of HashMap.values(troubles)) {
@@ -175,7 +180,7 @@ export const dueAt = ({ causes, troubles }: State, afterMs: number): number | un
   return Number.isFinite(first) ? first : undefined
 }
 
-/** Takes in what has happened; gives what is to be told. */
+/** Folds a fact into the state and returns the notices that are due. */
 export const hear = (
   state: State,
   input: Input,
@@ -234,7 +239,7 @@ const withTurn = (state: State, conversationId: string, counted: Counted): State
       : HashMap.set(state.turns, conversationId, counted)
 })
 
-/** I3: trouble that is not told is kept while a turn waits for it. */
+/** Incidents.I3: trouble without a notice is kept while a turn waits for it. */
 const withTrouble = (state: State, key: string, trouble: Trouble, at: number): State => ({
   ...state,
   troubles:
@@ -289,7 +294,7 @@ const troubleOf = ({ at, said, target, until }: Extract<Input, { _tag: "Waits" }
   inheritedUntil: at
 })
 
-/** The turn waits no more, and has not ended. */
+/** The turn has stopped waiting and has not ended. */
 const wentOn = (state: State, conversationId: string, at: number): State => {
   const { left, waits } = countedOf(state, conversationId)
   if (waits === undefined) return state
@@ -325,7 +330,7 @@ const answered = (
   return [state, trouble?.isTold === true ? [noticeOf("incident-ended", trouble, at)] : []]
 }
 
-/** The turn has ended, or is gone from here. */
+/** The turn has ended, or has moved to another runner. */
 const ended = (
   state: State,
   { at, conversationId, ...input }: Extract<Input, { _tag: "Sealed" | "Moved" }>,
@@ -347,7 +352,7 @@ const ended = (
   return withTurn(next, conversationId, NOWHERE)
 }
 
-/** A turn of an earlier life, which is not known by name, has ended at an endpoint that it waited for then (I4). */
+/** A turn that may have waited in an earlier process, whose id was not saved, has ended at an endpoint in trouble (Incidents.I4). */
 const inheritedEnded = (state: State, target: Target.Target, outcome: Outcome, at: number, settleMs: number): State => {
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(state.troubles, key))
@@ -366,7 +371,7 @@ const withOutcome = (trouble: Trouble, outcome: Outcome, at: number, settleMs: n
 
 const isWaitedFor = ({ inheritedUntil, waiting }: Trouble, at: number): boolean => waiting > 0 || inheritedUntil > at
 
-/** Tells of every cause that is due and of every incident that has begun or given up by now, and forgets what no turn waits for. */
+/** Makes the notices of causes that are due and of incidents that have begun or given up, and removes trouble without a waiting turn. */
 const due = (state: State, at: number, afterMs: number): readonly [State, ReadonlyArray<Notice.Notice>] => {
   const [causes, failures] = Causes.told(state.causes, at, settleOf(afterMs), (target) => {
     const trouble = Option.getOrUndefined(HashMap.get(state.troubles, Target.format(target)))
@@ -378,20 +383,20 @@ const due = (state: State, at: number, afterMs: number): readonly [State, Readon
     if (trouble.isTold) {
       if (trouble.endsAt === undefined || trouble.endsAt > at) continue
       troubles = HashMap.remove(troubles, key)
-      notices.push(noticeOf("incident-gave-up", trouble, at)) // I3
+      notices.push(noticeOf("incident-gave-up", trouble, at)) // Incidents.I3
     } else if (at - trouble.since >= afterMs) {
       if (isWaitedFor(trouble, at)) {
         const told = { ...trouble, isTold: true }
         troubles = HashMap.set(troubles, key, told)
         notices.push(noticeOf("incident-began", told, at))
-      } else troubles = HashMap.remove(troubles, key) // I3
+      } else troubles = HashMap.remove(troubles, key) // Incidents.I3
     }
   }
   const told = [...notices, ...failures].toSorted((a, b) => a.since - b.since)
   return [troubles === state.troubles && causes === state.causes ? state : { ...state, causes, troubles }, told]
 }
 
-/** The end of an endpoint's incident that tells of failed turns, where it comes if no turn waits again. */
+/** The end of an endpoint's incident, whose notice reports failed turns; it is due if no turn waits again. */
 const endingOf = (troubles: State["troubles"], target: Target.Target): Causes.Ending | undefined => {
   const trouble = Option.getOrUndefined(HashMap.get(troubles, Target.format(target)))
   if (trouble?.isTold !== true || trouble.endsAt === undefined || (trouble.outcomes?.failed ?? 0) === 0)

@@ -1,8 +1,12 @@
-/** A notice to an operator: that an incident began or ended, or that turns failed. Pure; kept in a file until it is delivered. */
+/**
+ * Defines a notice to an operator: an incident began or ended, or turns failed.
+ *
+ * Pure. A notice is kept in the incident file until it is delivered.
+ */
 import { Failure, Target } from "@holdfast/wire"
 import { Schema } from "effect"
 
-/** What an endpoint answered, without secrets. */
+/** The last failure of an endpoint, without secrets. */
 export const Said = Schema.Struct({
   reason: Failure.Reason,
   message: Schema.String,
@@ -11,7 +15,7 @@ export const Said = Schema.Struct({
 })
 export type Said = typeof Said.Type
 
-/** What became of turns that waited. */
+/** The outcomes of turns that waited: how many failed, were aborted, or were answered by another endpoint. */
 export const Outcomes = Schema.Struct({
   failed: Schema.Int,
   aborted: Schema.Int,
@@ -20,19 +24,21 @@ export const Outcomes = Schema.Struct({
 })
 export type Outcomes = typeof Outcomes.Type
 
+/** No turn has ended. */
 export const NO_OUTCOMES: Outcomes = { failed: 0, aborted: 0, elsewhere: 0 }
 
+/** One notice. Times are in epoch milliseconds. */
 export const Notice = Schema.Struct({
   type: Schema.Literals(["incident-began", "incident-ended", "incident-gave-up", "turns-failed"]),
-  /** The same for all notices of an incident, in every life of the service. */
+  /** The same for all notices of an incident, over restarts too. */
   incidentId: Schema.String,
   target: Target.Target,
   since: Schema.Finite,
   at: Schema.Finite,
   said: Said,
-  /** Turns that wait for the endpoint, as far as this life of the service knows them. */
+  /** Turns of this process that wait for the endpoint. */
   waiting: Schema.Int,
-  /** Absent in a notice of an older version. */
+  /** Absent in a notice that an older version saved. */
   outcomes: Schema.optionalKey(Outcomes)
 })
 export type Notice = typeof Notice.Type

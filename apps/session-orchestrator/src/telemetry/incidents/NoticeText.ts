@@ -1,34 +1,35 @@
-/** A notice as an operator reads it: the JSON that is posted, and the sentence in it, without control characters. Pure. */
+/** Writes a notice as JSON and as a sentence, without control characters. Pure. */
 import { Target } from "@holdfast/wire"
 import { Duration } from "effect"
 import * as Prose from "../../text/Prose.ts"
 import { NO_OUTCOMES, type Notice, type Outcomes } from "./Notice.ts"
 
+/** The JSON of a notice. */
 export interface Body {
-  /** The same when it is delivered a second time. */
+  /** The same if the notice is delivered a second time. */
   readonly id: string
   readonly type: Notice["type"]
   readonly incidentId: string
   readonly provider: string
   readonly model: string
-  /** Since when the endpoint has answered no turn, or turns have failed: ISO 8601. */
+  /** The moment since which the endpoint has answered no turn, or turns have failed: ISO 8601. */
   readonly since: string
   readonly at: string
   readonly durationMs: number
   readonly waiting: number
-  /** Turns that have failed, of those that waited or of this cause. */
+  /** Failed turns: those that waited, or those of this cause. */
   readonly failed: number
   readonly aborted: number
-  /** Turns that waited, and that another endpoint answered. */
+  /** Turns that waited and were answered by another endpoint. */
   readonly elsewhere: number
   readonly reason: string
   readonly message: string
   readonly code?: string
-  /** One sentence for people; chat services that take webhooks look for it under this name. */
+  /** The sentence for people, under the name that chat services read in webhooks. */
   readonly text: string
 }
 
-/** What is posted, and what a command reads. */
+/** The JSON for a webhook and for a command. */
 export const bodyOf = (notice: Notice): Body => {
   const { at, incidentId, outcomes = NO_OUTCOMES, said, since, target, type, waiting } = notice
   return {
@@ -47,7 +48,7 @@ export const bodyOf = (notice: Notice): Body => {
   }
 }
 
-/** The sentence. */
+/** The notice as a sentence, or two. */
 export const textOf = ({ at, outcomes = NO_OUTCOMES, said, since, target, type, waiting }: Notice): string => {
   const name = Target.format(target)
   const lasted = Duration.format(Duration.seconds(Math.max(1, Math.round((at - since) / 1_000))))

@@ -1,18 +1,19 @@
 /**
- * Delivers a notice when an incident begins and ends, and when turns fail (X12): one each, however many turns there are.
+ * Delivers one notice per incident's begin and end, and per cause of failed turns (X12).
  *
- * `Incidents` decides what a notice is; this file has the clock, the log, the file and the delivery.
+ * `Incidents` decides on the notices. This file has the clock, the log, the incident file and the deliveries.
  *
- * N1. A turn hands in what it meets and goes on: files and receivers are the business of fibers of their own.
- * N2. A notice is in the file before it is sent, and leaves it when it was taken or given up. So a service that dies tells what it
- *     had not told, and tells again, under the same id, only what it was about to note as told.
- * N3. Each receiver gets its notices in order, and waits for no other receiver.
- * N4. The begin and the end of an incident are lines of the log, with receivers or without. Turns that fail have theirs by `TurnLog`.
+ * Notifications.N1. A turn reports its facts and continues: separate fibers write the file and deliver notices.
+ * Notifications.N2. A notice is in the file before it is sent, and is removed after it was delivered or given up. So a service that dies
+ *     delivers the remaining notices at its next start. It repeats a notice, under the same id, only if it died between delivery and
+ *     removal.
+ * Notifications.N3. Each receiver gets its notices in order and does not wait for another receiver.
+ * Notifications.N4. The beginning and the end of an incident are logged, with receivers or without. `TurnLog` logs failed turns.
  */
+import type { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Metric, Queue, type Scope, Semaphore } from "effect"
-import type { Timer } from "../../durable/Timer.ts"
 import * as Delivery from "./Delivery.ts"
 import { type IncidentFile, type Outgoing, Receiver } from "./IncidentFile.ts"
 import * as Incidents from "./Incidents.ts"
@@ -22,33 +23,36 @@ import * as Prose from "../../text/Prose.ts"
 import * as TurnLog from "../logs/TurnLog.ts"
 import * as Series from "../metrics/Series.ts"
 
+/** The receivers and the limits. */
 export interface Options {
   readonly after: Duration.Duration
   readonly receivers: ReadonlyMap<Receiver, Delivery.Deliver>
   readonly file: IncidentFile
-  readonly timer: Timer["Service"]
+  readonly timer: Timer.Timer["Service"]
   readonly redact: (text: string) => string
 }
 
-/** What is written at once when nothing has to be told; the file may be as much behind. */
+/** How long the file may be behind if there is no notice to save. */
 const SAVE_INTERVAL = "5 seconds"
 
-/** How long the way down waits for the disk. */
+/** How long a shutdown waits for the disk. */
 const LAST_WORDS = "2 seconds"
 
-/** A receiver that takes nothing for a week of incidents gets the newest of them. */
+/** A receiver that is down for a week of incidents gets the newest of them. */
 const MOST_OUTGOING = 100
 
+/** Gauge of open incidents. */
 export const incidents = Metric.gauge("holdfast_incidents_open", {
   description:
     "Endpoints that turns of this process wait for and that have answered nobody for longer than telemetry.notifications.after."
 })
+/** Counter of delivered and refused notices. */
 export const notices = Metric.counter("holdfast_notifications_total", {
   description: "Notices of incidents and failed turns, by receiver and outcome: taken, refused.",
   incremental: true
 })
 
-/** Listens, and tells; what an earlier life has left is gone on with. */
+/** Starts the deliveries, those of an earlier process first, and returns the listeners of turns. */
 export const make = Effect.fnUntraced(function* ({
   after,
   file,
@@ -68,7 +72,7 @@ export const make = Effect.fnUntraced(function* ({
   let isSaved = true
   let isRefused = false
   let silence = () => {}
-  /** When the alarm is set to ring, in epoch milliseconds. */
+  /** When the alarm goes off, in epoch milliseconds. */
   let alarmAt: number | undefined
   const saying = sayingOf(redact)
 
@@ -103,12 +107,14 @@ export const make = Effect.fnUntraced(function* ({
           onSuccess: () => Effect.succeed("taken"),
           onFailure: ({ message }) =>
             Effect.as(
-              Effect.logError(`Nobody was told by the ${to} (${nameOf(notice)}): ${redact(message)}`),
+              Effect.logError(
+                `A notice was given up: the ${to} did not take it (${nameOf(notice)}): ${redact(message)}`
+              ),
               "refused"
             )
         })
         return Effect.gen(function* () {
-          yield* save // N2
+          yield* save // Notifications.N2
           const outcome = yield* taken
           yield* Metric.update(Metric.withAttributes(notices, { receiver: to, outcome }), 1)
           outgoing = outgoing.filter((one) => one !== found)
@@ -150,7 +156,7 @@ export const make = Effect.fnUntraced(function* ({
     setAlarm()
     if (told.length === 0) return
     for (const notice of told) {
-      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice))) // N4
+      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice))) // Notifications.N4
     }
     const added = told.flatMap((notice) => Array.from(receivers.keys(), (to) => ({ to, notice })))
     outgoing = [...outgoing, ...added].slice(-MOST_OUTGOING)
@@ -159,7 +165,7 @@ export const make = Effect.fnUntraced(function* ({
 
   show()
   setAlarm()
-  // Whom an earlier life has left waiting waits no more when time has passed (I4).
+  // The turns that waited in an earlier process stop counting when their waits are due (I4).
   const look = Effect.andThen(Effect.sync(show), save)
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(SAVE_INTERVAL), look)))
   yield* Effect.addFinalizer(() =>
@@ -171,13 +177,13 @@ export const make = Effect.fnUntraced(function* ({
 
   return {
     attempt: ({ conversationId, outcome, target }) => {
-      // A response that would not do is an answer all the same (A9).
+      // An invalid response is an answer of the endpoint all the same (A9).
       const isAnswer = outcome._tag === "Completed" || (outcome._tag === "Failed" && outcome.whole === true)
       if (isAnswer) hear({ _tag: "Answered", conversationId, target, at: outcome.endedAt })
     },
     decision: ({ at, conversationId, directive, failure, target }) => {
       if (directive._tag !== "Retry") return
-      // A turn that goes on elsewhere at once waits for nothing.
+      // A turn that switches to another endpoint at once does not wait.
       if (directive.delayMs <= 0) return hear({ _tag: "WentOn", conversationId, at })
       hear({
         _tag: "Waits",
@@ -206,7 +212,7 @@ const UNKNOWN: Failure.Failure = { reason: "unknown", message: "no error was rec
 
 const nameOf = ({ target, type }: Notice): string => `${type}, ${Target.format(target)}`
 
-/** In an outage one message follows another that is the same: it is redacted once. */
+/** In an outage the same message repeats: it is redacted once. */
 const sayingOf = (redact: (text: string) => string): ((failure: Failure.Failure) => Said) => {
   let last: { readonly said: string; readonly message: string } | undefined
   return (failure) => {

@@ -1,33 +1,34 @@
 /**
- * A file that lines are appended to in the background, and that is rotated when it is full.
+ * Appends lines to a file in the background and rotates it when it is full.
  *
- * F1. Handing in a line is one push: it neither waits nor fails. What does not fit into `MOST_WAITING` is dropped and counted.
- * F2. A disk that refuses is told once, and once more when it works again, with how many lines are missing. What was refused is
- *     not kept: the log is for people, the journal has it all.
- * F3. The file that is written has the given name; older ones have `.1` (the newest), `.2` … behind it, `keep` of them.
- * F4. What was handed in before the scope closes is written, if the disk takes it in `LAST_WORDS`.
+ * LineFile.F1. Adding a line is one push: it neither waits nor fails. A line beyond `MOST_WAITING` is dropped and counted.
+ * LineFile.F2. A failed write is logged once, and once more when the disk works again, with the number of missing lines. Lines that could
+ *     not be written are not kept: the log is for people, and the journal has all the facts.
+ * LineFile.F3. The file in use has the given name; older files have the suffix `.1` (the newest), `.2` …, `keep` of them.
+ * LineFile.F4. Lines that were added before the scope closes are written if the disk takes them within `LAST_WORDS`.
  */
 import { Effect, Fiber, FileSystem, Path, type PlatformError, Queue, type Scope } from "effect"
 
-/** Some megabytes; a disk that hangs must not take the service's memory with it. */
+/** Some megabytes: a disk that hangs must not fill the service's memory. */
 export const MOST_WAITING = 10_000
 
-/** How long the way down waits for a disk. */
+/** How long a shutdown waits for the disk. */
 const LAST_WORDS = "2 seconds"
 
+/** The file, its size and the number of older files. */
 export interface Options {
   readonly path: string
-  /** A line that would make the file larger goes into a new one. */
+  /** Bytes. A line that would make the file larger goes into a new file. */
   readonly maxBytes: number
-  /** Older files beside it. */
+  /** The number of older files. */
   readonly keep: number
 }
 
-/** Which file becomes which when a file is full, in the order in which they are moved (F3). */
+/** The renames when a file is full, in order (LineFile.F3). */
 export const rotation = (path: string, keep: number): ReadonlyArray<readonly [from: string, to: string]> =>
   Array.from({ length: keep }, (_, i) => keep - i).map((n) => [n === 1 ? path : `${path}.${n - 1}`, `${path}.${n}`])
 
-/** How lines are divided over files: what still fits, and what goes into each new one. A file has one line at least. */
+/** Divides lines over files: those that fit into the current file, and those of each new file. A file has one line at least. */
 export const divide = (
   lines: ReadonlyArray<Uint8Array>,
   size: number,
@@ -46,7 +47,7 @@ export const divide = (
   return files
 }
 
-/** Opens nothing before the first line. The result takes a line without its end. */
+/** Starts the background writer. It opens nothing before the first line. The result takes a line without its line break. */
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<(line: string) => void, never, FileSystem.FileSystem | Path.Path | Scope.Scope> {
@@ -83,9 +84,9 @@ export const make = Effect.fnUntraced(function* (
 // --- internal
 
 interface State {
-  /** Of the file that is written; `undefined` when it has to be looked at. */
+  /** Bytes of the current file; `undefined` if it must be read from the disk. */
   size: number | undefined
-  /** Lines that are on no disk. */
+  /** Lines that could not be written. */
   lost: number
   isRefused: boolean
 }

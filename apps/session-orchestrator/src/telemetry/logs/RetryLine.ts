@@ -1,16 +1,17 @@
 /**
- * A line of the retry log (M4): what was told of an attempt or a decision, or of a turn that has met a failure (A16), as one
- * JSON object.
+ * Makes a line of the retry log (M4): one JSON object.
  *
- * Pure. Who redacts the line and where it goes is `RetryLog`'s.
+ * A line is about an attempt, a decision, or the end of a turn that has met a failure (A16). Pure: `RetryLog` redacts and writes the
+ * line.
  */
 import type { Observer } from "@holdfast/kernel"
 import { Report } from "@holdfast/policy"
 import { type Failure, type Message, Target, type TurnEvent } from "@holdfast/wire"
 
+/** The kind of a line about a retry. */
 export type Type = "retry" | "retry_succeeded" | "retry_exhausted" | "manual_retry"
 
-/** What each line says of its place. */
+/** The fields of every line. */
 interface Line {
   /** ISO 8601, in UTC. */
   readonly time: string
@@ -18,18 +19,18 @@ interface Line {
   readonly model: string
   /** The wire format: `openai-compatible`, `anthropic`, `simulated`; absent for a provider that is not configured. */
   readonly api?: string
-  /** How much the model was asked to think, as the configuration sets it; absent where it sets nothing. */
+  /** The thinking level that the configuration sets for the model; absent if it sets none. */
   readonly thinkingLevel?: string
   /** 0-based. */
   readonly step: number
   /** The working directory of the service. */
   readonly cwd: string
-  /** The conversation. */
+  /** The id of the conversation. */
   readonly sessionId: string
   readonly turnId: string
 }
 
-/** What went wrong; absent when nothing did. */
+/** The failure; its fields are absent if there was none. */
 interface Trouble {
   readonly errorMessage?: string
   readonly reason?: Failure.Reason
@@ -38,51 +39,52 @@ interface Trouble {
   readonly code?: string
 }
 
+/** A line about an attempt or a decision. */
 export interface RetryLine extends Line, Trouble {
   readonly type: Type
-  /** Why the model stopped; `error` where it did not come to that. */
+  /** Why the model stopped; `error` if the attempt failed. */
   readonly stopReason: Message.FinishReason | "error" | "aborted"
-  /** How long the attempt took that ended so; absent where its beginning is not known. */
+  /** How long that attempt took, in milliseconds; absent if its beginning is unknown. */
   readonly latencyMs?: number
   /** Why there is no further retry. */
   readonly because?: string
-  /** What was decided: the same target again, another one, or no further attempt (A1); absent where nothing was decided. */
+  /** The decision: the same target again, another target, or no further attempt (A1); absent in a line about an attempt. */
   readonly action?: Report.Report["action"]
-  /** That in words, in one line. */
+  /** The decision in words, on one line. */
   readonly logMessage?: string
-  /** Where the error came from, from the nearest to the most exact. */
+  /** The sources of the error, from the nearest to the most exact. */
   readonly sources?: ReadonlyArray<string>
-  /** The retry that is meant; 0-based within its step, as in `provider-retry`. */
+  /** The number of the retry, 0-based within its step, as in `provider-retry`. */
   readonly attempt: number
-  /** How long it is waited before that retry. */
+  /** The wait before that retry, in milliseconds. */
   readonly delayMs?: number
-  /** When it is due: ISO 8601. */
+  /** When that retry is due: ISO 8601. */
   readonly retryAt?: string
-  /** Where that retry goes, as `provider/model`; absent: where the attempt went. */
+  /** The target of that retry, as `provider/model`; absent: the target of the attempt. */
   readonly to?: string
-  /** The name of the credential that it goes with, where the router chose one. */
+  /** The name of the retry's credential, if the router chose one. */
   readonly credential?: string
 }
 
-/** The end of a turn that has met a failure. */
+/** A line about the end of a turn that has met a failure. */
 export interface TurnLine extends Line, Trouble {
   readonly type: "turn_ended"
   readonly finalStatus: TurnEvent.TurnStatus
   readonly totalAttempts: number
-  /** From a step's first failure to its response or its end, over all steps. */
+  /** Milliseconds from a step's first failure to its response or its end, over all steps. */
   readonly retryLoopDurationMs: number
-  /** How much of that were waits, as long as they really took. */
+  /** The actual time of waits in it, in milliseconds. */
   readonly waitedMs?: number
 }
 
-/** What lines say of the service. */
+/** Facts about the service that lines have. */
 export interface Surroundings {
   readonly cwd: string
   readonly apiOf: (provider: string) => string | undefined
   readonly thinkingOf: (target: Target.Target) => string | undefined
 }
 
-/** What an attempt is worth writing down for: that a retry succeeded, or that somebody asked for one. */
+/** The lines about an attempt: a retry succeeded, or a person asked for a retry. */
 export const ofAttempt = (ended: Observer.AttemptEnded, surroundings: Surroundings): ReadonlyArray<RetryLine> => {
   const { isManualRetry, outcome, retry, startedAt } = ended
   const said = { stopReason: stopReasonOf(outcome), ...latencyOf(startedAt, outcome.endedAt) }
@@ -96,7 +98,7 @@ export const ofAttempt = (ended: Observer.AttemptEnded, surroundings: Surroundin
   ]
 }
 
-/** A retry, or that there is none any more: the first failure of all, where it may not be retried, is no retry. */
+/** The line about a decision: a retry, or no further retry. A first failure that is not retryable has no line. */
 export const ofDecision = (decided: Observer.Decided, surroundings: Surroundings): RetryLine | undefined => {
   const { at, directive, endedAt, failure, retry, startedAt } = decided
   const { action, logMessage, sources } = Report.describe(directive, failure, { target: decided.target })
@@ -126,7 +128,7 @@ export const ofDecision = (decided: Observer.Decided, surroundings: Surroundings
     : lineOf("retry_exhausted", decided, at, surroundings, { ...error, attempt: retry ?? 0, because })
 }
 
-/** The end of a turn, if it has met a failure. */
+/** The line about the end of a turn; `undefined` if the turn met no failure. */
 export const ofSeal = (sealed: Observer.Sealed, surroundings: Surroundings): TurnLine | undefined => {
   const { end, retryLoopMs } = sealed
   if (retryLoopMs === 0 && end.status !== "failed") return undefined

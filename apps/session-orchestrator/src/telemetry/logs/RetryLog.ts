@@ -1,16 +1,21 @@
-/** The retry log (M4): every retry, and the end of turns that met a failure, as a line of JSON, redacted, in a file of its own. Never waited for by a turn (`LineFile`). */
+/**
+ * Writes the retry log (M4): a file with one redacted line of JSON per retry.
+ *
+ * The end of a turn that met a failure is a line too. No turn waits for the file (`LineFile`).
+ */
 import type { Observer } from "@holdfast/kernel"
 import { Effect, type FileSystem, type Path, type Scope } from "effect"
 import * as Prose from "../../text/Prose.ts"
 import * as LineFile from "./LineFile.ts"
 import * as RetryLine from "./RetryLine.ts"
 
+/** The file and its limits. */
 export interface Options extends LineFile.Options {
   readonly surroundings: RetryLine.Surroundings
   readonly redact: (text: string) => string
 }
 
-/** Listens, and writes. */
+/** Starts the log and returns the listeners of turns. */
 export const make = ({
   redact,
   surroundings,

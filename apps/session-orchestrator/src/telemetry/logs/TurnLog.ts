@@ -1,17 +1,17 @@
 /**
- * Logs each turn that failed: one line, at its seal.
+ * Logs each failed turn: one line, at its seal.
  *
- * What failed before the seal and was retried is in the retry log; a turn that was answered or aborted has no line here.
+ * The retry log has the failures that were retried. A completed or aborted turn has no line here.
  */
 import type { Observer } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
 import { type Context, Effect } from "effect"
 import * as Prose from "../../text/Prose.ts"
 
-/** A provider's message may be a page; the log has its beginning, and `explain` has all of it. */
+/** Characters. A provider's message may be a page: the log has its beginning, and `explain` has all of it. */
 export const LONGEST_MESSAGE = 1_000
 
-/** Logs with the loggers of a context. */
+/** The listener that logs, with the loggers of a context. */
 export const observer = (redact: (text: string) => string, context: Context.Context<never>): Observer.Listeners => {
   const run = Effect.runSyncWith(context)
   return {

@@ -1,4 +1,4 @@
-/** What clients ask of conversations, counted where it enters the service, whoever owns the conversation. */
+/** Counts commands to conversations at the runner that receives them. */
 import type { Command } from "@holdfast/wire"
 import { Effect, Layer, Metric } from "effect"
 import { Conversations } from "../../conversation/Conversations.ts"
@@ -9,7 +9,7 @@ const commands = Metric.counter("holdfast_commands_total", {
   incremental: true
 })
 
-/** The same conversations, counted. */
+/** Wraps the conversations with a count of every command. */
 export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.effect(
   Conversations,
   Effect.gen(function* () {

@@ -1,19 +1,22 @@
 /**
- * Values of metric labels, few whatever clients and models make up.
+ * Limits the number of values of a metric label.
  *
- * B1. A name of the configuration is always itself. Of others the first `MOST` are; what comes later is counted as `other`.
- * B2. A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
- * B3. So is one with a secret in it: somebody has given a key for a model's name.
+ * Clients and models make up names, and each name is a series.
+ *
+ * Labels.B1. A name of the configuration is its own value, and so are the first `MOST` other names. Later names are counted as `other`.
+ * Labels.B2. A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
+ * Labels.B3. A name with a secret in it is `other`: a person has entered a key as a model's name.
  */
 
-/** What is past the limit. */
+/** The value of every name beyond the limits. */
 export const OTHER = "other"
 
-/** Some thousand series a metric: what a Prometheus of a laptop does not notice. */
+/** This gives some thousand series a metric, which a Prometheus on a laptop can take. */
 export const MOST = 50
+/** Characters of a value at most (Labels.B2). */
 export const LONGEST = 100
 
-/** Names of one kind. */
+/** The values of one label. */
 export class Labels {
   private readonly known: Set<string>
   private left: number

@@ -1,10 +1,10 @@
 /**
- * Metrics of the process and the build: processor time, memory, open files, event loop lag, version.
+ * Measures the process: processor time, memory, open files, event loop lag, version.
  *
- * `prom-client` measures the process, because alerts and dashboards for Node rely on its names. It keeps a registry of its own, whose
- * text follows that of the service's metrics on `/metrics`; no metric of Holdfast goes through it.
+ * `prom-client` measures the process, because alerts and dashboards for Node rely on its names. It has a registry of its own, whose
+ * text follows the service's metrics on `/metrics`; no metric of Holdfast is in it.
  *
- * P1. The process is measured once, however many services run in it: the event loop monitor is never taken down.
+ * ProcessMetrics.P1. The process is measured once, however many services run in it: the event loop monitor is never taken down.
  */
 import manifest from "../../../package.json" with { type: "json" }
 import { Effect, Metric } from "effect"
@@ -13,13 +13,13 @@ const build = Metric.gauge("holdfast_build_info", {
   description: "1, by the version of Holdfast and of Node."
 })
 
-/** Shows the version on the registry of the context. */
+/** Sets the metric of the version in the context's registry. */
 export const showBuild: Effect.Effect<void> = Metric.update(
   Metric.withAttributes(build, { version: manifest.version, node: process.versions.node }),
   1
 )
 
-/** The process's metrics now, as Prometheus text. */
+/** The current metrics of the process, as Prometheus text. */
 export const text: Effect.Effect<string> = Effect.promise(() => registry().then((registry) => registry.metrics()))
 
 // --- internal
@@ -33,5 +33,5 @@ const start = async () => {
 
 let started: ReturnType<typeof start> | undefined
 
-/** P1 */
+/** ProcessMetrics.P1 */
 const registry = (): ReturnType<typeof start> => (started ??= start())

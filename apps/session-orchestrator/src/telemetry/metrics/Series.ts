@@ -6,10 +6,10 @@
 import type { Context } from "effect"
 import { Metric } from "effect"
 
-/** The values of each label; a series is made for each combination. */
+/** The values of each label. There is one series per combination. */
 export type Labels = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** Creates every series of the given labels; one that exists keeps its value. */
+/** Creates every series of the given labels; an existing series keeps its value. */
 export const create = <Input, State>(
   metric: Metric.Metric<Input, State>,
   labels: Labels,

@@ -1,12 +1,12 @@
 /**
- * What turns are counted by: attempts, retries, tokens, tools and seals, as Prometheus sees them.
+ * Counts attempts, retries, tokens, tool calls and seals of turns for Prometheus.
  *
- * M1. Every metric is here with its name, its labels and what it means; docs/telemetry.md is held against that, and so is the
- *     dashboard.
- * M2. A label's values are few (`Labels`). Nothing is counted per token.
- * M3. Counters begin at 0 with the process: what an earlier life has counted is Prometheus's to remember.
- * M4. A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a series: series
- *     of fixed labels and of configured targets exist from the start; those of another target from the first observation of it.
+ * TurnMetrics.M1. Every metric is defined here with its name, labels and description; tests check docs/telemetry.md and the dashboard
+ *     against these.
+ * TurnMetrics.M2. A label has few values (`Labels`). Nothing is counted per token.
+ * TurnMetrics.M3. Counters begin at 0 with the process: Prometheus keeps the counts of earlier processes.
+ * TurnMetrics.M4. A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a series:
+ *     series of fixed labels and of configured targets exist from the start; those of another target from the first observation of it.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
@@ -15,10 +15,10 @@ import { Context, Metric } from "effect"
 import { type Labels, OTHER } from "./Labels.ts"
 import * as Series from "./Series.ts"
 
-/** 10 ms to 20 minutes: from a local model's first word to what providers allow a request at most. */
+/** 10 ms to 20 minutes: from a local model's first word to the longest request that providers allow. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_200]
 
-/** To 8 hours and beyond: what an overnight turn may wait. */
+/** Up to 8 hours, which an overnight turn may wait, and beyond. */
 const HOURS = [1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 57_600]
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
@@ -102,18 +102,18 @@ export const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
   boundaries: SECONDS
 })
 
-/** The names that labels may have. */
+/** The values that labels may have. */
 export interface Known {
   readonly providers: Labels
   readonly models: Labels
   readonly tools: Labels
-  /** Targets that the configuration names (M4). */
+  /** Targets that the configuration names (TurnMetrics.M4). */
   readonly targets: ReadonlyArray<Target.Target>
 }
 
-/** Counts on the registry of a context. */
+/** The listeners that count, on the registry of a context. */
 export const observer = (known: Known, context: Context.Context<never>): Observer.Listeners => {
-  /** A metric finds its series by the context; the same one spares it from building the series' name again. */
+  /** A metric finds its series by the context: reusing a context saves building the series' name again. */
   const contexts = new Map<string, Context.Context<never>>()
   const within = (labels: Readonly<Record<string, string>>): Context.Context<never> => {
     const name = JSON.stringify(labels)
@@ -130,7 +130,7 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     labels: Readonly<Record<string, string>>
   ): void => metric.updateUnsafe(value, within(labels))
 
-  /** Opens the series of a target or a tool at its first observation (M4). */
+  /** Opens the series of a target or a tool at its first observation (TurnMetrics.M4). */
   const opened = new Set<string>()
   const open = (name: string, series: ReadonlyArray<Fixed>, labels: Readonly<Record<string, string>>): void => {
     if (opened.has(name)) return
@@ -145,7 +145,7 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     return where
   }
 
-  /** Of an event that names it `provider/model`. */
+  /** The labels of an event that names its target `provider/model`. */
   const named = (name: string) => {
     const target = Target.parse(name)
     return target === undefined ? { provider: OTHER, model: OTHER } : at({ target })
@@ -216,13 +216,13 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
 
 // --- internal
 
-/** A metric, and the values of those of its labels that are fixed. */
+/** A metric, and the values of its fixed labels. */
 type Fixed = readonly [metric: Metric.Metric<never, unknown>, labels: Series.Labels]
 
 const REASONS = Failure.Reason.literals
 const STATUSES = TurnEvent.TurnStatus.literals
 
-/** What ends or changes a wait, and the name that a retry has that its gate let in early. */
+/** The causes that end or change a wait; `early` stands for a retry that its gate admitted early. */
 const WAKES: Readonly<Record<RetryStrategy.Wake["type"] | "early", true>> = {
   elapsed: true,
   early: true,
@@ -268,7 +268,7 @@ const OF_TOOLS: ReadonlyArray<Fixed> = [
 const statusOf = (outcome: Observer.AttemptEnded["outcome"]): string =>
   isShared(outcome) ? "shared" : outcome._tag === "Failed" ? outcome.failure.reason : outcome._tag.toLowerCase()
 
-/** Whether nobody was called for it (X5). */
+/** Whether the failure was shared by another turn, without a call (X5). */
 const isShared = (outcome: Observer.AttemptEnded["outcome"]): boolean =>
   outcome._tag === "Failed" && outcome.failure.shared === true
 

@@ -1,9 +1,11 @@
 /**
- * What becomes of the batches that are posted to a collector, for whoever reads the log: the exporter loses them without a word.
+ * Logs whether a trace collector accepts the batches that are posted to it.
  *
- * W1. That they are lost is told once, with where and why; so is that they are taken again. Not each of them.
- * W2. What may get better is told when it has failed `TRIES` times in a row, which is when the exporter gives a batch up; what will
- *     not, at once.
+ * The exporter itself drops batches without a log line.
+ *
+ * Collector.W1. A loss is logged once, with the collector and the cause, and once more when batches are accepted again: no line per batch.
+ * Collector.W2. A transient failure is logged after `TRIES` failures in a row, when the exporter drops the batch; a permanent failure is logged
+ *     at once.
  */
 import { Duration, Effect, References } from "effect"
 import { HttpClient, type HttpClientError } from "effect/http"
@@ -11,10 +13,10 @@ import { HttpClient, type HttpClientError } from "effect/http"
 /** How often the exporter posts a batch. */
 const TRIES = 4
 
-/** How long a collector has for a batch. */
+/** The time limit of one post. */
 const TIMEOUT = Duration.seconds(10)
 
-/** The same client, with an end to its patience, and an eye on what comes of it. `name` stands for the collector's address. */
+/** Adds a time limit and log lines to a client. `name` is the collector's address without secrets. */
 export const watched = (client: HttpClient.HttpClient, name: string): HttpClient.HttpClient => {
   let failures = 0
   let isTold = false
@@ -38,7 +40,7 @@ export const watched = (client: HttpClient.HttpClient, name: string): HttpClient
     response.pipe(
       Effect.timeoutOrElse({
         duration: TIMEOUT,
-        // A defect, which the exporter does not try again: it would wait as long each time.
+        // A defect, because the exporter does not retry defects: each retry would wait as long.
         orElse: () =>
           Effect.andThen(
             failed(`no answer within ${Duration.format(TIMEOUT)}`, false),
@@ -60,6 +62,6 @@ export const watched = (client: HttpClient.HttpClient, name: string): HttpClient
 const causeOf = ({ message, reason: { cause } }: HttpClientError.HttpClientError): string =>
   cause instanceof Error && cause.message !== "" ? cause.message : message
 
-/** Without the names of the exporter's modules, which tell nobody anything. */
+/** Logs without the annotations of the exporter, whose module names do not help an operator. */
 const tell = (log: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.provideService(log, References.CurrentLogAnnotations, {})

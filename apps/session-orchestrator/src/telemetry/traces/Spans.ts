@@ -1,11 +1,11 @@
 /**
- * What was told of a turn, as spans by OpenTelemetry's conventions for generative AI. Pure.
+ * Makes a turn's spans by OpenTelemetry's conventions for generative AI. Pure.
  *
- * S1. A turn is one trace, whichever processes it ran in: its trace id, and the id of each span, follow from the turn's id. So a
- *     child can name a parent that ends hours later in another process, and nothing is kept for a turn that waits.
- * S2. A span is made when what it tells of has ended: an attempt's with the attempt, a turn's with its seal.
- * S3. No text of a prompt, an answer, a tool's arguments or its result. A provider's message may quote a prompt, so a failure is
- *     told by its reason, its status and its code.
+ * Spans.S1. A turn is one trace, in any number of processes: its trace id and the id of each span follow from the turn's id. So a child can
+ *     name a parent that ends hours later in another process, and nothing is kept for a turn that waits.
+ * Spans.S2. A span is made at its end: an attempt's span with the attempt, a turn's span with its seal.
+ * Spans.S3. No span has text of a prompt, an answer, a tool's arguments or its result. A provider's message may quote a prompt, so a span
+ *     has the reason, the status and the code of a failure only.
  *
  * | span | name | kind | parent |
  * |---|---|---|---|
@@ -23,10 +23,13 @@ import { type Observer, RetryStrategy } from "@holdfast/kernel"
 import type { Failure, Message, Target } from "@holdfast/wire"
 import { createHash } from "node:crypto"
 
+/** The value of an attribute. */
 export type Value = string | number | boolean | ReadonlyArray<string>
 
+/** The attributes of a span, by name; `undefined` is left out. */
 export type Attributes = Readonly<Record<string, Value | undefined>>
 
+/** A span that has ended. */
 export interface Span {
   /** 32 hexadecimal digits. */
   readonly traceId: string
@@ -39,17 +42,17 @@ export interface Span {
   readonly startedAt: number
   readonly endedAt: number
   readonly attributes: Attributes
-  /** What went wrong, in a word; absent when nothing did. */
+  /** The failure in a word; `undefined` if there was none. */
   readonly error: string | undefined
 }
 
-/** Where a provider is, for `server.address`. */
+/** The address of a provider, for `server.address`. */
 export type AddressOf = (provider: string) => URL | undefined
 
-/** The trace of a turn (S1). */
+/** The trace of a turn (Spans.S1). */
 export const traceIdOf = (turnId: string): string => digest(turnId).slice(0, 32)
 
-/** An attempt's span, and that of its step if the step is over with it. */
+/** An attempt's span, and its step's span if the attempt ends the step. */
 export const ofAttempt = (ended: Observer.AttemptEnded, addressOf: AddressOf): ReadonlyArray<Span> => {
   const { attempt, firstContentAt, outcome, report, request, retry, startedAt, step, stepStartedAt, target } = ended
   const failure = outcome._tag === "Failed" ? outcome.failure : undefined
@@ -109,7 +112,7 @@ export const ofCompaction = (ended: Observer.CompactionEnded): ReadonlyArray<Spa
   ]
 }
 
-/** A wait's span. One that somebody changed, or that asks, is told with each change; the last has the whole of it. */
+/** A wait's span. A wait that a command changed, or that asks, has a span per change; the last one covers the whole wait. */
 export const ofWait = (ended: Observer.WaitEnded): ReadonlyArray<Span> => {
   const { at, delayMs, failure, retry, retryAt, step, wake } = ended
   if (!RetryStrategy.endsWait(wake)) return []
@@ -133,7 +136,7 @@ export const ofWait = (ended: Observer.WaitEnded): ReadonlyArray<Span> => {
   ]
 }
 
-/** A tool call's span, and that of its step if it was the last. */
+/** A tool call's span, and its step's span if it was the last call of the step. */
 export const ofTool = (ended: Observer.ToolEnded): ReadonlyArray<Span> => {
   const { call, endedAt, isError, othersRunning, startedAt, step } = ended
   const error = call.malformed !== undefined ? "malformed_arguments" : isError ? "tool_error" : undefined
@@ -158,7 +161,7 @@ export const ofTool = (ended: Observer.ToolEnded): ReadonlyArray<Span> => {
   return othersRunning === 0 ? [tool, stepOf(ended, endedAt, undefined)] : [tool]
 }
 
-/** A turn's span, and that of the step that it did not finish. */
+/** A turn's span, and the span of its unfinished step. */
 export const ofSeal = (sealed: Observer.Sealed): ReadonlyArray<Span> => {
   const { end, retryLoopMs, startedAt } = sealed
   const error = end.status === "completed" ? undefined : (end.error?.reason ?? end.status)
@@ -185,7 +188,7 @@ export const ofSeal = (sealed: Observer.Sealed): ReadonlyArray<Span> => {
       "holdfast.turn.report": end.report?.source
     }
   }
-  // Without an attempt no step had begun.
+  // Without an attempt no step has begun.
   return end.status === "completed" || end.attempts === 0 ? [turn] : [stepOf(sealed, end.endedAt, error), turn]
 }
 
@@ -218,7 +221,7 @@ const common = ({ conversationId, target, turnId }: Observer.Place): Attributes 
   "holdfast.turn.id": turnId
 })
 
-/** The names that the conventions have for providers, where they are not Holdfast's. */
+/** The conventions' names of providers, where they differ from Holdfast's. */
 const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ["google", "gcp.gemini"],
   ["xai", "x_ai"],

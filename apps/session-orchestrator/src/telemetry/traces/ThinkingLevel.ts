@@ -1,22 +1,22 @@
 /**
- * The thinking level that a request asks for, as the operator's fields for its body set it (M4). Pure.
+ * Reads a request's thinking level from the operator's body fields (M4). Pure.
  *
- * Providers name it differently: `reasoning_effort` (chat completions), `reasoning.effort` (Responses, OpenRouter),
- * `output_config.effort` and `thinking` (Anthropic). A budget of tokens is written as `4096 tokens`.
+ * Providers have different names for it: `reasoning_effort` (chat completions), `reasoning.effort` (Responses, OpenRouter),
+ * `output_config.effort` and `thinking` (Anthropic). A budget of tokens becomes `4096 tokens`.
  */
 import type { Schema } from "effect"
 import type { ProviderConfig } from "../../config/Config.ts"
 
 type Body = Readonly<Record<string, Schema.Json>>
 
-/** The level of a model's requests; `undefined` where none is set. */
+/** The level of a model's requests; `undefined` if none is set. */
 export const of = (provider: ProviderConfig | undefined, model: string): string | undefined => {
   if (provider === undefined || provider.type === "simulated" || provider.request === undefined) return undefined
   const { body, modelBody } = provider.request
   const own = modelBody.get(model)
   for (const level of LEVELS) {
     const set = level(own ?? {})
-    if (set === null) continue // the model's own fields take the provider's away
+    if (set === null) continue // the model's fields remove the provider's
     const found = set ?? level(body ?? {})
     if (typeof found === "string") return found
   }
@@ -25,7 +25,7 @@ export const of = (provider: ProviderConfig | undefined, model: string): string 
 
 // --- internal
 
-/** `null`: the field is dropped. */
+/** Reads one provider's field. `null`: the operator removes the field. */
 type Level = (body: Body) => string | null | undefined
 
 const LEVELS: ReadonlyArray<Level> = [

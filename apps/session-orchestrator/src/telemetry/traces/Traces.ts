@@ -1,8 +1,8 @@
 /**
- * Spans on their way out: OTLP over HTTP, in batches, by Effect's exporter.
+ * Exports spans in batches, as OTLP over HTTP, by Effect's exporter.
  *
- * A collector that does not answer costs spans, never a turn: a batch that is refused is tried four times, one that hangs is given
- * up; then the exporter lets go of what it has and is silent for a minute. The log has why (`Collector`).
+ * A collector that does not answer costs spans, never a turn: a refused batch is posted four times, a post that hangs is given up.
+ * Then the exporter drops its spans and pauses for a minute. The log has the cause (`Collector`).
  */
 import type { Observer } from "@holdfast/kernel"
 import { Effect, Redacted, type Scope } from "effect"
@@ -11,8 +11,9 @@ import { OtlpExporter, OtlpResource, OtlpSerialization } from "effect/observabil
 import * as Collector from "./Collector.ts"
 import * as Spans from "./Spans.ts"
 
+/** The collector, and what is removed from spans. */
 export interface Options {
-  /** Where traces are posted. */
+  /** The address that traces are posted to. */
   readonly url: string
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
   readonly version: string
@@ -20,13 +21,13 @@ export interface Options {
   readonly redact: (text: string) => string
 }
 
-/** How long spans are gathered. */
+/** The time between two batches. */
 const INTERVAL = "2 seconds"
 
-/** Longer texts, a model's name say, are cut: a span is no place for a script. */
+/** Characters. Longer texts are cut: a model's name may be a whole script. */
 export const LONGEST_VALUE = 256
 
-/** Listens, and exports. What is there when the scope closes is sent, if the collector takes it in 2 seconds. */
+/** Starts the exporter and returns the listeners of turns. A last batch is sent when the scope closes, within 2 seconds. */
 export const make = Effect.fnUntraced(function* ({
   addressOf,
   headers,
@@ -66,7 +67,7 @@ export const make = Effect.fnUntraced(function* ({
 const KIND = { internal: 1, client: 3 } as const
 const STATUS = { unset: 0, error: 2 } as const
 
-/** Names of models and tools, ids of calls and codes of errors are what others made up: they go through `clean`. */
+/** Names of models and tools, ids of calls and codes of errors come from outside: `clean` redacts and cuts them. */
 const encode = (
   { attributes, endedAt, error, kind, name, startedAt, ...ids }: Spans.Span,
   clean: (text: string) => string

@@ -5,7 +5,7 @@ import * as Recorder from "../Recorder.ts"
 const MIB = 1024 * 1024
 const at = (copied: number, total: number) => ({ copiedBytes: copied * MIB, totalBytes: total * MIB })
 
-/** A copy of 1 GiB, a tenth of it each second, as a terminal or a file gets it. */
+/** The output of a copy of 1 GiB, a tenth each second, for a terminal or a file. */
 const copied = (isTerminal: boolean, columns = 80) => {
   const recorder = Recorder.make({ stdout: isTerminal, stderr: isTerminal }, { NO_COLOR: "1" }, columns)
   const progress = CopyProgress.make(recorder.terminal, 0)
@@ -19,7 +19,7 @@ const copied = (isTerminal: boolean, columns = 80) => {
 }
 
 describe("the progress of a copy", () => {
-  it("is a bar on a terminal that is painted anew, and gone at the end", () => {
+  it("is a bar on a terminal that is repainted, and removed at the end", () => {
     const { recorder, seen } = copied(true)
     expect(seen[9]).toBe("[###############---------------] 50 % of 1.0 GiB, 102.4 MiB/s, 5 s left")
     expect(seen.at(-1)).toBe("[##############################] checking 1.0 GiB")
@@ -35,7 +35,7 @@ describe("the progress of a copy", () => {
     expect(copied(true, 30).seen[9]).toMatch(/^50 %/)
   })
 
-  it("is a line each tenth where there is no terminal, without an escape code", () => {
+  it("is a line per tenth without a terminal, without escape codes", () => {
     const { recorder } = copied(false)
     const lines = recorder.stderr().trimEnd().split("\n")
     expect(lines).toHaveLength(11)
@@ -47,7 +47,7 @@ describe("the progress of a copy", () => {
     expect(recorder.stderr()).not.toContain("\u001b")
   })
 
-  it("has no rate before there is time to measure it, and a whole bar for a copy of nothing", () => {
+  it("has no rate before it can be measured, and a full bar for an empty copy", () => {
     expect(CopyProgress.bar(at(512, 1024), 0, 80)).toBe("[###############---------------] 50 % of 1.0 GiB, 0 bytes/s")
     expect(CopyProgress.bar(at(0, 1024), 1_000, 80)).toBe("[------------------------------] 0 % of 1.0 GiB, 0 bytes/s")
     expect(CopyProgress.bar(at(0, 0), 1_000, 80)).toBe("[##############################] checking 0 bytes")
@@ -58,7 +58,7 @@ describe("the progress of a copy", () => {
     expect(CopyProgress.bar({ copiedBytes: 500, totalBytes: 1_500 }, 1_000, 80)).toMatch(/500 bytes\/s, 2 s left$/)
   })
 
-  it("is not whole before everything is copied", () => {
+  it("is not full before everything is copied", () => {
     expect(CopyProgress.bar(at(1_019, 1_024), 1_000, 80)).toContain("] 99 % of 1.0 GiB,")
     const recorder = Recorder.make({ stdout: false, stderr: false })
     CopyProgress.make(recorder.terminal, 0).show(at(1_019, 1_024), 0)
@@ -68,7 +68,7 @@ describe("the progress of a copy", () => {
   it("has a bar from five cells on, beside its words", () => {
     const words = "checking 1.0 GiB"
     const bar = (columns: number) => CopyProgress.bar(at(1024, 1024), 1_000, columns)
-    // The last column stays free, and two brackets and a space stand around the bar.
+    // The last column stays free, and two brackets and a space surround the bar.
     expect(bar(words.length + 1 + 3 + 5)).toBe(`[#####] ${words}`)
     expect(bar(words.length + 1 + 3 + 4)).toBe(words)
     expect(bar(words.length + 1 + 3 + 30)).toBe(`[${"#".repeat(30)}] ${words}`)
@@ -95,7 +95,7 @@ describe("the progress of a copy", () => {
     expect(recorder.all()).toBe("Copied 0 % of 64.0 MiB\n")
   })
 
-  it("is nothing for a small copy, but where that takes long", () => {
+  it("is absent for a small copy, unless that takes long", () => {
     const recorder = Recorder.make({ stdout: true, stderr: true })
     const progress = CopyProgress.make(recorder.terminal, 0)
     progress.show(at(1, 2), 1_999)

@@ -3,7 +3,7 @@ import * as fc from "fast-check"
 import { EventEmitter } from "node:events"
 import * as Keyboard from "../../../src/cli/terminal/Keyboard.ts"
 
-/** A terminal and a process, as far as a keyboard uses them. */
+/** The parts of a terminal and a process that a keyboard uses. */
 const given = (over: { isTTY?: boolean; readableEnded?: boolean; isForeground?: boolean } = {}) => {
   const keys = new EventEmitter()
   const signals = new EventEmitter()
@@ -39,13 +39,13 @@ const given = (over: { isTTY?: boolean; readableEnded?: boolean; isForeground?: 
 }
 
 describe("Keyboard", () => {
-  it("K3: some keys stand for signals, as bytes and as text, and no other does", () => {
+  it("Keyboard.K3: some keys stand for signals, as bytes and as text, and no other keys", () => {
     const text = "a\u0003b\u001c\u001a\u0004\u001b\u0019\u001d\u0002"
     expect(Keyboard.signalsIn(text)).toEqual(["SIGINT", "SIGQUIT", "SIGTSTP"])
     expect(Keyboard.signalsIn(Buffer.from(text))).toEqual(["SIGINT", "SIGQUIT", "SIGTSTP"])
   })
 
-  it("K1: a terminal is as it was found after release, whatever is called how often", () => {
+  it("Keyboard.K1: after release a terminal is as before, for any number and order of calls", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom("hold", "release", "SIGCONT", "\u001a", "x")), (acts) => {
         const terminal = given()
@@ -61,7 +61,7 @@ describe("Keyboard", () => {
     )
   })
 
-  it("K1: a signal that ends the process finds the terminal as it was", () => {
+  it("Keyboard.K1: the terminal is restored before a signal ends the process", () => {
     for (const signal of ["SIGHUP", "SIGQUIT"]) {
       const terminal = given()
       terminal.keyboard.hold()
@@ -72,7 +72,7 @@ describe("Keyboard", () => {
     }
   })
 
-  it("K1: can be held again after its release, and after a signal that did not end the process", () => {
+  it("Keyboard.K1: can be held again after its release, and after a signal that did not end the process", () => {
     const terminal = given()
     for (const end of [() => terminal.keyboard.release(), () => terminal.signal("SIGHUP")]) {
       terminal.keyboard.hold()
@@ -85,7 +85,7 @@ describe("Keyboard", () => {
     expect(terminal.is.raw).toBe(true)
   })
 
-  it("K2: nothing is held that is no terminal, was read to its end, or is in another's foreground", () => {
+  it("Keyboard.K2: input is not held if it is no terminal, has ended, or another group is in the foreground", () => {
     for (const over of [{ isTTY: false }, { readableEnded: true }, { isForeground: false }]) {
       const terminal = given(over)
       terminal.keyboard.hold()
@@ -93,7 +93,7 @@ describe("Keyboard", () => {
     }
   })
 
-  it("K3: Escape and Enter do nothing; Ctrl-C, Ctrl-\\ and Ctrl-Z are the signals that they are elsewhere", () => {
+  it("Keyboard.K3: Escape and Enter do nothing; Ctrl-C, Ctrl-\\ and Ctrl-Z send their usual signals", () => {
     const terminal = given()
     terminal.keyboard.hold()
     terminal.type("\u001b\r\n\u001b[Ahello")
@@ -108,7 +108,7 @@ describe("Keyboard", () => {
     expect(terminal.sent.at(-1)).toBe("SIGQUIT to group, as found")
   })
 
-  it("K2: a group in the background is told from the terminal's own", () => {
+  it("Keyboard.K2: a group in the background is recognised", () => {
     expect(Keyboard.isInForeground("12 (no) de)) S 1 12 5 34816 12 4194304")).toBe(true)
     expect(Keyboard.isInForeground("12 (node) S 1 12 5 34816 5 4194304")).toBe(false)
     expect(Keyboard.isInForeground(undefined)).toBe(true)

@@ -8,7 +8,7 @@ const policy = (settings: unknown) => Profile.resolve(Result.getOrThrow(Profile.
 const last = (settings: unknown, most = 100): string => RetryText.table(policy(settings), most).at(-1) ?? ""
 
 describe("RetryText", () => {
-  it("sums up a schedule that is too long to list by what ends it", () => {
+  it("summarises a schedule that is too long to list by its end", () => {
     const schedule = { type: "steps", delays: ["3 seconds"] }
     expect(RetryText.summary(policy({ schedule }))).toMatch(/^more than \d+ retries over 8 h$/)
     expect(RetryText.summary(policy({ schedule, budget: "Infinity" }))).toBe("retries without end")
@@ -29,7 +29,7 @@ describe("RetryText", () => {
     )
   })
 
-  it("D1: of a schedule that is printed in part, says what follows the rows and what ends it", () => {
+  it("D1: a schedule that is printed in part has the number of further rows and its end", () => {
     expect(RetryText.table(policy({}), 2).slice(2)).toEqual([
       "    2   10 s   15 s",
       "",
@@ -39,23 +39,23 @@ describe("RetryText", () => {
     expect(last({}, 20)).toContain("1 more follows,")
   })
 
-  it("D1: as many rows as there are retries are all of them", () => {
+  it("D1: as many rows as retries print the whole schedule", () => {
     expect(RetryText.table(policy({}), 21)).toEqual(RetryText.table(policy({}), 100))
     expect(last({ profile: "interactive" }, 3)).toBe(last({ profile: "interactive" }))
   })
 
-  it("D1: a clipped budget shows its last wait cut", () => {
+  it("D1: a clipped budget has a shorter last wait", () => {
     const table = RetryText.table(policy({ budget: { clip: true } }), 100)
     expect(table[22]).toBe("   22   28 m 15 s (cut)   8 h")
   })
 
-  it("P4: the interactive schedule is 2 s, 4 s, 8 s, and says why it ends", () => {
+  it("P4: the interactive schedule is 2 s, 4 s, 8 s, with the reason of its end", () => {
     expect(last({ profile: "interactive" })).toBe(
       "3 retries, 14 s of waiting in all. Then the turn fails: there are no more than 3 retries (retry.maxRetries)."
     )
   })
 
-  it("says so when retries are switched off, never end, or grow beyond the cap", () => {
+  it("describes retries that are switched off, never end, or grow beyond the cap", () => {
     expect(last({ enabled: false })).toBe("No retries: they are switched off (retry.enabled).")
     expect(last({ budget: "Infinity" }, 5)).toBe(
       "5 retries, 6 m 45 s of waiting so far. And so on: nothing in this configuration ends it."
@@ -68,7 +68,7 @@ describe("RetryText", () => {
     )
   })
 
-  it("says how much jitter may add, in whole percents", () => {
+  it("has the most that jitter adds, in whole per cent", () => {
     const jittered = policy({ jitter: { factor: 0.5 } })
     expect(RetryText.remarks(jittered)[0]).toMatch(/^Jitter adds up to 50 % /)
     expect(RetryText.primitives(jittered)).toContainEqual(["jitter", "up to 50 % more"])
@@ -79,24 +79,24 @@ describe("RetryText", () => {
     expect(RetryText.table(endless, 5).at(-1)).toContain("nothing in this configuration ends it.")
   })
 
-  it("A6: says which kinds of failure have no wait of a provider's", () => {
+  it("A6: names the kinds of failure that ignore a provider's wait", () => {
     const one = (reasons: object) => RetryText.remarks(policy({ reasons }))
     expect(one({ overloaded: { hint: "ignore" } })).toContain("For overloaded it is not followed.")
     expect(one({}).join()).not.toContain("it is not followed")
   })
 
-  it("A2: cycling is told in attempts", () => {
+  it("A2: cycling is counted in attempts", () => {
     expect(last({ profile: "cycling" })).toContain("there are no more than 3 attempts (retry.maxRetries).")
   })
 
-  it("A6: says where a provider's own wait counts otherwise", () => {
+  it("A6: names the reasons for which a provider's own wait counts differently", () => {
     expect(RetryText.remarks(policy({ profile: "cycling" }))).toContain(
       "For rate-limited its own wait stands instead, longer or shorter."
     )
     expect(RetryText.remarks(policy({ profile: "cycling", hints: false })).join()).not.toContain("stands instead")
   })
 
-  it("A5, A7: tells by kind of failure what is waited and where it goes", () => {
+  it("A5, A7: has waits and targets by kind of failure", () => {
     const routing = { type: "round-robin", targets: ["a/a", "b/b"] }
     const lines = RetryText.byKind(policy({ profile: "cycling", routing }), { provider: "a", model: "a" })
     expect(lines).toEqual([
@@ -114,7 +114,7 @@ describe("RetryText", () => {
     ])
   })
 
-  it("P8: tells where a chain goes, and says nothing where the schedule says all", () => {
+  it("P8: has the targets of a chain, and is empty if the schedule is complete", () => {
     const chained = policy({
       profile: "interactive",
       routing: { type: "fallback-chain", chains: { default: ["b/b"] } }
@@ -128,7 +128,7 @@ describe("RetryText", () => {
     expect(RetryText.byKind(policy({}), { provider: "a", model: "a" })).toEqual([])
   })
 
-  it("X11: tells what failures of one reason may cost", () => {
+  it("X11: has the limits of failures of one reason", () => {
     const limited = policy({
       reasons: { "rate-limited": { budget: "30 minutes", maxRetries: 5 }, network: { maxRetries: 1 } }
     })
@@ -143,7 +143,7 @@ describe("RetryText", () => {
     )
   })
 
-  it("X11: tells when a turn asks before it spends", () => {
+  it("X11: has the conditions of the spend guard", () => {
     const guarded = policy({ spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 500_000 } })
     expect(RetryText.remarks(guarded)).toContain(
       "After 2 h of waiting the turn asks before it goes on with a request of more than 200000 tokens, or after more than 500000 tokens; without an answer within 8 h it fails (retry.spendGuard; X11)."
@@ -154,7 +154,7 @@ describe("RetryText", () => {
     expect(value({ spendGuard: { maxTurnTokens: 9 } })).toBe("asks after 1 h of waiting, after more than 9 tokens")
   })
 
-  it("tells each primitive in the words of its settings", () => {
+  it("describes each primitive in the words of its settings", () => {
     const values = (settings: unknown) => Object.fromEntries(RetryText.primitives(policy(settings)))
     expect(values({})).toMatchObject({
       schedule: "5 s, 10 s, 30 s, 1 m, 5 m, 10 m, 15 m, 30 m, then every 30 m",
@@ -209,7 +209,7 @@ describe("RetryText", () => {
     )
   })
 
-  it("remarks what the table does not show", () => {
+  it("has remarks about properties that the table does not show", () => {
     const remarks = (settings: unknown) => RetryText.remarks(policy(settings))
     const longer = "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
     const limit = "An attempt fails after 10 m without content, or 5 m between contents."
@@ -231,7 +231,7 @@ describe("RetryText", () => {
     expect(remarks({ spendGuard: guard }).join()).toContain("goes on with a request of more than 9 tokens; without")
   })
 
-  it("tells of targets in turn where there are any, and of one retry in the singular", () => {
+  it("has targets in turn if there are any, and one retry in the singular", () => {
     const primary = { provider: "a", model: "a" }
     expect(RetryText.byKind(policy({ routing: { type: "round-robin", targets: [] } }), primary)).toEqual([])
     expect(RetryText.byKind(policy({ routing: { type: "round-robin", targets: ["a/a"] } }), primary)).not.toEqual([])
@@ -247,7 +247,7 @@ describe("RetryText", () => {
     expect(last({ budget: "Infinity", maxDelay: "0 seconds" }, 5)).toMatch(/And so on: nothing in this configuration/)
   })
 
-  it("every primitive is named as the configuration names it", () => {
+  it("every primitive has its name in the configuration", () => {
     expect(RetryText.primitives(policy({})).map(([name]) => name)).toEqual([
       "enabled",
       "schedule",

@@ -6,7 +6,7 @@ import * as Recorder from "../Recorder.ts"
 const answer = (text: string): Output => ({ _tag: "Answer", text })
 const line = (text: string, tone: Tone = "notice"): Output => ({ _tag: "Line", tone, text })
 
-/** A screen, and what has been written to it since that was asked last. */
+/** A screen, and the output since the last call. */
 const make = (isTerminal = true, environment: Record<string, string> = { NO_COLOR: "1" }) => {
   const recorder = Recorder.make({ stdout: isTerminal, stderr: isTerminal }, environment, 10)
   let columns = 10
@@ -22,7 +22,7 @@ const make = (isTerminal = true, environment: Record<string, string> = { NO_COLO
 }
 
 describe("a screen", () => {
-  it("W1: repaints the lines below when they have changed, and erases them before anything else is written", () => {
+  it("Screen.W1: repaints the status lines when they have changed, and erases them before other output", () => {
     const { close, news, show, write } = make()
     show(["one"])
     expect(news()).toBe("one")
@@ -43,7 +43,7 @@ describe("a screen", () => {
     expect(news()).toBe("")
   })
 
-  it("W1: counts the rows that lines take in the window as it is now", () => {
+  it("Screen.W1: counts the rows of lines in the current window", () => {
     const { news, resize, show } = make()
     show(["x".repeat(10), "y".repeat(10), ""])
     news()
@@ -58,7 +58,7 @@ describe("a screen", () => {
     expect(news()).toBe("\r\u001b[19A\u001b[J")
   })
 
-  it("W2: ends the answer's line before anything is said below it, and at the end, once", () => {
+  it("Screen.W2: ends the answer's line before a line below it, and at the end, once", () => {
     const { close, news, show, write } = make()
     write([answer("a"), answer("b\n"), line("said")])
     expect(news()).toBe("ab\nsaid\n")
@@ -71,7 +71,7 @@ describe("a screen", () => {
     expect(news()).toBe("\r\u001b[Jd\n")
   })
 
-  it("W2: writes what is harmless of an answer to a terminal, and every byte of it to a file, in one piece", () => {
+  it("Screen.W2: writes an answer without control characters to a terminal, and every byte to a file, in one piece", () => {
     const terminal = make()
     terminal.write([answer("a\u0007"), answer("\u0007")])
     terminal.close()
@@ -83,7 +83,7 @@ describe("a screen", () => {
     expect([file.recorder.stdout(), file.recorder.stderr()]).toEqual(["a\u0007\u0007\n", "said\n"])
   })
 
-  it("paints a line by its tone, on one line", () => {
+  it("colours a line by its tone, on one line", () => {
     const { news, show, write } = make(true, {})
     write([line("a\nb", "failure"), line("c", "aside"), line("d", "wait"), line("e")])
     show(["f"])

@@ -11,7 +11,7 @@ const columnsOf = (stdout: number | undefined, stderr: number | undefined): numb
   return Terminal.make(stream(stdout), stream(stderr), {}).columns()
 }
 
-/** What each stream gets of a text. */
+/** The output of each stream for a text. */
 const written = (isTTY: boolean, text: string): ReadonlyArray<string> => {
   const got: Array<string> = []
   const stream = (): Terminal.Stream => ({ isTTY, columns: 80, write: (text) => got.push(text) })
@@ -22,14 +22,14 @@ const written = (isTTY: boolean, text: string): ReadonlyArray<string> => {
 }
 
 describe("Terminal", () => {
-  it("shows no control character but colours and what repaints a line, whoever wrote it", () => {
+  it("prints no control sequences except colours and repainting, from any source", () => {
     const own = "\r\u001b[K\u001b[2A\u001b[J\u001b[33mwait\u001b[0m\n"
     expect(written(true, own)).toEqual([own, own])
     const outside = "a\u202eb\u001b]0;title\u0007c\u001b[5;5Hd\u009be\u2066f\u0008g"
     expect(written(true, outside)).toEqual(["ab]0;titlec[5;5Hdefg", "ab]0;titlec[5;5Hdefg"])
   })
 
-  it("gives a file or a pipe every byte", () => {
+  it("writes every byte to a file or a pipe", () => {
     expect(written(false, "a\u202eb\u0000")).toEqual(["a\u202eb\u0000", "a\u202eb\u0000"])
   })
 
@@ -38,7 +38,7 @@ describe("Terminal", () => {
     expect(columnsOf(120, undefined)).toBe(120)
   })
 
-  it("has colours where that is a terminal that knows them, or where they are asked for", () => {
+  it("has colours on a terminal that supports them, or if they are forced", () => {
     const colors = (environment: Environment, isTTY = true) => {
       const stream = { isTTY, write: () => true }
       const terminal = Terminal.make(stream, stream, environment)
@@ -53,13 +53,13 @@ describe("Terminal", () => {
     for (const forced of ["0", "false"]) expect(colors({ FORCE_COLOR: forced })).toEqual([false, false, true])
   })
 
-  it("paints where that is wanted, and nothing of nothing", () => {
+  it("colours a text if wanted, and an empty text not", () => {
     expect(Terminal.paint(true, "red", "a")).toBe("\u001b[31ma\u001b[0m")
     expect(Terminal.paint(true, "red", "")).toBe("")
     expect(Terminal.paint(false, "red", "a")).toBe("a")
   })
 
-  it("has its usual width where nobody has said how wide it is: one without a window says 0", () => {
+  it("has the default width if the width is unknown: a terminal without a window reports 0", () => {
     expect(columnsOf(undefined, undefined)).toBe(80)
     expect(columnsOf(0, 0)).toBe(80)
     expect(columnsOf(120, 0)).toBe(120)

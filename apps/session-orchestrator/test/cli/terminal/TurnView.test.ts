@@ -28,7 +28,7 @@ describe("TurnView", () => {
     ])
   })
 
-  it("D13: says how to abort where there is room for it, and time", () => {
+  it("D13: shows how to abort if there is room and time for it", () => {
     const line = "  Retry 1 in 5 m 0 s, at 02:14:05 (Ctrl-C aborts)"
     const last = (columns: number, now = 0) => TurnView.view(after(retry()), now, { ...surroundings, columns }).at(-1)
     expect(last(line.length)).toBe(line)
@@ -36,17 +36,17 @@ describe("TurnView", () => {
     expect(last(80, 300_000)).toBe("  Retry 1 runs now …")
   })
 
-  it("D13: a retry out of a number says the number", () => {
+  it("D13: a limited retry shows the limit", () => {
     expect(TurnView.view(after(retry({ maxAttempts: 3 })), 0, surroundings)[1]).toContain("Retry 1/3 in 5 m 0 s")
   })
 
-  it("a code that the message begins with is said once", () => {
+  it("a code that the message begins with is shown once", () => {
     expect(TurnView.view(after(retry({ code: "502", message: "502 Bad Gateway" })), 0, surroundings)[0]).toBe(
       "! anthropic/claude: 502 Bad Gateway"
     )
   })
 
-  it("a wait that is over leaves one line behind, and nothing below", () => {
+  it("a wait that is over leaves one line, and nothing below", () => {
     expect(written(retry(), delta("Hello"), end("completed"))).toEqual([
       "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
       "Hello"
@@ -54,7 +54,7 @@ describe("TurnView", () => {
     expect(TurnView.view(after(retry(), delta("Hello")), 0, surroundings)).toEqual([])
   })
 
-  it("X3: an answer that was on disk before anybody watched is shown, and one that was seen as it came is not again", () => {
+  it("X3: an answer that was on disk before watching began is shown, and one that was streamed is not shown again", () => {
     expect(written(answer("Hello"), end("completed"))).toEqual(["Hello"])
     expect(written(answer("One."), answer("Two."), stepStart(2), delta("Three."), answer("Three."))).toEqual([
       "One.",
@@ -70,7 +70,7 @@ describe("TurnView", () => {
     ])
   })
 
-  it("X11: a wait that asks shows what it asks, and until when there can be an answer", () => {
+  it("X11: a wait that asks shows its question, and the deadline of the answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
     const asking = retry({ asks })
     expect(TurnView.view(after(retry(), asking), 1000, surroundings)).toEqual([
@@ -101,14 +101,14 @@ describe("TurnView", () => {
     ])
   })
 
-  it("a turn that failed says with what, how often it tried and how long it waited", () => {
+  it("a failed turn shows its error, its attempts and its waiting time", () => {
     const error = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
     const saysOf = (tally: { readonly sleptMs: number; readonly waitedMs?: number }) =>
       written(end("failed", { error, attempts: 22, ...tally }))
     expect(saysOf({ sleptMs: 27_105_000, waitedMs: 27_105_040 })).toEqual([
       "[failure] Failed: 529 Overloaded (22 attempts, 7 h 31 m 45 s of waiting)"
     ])
-    // A wait that was cut short counts as what it was.
+    // A cancelled wait counts with its actual time.
     expect(saysOf({ sleptMs: 27_105_000, waitedMs: 7_200_000 })).toEqual([
       "[failure] Failed: 529 Overloaded (22 attempts, 2 h of waiting (7 h 31 m 45 s were scheduled))"
     ])
@@ -122,7 +122,7 @@ describe("TurnView", () => {
     ])
   })
 
-  it("says which tools a turn waits for or runs without, what it calls, and where it goes on", () => {
+  it("shows the tools that a turn waits for or runs without, its calls, and its new targets", () => {
     const ids = { conversationId: end("completed").conversationId, turnId: end("completed").turnId }
     const servers = [
       { server: "files", message: "exit code 3" },
@@ -181,7 +181,7 @@ describe("TurnView", () => {
     expect(TurnView.plainLine(retry(), 300_000, 300_001, () => "")).toBeUndefined()
   })
 
-  it("P7: a retry without a wait is at once, and one with the shortest is not", () => {
+  it("P7: a retry without a wait is at once, and one with the shortest wait is not", () => {
     const begins = (delayMs: number) =>
       TurnView.plainLine(retry({ delayMs, retryAt: delayMs }), 0, undefined, () => "02:14:05")
     expect(begins(0)).toBe("anthropic/claude: 529 Overloaded - retry 1 at once")
@@ -194,12 +194,12 @@ describe("TurnView", () => {
     ])
   })
 
-  it("shows three lines of an error, however long it is", () => {
+  it("shows three lines of an error at most", () => {
     const wait = retry({ message: "an error page ".repeat(100) })
     expect(TurnView.view(after(wait), 0, { ...surroundings, columns: 40 })).toHaveLength(3 + 1)
   })
 
-  it("steps without text leave no empty lines behind, and what is void is answered anew", () => {
+  it("steps without text leave no empty lines, and a discarded answer is answered again", () => {
     expect(written(stepStart(0), delta("One."), stepStart(1), stepStart(2), delta("Two."))).toEqual([
       "One.",
       "\n",
@@ -212,7 +212,7 @@ describe("TurnView", () => {
     ])
   })
 
-  it("the next look is when the seconds change", () => {
+  it("the next repaint is when the seconds change", () => {
     const state = after(retry({ delayMs: 5000, retryAt: 5000 }))
     expect(TurnView.untilChange(state, 0)).toBe(1000)
     expect(TurnView.untilChange(state, 250)).toBe(750)
@@ -222,7 +222,7 @@ describe("TurnView", () => {
     expect(TurnView.untilChange(TurnView.initial, 0)).toBe(1000)
   })
 
-  it("where nothing can be repainted, a wait has a line when it begins and one every five minutes", () => {
+  it("without repainting, a wait has a line when it begins and one every five minutes", () => {
     const wait = retry({ delayMs: 1_800_000, retryAt: 1_800_000 })
     const lines: Array<string> = []
     let said: number | undefined

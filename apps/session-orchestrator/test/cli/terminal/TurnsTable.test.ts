@@ -35,7 +35,7 @@ const at = (columns: number): TurnsTable.Surroundings => ({
 const text = (turns: ReadonlyArray<TurnReport>, columns: number) => TurnsTable.view(turns, at(columns)).join("\n")
 
 describe("TurnsTable", () => {
-  it("is a table where there is room, with both ids at every width", () => {
+  it("is a table if there is room, with both ids at every width", () => {
     expect(text([waiting, turn(2, { state: "queued" })], TurnsTable.TABLE_COLUMNS)).toBe(
       [
         "STATE    CONVERSATION  TURN  RETRY  DUE             BUDGET LEFT  AGE      WHY                         PROMPT",
@@ -49,7 +49,7 @@ describe("TurnsTable", () => {
     expect(text([waiting], Number.POSITIVE_INFINITY)).toContain("waiting  c-1           t-1 ")
   })
 
-  it("says of an ended turn where it ended, what it took and what it cost, and which turn retried it", () => {
+  it("has of an ended turn its target, its time and cost, and the turn that retried it", () => {
     const ended = turn(3, {
       state: "failed",
       attempts: 2,
@@ -83,7 +83,7 @@ describe("TurnsTable", () => {
     )
   })
 
-  it("X11: a turn that asks says until when, and what", () => {
+  it("X11: a turn that asks shows its question and the deadline", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
     const asking = { ...waiting, wait: { retry: 3, retryAt: 60_000, leftMs: 9_000, since: 0, asks } }
     const lines = text([asking], TurnsTable.TABLE_COLUMNS).split("\n")
@@ -114,7 +114,7 @@ describe("TurnsTable", () => {
     )
   })
 
-  it("X6: has which runner has a turn, and that none has it at the moment; nothing of runners where there are none", () => {
+  it("X6: has the runner of a turn, or that it has none; no such column without runners", () => {
     const shared = [
       { ...waiting, runner: "10.0.0.5:4748" },
       turn(2, { runner: null }),
@@ -155,7 +155,7 @@ describe("TurnsTable", () => {
     for (const columns of [80, TurnsTable.TABLE_COLUMNS]) expect(text([waiting], columns)).not.toMatch(/runner/i)
   })
 
-  it("T1: T2: all that a database can have of turns does not make a line too long, nor an id shorter", () => {
+  it("TurnsTable.T1, TurnsTable.T2: no content of a database makes a line too long, or an id shorter", () => {
     const id = (n: number) => `0199a1b2-c3d4-7e5f-8a9b-00000000000${n}`
     const [conversationId, turnId, retriedBy] = [
       Ids.ConversationId.make(id(1)),
@@ -174,7 +174,7 @@ describe("TurnsTable", () => {
     expect(text([open, ended], 400)).toMatch(/^STATE/)
   })
 
-  it("is a table from 170 columns on, if these leave 20 for why and prompt", () => {
+  it("is a table from 170 columns on, if 20 are left for why and prompt", () => {
     expect(text([waiting], 170)).toMatch(/^STATE/)
     expect(text([waiting], 169)).toMatch(/^waiting/)
     const conversationId = Ids.ConversationId.make("c".repeat(64))
@@ -185,7 +185,7 @@ describe("TurnsTable", () => {
     expect(named(27)).toMatch(/^waiting/)
   })
 
-  it("gives why and prompt 60 columns each where no terminal sets a limit", () => {
+  it("gives why and prompt 60 columns each if no terminal limits the width", () => {
     const long = {
       ...waiting,
       prompt: "p".repeat(100),
@@ -196,13 +196,13 @@ describe("TurnsTable", () => {
     expect(/p+…$/.exec(row)?.[0]).toHaveLength(60)
   })
 
-  it("a turn that ended without having waited says nothing of waits", () => {
+  it("a turn that ended without waits shows none", () => {
     const ended = turn(3, { state: "completed", attempts: 1, endedAt: 90_000, waitedMs: 0 })
     expect(text([ended], 60)).toContain("T90000, begun T0, 1 attempt\n")
     expect(text([ended], TurnsTable.TABLE_COLUMNS)).not.toContain("WAITED")
   })
 
-  it("says that there are none, in two lines at most as all that it says of the whole", () => {
+  it("reports an empty result, and the summary, in two lines at most", () => {
     expect(text([], 80)).toBe("There are no such turns in a.db.")
     const long = { ...at(40), database: "a long name ".repeat(20) }
     expect(TurnsTable.view([], long)).toHaveLength(2)
@@ -210,13 +210,13 @@ describe("TurnsTable", () => {
     expect(lines.slice(lines.lastIndexOf("") + 1)).toHaveLength(2)
   })
 
-  it("an overdue turn is due now, and a prompt that is none is told", () => {
+  it("an overdue turn is due now, and a turn without a prompt shows that", () => {
     const { prompt: _prompt, ...late } = { ...waiting, wait: { retry: 0, retryAt: 5, leftMs: 0, since: 0 } }
     expect(text([late], TurnsTable.TABLE_COLUMNS)).toContain("T5, now")
     expect(text([late], TurnsTable.TABLE_COLUMNS)).toContain("(the last prompt again)")
   })
 
-  it("T1: no line is wider than the terminal, whatever is in it, and none moves the cursor", () => {
+  it("TurnsTable.T1: no line is wider than the terminal with any content, and none moves the cursor", () => {
     const anything = fc.record({ prompt: fc.string({ unit: "grapheme" }), message: fc.string({ unit: "grapheme" }) })
     fc.assert(
       fc.property(fc.integer({ min: 20, max: 240 }), fc.array(anything, { maxLength: 4 }), (columns, texts) => {

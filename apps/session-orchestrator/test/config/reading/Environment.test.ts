@@ -3,7 +3,7 @@ import * as Environment from "../../../src/config/reading/Environment.ts"
 import * as Given from "../Given.ts"
 
 describe("Environment", () => {
-  it("two variables of one section both count, and so does one that is a section by itself", () => {
+  it("two variables of one section both count, and so does a variable for a whole section", () => {
     const environment = {
       HOLDFAST_HOST: "::1",
       HOLDFAST_PORT: "80",
@@ -29,14 +29,14 @@ describe("Environment", () => {
     expect(Environment.toSettings({ [name]: value })).toEqual(expected)
   })
 
-  it("a place is the variable that it came from, or else the path", () => {
+  it("the place of a value is its variable, or else the path", () => {
     expect(Environment.placeOf(["server", "port"])).toBe("HOLDFAST_PORT")
     expect(Environment.placeOf(["retry", "profile"])).toBe("HOLDFAST_RETRY_PROFILE")
     expect(Environment.placeOf(["model"])).toBe("HOLDFAST_MODEL")
     expect(Environment.placeOf(["server", "nonsense"])).toBe("server.nonsense")
   })
 
-  it("variables that look like ours are pointed out, and those that mean something are not", () => {
+  it("unknown variables with the prefix are pointed out, known ones are not", () => {
     const known = Object.fromEntries(Environment.names.map((name) => [name, "x"]))
     const environment = {
       ...known,
@@ -46,12 +46,12 @@ describe("Environment", () => {
       MY_HOLDFAST_MODEL: "x"
     }
     expect(Environment.strangers(environment, new Set(["HOLDFAST_MINE"]))).toEqual([
-      "HOLDFAST_XYZZY is set and means nothing to Holdfast.",
-      "HOLDFAST_TOKN is set and means nothing to Holdfast. Did you mean HOLDFAST_TOKEN?"
+      "HOLDFAST_XYZZY is set, and Holdfast does not read it.",
+      "HOLDFAST_TOKN is set, and Holdfast does not read it. Did you mean HOLDFAST_TOKEN?"
     ])
   })
 
-  it("every variable that a configuration names means something", () => {
+  it("every variable that a configuration names is known", () => {
     const environment = {
       HOLDFAST_BEARER: "a-token-of-24-characters",
       HOLDFAST_KEY: "sk-test-0123456789",

@@ -5,8 +5,8 @@ import * as FormerNames from "../../../src/config/reading/FormerNames.ts"
 import * as Problem from "../../../src/config/reading/Problem.ts"
 import * as Given from "../Given.ts"
 
-describe("names of settings elsewhere", () => {
-  it("a number that is too large to be one is written as its default", () => {
+describe("other agents' names of settings", () => {
+  it("a number that is too large is replaced by its default", () => {
     const advice = (found: unknown) => FormerNames.adviceFor(["retry", "maxDelayMs"], found)
     expect(advice(JSON.parse("1e999"))).toContain('write "maxDelay": "300 seconds".')
     expect(advice("soon")).toContain('write "maxDelay": "300 seconds".')
@@ -51,7 +51,7 @@ describe("names of settings elsewhere", () => {
     expect(Given.problems({ file }).toSorted()).toEqual(expected.toSorted())
   })
 
-  it("a conversation's own settings are told the same", () => {
+  it("a conversation's own settings get the same advice", () => {
     const retry = { llmTimeout: 1000 }
     const problem = Result.match(Profile.decode(retry), {
       onSuccess: () => "",
@@ -63,11 +63,11 @@ describe("names of settings elsewhere", () => {
   })
 
   it.each(Array.from(FormerNames.formerNames).filter(([, { write }]) => !write(undefined).includes("...")))(
-    "what %s is told to write is accepted",
+    "the advised text for %s is accepted",
     (name, { write }) => {
       for (const found of [undefined, 0, -1, 1500, "never", false]) {
         const retry: unknown = JSON.parse(`{ ${write(found)} }`)
-        // A schedule cannot begin with no wait at all, here or there.
+        // A schedule cannot begin with a wait of 0, here or there.
         if (name === "baseDelayMs" && (found === 0 || found === -1)) continue
         if ((name === "maxTurns" || name === "llmTimeout") && (found === 0 || found === -1)) continue
         if (name === "maxRetries" && found === -1) continue

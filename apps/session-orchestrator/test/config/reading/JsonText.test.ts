@@ -11,7 +11,7 @@ const faultOf = (text: string): string =>
   })
 
 describe("JsonText", () => {
-  it("J1: reads every JSON value as JSON.parse does", () => {
+  it("JsonText.J1: reads every JSON value as JSON.parse does", () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 2), (json, indent) => {
         const text = JSON.stringify(JSON.parse(json), undefined, indent)
@@ -20,7 +20,7 @@ describe("JsonText", () => {
     )
   })
 
-  it("J1: comments and trailing commas change no value", () => {
+  it("JsonText.J1: comments and trailing commas change no value", () => {
     fc.assert(
       fc.property(JsonWithComments.arbitrary, ({ plain, text }) => {
         expect(JsonText.parse(text), text).toEqual(Result.succeed(JSON.parse(plain)))
@@ -29,7 +29,7 @@ describe("JsonText", () => {
     )
   })
 
-  it("J1: the key __proto__ is a key like any other", () => {
+  it("JsonText.J1: the key __proto__ is a key like any other", () => {
     const text = '{ "__proto__": { "a": 1, }, /* b */ "b": [2,], }'
     const value = Result.getOrThrow(JsonText.parse(text))
     expect(Object.entries(Object(value))).toEqual([
@@ -39,7 +39,7 @@ describe("JsonText", () => {
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
   })
 
-  it("J1: refuses exactly what JSON.parse refuses, comments, trailing commas and duplicate keys apart", () => {
+  it("JsonText.J1: refuses exactly what JSON.parse refuses, except comments, trailing commas and duplicate keys", () => {
     const token = fc.constantFrom(
       "{",
       "}",
@@ -129,7 +129,7 @@ describe("JsonText", () => {
     expect(faultOf(text)).toBe(fault)
   })
 
-  it("J2: a key may be there once in each object", () => {
+  it("JsonText.J2: a key may occur once in each object", () => {
     expect(faultOf('{ "a": { "a": 1 }, "b": [{ "a": 1 }, { "a": 2 }] }')).toBe("none")
     expect(faultOf('{ "a": { "b": 1 },\n "\\u0061": 1 }')).toBe(
       '2:2 the key "a" is there twice, first in line 1. Keep one of them'
@@ -141,17 +141,17 @@ describe("JsonText", () => {
     expect(faultOf('{"a":'.repeat(levels))).toBe("1:501 nested more than 100 levels deep")
   })
 
-  it("J3: 100 levels are read", () => {
+  it("JsonText.J3: 100 levels are read", () => {
     expect(faultOf("[".repeat(100) + "]".repeat(100))).toBe("none")
   })
 
-  it("does not mind a byte order mark, which is no column", () => {
+  it("ignores a byte order mark, which is no column", () => {
     expect(JsonText.parse('\uFEFF{"a":1}')).toEqual(Result.succeed({ a: 1 }))
     expect(faultOf("\uFEFF{]")).toBe('1:2 found "]"; expected a key in double quotes')
   })
 
   it.each(['{ "key": "sk-secret-secret\n" }', '{ "key": sk-secret-secret }', '{ "key": "a" "sk-secret-secret" }'])(
-    "J4: quotes nothing of the value in %j",
+    "JsonText.J4: quotes nothing of the value in %j",
     (text) => {
       expect(faultOf(text)).not.toContain("secret")
     }
@@ -164,7 +164,7 @@ describe("JsonText", () => {
     expect(Object(value)["key 49999"]).toEqual([49_999])
   })
 
-  it("gives the place of every key and element", () => {
+  it("returns the position of every key and element", () => {
     const text = '\uFEFF// keys\n{ "a": {\n    /* one */ "b": 1 },\n  "c": [1,\n   { "d": [] },\n [2]] }'
     expect(JsonText.places(text).map(({ path, position }) => [path.join("/"), position.line, position.column])).toEqual(
       [
@@ -180,7 +180,7 @@ describe("JsonText", () => {
     )
   })
 
-  it("the place of each key is where its text stands", () => {
+  it("the position of each key is that of its text", () => {
     fc.assert(
       fc.property(JsonWithComments.arbitrary, ({ text }) => {
         const lines = text.split(/\r\n|[\n\r]/)

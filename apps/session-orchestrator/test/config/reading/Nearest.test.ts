@@ -15,7 +15,7 @@ it.each<[string, ReadonlyArray<string>, string | undefined]>([
   expect(nearest(name, candidates)).toBe(expected)
 })
 
-/** How many letters are wrong, by the definition: the cheapest way to make one of the other from their ends. */
+/** The distance by definition: the cheapest way to turn one name into the other, from their ends. */
 const wrong = (a: string, b: string): number => {
   if (a === "" || b === "") return a.length + b.length
   const [x, y] = [a.slice(0, -1), b.slice(0, -1)]
@@ -28,7 +28,7 @@ const wrong = (a: string, b: string): number => {
   )
 }
 
-it("is near with a third of its letters wrong at most, or as the beginning of the other, and the nearest of several is it", () => {
+it("a name is near if a third of its letters are wrong at most, or as the beginning of the other; the nearest of several is chosen", () => {
   const name = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 6 })
   const isBeginning = (a: string, b: string) => a.length >= 3 && b.startsWith(a)
   fc.assert(
@@ -46,7 +46,7 @@ it("is near with a third of its letters wrong at most, or as the beginning of th
   )
 })
 
-it("of a long name the beginning decides", () => {
+it("a long name is compared by its beginning", () => {
   const long = "x".repeat(64)
   expect(nearest(`${long}aaaa`, [`${long}${"b".repeat(60)}`])).toBe(`${long}${"b".repeat(60)}`)
   const other = `${"x".repeat(63)}y`

@@ -7,7 +7,7 @@ import * as Given from "../Given.ts"
 const decode = (content: unknown) => Partial.decode(content, Problem.formatPath)
 
 describe("Partial", () => {
-  it("P1: what is sound beside a mistake is kept", () => {
+  it("Partial.P1: valid keys beside a mistake are kept", () => {
     const { missing, problems, settings } = decode({
       server: { host: "10.0.0.1", port: "x" },
       sever: 1,
@@ -36,7 +36,7 @@ describe("Partial", () => {
     expect(decode(content)).toMatchObject({ settings: {}, missing: [[]], problems: [{ place: "the whole" }] })
   })
 
-  it("P2: explains what is at, within or around a gap, and nothing beside it", () => {
+  it("Partial.P2: explains problems at, within or around a left-out path, and no other", () => {
     const missing = [["providers", "a", "baseUrl"], ["tools"]]
     expect(
       ["providers.a.baseUrl", "providers.a", "tools.x.command", "tools"].map((p) => Partial.explains(missing, p))
@@ -50,7 +50,7 @@ describe("Partial", () => {
     expect(Partial.explains([["retry", "reasons"]], 'retry.reasons["x y"]')).toBe(true)
   })
 
-  it("knows of what everything is known", () => {
+  it("knows which paths are whole", () => {
     const missing = [["providers", "a", "baseUrl"], ["models"]]
     expect(Partial.isWhole(missing, ["providers", "a"])).toBe(false)
     expect(Partial.isWhole(missing, ["models", "x/y"])).toBe(false)
@@ -59,7 +59,7 @@ describe("Partial", () => {
     expect(Partial.isWhole([], ["server", "token"])).toBe(true)
   })
 
-  it("whatever the content, decoding ends, and has no problem exactly where nothing is missing", () => {
+  it("decoding ends for every content, and has no problem exactly if nothing is missing", () => {
     const key = fc.constantFrom(
       "server",
       "port",

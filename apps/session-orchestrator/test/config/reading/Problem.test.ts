@@ -11,7 +11,7 @@ const problem = (file: unknown): string => {
 }
 
 describe("a problem of the configuration", () => {
-  it("P1: shows a short value, and says of what kind any other is", () => {
+  it("Problem.P1: quotes a short value, and names the kind of any other", () => {
     const of = (profile: unknown) => problem({ retry: { profile } })
     const expected = 'expected "overnight", "interactive" or "cycling".'
     assert.strictEqual(of(""), `retry.profile: found ""; ${expected}`)
@@ -29,7 +29,7 @@ describe("a problem of the configuration", () => {
     assert.strictEqual(problem([]), "the whole: found a list; expected object.")
   })
 
-  it("spells a duration out that is abbreviated, and no other", () => {
+  it("spells out an abbreviated duration, and no other", () => {
     const of = (maxDelay: string) => /Did you mean (.*)\?$/.exec(problem({ retry: { maxDelay } }))?.[1]
     const spelled = { ms: "millis", sec: "seconds", Mins: "minutes", hr: "hours", d: "days" }
     for (const [unit, word] of Object.entries(spelled)) assert.strictEqual(of(`5 ${unit}`), `"5 ${word}"`)
@@ -39,7 +39,7 @@ describe("a problem of the configuration", () => {
     assert.isUndefined(of(""))
   })
 
-  it("P2: says of a secret, or what may be one, no more than its kind", () => {
+  it("Problem.P2: names only the kind of a value that is or may be a secret", () => {
     const of = (token: unknown) => problem({ server: { token } })
     const expected = "expected a string of at least 16 characters."
     assert.strictEqual(of("abc"), `server.token: found a string of 3 characters; ${expected}`)
@@ -49,14 +49,14 @@ describe("a problem of the configuration", () => {
     assert.strictEqual(problem("sk-planted"), "the whole: found a string of 10 characters; expected object.")
   })
 
-  it("P2: shows an address without its user and its query", () => {
+  it("Problem.P2: quotes an address without its user and its query", () => {
     const [, address] = Given.problems({
       file: { providers: { own: { type: "own", baseUrl: "http://u:p@h:1/?a=b" } } }
     })
     assert.match(address ?? "", /^providers\.own\.baseUrl: found "http:\/\/\.\.\.@h:1\/\?\.\.\."; expected an http/)
   })
 
-  it("of a key that nobody knows names the one that was meant, and those that there are", () => {
+  it("of an unknown key names the nearest key and the existing ones", () => {
     assert.strictEqual(
       problem({ database: { pth: 1 } }),
       'database.pth: unknown key. Did you mean "path"? Known here: path, retention, url.'
@@ -64,7 +64,7 @@ describe("a problem of the configuration", () => {
     assert.match(problem({ zzzzzz: 1 }), /^zzzzzz: unknown key\. Known here: server, database, /)
   })
 
-  it("is at a path as one would write it", () => {
+  it("has a path as JavaScript writes it", () => {
     const { formatPath } = Problem
     assert.strictEqual(formatPath(["retry", "delays", 2, "a-b"]), "retry.delays[2].a-b")
     assert.strictEqual(formatPath([0, "a"]), "[0].a")
@@ -74,7 +74,7 @@ describe("a problem of the configuration", () => {
     assert.strictEqual(Problem.format({ place: "a", message: "b." }), "a: b.")
   })
 
-  it("is told with the others, the first twenty of them", () => {
+  it("is reported with the others, the first twenty of them", () => {
     const schema = Schema.Array(Schema.Boolean)
     const first = (count: number) => {
       const input = Array.from({ length: count }, (_, n) => n)

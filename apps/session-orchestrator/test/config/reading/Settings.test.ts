@@ -73,7 +73,7 @@ const settings = record({
 })
 
 describe("Settings", () => {
-  it("what is decoded from a sound file encodes to settings that decode to the same", () => {
+  it("settings of a valid file encode to settings that decode to the same", () => {
     fc.assert(
       fc.property(settings, (written) => {
         const decoded = decode(written)
@@ -82,7 +82,7 @@ describe("Settings", () => {
     )
   })
 
-  it("shows no token and no header when it is printed", () => {
+  it("prints no token and no header", () => {
     const decoded = decode({
       server: { token: "planted-planted-planted" },
       providers: { a: { type: "anthropic", headers: { "x-key": "planted" } } }

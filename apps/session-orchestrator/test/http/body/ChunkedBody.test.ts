@@ -22,7 +22,7 @@ const serving = async <A>(
   }
 }
 
-/** The text of an answer, and whether it was whole. */
+/** The text of an answer, and whether it was complete. */
 const read = (port: number): Promise<{ readonly text: string; readonly isWhole: boolean }> =>
   new Promise((resolve, reject) => {
     const outgoing = request({ host: "127.0.0.1", port }, (response: IncomingMessage) => {
@@ -35,7 +35,7 @@ const read = (port: number): Promise<{ readonly text: string; readonly isWhole: 
     outgoing.end()
   })
 
-/** What a client gets that writes its request itself. */
+/** The answer to a client that writes its request itself. */
 const raw = (port: number, head: string): Promise<string> =>
   new Promise((resolve, reject) => {
     let text = ""
@@ -52,17 +52,17 @@ const writeAll = (body: ChunkedBody, done: () => void): void => {
   body.end("last", done)
 }
 
-it("ChunkedBody.C1: a client reads what was written, whatever its characters, and sees that it is whole", async () => {
+it("ChunkedBody.C1: a client reads the written text with any characters, and detects that it is complete", async () => {
   const answer = await serving((body) => writeAll(body, () => {}), read)
   assert.deepStrictEqual(answer, { text: `${TEXTS.map(String).join("")}last`, isWhole: true })
 })
 
-it("ChunkedBody.C1: what is cut is not whole", async () => {
+it("ChunkedBody.C1: a response that is cut is not complete", async () => {
   const answer = await serving((body, response) => void body.write("one\n", () => response.destroy()), read)
   assert.deepStrictEqual(answer, { text: "one\n", isWhole: false })
 })
 
-it("ChunkedBody.C1: a connection is used again behind it", async () => {
+it("ChunkedBody.C1: the connection can be used again afterwards", async () => {
   const twice = "GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
   const answer = await serving(
     (body) => body.end("one", () => {}),

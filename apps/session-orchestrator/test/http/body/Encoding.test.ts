@@ -3,7 +3,7 @@ import * as Encoding from "../../../src/http/body/Encoding.ts"
 
 const decoded = (text: Encoding.Text): string => (typeof text === "string" ? text : new TextDecoder().decode(text))
 
-it("Encoding.E1: an array is encoded once, whatever is encoded between", () => {
+it("Encoding.E1: an array is encoded once, even if others are encoded in between", () => {
   let encoded = 0
   const encode = Encoding.sharing(
     (item: string) => {
@@ -34,7 +34,7 @@ it("Encoding.E2: a long text is one array of bytes for all clients but the first
   for (let client = 0; client < 3; client++) assert.strictEqual(encode(short), short[0])
 })
 
-it("Encoding.E1: nothing is remembered of an array that one client gets", () => {
+it("Encoding.E1: nothing is kept of an array that one client gets", () => {
   let encoded = 0
   const items = ["a"]
   const encode = Encoding.sharing(

@@ -1,5 +1,6 @@
-/** A response that may take hours, over a connection that a test plays: what is written when, and how it ends. */
+/** Tests a live response over a fake connection: its writes, their times, and its end. */
 import { assert, describe, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import { PushSource } from "@holdfast/kernel/testing"
 import type { Sse } from "@holdfast/wire"
@@ -8,14 +9,13 @@ import type { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
 import { SubscriberTooSlow } from "../../../src/conversation/Conversations.ts"
-import { StorageError } from "../../../src/storage/Store.ts"
 import * as Drain from "../../../src/system/Drain.ts"
 import * as LiveResponse from "../../../src/http/body/LiveResponse.ts"
 
-/** Node's response, as far as it is used. */
+/** The part of Node's response that is used. */
 class Connection extends EventEmitter {
   readonly done: Array<string> = []
-  /** Whether the client reads: otherwise every write has to wait for `drain`, and the end for ever. */
+  /** Whether the client reads: otherwise every write waits for `drain`, and the end never comes. */
   isReading = true
   destroyed = false
   writableNeedDrain = false
@@ -43,14 +43,14 @@ class Connection extends EventEmitter {
 
 const HEAD = ["head 200 text/plain no", "flushed"]
 
-/** Sends items to such a connection; `written` is what came of it behind the head, since the last time. */
+/** Sends items to such a connection; `written` returns the writes after the head since the last call. */
 const sending = Effect.fnUntraced(function* <E>(
   items: Stream.Stream<string, E>,
   { endless = false, farewell = true, method = "GET" } = {}
 ) {
   const connection = new Connection()
   const drain = yield* Drain.Drain
-  // The request of the platform has its response beside it, and the method; nothing else is asked of it.
+  // The platform's request has its response and the method; nothing else is used.
   const request = { method, response: connection } as unknown as HttpServerRequest.HttpServerRequest
   const fiber = yield* LiveResponse.send(request, drain, {
     contentType: "text/plain",
@@ -67,7 +67,7 @@ const sending = Effect.fnUntraced(function* <E>(
 const FIFTEEN = "15 seconds"
 
 describe("a live response", () => {
-  it.effect("LiveResponse.L1: writes the items of a chunk at once, and is ended when they are all there", () =>
+  it.effect("LiveResponse.L1: writes the items of a chunk at once, and ends after the last one", () =>
     Effect.gen(function* () {
       const { done, fiber } = yield* sending(Stream.concat(Stream.make("a", "b"), Stream.make("c")))
       assert.deepStrictEqual(done(), [...HEAD, "write ab", "write c", "end "])
@@ -75,7 +75,7 @@ describe("a live response", () => {
     })
   )
 
-  it.effect("of HEAD has a head alone", () =>
+  it.effect("to HEAD has no body", () =>
     Effect.gen(function* () {
       const { done, fiber } = yield* sending(Stream.never, { method: "HEAD" })
       assert.deepStrictEqual(done(), [])
@@ -86,7 +86,7 @@ describe("a live response", () => {
   )
 
   it.effect(
-    "LiveResponse.L2: shows a sign of life each 15 seconds of silence, and none to a client that does not read",
+    "LiveResponse.L2: sends a keep-alive each 15 seconds of silence, and none to a client that does not read",
     () =>
       Effect.gen(function* () {
         const { connection, done } = yield* sending(Stream.never)
@@ -107,7 +107,7 @@ describe("a live response", () => {
       })
   )
 
-  it.effect("LiveResponse.L3: pulls nothing while the client does not take what was written", () =>
+  it.effect("LiveResponse.L3: pulls nothing while the client does not take the written data", () =>
     Effect.gen(function* () {
       let pulled = 0
       const items = Stream.fromIterable(["a", "b", "c"]).pipe(
@@ -130,7 +130,7 @@ describe("a live response", () => {
   )
 
   it.effect(
-    "LiveResponse.L3, L6: lets go of a client that takes nothing for a minute, and says so for five seconds",
+    "LiveResponse.L3, L6: drops a client that takes nothing for a minute, and offers the reason for five seconds",
     () =>
       Effect.gen(function* () {
         const { connection, done, fiber } = yield* sending(
@@ -149,7 +149,7 @@ describe("a live response", () => {
       })
   )
 
-  it.effect("is cut where the client does not take its end in a minute", () =>
+  it.effect("is cut if the client does not take its end within a minute", () =>
     Effect.gen(function* () {
       const { connection, done, fiber } = yield* sending(
         Stream.unwrap(Effect.as(Effect.sleep("1 second"), Stream.empty))
@@ -180,7 +180,7 @@ describe("a live response", () => {
   ]
   for (const [what, items, said] of reasons) {
     it.effect(
-      `LiveResponse.L4, L6: that broke off for ${what} is cut behind the reason, or ended where it is endless`,
+      `LiveResponse.L4, L6: that broke off for ${what} is cut after the reason, or ended if it is endless`,
       () =>
         Effect.gen(function* () {
           const broken = Stream.concat(Stream.make("a"), items)
@@ -194,19 +194,19 @@ describe("a live response", () => {
     )
   }
 
-  it.effect("LiveResponse.L6: that is endless is cut where the client does not take the reason in five seconds", () =>
+  it.effect("LiveResponse.L6: that is endless is cut if the client does not take the reason within five seconds", () =>
     Effect.gen(function* () {
       const { connection, done, drain } = yield* sending(Stream.never, { endless: true })
       connection.isReading = false
       yield* drain.end
       yield* TestClock.adjust("4999 millis")
-      assert.deepStrictEqual(done(), [...HEAD, "end shutting-down: Holdfast is going down; connect again soon."])
+      assert.deepStrictEqual(done(), [...HEAD, "end shutting-down: Holdfast is shutting down; connect again soon."])
       yield* TestClock.adjust("1 milli")
       assert.deepStrictEqual(done(), ["cut"])
     })
   )
 
-  it.effect("LiveResponse.L5: ends the pulling when the client has gone away, and writes nothing more", () =>
+  it.effect("LiveResponse.L5: stops pulling when the client disconnects, and writes nothing more", () =>
     Effect.gen(function* () {
       let isReleased = false
       const items = Stream.unwrap(Effect.as(Effect.sleep("1 second"), Stream.make("a"))).pipe(

@@ -6,7 +6,7 @@ const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediat
 
 const QUARTER = MOST_AT_ONCE / 4
 
-/** Writers that write once each; and which have written. */
+/** Writers that write once each, and those that have written. */
 const writers = (budget: WriteBudget, sizes: ReadonlyArray<number>) =>
   Effect.gen(function* () {
     const written: Array<number> = []
@@ -19,7 +19,7 @@ const writers = (budget: WriteBudget, sizes: ReadonlyArray<number>) =>
     return { written, fibers }
   })
 
-it.live("WriteBudget.W1: what exceeds the budget is written in later turns of the event loop, in order", () =>
+it.live("WriteBudget.W1: writes beyond the budget happen in later turns of the event loop, in order", () =>
   Effect.gen(function* () {
     const { written } = yield* writers(
       new WriteBudget(),
@@ -36,7 +36,7 @@ it.live("WriteBudget.W1: what exceeds the budget is written in later turns of th
   })
 )
 
-it.live("WriteBudget.W1: nobody overtakes a write that waits", () =>
+it.live("WriteBudget.W1: no write overtakes a waiting one", () =>
   Effect.gen(function* () {
     const budget = new WriteBudget()
     const { written } = yield* writers(budget, [MOST_AT_ONCE / 2, MOST_AT_ONCE, 1])
@@ -54,7 +54,7 @@ it.live("WriteBudget.W2: a write that is larger than the budget is made", () =>
   })
 )
 
-it.live("a response that is gone holds up no other one", () =>
+it.live("a response that is gone does not delay others", () =>
   Effect.gen(function* () {
     const { fibers, written } = yield* writers(new WriteBudget(), [MOST_AT_ONCE, MOST_AT_ONCE, 1])
     yield* Effect.forEach(fibers.slice(1, 2), Fiber.interrupt)

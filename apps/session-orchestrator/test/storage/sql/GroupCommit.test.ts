@@ -9,7 +9,7 @@ interface Refusal {
   readonly why: string
 }
 
-/** A database of strings: a transaction that fails, also an inner one, takes back what it wrote. */
+/** A database of strings: a failed transaction, also an inner one, removes its writes. */
 const database = () => {
   let rows: ReadonlyArray<string> = []
   let depth = 0
@@ -39,7 +39,7 @@ const database = () => {
         return inputs.map((input) => input.toUpperCase())
       }),
     rows: () => rows,
-    /** What each commit added. */
+    /** The strings that each commit added. */
     commits
   }
 }
@@ -54,7 +54,7 @@ const together = <A, E>(effects: ReadonlyArray<Effect.Effect<A, E>>) =>
   Effect.all(effects.map(Effect.exit), { concurrency: "unbounded" })
 
 describe("GroupCommit", () => {
-  it.effect("what is queued while a commit runs goes into the next one, whole and in order", () =>
+  it.effect("writes that are queued during a commit go into the next one, complete and in order", () =>
     Effect.gen(function* () {
       const { commits, insert, options } = database()
       const [begun, go] = [yield* Latch.make(), yield* Latch.make()]
@@ -71,7 +71,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G1: a caller goes on only after the commit", () =>
+  it.effect("G1: a caller continues only after the commit", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const [written, go] = [yield* Latch.make(), yield* Latch.make()]
@@ -88,7 +88,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G2: a write that is refused fails alone", () =>
+  it.effect("G2: a refused write fails alone", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const refusal: Refusal = { scope: "one", why: "taken" }
@@ -105,7 +105,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G3: what concerns all fails all, leaves nothing, and does not stop later writes", () =>
+  it.effect("G3: an error that concerns all fails all writes, leaves nothing, and does not stop later writes", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const full: Refusal = { scope: "all", why: "disk full" }
@@ -121,7 +121,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G3: what concerns all fails those too that were queued meanwhile, and nobody who comes later", () =>
+  it.effect("G3: an error that concerns all also fails the writes queued meanwhile, and no later write", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const away: Refusal = { scope: "busy", why: "away" }
@@ -139,7 +139,7 @@ describe("GroupCommit", () => {
       yield* TestClock.adjust(Patience.BUSY_LIMIT)
       expect(yield* Fiber.join(first)).toEqual([Exit.fail(away)])
       expect(yield* Fiber.join(late)).toEqual([Exit.fail(away), Exit.fail(away), Exit.fail(away)])
-      // No try was made for those that came late.
+      // No commit was tried for the writes queued meanwhile.
       expect(tries - before).toBeLessThanOrEqual(11)
       isAway = false
       expect(yield* one("e")).toBe("E")
@@ -147,7 +147,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G4: a commit that is not answered is given up, whatever becomes of it, and the next is made", () =>
+  it.effect("G4: a commit without an answer is abandoned, and the next is made", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const silent: Refusal = { scope: "busy", why: "silent" }
@@ -166,7 +166,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G4: a lock is waited for, up to a limit", () =>
+  it.effect("G4: a commit waits for a lock, up to a limit", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const locked: Refusal = { scope: "busy", why: "locked" }
@@ -187,7 +187,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G5: closing commits what was queued, and takes no more", () =>
+  it.effect("G5: closing commits the queued writes, and accepts no more", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const { queued, write } = yield* Effect.scoped(
@@ -203,7 +203,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G5: the write of a caller that was interrupted is made all the same", () =>
+  it.effect("G5: the write of an interrupted caller is made all the same", () =>
     Effect.gen(function* () {
       const { insert, options, rows } = database()
       const write = yield* start(insert, options)
@@ -226,7 +226,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("a commit takes no more than its limit, and leaves the rest to the next", () =>
+  it.effect("a commit takes at most its limit of writes, and leaves the others to the next", () =>
     Effect.gen(function* () {
       const { commits, insert, options } = database()
       const write = yield* start(insert, options)
@@ -236,7 +236,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G6: a crowd that comes back from its commit one after another finds itself in one commit again", () =>
+  it.effect("G6: many callers that write again one after another after their commit are in one commit again", () =>
     Effect.gen(function* () {
       const { commits, insert, options } = database()
       const write = yield* start((inputs) => insert(inputs), options)
@@ -253,7 +253,7 @@ describe("GroupCommit", () => {
     }).pipe(Effect.scoped)
   )
 
-  /** A lane of first writes, each of which is followed by one of another lane as soon as it is on its way. */
+  /** A lane of writes; each is followed by a write of another lane as soon as it is queued. */
   const following = (
     options: GroupCommit.Options<Refusal>,
     insert: (inputs: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, Refusal>
@@ -269,17 +269,19 @@ describe("GroupCommit", () => {
       return { first, behind }
     })
 
-  it.effect("G8: what runs ahead of a write has a moment before its commit, and writes behind it in the same one", () =>
-    Effect.gen(function* () {
-      const { commits, insert, options } = database()
-      const { behind, first } = yield* following(options, insert)
-      expect(yield* first("a")).toBe("A")
-      for (const fiber of behind) yield* Fiber.join(fiber)
-      expect(commits).toEqual([["a", "a behind"]])
-    })
+  it.effect(
+    "G8: a caller that runs ahead of a write runs before its commit, and its next write is in the same commit",
+    () =>
+      Effect.gen(function* () {
+        const { commits, insert, options } = database()
+        const { behind, first } = yield* following(options, insert)
+        expect(yield* first("a")).toBe("A")
+        for (const fiber of behind) yield* Fiber.join(fiber)
+        expect(commits).toEqual([["a", "a behind"]])
+      })
   )
 
-  it.effect("G7: nothing runs ahead of a write where the last commit failed for all, until one is made", () =>
+  it.effect("G7: no caller runs ahead of a write after a commit that failed for all, until a commit succeeds", () =>
     Effect.gen(function* () {
       const { insert, options } = database()
       let isFull = true
@@ -297,7 +299,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G7: nothing runs ahead of a write while a commit takes long", () =>
+  it.effect("G7: no caller runs ahead of a write while a commit takes long", () =>
     Effect.gen(function* () {
       const { insert, options } = database()
       const [begun, go] = [yield* Latch.make(), yield* Latch.make()]
@@ -316,7 +318,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G7: nothing runs ahead of a write that the next commit has no room for", () =>
+  it.effect("G7: no caller runs ahead of a write that does not fit into the next commit", () =>
     Effect.gen(function* () {
       const { insert, options } = database()
       const { behind, first } = yield* following(options, insert)

@@ -3,7 +3,7 @@ import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as GroupRead from "../../../src/storage/sql/GroupRead.ts"
 
-/** Answers in capitals, refuses what begins with a "!", and notes what was asked for together. */
+/** Returns inputs in capitals, refuses inputs that begin with "!", and records each query's inputs. */
 const reader = (size: number) =>
   Effect.gen(function* () {
     const queries: Array<ReadonlyArray<string>> = []
@@ -23,7 +23,7 @@ const together = <A, E>(effects: ReadonlyArray<Effect.Effect<A, E>>) =>
   Effect.all(effects.map(Effect.exit), { concurrency: "unbounded" })
 
 describe("GroupRead", () => {
-  it.effect("those who ask at once are read at once, and each gets its own, at most so many in one query", () =>
+  it.effect("reads of one moment become one query up to its size, and each caller gets its own result", () =>
     Effect.gen(function* () {
       const { queries, read } = yield* reader(2)
       assert.deepStrictEqual(yield* together(["a", "b", "c"].map(read)), ["A", "B", "C"].map(Exit.succeed))
@@ -32,7 +32,7 @@ describe("GroupRead", () => {
     })
   )
 
-  it.effect("G1: one whose rows are damaged fails alone", () =>
+  it.effect("G1: a read of damaged rows fails alone", () =>
     Effect.gen(function* () {
       const { read } = yield* reader(64)
       assert.deepStrictEqual(yield* together(["a", "!b", "c"].map(read)), [
@@ -43,7 +43,7 @@ describe("GroupRead", () => {
     })
   )
 
-  it.effect("G4: what concerns all fails all who wait, with one query, and nobody who comes later", () =>
+  it.effect("G4: an error that concerns all fails all waiting callers, with one query, and no later caller", () =>
     Effect.gen(function* () {
       const { queries, read } = yield* reader(2)
       const asked = yield* Effect.forkChild(together(["?", "b", "c", "d", "e"].map(read)), { startImmediately: true })
@@ -58,7 +58,7 @@ describe("GroupRead", () => {
     })
   )
 
-  it.effect("G3: one that is interrupted is not read", () =>
+  it.effect("G3: an interrupted read is not made", () =>
     Effect.gen(function* () {
       const { queries, read } = yield* reader(64)
       const [gone, stays] = yield* Effect.forEach(["a", "b"], (name) =>

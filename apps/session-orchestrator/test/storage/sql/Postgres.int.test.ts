@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Result, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { Journal } from "../../../src/durable/Journal.ts"
+import { Journal } from "../../../src/storage/Journal.ts"
 import * as GateTable from "../../../src/storage/tables/GateTable.ts"
 import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
 import * as Postgres from "../../../src/storage/sql/Postgres.ts"
 import * as PostgresTransaction from "../../../src/storage/sql/PostgresTransaction.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
-import { StorageError, Store } from "../../../src/storage/Store.ts"
+import { Store } from "../../../src/storage/Store.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as Given from "../Given.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
-import * as JournalSuite from "../JournalSuite.ts"
+import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as PostgresServer from "../PostgresServer.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
@@ -31,7 +32,7 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 const layer = PostgresServer.layerStore(server)
 InterruptionSuite.suite("PostgreSQL", layer)
 StoreSuite.suite("PostgreSQL", layer)
-JournalSuite.suite("PostgreSQL", layer)
+JournalWithEventsSuite.suite("PostgreSQL", layer)
 StandingSuite.suite("PostgreSQL", layer)
 GateSuite.suite(
   "PostgreSQL",
@@ -50,19 +51,19 @@ GateSuite.suite(
 /** A database of its own for a test. */
 const database = Effect.flatMap(server, ({ database }) => database)
 
-/** A store as one of several processes has it. */
+/** The store of one of several processes. */
 const open = (url: Redacted.Redacted) =>
   Effect.map(Layer.build(Postgres.layer({ url })), (context) => ({
     store: Context.get(context, Store),
     journal: Context.get(context, Journal)
   }))
 
-/** What a turn does about a database that is away: it asks again until that is back. */
+/** Retries until the database is back, as a turn does. */
 const untilItWorks = <A>(effect: Effect.Effect<A, StorageError>): Effect.Effect<A> =>
   Effect.catch(effect, () => untilItWorks(effect))
 
 describe("a PostgreSQL database", () => {
-  it.live("W1: what was written is there for the next process", () =>
+  it.live("W1: the next process reads the stored data", () =>
     Effect.gen(function* () {
       const url = yield* database
       yield* Effect.scoped(
@@ -81,7 +82,7 @@ describe("a PostgreSQL database", () => {
     })
   )
 
-  it.live("is brought to this version once, by however many processes start at once", () =>
+  it.live("is migrated to this version once, by any number of processes that start at once", () =>
     Effect.gen(function* () {
       const url = yield* database
       const stores = yield* Effect.all(
@@ -95,7 +96,7 @@ describe("a PostgreSQL database", () => {
     })
   )
 
-  it.live("one of the version before is brought to this one, with turns that had ended, waited and queued", () =>
+  it.live("is migrated from the version before, with turns that had ended, waited and queued", () =>
     Effect.gen(function* () {
       const url = yield* database
       yield* Effect.scoped(
@@ -111,7 +112,7 @@ describe("a PostgreSQL database", () => {
   )
 
   it.live(
-    "X6: of two processes that run one turn each record is one's, and the other learns that it is not its own",
+    "X6: when two processes run one turn, each record has one writer, and the other process gets a conflict",
     () =>
       Effect.gen(function* () {
         const url = yield* database
@@ -140,26 +141,24 @@ describe("a PostgreSQL database", () => {
       })
   )
 
-  it.live(
-    "J2: of two processes that write the same record in the same place one learns that the turn is not its own",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* database
-        const [first, second] = [yield* open(url), yield* open(url)]
-        yield* first.store.createConversation(Given.conversation(1))
-        yield* first.store.acceptTurn(Given.turn(1, 1))
-        const mark = { name: "step/0/tool/0/begun", value: "true" }
-        const both = yield* Effect.all(
-          [first, second].map(({ journal }) => Effect.result(journal.append(Given.turnId(1), 0, mark))),
-          { concurrency: "unbounded" }
-        )
-        expect(both.filter(Result.isFailure).map(({ failure: { _tag } }) => _tag)).toEqual(["JournalConflict"])
-        // Whoever has written it may write it again.
-        const again = yield* Effect.forEach([first, second], ({ journal }) =>
-          Effect.result(journal.append(Given.turnId(1), 0, mark))
-        )
-        expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
-      })
+  it.live("J2: when two processes write the same record under the same number, one gets a conflict", () =>
+    Effect.gen(function* () {
+      const url = yield* database
+      const [first, second] = [yield* open(url), yield* open(url)]
+      yield* first.store.createConversation(Given.conversation(1))
+      yield* first.store.acceptTurn(Given.turn(1, 1))
+      const mark = { name: "step/0/tool/0/begun", value: "true" }
+      const both = yield* Effect.all(
+        [first, second].map(({ journal }) => Effect.result(journal.append(Given.turnId(1), 0, mark))),
+        { concurrency: "unbounded" }
+      )
+      expect(both.filter(Result.isFailure).map(({ failure: { _tag } }) => _tag)).toEqual(["JournalConflict"])
+      // Its writer may write it again.
+      const again = yield* Effect.forEach([first, second], ({ journal }) =>
+        Effect.result(journal.append(Given.turnId(1), 0, mark))
+      )
+      expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
+    })
   )
 
   it.live(
@@ -231,7 +230,7 @@ describe("a PostgreSQL that says no", () => {
   const changed = (url: Redacted.Redacted, from: string, to: string) =>
     Redacted.make(Redacted.value(url).replace(from, to))
 
-  it.live("a password that is wrong is told from a database that is missing, without the password", () =>
+  it.live("the errors of a wrong password and of a missing database differ, and do not contain the password", () =>
     Effect.gen(function* () {
       const url = yield* database
       const { port } = yield* server
@@ -244,7 +243,7 @@ describe("a PostgreSQL that says no", () => {
     })
   )
 
-  it.live("one that is not there is waited for, then named", () =>
+  it.live("waits for a server that does not answer, then names it in the error", () =>
     Effect.gen(function* () {
       const url = Redacted.make(`postgres://postgres:${PostgresServer.PASSWORD}@127.0.0.1:1/holdfast`)
       expect(yield* refusal(url)).toMatch(
@@ -253,7 +252,7 @@ describe("a PostgreSQL that says no", () => {
     })
   )
 
-  it.live("takes no writes as a standby, and says what to set", () =>
+  it.live("accepts no writes as a standby, and the error names the setting to change", () =>
     Effect.gen(function* () {
       const url = yield* database
       yield* Effect.scoped(open(url))
@@ -268,7 +267,7 @@ describe("a PostgreSQL that says no", () => {
 })
 
 describe("a PostgreSQL that is restarted", () => {
-  it.live("W1: under load, writes wait and go on; each is there once, and none is missing", () =>
+  it.live("W1: under load, writes wait and continue; each is stored once, and none is missing", () =>
     Effect.gen(function* () {
       const own = yield* PostgresServer.start
       const { journal, store } = yield* open(yield* own.database)
@@ -335,7 +334,7 @@ describe("a transaction whose connection is lost", () => {
     Effect.map(Layer.build(Postgres.layerClient({ url })), (context) => Context.get(context, SqlClient.SqlClient))
   )
 
-  it.live("T1: counts as made when it was committed, though nobody said so", () =>
+  it.live("T1: succeeds when it was committed, though the answer was lost", () =>
     Effect.gen(function* () {
       const sql = yield* client
       yield* sql`CREATE TABLE t (n INTEGER)`
@@ -356,7 +355,7 @@ describe("a transaction whose connection is lost", () => {
     })
   )
 
-  it.live("a savepoint takes back what failed in it, and nothing else; the whole takes back all", () =>
+  it.live("a failed savepoint undoes its own writes only; a failed transaction undoes all", () =>
     Effect.gen(function* () {
       const sql = yield* client
       yield* sql`CREATE TABLE t (n INTEGER PRIMARY KEY)`
@@ -380,7 +379,7 @@ describe("a transaction whose connection is lost", () => {
       const fiber = yield* Effect.forkChild(half)
       yield* Deferred.await(begun)
       yield* Fiber.interrupt(fiber)
-      // A failure that was swallowed: PostgreSQL takes the transaction back at its COMMIT, and says so.
+      // An ignored failure: PostgreSQL rolls the transaction back at its COMMIT, and reports that.
       const swallowed = yield* Effect.result(transaction(Effect.andThen(insert(7), Effect.exit(insert(1)))))
       expect(Result.isFailure(swallowed)).toBe(true)
       expect(yield* sql`SELECT n FROM t ORDER BY n`).toEqual([{ n: 1 }, { n: 3 }])
@@ -393,7 +392,7 @@ describe("a transaction whose connection is lost", () => {
     })
   )
 
-  it.live("T2: fails as an error and not as a bug when it was not, and nothing of it is there", () =>
+  it.live("T2: fails with an error, not a defect, when it was not committed, and nothing of it is stored", () =>
     Effect.gen(function* () {
       const sql = yield* client
       yield* sql`CREATE TABLE t (n INTEGER)`

@@ -1,4 +1,4 @@
-/** Which statements a transaction sends, and what becomes of it when one of them fails: over a connection that follows a script. */
+/** Tests the statements of a transaction, and its outcome after failures, over a scripted connection. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -12,7 +12,7 @@ const broken = (what: string): SqlError.SqlError =>
 const messageOf = (error: SqlError.SqlError): string =>
   error.reason.cause instanceof Error ? error.reason.cause.message : ""
 
-/** What one statement is answered with. */
+/** The answer to one statement. */
 type Answer = Effect.Effect<unknown, SqlError.SqlError>
 
 const NUMBER = "SELECT pg_current_xact_id_if_assigned()::text AS number"
@@ -55,7 +55,7 @@ const BEFORE = ["BEGIN", "(work)", NUMBER]
 const work = (sql: SqlClient.SqlClient) => Effect.as(sql.unsafe("(work)"), "done")
 
 describe("a transaction on PostgreSQL", () => {
-  it.effect("is begun, numbered and committed on one connection, which is given back", () =>
+  it.effect("is begun, numbered and committed on one connection, which is released", () =>
     Effect.gen(function* () {
       const { said, sql, transaction } = yield* scripted(() => undefined)
       assert.strictEqual(yield* transaction(work(sql)), "done")
@@ -63,7 +63,7 @@ describe("a transaction on PostgreSQL", () => {
     })
   )
 
-  it.effect("T2: is taken back once when its work fails or dies, and fails with that", () =>
+  it.effect("T2: is rolled back once when its work fails or dies, and fails with that cause", () =>
     Effect.gen(function* () {
       for (const failing of [Effect.fail("no"), Effect.die("bug")]) {
         const { said, transaction } = yield* scripted(() => undefined)
@@ -83,7 +83,7 @@ describe("a transaction on PostgreSQL", () => {
     })
   )
 
-  it.effect("is taken back when its caller is interrupted", () =>
+  it.effect("is rolled back when its caller is interrupted", () =>
     Effect.gen(function* () {
       const { said, transaction } = yield* scripted(() => undefined)
       const fiber = yield* Effect.forkChild(transaction(Effect.never), { startImmediately: true })
@@ -103,7 +103,7 @@ describe("a transaction on PostgreSQL", () => {
     })
   )
 
-  it.effect("fails when its COMMIT is answered with ROLLBACK, and asks what became of it", () =>
+  it.effect("fails when its COMMIT is answered with ROLLBACK, and queries its outcome", () =>
     Effect.gen(function* () {
       const { sql, transaction } = yield* scripted((statement) =>
         statement === "COMMIT"
@@ -123,7 +123,7 @@ describe("a transaction on PostgreSQL", () => {
 })
 
 describe("a transaction whose connection is lost during its commit", () => {
-  /** A commit is lost; then its fate is told by these in order, the last of them for good. */
+  /** A commit is lost; then these answers about its outcome come in order, the last of them from then on. */
   const losing = (...fates: ReadonlyArray<Answer>) => {
     let asked = 0
     return scripted((statement) => {
@@ -133,7 +133,7 @@ describe("a transaction whose connection is lost during its commit", () => {
   }
   const fate = (name: string): Answer => Effect.succeed([{ fate: name }])
 
-  it.effect("T1: succeeds when PostgreSQL says that it was committed, and fails as it did when it was not", () =>
+  it.effect("T1: succeeds when PostgreSQL reports it as committed, and keeps its failure otherwise", () =>
     Effect.gen(function* () {
       const committed = yield* losing(fate("committed"))
       assert.strictEqual(yield* committed.transaction(work(committed.sql)), "done")
@@ -143,7 +143,7 @@ describe("a transaction whose connection is lost during its commit", () => {
     })
   )
 
-  it.effect("T1: PostgreSQL is asked every half second while it cannot say", () =>
+  it.effect("T1: PostgreSQL is queried every half second while it does not know the outcome", () =>
     Effect.gen(function* () {
       const { said, sql, transaction } = yield* losing(
         fate("in progress"),
@@ -160,7 +160,7 @@ describe("a transaction whose connection is lost during its commit", () => {
     })
   )
 
-  it.effect("T1: after half a minute without an answer it fails, and says that its fate is not known", () =>
+  it.effect("T1: fails after half a minute without an answer, with an error that its outcome is unknown", () =>
     Effect.gen(function* () {
       for (const answer of [fate("in progress"), Effect.fail(broken("down"))]) {
         const { said, sql, transaction } = yield* losing(answer)
@@ -181,7 +181,7 @@ describe("a transaction whose connection is lost during its commit", () => {
     })
   )
 
-  it.effect("T2: nobody is asked about one that has written nothing, or was lost before its commit", () =>
+  it.effect("T2: no query follows a transaction without writes, or one that was lost before its commit", () =>
     Effect.gen(function* () {
       const reading = yield* scripted((statement) =>
         statement === "COMMIT"
@@ -201,7 +201,7 @@ describe("a transaction whose connection is lost during its commit", () => {
 })
 
 describe("a transaction in another", () => {
-  it.effect("is a savepoint on the same connection, taken back where it fails and released in any case", () =>
+  it.effect("is a savepoint on the same connection, rolled back after a failure and released in any case", () =>
     Effect.gen(function* () {
       const { said, sql, transaction } = yield* scripted(() => undefined)
       const inner = Effect.gen(function* () {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
 import { Clock, Effect, Fiber, Latch, Layer, Logger, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -7,16 +8,16 @@ import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as DatabaseFile from "../../../src/storage/sqlite/DatabaseFile.ts"
-import { Journal } from "../../../src/durable/Journal.ts"
+import { Journal } from "../../../src/storage/Journal.ts"
 import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
 import { migration as initial } from "../../../src/storage/migrations/0001_initial.ts"
 import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
-import { type StorageError, Store } from "../../../src/storage/Store.ts"
+import { Store } from "../../../src/storage/Store.ts"
 import * as Given from "../Given.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
-import * as JournalSuite from "../JournalSuite.ts"
+import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
 import { temporaryFile } from "../TemporaryFile.ts"
@@ -25,14 +26,14 @@ import * as Upgrade from "../Upgrade.ts"
 const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
 InterruptionSuite.suite("file", file)
 StoreSuite.suite("file", file)
-JournalSuite.suite("file", file)
+JournalWithEventsSuite.suite("file", file)
 StandingSuite.suite("file", file)
 
-/** Does something with a store on a file, and closes it. */
+/** Uses a store on a file, and closes it. */
 const withStore = <A>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, StorageError>) =>
   Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
 
-/** The same, with the database under it at hand. */
+/** Uses a store on a file together with the database under it. */
 const withDatabase = <A, E>(
   filename: string,
   body: (store: Store["Service"], sql: SqlClient.SqlClient) => Effect.Effect<A, E, SqlStore.Storage>
@@ -49,7 +50,7 @@ const withSql = <A, E>(filename: string, body: (sql: SqlClient.SqlClient) => Eff
 const modeOf = (file: string) => fs.statSync(file).mode & 0o777
 
 describe("a SQLite file", () => {
-  it.live("W1: what was written is there after closing and opening again", () =>
+  it.live("W1: the data is there after closing and opening again", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       const events = [Given.message(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)] as const
@@ -75,7 +76,7 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live("W1: writes that were handed in before closing are made", () =>
+  it.live("W1: writes that were queued before closing are made", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withStore(filename, (store) =>
@@ -90,7 +91,7 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live("a store that has been closed says so", () =>
+  it.live("a closed store fails with an error that names that", () =>
     Effect.gen(function* () {
       const store = yield* withStore(yield* temporaryFile, Effect.succeed)
       const error = yield* Effect.flip(store.createConversation(Given.conversation(1)))
@@ -98,7 +99,7 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live("the file, its directories and its logs are for their owner alone", () =>
+  it.live("the file, its directories and its logs are readable by their owner only", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withStore(filename, (store) =>
@@ -110,7 +111,7 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live("what somebody made before keeps the mode that he gave it", () =>
+  it.live("existing files and directories keep their mode", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       fs.mkdirSync(path.dirname(filename), { mode: 0o750 })
@@ -120,7 +121,7 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live("a database is brought to this version once", () =>
+  it.live("a database is migrated to this version once", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withStore(filename, (store) => store.check)
@@ -136,7 +137,7 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live("a database of the first version is brought to this one with all that is in it", () =>
+  it.live("a database of the first version is migrated with all its data", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* DatabaseFile.prepare(filename)
@@ -178,7 +179,7 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live("a database of the version before is brought to this one, with turns that had ended, waited and queued", () =>
+  it.live("a database of the version before is migrated, with turns that had ended, waited and queued", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* DatabaseFile.prepare(filename)
@@ -197,45 +198,43 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live(
-    "V4: a change of version is in the log, with its progress by statement where it takes long; a new database is not",
-    () =>
-      Effect.gen(function* () {
-        const filename = yield* temporaryFile
-        yield* DatabaseFile.prepare(filename)
-        const lines: Array<string> = []
-        // Each look at the clock is a second later than the one before.
-        let now = 0
-        const clock: Clock.Clock = Object.create(yield* Clock.Clock, {
-          currentTimeMillisUnsafe: { value: () => (now += 1_000) }
-        })
-        const opened = (file: string) =>
-          Layer.build(SqlStore.layer({ path: file })).pipe(
-            Effect.scoped,
-            Effect.provideService(Clock.Clock, clock),
-            Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
-          )
-        yield* withSql(filename, Upgrade.write)
-        yield* opened(filename)
-        expect(lines[0]).toBe(
-          "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
-        )
-        expect(lines[1]).toMatch(
-          new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
-        )
-        expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
-        expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
-
-        lines.length = 0
-        yield* opened(filename)
-        yield* withStore(`${filename}.new`, (store) => store.check)
-        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
-        yield* opened(`${filename}.newer`)
-        expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+  it.live("V4: a migration is logged, with its progress by statement if it takes long; a new database is not", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      const lines: Array<string> = []
+      // Each reading of the clock is a second later than the last.
+      let now = 0
+      const clock: Clock.Clock = Object.create(yield* Clock.Clock, {
+        currentTimeMillisUnsafe: { value: () => (now += 1_000) }
       })
+      const opened = (file: string) =>
+        Layer.build(SqlStore.layer({ path: file })).pipe(
+          Effect.scoped,
+          Effect.provideService(Clock.Clock, clock),
+          Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
+        )
+      yield* withSql(filename, Upgrade.write)
+      yield* opened(filename)
+      expect(lines[0]).toBe(
+        "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
+      )
+      expect(lines[1]).toMatch(
+        new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
+      )
+      expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
+      expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
+
+      lines.length = 0
+      yield* opened(filename)
+      yield* withStore(`${filename}.new`, (store) => store.check)
+      expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+      yield* opened(`${filename}.newer`)
+      expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+    })
   )
 
-  it.live("V2: a database of a newer version is refused, with what to do, and is not touched", () =>
+  it.live("V2: a database of a newer version is refused, with the next step, and is not touched", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withStore(filename, (store) => store.check)
@@ -253,33 +252,29 @@ describe("a SQLite file", () => {
   )
 })
 
-describe("a disk that says no", () => {
-  it.live(
-    "that it is locked for longer than a probe may take is told by that probe, and forgotten when it is free",
-    () =>
-      Effect.gen(function* () {
-        const filename = yield* temporaryFile
-        yield* withStore(filename, (store) =>
-          Effect.gen(function* () {
-            const whileLocked = withSql(filename, (sql) =>
-              sql.withTransaction(
-                Effect.gen(function* () {
-                  yield* sql`UPDATE probe SET probed_at = 1`
-                  expect((yield* Effect.flip(store.check)).message).toMatch(
-                    /locked.*Another program holds the database/
-                  )
-                })
-              )
+describe("a disk that refuses", () => {
+  it.live("that is locked for longer than a check may take fails that check, and succeeds when it is free", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      yield* withStore(filename, (store) =>
+        Effect.gen(function* () {
+          const whileLocked = withSql(filename, (sql) =>
+            sql.withTransaction(
+              Effect.gen(function* () {
+                yield* sql`UPDATE probe SET probed_at = 1`
+                expect((yield* Effect.flip(store.check)).message).toMatch(/locked.*Another program holds the database/)
+              })
             )
-            yield* Effect.orDie(whileLocked)
-            yield* store.createConversation(Given.conversation(1))
-            yield* store.check
-          })
-        )
-      })
+          )
+          yield* Effect.orDie(whileLocked)
+          yield* store.createConversation(Given.conversation(1))
+          yield* store.check
+        })
+      )
+    })
   )
 
-  it.live("a full one fails the write with words for a person, keeps what was there, and works again with room", () =>
+  it.live("that is full fails the write with words for a person, keeps its data, and works again with room", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withDatabase(filename, (store, sql) =>
@@ -312,7 +307,7 @@ describe("a disk that says no", () => {
     })
   )
 
-  it.live("G3: all writes of a commit that a full disk refused fail, and none of them is there", () =>
+  it.live("G3: all writes of a commit that a full disk refused fail, and none of them is stored", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withDatabase(filename, (store, sql) =>
@@ -330,7 +325,7 @@ describe("a disk that says no", () => {
     })
   )
 
-  it.live("a read-only one can be read, and refuses writes with what to look at", () =>
+  it.live("that is read-only can be read, and refuses writes with the things to check", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withStore(filename, (store) => store.createConversation(Given.conversation(1)))
@@ -347,7 +342,7 @@ describe("a disk that says no", () => {
     })
   )
 
-  it.live("G4: a lock of another program is waited for", () =>
+  it.live("G4: a write waits for a lock of another program", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withDatabase(filename, (store) =>
@@ -368,7 +363,7 @@ describe("a disk that says no", () => {
     })
   )
 
-  it.effect("a lock that is never given up is named, with what to close", () =>
+  it.effect("the error for a lock that is never released names the program to close", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withDatabase(filename, (store) =>
@@ -387,7 +382,7 @@ describe("a disk that says no", () => {
     })
   )
 
-  it.live("a file that is no database, a damaged one, and a path that is none are told apart", () =>
+  it.live("the errors of a foreign file, a damaged file and a wrong path differ", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       const failure = (file: string) => Effect.map(Effect.flip(withStore(file, (store) => store.check)), messageOf)
@@ -409,7 +404,7 @@ describe("a disk that says no", () => {
     })
   )
 
-  it.live("P8: a pause that a newer Holdfast wrote, and this one cannot read, holds up no turn", () =>
+  it.live("P8: a pause that a newer Holdfast wrote, and this version cannot read, stops no turn", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       const standings = yield* withDatabase(filename, (_, sql) =>
@@ -427,37 +422,35 @@ describe("a disk that says no", () => {
     })
   )
 
-  it.live(
-    "P7, P8, C12: the pauses of a version that kept one a row are in force, and end with a success like any other",
-    () =>
-      Effect.gen(function* () {
-        const filename = yield* temporaryFile
-        const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
-        const [before, after] = yield* withDatabase(filename, (_, sql) =>
-          Effect.gen(function* () {
-            const standings = yield* Standings
-            for (const [kind, name] of [
-              ["targets", "one/m"],
-              ["credentials", "one/KEY"]
-            ] as const)
-              yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
-            const before = yield* standings.load(200)
-            const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
-            yield* standings.note(Standing.cleared(before, used, 200), 210)
-            return [before, yield* standings.load(220)] as const
-          })
-        )
-        expect(before).toEqual({
-          ...Standing.empty,
-          targets: { "one/m": { pauses: [pause] } },
-          credentials: { "one/KEY": { pauses: [pause] } }
+  it.live("P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them", () =>
+    Effect.gen(function* () {
+      const filename = yield* temporaryFile
+      const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
+      const [before, after] = yield* withDatabase(filename, (_, sql) =>
+        Effect.gen(function* () {
+          const standings = yield* Standings
+          for (const [kind, name] of [
+            ["targets", "one/m"],
+            ["credentials", "one/KEY"]
+          ] as const)
+            yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
+          const before = yield* standings.load(200)
+          const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
+          yield* standings.note(Standing.cleared(before, used, 200), 210)
+          return [before, yield* standings.load(220)] as const
         })
-        expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
-        expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
+      )
+      expect(before).toEqual({
+        ...Standing.empty,
+        targets: { "one/m": { pauses: [pause] } },
+        credentials: { "one/KEY": { pauses: [pause] } }
       })
+      expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
+      expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
+    })
   )
 
-  it.live("a row that holds something else is named as damaged, and the others are still read", () =>
+  it.live("a row with a foreign value is reported as damaged, and the others are still read", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withDatabase(filename, (store, sql) =>

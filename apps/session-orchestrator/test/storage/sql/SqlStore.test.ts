@@ -4,13 +4,13 @@ import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
-import * as JournalSuite from "../JournalSuite.ts"
+import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
 
 InterruptionSuite.suite("memory", SqlStore.layerMemory)
 StoreSuite.suite("memory", SqlStore.layerMemory)
-JournalSuite.suite("memory", SqlStore.layerMemory)
+JournalWithEventsSuite.suite("memory", SqlStore.layerMemory)
 StandingSuite.suite("memory", SqlStore.layerMemory)
 GateSuite.suite(
   "memory",

@@ -1,4 +1,4 @@
-/** Copies of a database that is at work. */
+/** Tests copies of a database that other processes write to. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -26,7 +26,7 @@ const given = Effect.gen(function* () {
   return { filename, copies, to: path.join(copies, "copy.db") }
 })
 
-/** A process that writes to a database as fast as it can, once it has written so many events. */
+/** Starts a process that writes without a pause, and waits until it has written some events. */
 const writer = (filename: string, events: number) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -50,7 +50,7 @@ const writer = (filename: string, events: number) =>
     ({ child }) => Effect.sync(() => void child.kill("SIGKILL"))
   )
 
-/** Takes so many rows out of an index that should have them, which is the damage that only a whole read finds. */
+/** Removes some rows from an index, which is damage that only a complete read finds. */
 const withoutEntries = (filename: string, rows: number): void => {
   const write = (act: (database: DatabaseSync) => void): void => {
     const database = new DatabaseSync(filename, { defensive: false })
@@ -72,7 +72,7 @@ const withoutEntries = (filename: string, rows: number): void => {
 }
 
 describe("a backup", () => {
-  it.live("is a database like the one it was made of, alone in one file, for its owner alone", () =>
+  it.live("has the same contents, in one file, for its owner only", () =>
     Effect.gen(function* () {
       const { copies, filename, to } = yield* given
       expect(yield* Backup.make(filename, to, quietly)).toMatchObject({ conversations: 1, turns: 1, unsealed: 1 })
@@ -86,7 +86,7 @@ describe("a backup", () => {
     })
   )
 
-  it.live("B1: while another process writes it is of one moment, and holds nobody up", () =>
+  it.live("B1: is of one moment while another process writes, and delays no writer", () =>
     Effect.gen(function* () {
       const { copies } = yield* given
       const filename = yield* temporaryFile
@@ -95,7 +95,7 @@ describe("a backup", () => {
       const to = path.join(copies, "busy.db")
       const seen: Array<Backup.Progress> = []
       yield* Backup.make(filename, to, (progress) => seen.push(progress))
-      // The loop of this process was free while it was made.
+      // The event loop of this process was free meanwhile.
       expect(told()).toBeGreaterThan(before)
       expect(child.exitCode).toBeNull()
       expect(seen.length).toBeGreaterThan(1)
@@ -112,18 +112,18 @@ describe("a backup", () => {
     })
   )
 
-  it.live("B2: what is there already is not touched", () =>
+  it.live("B2: an existing file is not touched", () =>
     Effect.gen(function* () {
       const { copies, filename, to } = yield* given
       fs.writeFileSync(to, "mine")
       const { message } = yield* Effect.flip(Backup.make(filename, to, quietly))
-      expect(message).toBe(`${to} exists, and is left as it is. Choose another name.`)
+      expect(message).toBe(`${to} exists and was not changed. Choose another name.`)
       expect(fs.readFileSync(to, "utf8")).toBe("mine")
       expect(fs.readdirSync(copies)).toEqual(["copy.db"])
     })
   )
 
-  it.live("B2: one that was interrupted leaves nothing", () =>
+  it.live("B2: an interrupted copy leaves no file", () =>
     Effect.gen(function* () {
       const { copies, to } = yield* given
       const filename = yield* temporaryFile
@@ -137,12 +137,12 @@ describe("a backup", () => {
       expect(fs.readdirSync(copies)).toContainEqual(expect.stringMatching(/^copy\.db\.part-/))
       yield* Fiber.interrupt(backup)
       expect(fs.readdirSync(copies)).toEqual([])
-      // And nothing is in the way of the next.
+      // The next copy succeeds.
       yield* Backup.make(filename, to, quietly)
     })
   )
 
-  it.live("one that is given up copies nothing more", () =>
+  it.live("an interrupted copy stops copying", () =>
     Effect.gen(function* () {
       const { copies, filename, to } = yield* given
       yield* SqliteClient.make({ filename }).pipe(
@@ -163,13 +163,13 @@ describe("a backup", () => {
       yield* Deferred.await(begun)
       yield* Fiber.interrupt(backup)
       const before = steps
-      // By the time that another has been made from end to end, this one would have gone on.
+      // While another copy was made from start to end, this one would have continued.
       yield* Backup.make(filename, path.join(copies, "other.db"), quietly)
       expect(steps - before).toBeLessThanOrEqual(1)
     })
   )
 
-  it.live("B4: a damaged database makes no backup", () =>
+  it.live("B4: no backup is made of a damaged database", () =>
     Effect.gen(function* () {
       const { copies, filename, to } = yield* given
       const bytes = fs.readFileSync(filename)
@@ -181,7 +181,7 @@ describe("a backup", () => {
     })
   )
 
-  it.live("B4: a copy that is read to the end and found damaged is not kept, and the first faults are named", () =>
+  it.live("B4: a copy with damage is deleted, and the error names the first faults", () =>
     Effect.gen(function* () {
       const { copies, filename, to } = yield* given
       withoutEntries(filename, 5)
@@ -191,7 +191,7 @@ describe("a backup", () => {
     })
   )
 
-  it.live("of nothing, or to nowhere, says so", () =>
+  it.live("of a missing database, or into a missing directory, fails with an error that names it", () =>
     Effect.gen(function* () {
       const { filename, to } = yield* given
       expect((yield* Effect.flip(Backup.make(`${filename}.none`, to, quietly))).message).toContain(

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { AHEAD_BYTES, Checkpoints, type Thread, WORTH_BYTES } from "../../../src/storage/sqlite/Checkpoints.ts"
 
-/** A thread that does what the test says. */
+/** A thread under the control of the test. */
 const scripted = () => {
   const listeners = new Map<string, () => void>()
   const counts = { started: 0, asked: 0, ended: 0 }
@@ -18,7 +18,7 @@ const scripted = () => {
   return { checkpoints, counts, emit: (event: "message" | "exit") => listeners.get(event)?.() }
 }
 
-/** Whether a promise has resolved when all that was to happen has happened. */
+/** Whether a promise has resolved after all pending callbacks have run. */
 const observed = (promise: Promise<unknown>) => {
   const state = { isResolved: false }
   void promise.then(() => (state.isResolved = true))
@@ -27,7 +27,7 @@ const observed = (promise: Promise<unknown>) => {
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-it("Checkpoints.C1: the thread starts when there is something for it to do, and once", () => {
+it("Checkpoints.C1: the thread starts with the first checkpoint, and once", () => {
   const { checkpoints, counts, emit } = scripted()
   checkpoints.wrote(WORTH_BYTES / 2)
   assert.deepStrictEqual(counts, { started: 0, asked: 0, ended: 0 })
@@ -40,7 +40,7 @@ it("Checkpoints.C1: the thread starts when there is something for it to do, and 
 
 it("Checkpoints.C1: many small statements are worth a checkpoint too", () => {
   const { checkpoints, counts } = scripted()
-  // Each counts as a page besides what it writes.
+  // Each counts as a page in addition to its bytes.
   const enough = Math.ceil(WORTH_BYTES / (10 + 4_096))
   for (let n = 1; n < enough; n++) checkpoints.wrote(10)
   assert.strictEqual(counts.asked, 0)
@@ -52,7 +52,7 @@ it("SqliteClient.S5: the log is commonly half as long as SQLite's own limit of 6
   assert.deepStrictEqual([WORTH_BYTES, AHEAD_BYTES], [16 * 1_048_576, 16 * 1_048_576])
 })
 
-it("Checkpoints.C2: what is written during a checkpoint counts towards the next one", () => {
+it("Checkpoints.C2: writes during a checkpoint count towards the next", () => {
   const { checkpoints, counts, emit } = scripted()
   checkpoints.wrote(WORTH_BYTES)
   checkpoints.wrote(WORTH_BYTES / 2)
@@ -64,7 +64,7 @@ it("Checkpoints.C2: what is written during a checkpoint counts towards the next 
   assert.strictEqual(counts.asked, 2)
 })
 
-it("Checkpoints.C3: a writer that is far ahead waits for a checkpoint of all that it wrote", async () => {
+it("Checkpoints.C3: a writer that is far ahead waits for a checkpoint of all its writes", async () => {
   const { checkpoints, counts, emit } = scripted()
   assert.isFalse(checkpoints.isBehind)
   checkpoints.wrote(WORTH_BYTES)
@@ -72,7 +72,7 @@ it("Checkpoints.C3: a writer that is far ahead waits for a checkpoint of all tha
   checkpoints.wrote(AHEAD_BYTES)
   assert.isTrue(checkpoints.isBehind)
   const writer = observed(checkpoints.caughtUp())
-  emit("message") // the one that began before
+  emit("message") // the checkpoint that began before
   await settled()
   assert.deepStrictEqual([writer.isResolved, counts.asked, checkpoints.isBehind], [false, 2, false])
   emit("message")
@@ -81,7 +81,7 @@ it("Checkpoints.C3: a writer that is far ahead waits for a checkpoint of all tha
 })
 
 for (const end of ["exit", "close"] as const) {
-  it(`Checkpoints.C4: without the thread nobody waits (${end})`, async () => {
+  it(`Checkpoints.C4: without the thread no writer waits (${end})`, async () => {
     const { checkpoints, counts, emit } = scripted()
     checkpoints.wrote(WORTH_BYTES)
     checkpoints.wrote(AHEAD_BYTES)

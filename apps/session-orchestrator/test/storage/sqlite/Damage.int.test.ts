@@ -1,5 +1,6 @@
-/** Files that are damaged before a service opens them, and while it has them open. */
+/** Tests files that are damaged before a service opens them, and while they are open. */
 import { describe, expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
 import { Effect, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
@@ -7,7 +8,7 @@ import * as path from "node:path"
 import * as Damage from "../../../src/storage/sqlite/Damage.ts"
 import * as Integrity from "../../../src/storage/sqlite/Integrity.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
-import { type StorageError, Store } from "../../../src/storage/Store.ts"
+import { Store } from "../../../src/storage/Store.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
 import * as Given from "../Given.ts"
@@ -41,7 +42,7 @@ const filled = Effect.gen(function* () {
   return filename
 })
 
-/** Everything but the first pages, which have the schema and the tables' roots. */
+/** Everything except the first pages, which hold the schema and the tables' roots. */
 const damageHistory = (filename: string): void => {
   const { size } = fs.statSync(filename)
   overwrite(filename, 16 * PAGE, size - 16 * PAGE)
@@ -52,7 +53,7 @@ const advises = (filename: string, { message }: StorageError) => {
   expect(message).toContain(`cp BACKUP '${filename}'`)
 }
 
-/** Asks until there is a failure: what a thread finds out comes when it comes. */
+/** Repeats a check until it fails: the result of a thread arrives at an unknown time. */
 const untilRefused = (store: Store["Service"]): Effect.Effect<StorageError> =>
   Effect.flatMap(
     Effect.result(store.check),
@@ -63,7 +64,7 @@ const untilRefused = (store: Store["Service"]): Effect.Effect<StorageError> =>
   )
 
 describe("a SQLite file that is damaged", () => {
-  it.live("while it is open, where nothing is read: it is not ready, and nothing more is accepted", () =>
+  it.live("while it is open, in pages that are not read: the store is not ready and accepts nothing", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       yield* withStore(filename, (store) =>
@@ -86,7 +87,7 @@ describe("a SQLite file that is damaged", () => {
     })
   )
 
-  it.live("while it is open, where a turn reads: that is not forgotten", () =>
+  it.live("while it is open, in pages that a turn reads: the error is remembered", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       yield* withStore(filename, (store) =>
@@ -102,7 +103,7 @@ describe("a SQLite file that is damaged", () => {
     })
   )
 
-  it.live("before it is opened, where a start does not look: that is found out soon", () =>
+  it.live("before it is opened, in pages that a start does not read: the check finds it soon", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       damageHistory(filename)
@@ -110,7 +111,7 @@ describe("a SQLite file that is damaged", () => {
     })
   )
 
-  it.live("before it is opened, at its beginning: it is refused", () =>
+  it.live("before it is opened, at its beginning: opening fails", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       overwrite(filename, 0, 100)
@@ -120,7 +121,7 @@ describe("a SQLite file that is damaged", () => {
     })
   )
 
-  it.live("a service on it is not ready, says what to do, and takes no prompts", () =>
+  it.live("a service on it is not ready, reports the next step, and accepts no prompts", () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
       const service = yield* Service.start({ database: filename })
@@ -144,7 +145,7 @@ describe("a SQLite file that is damaged", () => {
 })
 
 describe("Damage", () => {
-  /** Something that begins as a SQLite file does, and is empty otherwise. */
+  /** A file that begins as a SQLite file does, and is empty otherwise. */
   const like = Effect.tap(
     Effect.map(temporaryFile, (name) => path.join(path.dirname(path.dirname(name)), "a.db")),
     (name) =>
@@ -163,7 +164,7 @@ describe("Damage", () => {
     ]
   ]
   for (const [what, change, said] of changes) {
-    it.effect(`a file that ${what} is damaged, a second later at the latest, and stays so`, () =>
+    it.effect(`a file that ${what} counts as damaged within a second, for good`, () =>
       Effect.gen(function* () {
         const name = yield* like
         const damage = yield* Damage.make(name)
@@ -181,7 +182,7 @@ describe("Damage", () => {
     )
   }
 
-  it.effect("a file that grows, and one that is empty until its log is copied, are as they should be", () =>
+  it.effect("a file that grows, and a file that is empty until its log is copied, are not damaged", () =>
     Effect.gen(function* () {
       const name = yield* like
       fs.truncateSync(name, 0)
@@ -193,14 +194,14 @@ describe("Damage", () => {
       fs.appendFileSync(name, Buffer.alloc(PAGE))
       yield* TestClock.adjust("2 seconds")
       yield* damage.refuse
-      // It is what it was at its largest that counts.
+      // The largest size of the file counts.
       fs.truncateSync(name, PAGE + 16)
       yield* TestClock.adjust("2 seconds")
       expect((yield* Effect.flip(damage.refuse)).message).toMatch(/it has shrunk/)
     })
   )
 
-  it.live("a file that is whole has no fault, and one that is none of SQLite's has", () =>
+  it.live("a whole file has no fault, and a file that is not SQLite's has one", () =>
     Effect.gen(function* () {
       expect(yield* Integrity.faultOf(yield* filled)).toBeUndefined()
       const other = yield* like

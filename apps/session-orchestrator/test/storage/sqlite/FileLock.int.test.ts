@@ -1,4 +1,4 @@
-/** A lock on a file, within one process; `Tenancy.int.test.ts` has it between several. */
+/** Tests a file lock within one process; `Tenancy.int.test.ts` tests it between several. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
@@ -15,7 +15,7 @@ const lockFile = Effect.map(temporaryFile, (filename) => {
 
 const held = (attempt: FileLock.Attempt) => (attempt._tag === "Held" ? attempt : assert.fail("it is taken"))
 
-/** What a holder leaves behind that dies with its lock. */
+/** The lock file of a holder that died. */
 const leave = (filename: string, note: string): void => {
   const database = new DatabaseSync(filename)
   database.exec("CREATE TABLE holder (holder_id INTEGER PRIMARY KEY, note TEXT NOT NULL)")
@@ -24,7 +24,7 @@ const leave = (filename: string, note: string): void => {
 }
 
 describe("a lock on a file", () => {
-  it.effect("L1, L2: is one holder's, whose note the others read, and goes with its file", () =>
+  it.effect("L1, L2: has one holder, the others read its note, and releasing deletes the file", () =>
     Effect.gen(function* () {
       const filename = yield* lockFile
       assert.isUndefined(FileLock.holderUnsafe(filename))
@@ -41,7 +41,7 @@ describe("a lock on a file", () => {
     })
   )
 
-  it.effect("L1: that died with its holder can be had, with the note that the holder left", () =>
+  it.effect("L1: can be taken after its holder's death, with the note of that holder", () =>
     Effect.gen(function* () {
       const filename = yield* lockFile
       leave(filename, "dead")
@@ -53,7 +53,7 @@ describe("a lock on a file", () => {
     })
   )
 
-  it.effect("L3: its file may be gone when it is given up", () =>
+  it.effect("L3: its file may be missing when it is released", () =>
     Effect.gen(function* () {
       const filename = yield* lockFile
       const first = held(FileLock.acquireUnsafe(filename, "first"))
@@ -63,7 +63,7 @@ describe("a lock on a file", () => {
     })
   )
 
-  it.effect("is for its owner alone", () =>
+  it.effect("is readable by its owner only", () =>
     Effect.gen(function* () {
       const filename = yield* lockFile
       const { release } = held(FileLock.acquireUnsafe(filename, "first"))
@@ -72,7 +72,7 @@ describe("a lock on a file", () => {
     })
   )
 
-  it.effect("is not had on a file that is something else, and lets go of that", () =>
+  it.effect("cannot be taken on a file of another kind, and closes that file", () =>
     Effect.gen(function* () {
       const filename = yield* lockFile
       fs.writeFileSync(filename, "This is a letter, and longer than the head of a database. ".repeat(10))
@@ -82,20 +82,22 @@ describe("a lock on a file", () => {
     })
   )
 
-  it.effect("is not had while somebody reads its file, which no note can be written into, and can be afterwards", () =>
-    Effect.gen(function* () {
-      const filename = yield* lockFile
-      leave(filename, "dead")
-      const reader = new DatabaseSync(filename)
-      reader.exec("BEGIN")
-      reader.prepare("SELECT note FROM holder").get()
-      assert.strictEqual(FileLock.acquireUnsafe(filename, "first")._tag, "Taken")
-      reader.close()
-      const next = held(FileLock.acquireUnsafe(filename, "second"))
-      assert.strictEqual(next.left, "dead")
-      next.release()
-      assert.deepStrictEqual(openFiles(filename), [])
-    })
+  it.effect(
+    "cannot be taken while another process reads its file, because no note can be written, and can be taken afterwards",
+    () =>
+      Effect.gen(function* () {
+        const filename = yield* lockFile
+        leave(filename, "dead")
+        const reader = new DatabaseSync(filename)
+        reader.exec("BEGIN")
+        reader.prepare("SELECT note FROM holder").get()
+        assert.strictEqual(FileLock.acquireUnsafe(filename, "first")._tag, "Taken")
+        reader.close()
+        const next = held(FileLock.acquireUnsafe(filename, "second"))
+        assert.strictEqual(next.left, "dead")
+        next.release()
+        assert.deepStrictEqual(openFiles(filename), [])
+      })
   )
 })
 

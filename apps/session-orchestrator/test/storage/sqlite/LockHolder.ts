@@ -1,5 +1,5 @@
 /**
- * A process that owns a database and says so on stdout, until it is killed; where it is refused it says why and ends with 1.
+ * A process that owns a database and prints that on stdout, until it is killed; if it is refused it prints the reason and exits with 1.
  * Its arguments are the database, and `guest` to visit instead.
  */
 import { Effect, Layer } from "effect"

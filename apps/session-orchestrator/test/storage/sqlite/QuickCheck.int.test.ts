@@ -27,7 +27,7 @@ const overwrite = (filename: string, from: number, bytes: number): void => {
 }
 
 describe("the check of a SQLite file", () => {
-  it.effect("D3: finds nothing in one that is whole, and leaves it as it is", () =>
+  it.effect("D3: finds nothing in a whole file, and does not change it", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       const before = fs.readFileSync(filename)
@@ -37,7 +37,7 @@ describe("the check of a SQLite file", () => {
     })
   )
 
-  it.effect("D3: names three of the faults that it finds, on one line", () =>
+  it.effect("D3: names three of the faults, on one line", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       overwrite(filename, 3 * PAGE, 20 * PAGE)
@@ -58,7 +58,7 @@ describe("the check of a SQLite file", () => {
     })
   )
 
-  it.effect("D3: says nothing of a file that cannot be read now, and lets go of it", () =>
+  it.effect("D3: reports nothing for a file that cannot be read now, and closes it", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       const other = new DatabaseSync(filename)
@@ -66,7 +66,7 @@ describe("the check of a SQLite file", () => {
       assert.isUndefined(QuickCheck.faultsIn(filename))
       other.exec("COMMIT")
       assert.isUndefined(QuickCheck.faultsIn(filename))
-      // A reader that was left open would be in the way.
+      // A reader that was left open would hold a lock.
       other.exec("BEGIN EXCLUSIVE")
       other.close()
       assert.throws(() => QuickCheck.faultsIn(`${filename}.missing`))

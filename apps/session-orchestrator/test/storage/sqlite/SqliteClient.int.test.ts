@@ -27,7 +27,7 @@ const namesIn = (sql: SqlClient.SqlClient) =>
   Effect.map(sql`SELECT name FROM t ORDER BY id`, (rows) => rows.map((row) => row.name))
 
 describe("SqliteClient", () => {
-  test("every kind of value that SQLite knows goes in and comes out", (sql) =>
+  test("every kind of SQLite value is written and read", (sql) =>
     Effect.gen(function* () {
       const blob = new Uint8Array([0, 255])
       const [row] = yield* sql`SELECT ${"text"} AS a, ${1.5} AS b, ${true} AS c, ${null} AS d, ${blob} AS e, ${7n} AS f`
@@ -36,7 +36,7 @@ describe("SqliteClient", () => {
       expect((yield* Effect.flip(sql`SELECT ${{ not: "a value" }}`)).message).toContain("cannot store")
     }))
 
-  test("S3: an integer too large for a number is refused, and exact where bigints are asked for", (sql) =>
+  test("S3: an integer too large for a number is refused, and exact as a bigint", (sql) =>
     Effect.gen(function* () {
       const large = sql<{ readonly n: bigint }>`SELECT 9007199254740993 AS n`
       expect((yield* Effect.flip(large)).message).toContain("too large")
@@ -44,7 +44,7 @@ describe("SqliteClient", () => {
       expect(row?.n).toBe(9007199254740993n)
     }))
 
-  test("a transaction that fails takes everything back, an inner one its own part", (sql) =>
+  test("a failed transaction undoes everything, a failed inner transaction its own part", (sql) =>
     Effect.gen(function* () {
       const insert = (name: string) => sql`INSERT INTO t ${sql.insert({ name })}`
       yield* sql.withTransaction(
@@ -58,7 +58,7 @@ describe("SqliteClient", () => {
       expect(yield* namesIn(sql)).toEqual(["kept", "kept too"])
     }))
 
-  test("S6: behind a statement that took long others have a turn before its caller goes on", (sql) =>
+  test("S6: after a long statement other fibers run before its caller continues", (sql) =>
     Effect.gen(function* () {
       yield* sql`SELECT 1`
       let isOthersTurn = false
@@ -67,7 +67,7 @@ describe("SqliteClient", () => {
       expect(isOthersTurn).toBe(true)
     }))
 
-  test("keeps no more than some statements prepared, and takes any of them again", (sql) =>
+  test("keeps a limited number of prepared statements, and can prepare any of them again", (sql) =>
     Effect.gen(function* () {
       for (const round of [1, 2]) {
         for (let n = 0; n < 250; n++) {
@@ -95,7 +95,7 @@ describe("SqliteClient", () => {
       expect(yield* Fiber.join(reader)).toEqual(["first", "second"])
     }))
 
-  test("what SQLite refuses is classified", (sql) =>
+  test("errors of SQLite are classified", (sql) =>
     Effect.gen(function* () {
       yield* sql`INSERT INTO t ${sql.insert({ name: "a" })}`
       const unique = yield* Effect.flip(sql`INSERT INTO t ${sql.insert({ name: "a" })}`)
@@ -108,7 +108,7 @@ describe("SqliteClient", () => {
       expect(wording.message).toContain("syntax error")
     }))
 
-  it.live("loading it says nothing on the user's terminal", () =>
+  it.live("loading it prints nothing on the terminal", () =>
     Effect.gen(function* () {
       const loader = fileURLToPath(new URL("../../../src/storage/sqlite/NodeSqlite.ts", import.meta.url))
       const script = `import { load } from ${JSON.stringify(loader)}
@@ -124,7 +124,7 @@ describe("SqliteClient", () => {
 })
 
 it.live(
-  "S5: the log beside the database stops growing at the size that docs/operations.md has, however much is written",
+  "S5: the log beside the database stops growing at the size in docs/operations.md, after any amount of writes",
   () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile
@@ -138,23 +138,23 @@ it.live(
         sizes.push(fs.statSync(`${filename}-wal`).size)
       }
       const largest = Math.max(...sizes)
-      // The commit that passes the limit is in it too.
+      // The commit that exceeds the limit is in the log too.
       expect(largest).toBeLessThan(64 * MIB + payload.length)
-      // How much of that is used depends on how fast the thread is.
+      // The used part depends on the speed of the thread.
       expect(largest).toBeGreaterThan(16 * MIB)
       const page = fs.readFileSync(new URL("../../../../../docs/operations.md", import.meta.url), "utf8")
       expect(page).toContain("| `holdfast.db-wal` | grows to 64 MiB")
     }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 )
 
-it.live("S4: closing leaves one file, also where a thread has emptied the log", () =>
+it.live("S4: closing leaves one file, also after a thread has emptied the log", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* DatabaseFile.prepare(filename)
     yield* Effect.gen(function* () {
       const sql = yield* SqliteClient.make({ filename })
       yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY, payload BLOB)`
-      // Behind this much the writer has waited for the thread.
+      // After this amount the writer has waited for the thread.
       for (let n = 0; n < 12; n++) yield* sql`INSERT INTO t ${sql.insert({ payload: new Uint8Array(4 * MIB) })}`
     }).pipe(Effect.scoped)
     expect(fs.readdirSync(dirname(filename)).filter((name) => name.startsWith(basename(filename)))).toEqual([

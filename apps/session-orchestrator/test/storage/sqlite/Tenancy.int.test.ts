@@ -1,4 +1,4 @@
-/** Who may work on a file, between real processes. */
+/** Tests the ownership of a file between real processes. */
 import { assert, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
@@ -15,7 +15,7 @@ import { temporaryFile } from "../TemporaryFile.ts"
 
 const HOLDER = fileURLToPath(new URL("LockHolder.ts", import.meta.url))
 
-/** Starts a holder; `said` is its first line, or what it was refused with. */
+/** Starts a holder; `said` is its first line, or the error of its refusal. */
 const holder = (filename: string, kind = "owner") =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -40,7 +40,7 @@ const owning = (filename: string) => Layer.build(Tenancy.layerOwner({ path: file
 
 const lockOf = (filename: string): string => `${filename}.lock`
 
-it.live("T1: a second owner is refused, and told which file, who has it and what to do", () =>
+it.live("T1: a second owner is refused, and the error names the file, its owner and the next step", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     const { child, said } = yield* holder(filename)
@@ -52,12 +52,12 @@ it.live("T1: a second owner is refused, and told which file, who has it and what
     const owner = yield* Tenancy.ownerOf(filename)
     assert.isObject(owner)
     expect(owner).toMatchObject({ pid: child.pid, url: "http://127.0.0.1:4747" })
-    // Looking did not loosen it.
+    // Reading the lock did not release it.
     yield* Effect.flip(owning(filename))
   })
 )
 
-it.live("T3: kill -9 gives the file up; nothing has to be deleted", () =>
+it.live("T3: kill -9 releases the file; nothing has to be deleted", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     const { child, said } = yield* holder(filename)
@@ -70,7 +70,7 @@ it.live("T3: kill -9 gives the file up; nothing has to be deleted", () =>
   })
 )
 
-it.live("an owner that ends leaves nothing behind but the database", () =>
+it.live("an owner that ends leaves only the database", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* Effect.scoped(owning(filename))
@@ -79,7 +79,7 @@ it.live("an owner that ends leaves nothing behind but the database", () =>
   })
 )
 
-it.live("a file is the same file by whatever name it is reached", () =>
+it.live("a file is the same file under each of its paths", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     yield* owning(filename)
@@ -89,7 +89,7 @@ it.live("a file is the same file by whatever name it is reached", () =>
   })
 )
 
-it.live("T1: of many processes that come at once one owns the file", () =>
+it.live("T1: of many processes that start at once one owns the file", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     const holders = yield* Effect.forEach([1, 2, 3, 4, 5], () => holder(filename))
@@ -98,7 +98,7 @@ it.live("T1: of many processes that come at once one owns the file", () =>
   })
 )
 
-it.live("L3: a lock whose file was taken away is not taken for held", () =>
+it.live("L3: a lock without its file does not count as held", () =>
   Effect.gen(function* () {
     const filename = lockOf(yield* temporaryFile)
     fs.mkdirSync(path.dirname(filename))
@@ -112,7 +112,7 @@ it.live("L3: a lock whose file was taken away is not taken for held", () =>
   })
 )
 
-it.live("T2: a guest comes and goes beside an owner, and its turns are nobody else's while it lives", () =>
+it.live("T2: a guest starts and ends beside an owner, and no other process runs its turns while it lives", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     const guest = yield* holder(filename, "guest")
@@ -130,7 +130,7 @@ it.live("T2: a guest comes and goes beside an owner, and its turns are nobody el
   })
 )
 
-it.live("a lock that cannot be had says which file, and what to check", () =>
+it.live("the error of a lock that cannot be taken names the file and the things to check", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile
     fs.mkdirSync(lockOf(filename), { recursive: true })
@@ -140,7 +140,7 @@ it.live("a lock that cannot be had says which file, and what to check", () =>
   })
 )
 
-it.live("a database in memory is nobody else's business", () =>
+it.live("a database in memory needs no lock", () =>
   Effect.gen(function* () {
     yield* owning(":memory:")
     yield* owning(":memory:")
@@ -149,7 +149,7 @@ it.live("a database in memory is nobody else's business", () =>
 )
 
 it.live(
-  "T4: a file with a second name is refused under both, by owners and guests, and can be had when that is gone",
+  "T4: a file with a second name is refused under both, to owners and guests, and can be owned without that name",
   () =>
     Effect.gen(function* () {
       const filename = yield* temporaryFile

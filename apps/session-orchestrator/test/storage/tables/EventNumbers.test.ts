@@ -6,7 +6,7 @@ import * as Given from "../Given.ts"
 
 const TURNS = 4
 
-/** Turn `n` is in conversation `n % 2`. An event says by its `step` who wrote it. */
+/** Turn `n` is in conversation `n % 2`. The `step` of an event identifies its writer. */
 const append = (n: number, position: number, steps: ReadonlyArray<number>): Append => ({
   conversationId: Given.conversationId(n % 2),
   turnId: Given.turnId(n),
@@ -24,7 +24,7 @@ const appends = fc.array(
   { maxLength: 12 }
 )
 
-/** A disk in memory: plans a group and writes it. */
+/** A database in memory: plans a group and writes it. */
 const disk = () => {
   const rows: Array<Placed> = []
   const lastIds = () => {
@@ -43,7 +43,7 @@ const disk = () => {
 }
 
 describe("EventNumbers", () => {
-  it("N1: whatever is appended, ids have no gap, and a turn's place is taken once", () => {
+  it("N1: ids have no gap after any appends, and a turn's position is taken once", () => {
     fc.assert(
       fc.property(fc.array(appends, { maxLength: 5 }), (groups) => {
         const { rows, write } = disk()
@@ -57,7 +57,7 @@ describe("EventNumbers", () => {
     )
   })
 
-  it("N2: every append gets back what is in its places, whoever wrote it", () => {
+  it("N2: every append returns the stored events of its positions, whatever their writer", () => {
     fc.assert(
       fc.property(fc.array(appends, { maxLength: 5 }), (groups) => {
         const { rows, write } = disk()
@@ -75,7 +75,7 @@ describe("EventNumbers", () => {
     )
   })
 
-  it("it makes no difference to what is written how appends are grouped", () => {
+  it("the grouping of appends does not change the written events", () => {
     fc.assert(
       fc.property(appends, (group) => {
         const together = disk()

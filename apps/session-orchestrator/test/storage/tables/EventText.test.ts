@@ -19,7 +19,7 @@ const identity = fc.record({
   conversationId: id.map((id) => Ids.ConversationId.make(id)),
   turnId: id.map((id) => Ids.TurnId.make(id))
 })
-/** Of what a turn's rows may hold, and what may look like it. */
+/** Texts that a turn's rows may hold, and texts that look like them. */
 const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constantFrom("", "\0", "\ud800", '"}}', "\n,"))
 
 const event: fc.Arbitrary<TurnEvent.PersistedEvent> = fc
@@ -45,7 +45,7 @@ const opening = fc.option(fc.record({ acceptedAt: fc.nat(), prompt: fc.option(te
 })
 
 describe("EventText", () => {
-  it("T1: what was packed comes back to the byte", () => {
+  it("T1: a packed event comes back unchanged to the byte", () => {
     fc.assert(
       fc.property(event, opening, (event, opening) => {
         expect(EventText.unpack(packed(event, opening), originOf(event), opening)).toBe(JSON.stringify(event))
@@ -54,7 +54,7 @@ describe("EventText", () => {
     )
   })
 
-  it("T1: a message can be had without its event", () => {
+  it("T1: a message can be read without its event", () => {
     fc.assert(
       fc.property(event, opening, (event, opening = { acceptedAt: 0, prompt: undefined }) => {
         if (event.type !== "message") return
@@ -65,7 +65,7 @@ describe("EventText", () => {
     )
   })
 
-  it("what a turn says first is nothing but its row, with a prompt and without", () => {
+  it("a turn's first event is stored as its row alone, with a prompt and without", () => {
     for (const prompt of ["Hi", "", "\u{1f6f6}\n", undefined]) {
       const { acceptedAt, conversationId, turnId } = Given.turn(1, 1)
       const said = { conversationId, turnId, startedAt: acceptedAt, ...(prompt === undefined ? {} : { prompt }) }
@@ -73,7 +73,7 @@ describe("EventText", () => {
     }
   })
 
-  it("a prompt that a column of text would not give back stays in its event", () => {
+  it("a prompt that a text column would change stays in its event", () => {
     for (const prompt of ["\0", "half a \ud83d"]) {
       const { acceptedAt, conversationId, turnId } = Given.turn(1, 1)
       const [, message] = Turn.opening({ conversationId, turnId, startedAt: acceptedAt, prompt })
@@ -81,8 +81,8 @@ describe("EventText", () => {
     }
   })
 
-  // These are on people's disks: the right-hand sides are never edited (T2).
-  it("T2: every form that was ever written is read", () => {
+  // These forms are in existing databases: the right-hand sides are never edited (T2).
+  it("T2: every form of earlier versions is read", () => {
     const of = { conversationId: Ids.ConversationId.make("c-1"), turnId: Ids.TurnId.make("t-1") }
     const opening = { acceptedAt: 5, prompt: 'say "hi"' }
     const forms: ReadonlyArray<readonly [type: string, packed: string, opening: EventText.Opening, json: string]> = [

@@ -10,7 +10,7 @@ const said = (reason: Failure.Reason, message = "no") => ({ reason, message })
 
 const SETTLE = 10_000
 
-/** Turns that fail, and endpoints that answer, one after the other. */
+/** Failed turns and answers of endpoints, in order. */
 const after = (...happenings: ReadonlyArray<readonly [at: number, reason: Failure.Reason] | "answer">) =>
   happenings.reduce<Causes.Causes>(
     (causes, happening) =>
@@ -25,7 +25,7 @@ const quiet = () => ({ waiting: 0, ending: undefined })
 const told = (causes: Causes.Causes, at: number) => Causes.told(causes, at, SETTLE, quiet)
 
 describe("causes of failed turns", () => {
-  it("X12: are one an endpoint and reason, with how many have failed", () => {
+  it("X12: there is one per endpoint and reason, with the number of failed turns", () => {
     const causes = after([1, "auth"], [2, "refused"], [3, "auth"])
     const common = { target, isTold: false, isAnswered: false }
     assert.sameDeepMembers(Array.from(Causes.save(causes)), [
@@ -35,7 +35,7 @@ describe("causes of failed turns", () => {
     assert.deepStrictEqual(Causes.save(Causes.restore(Causes.save(causes))), Causes.save(causes))
   })
 
-  it("X12: are told once, when the first is some seconds old", () => {
+  it("X12: are reported once, some seconds after the first", () => {
     const causes = after([1, "auth"], [SETTLE, "auth"])
     assert.strictEqual(Causes.dueAt(causes, SETTLE), 1 + SETTLE)
     const [unchanged, none] = told(causes, SETTLE)
@@ -57,7 +57,7 @@ describe("causes of failed turns", () => {
     assert.deepStrictEqual(told(next, 10 * SETTLE)[1], [])
   })
 
-  it("K3: are not told beside the end of an incident that tells the same", () => {
+  it("Causes.K3: are not reported beside the end of an incident that reports the same", () => {
     const causes = after([1, "auth"], [1, "refused"])
     const [next, notices] = Causes.told(causes, 1 + SETTLE, SETTLE, () => ({
       waiting: 0,
@@ -70,7 +70,7 @@ describe("causes of failed turns", () => {
     assert.strictEqual(Causes.dueAt(next, SETTLE), Infinity)
   })
 
-  it("K1: begin anew once they were told, the endpoint has answered, and an hour has passed", () => {
+  it("Causes.K1: begin anew after they were reported, the endpoint has answered, and an hour has passed", () => {
     const last = 5 + Causes.QUIET_MS
     const [known] = told(after([1, "auth"], [5, "auth"]), 1 + SETTLE)
     const again = (causes: Causes.Causes, at: number) =>
@@ -84,7 +84,7 @@ describe("causes of failed turns", () => {
     assert.deepStrictEqual(again(after([1, "auth"], [5, "auth"], "answer"), last), [[1, 3]])
   })
 
-  it("know that their endpoint has answered until a turn fails there again", () => {
+  it("record that their endpoint has answered until a turn fails there again", () => {
     const isAnswered = (causes: Causes.Causes) => Causes.save(causes).map(({ isAnswered }) => isAnswered)
     const causes = after([1, "auth"], [2, "refused"], "answer")
     assert.deepStrictEqual(isAnswered(causes), [true, true])
@@ -95,7 +95,7 @@ describe("causes of failed turns", () => {
     assert.deepStrictEqual(isAnswered(Causes.answered(next, target)), [true, true])
   })
 
-  it("are kept of a thousand endpoints, and of each of those all", () => {
+  it("are kept for a thousand endpoints, all of each", () => {
     let causes: Causes.Causes = HashMap.empty()
     const fails = (n: number, reason: Failure.Reason = "auth") =>
       (causes = Causes.failed(causes, { target: { provider: "p", model: `m${n}` }, said: said(reason), at: n }))

@@ -18,7 +18,7 @@ const notice: Notice = {
 
 const hook = { url: Redacted.make("http://hooks.test/secret-path"), headers: {} }
 
-/** A receiver that answers each try in turn, the last one for good; and the moments at which it was tried. */
+/** A receiver with an answer for each attempt, the last one repeated; and the times of the attempts. */
 const webhook = (...answers: ReadonlyArray<number | "nothing">) =>
   Effect.map(TestClock.testClockWith(Effect.succeed), (clock) => {
     const tries: Array<number> = []
@@ -40,19 +40,19 @@ const outcomeOf = Effect.fnUntraced(function* (deliver: Delivery.Deliver) {
 })
 
 describe("a notice", () => {
-  it.effect("Y1: is posted again to a webhook that hangs, and given up after nine tries", () =>
+  it.effect("Delivery.Y1: is posted again to a webhook that hangs, and given up after nine attempts", () =>
     Effect.gen(function* () {
       const { deliver, tries } = yield* webhook("nothing")
       const outcome = yield* outcomeOf(deliver)
       assert.isTrue(Exit.isFailure(outcome))
       assert.strictEqual(tries.length, 9)
-      // Ten seconds for each try, and the waits between them.
+      // Ten seconds for each attempt, and the waits between them.
       const waits = tries.map((at, n) => (at - (tries[n - 1] ?? 0)) / 1_000 - (n === 0 ? 0 : 10))
       assert.deepStrictEqual(waits, [0, 1, 5, 30, 120, 600, 1_800, 1_800, 1_800])
     })
   )
 
-  it.effect("Y1: is posted again after an answer that will get better", () =>
+  it.effect("Delivery.Y1: is posted again after a transient failure", () =>
     Effect.gen(function* () {
       const { deliver, tries } = yield* webhook(503, 429, 200)
       assert.isTrue(Exit.isSuccess(yield* outcomeOf(deliver)))
@@ -60,7 +60,7 @@ describe("a notice", () => {
     })
   )
 
-  it.effect("is taken with any status of success, and with no other", () =>
+  it.effect("is delivered with any status of success, and with no other", () =>
     Effect.gen(function* () {
       for (const status of [200, 201, 299]) {
         const { deliver } = yield* webhook(status)
@@ -71,7 +71,7 @@ describe("a notice", () => {
     })
   )
 
-  it.effect("Y3: is posted once to a webhook that will never have it, whose address nobody is told", () =>
+  it.effect("Delivery.Y3: is posted once to a webhook that refuses it; no error has the address", () =>
     Effect.gen(function* () {
       const { deliver, tries } = yield* webhook(404)
       const outcome = yield* outcomeOf(deliver)
@@ -81,7 +81,7 @@ describe("a notice", () => {
     })
   )
 
-  it.effect("Y3: names the program that could not be started, and none of its arguments", () =>
+  it.effect("Delivery.Y3: names the program that could not be started, and none of its arguments", () =>
     Effect.gen(function* () {
       const cause = Object.assign(new Error("spawn notify ENOENT"), { code: "ENOENT" })
       const spawner = ChildProcessSpawner.make((command) =>
@@ -100,7 +100,7 @@ describe("a notice", () => {
     })
   )
 
-  it.effect("is taken from a command that hangs", () =>
+  it.effect("ends a command that hangs", () =>
     Effect.gen(function* () {
       const spawner = ChildProcessSpawner.make(() => Effect.never)
       const fiber = yield* Effect.forkChild(Effect.flip(Delivery.toCommand(["notify"], spawner)(notice)))

@@ -22,7 +22,7 @@ const kept: IncidentFile.Content = {
   outgoing: []
 }
 
-/** A file on a disk in memory, what was done to that, and what was said. */
+/** A file on a disk in memory, the calls of that disk, and the log. */
 const make = (text?: string, refuses: "NotFound" | "PermissionDenied" = "NotFound") => {
   const steps: Array<string> = []
   const said: Array<string> = []
@@ -54,7 +54,7 @@ const make = (text?: string, refuses: "NotFound" | "PermissionDenied" = "NotFoun
 }
 
 describe("the file of incidents", () => {
-  it.effect("has what was written, and is replaced as a whole, for its user alone", () =>
+  it.effect("has the last content, is replaced as a whole, and is readable by its user alone", () =>
     Effect.gen(function* () {
       const { files, said, steps, use } = make()
       yield* use(({ write }) => write(kept))
@@ -69,14 +69,14 @@ describe("the file of incidents", () => {
     })
   )
 
-  it.effect("that is not there has nothing, and one that cannot be read is told of and has nothing either", () =>
+  it.effect("that does not exist is empty, and one that cannot be read is logged and empty too", () =>
     Effect.gen(function* () {
       const none = make()
       assert.deepStrictEqual(yield* none.use(({ read }) => read), IncidentFile.EMPTY)
       assert.deepStrictEqual(none.said, [])
       for (const { said, use } of [make("{"), make('{"version":2}'), make(undefined, "PermissionDenied")]) {
         assert.deepStrictEqual(yield* use(({ read }) => read), IncidentFile.EMPTY)
-        assert.deepStrictEqual(said, [`Warn Incidents of before this start are not known: ${FILE} cannot be read.`])
+        assert.deepStrictEqual(said, [`Warn Incidents before this start are unknown: ${FILE} cannot be read.`])
       }
     })
   )

@@ -43,7 +43,7 @@ const wentOn = (conversationId: string, at: number): Incidents.Input => ({ _tag:
 const moved = (conversationId: string, at: number): Incidents.Input => ({ _tag: "Moved", conversationId, at })
 const passed = (at: number): Incidents.Input => ({ _tag: "Passed", at })
 
-/** What is told of inputs, as `type at minute`; the state is taken through a file after each where `restarts` says so. */
+/** The notices of inputs, as `type at minute`. With `restarts` the state is saved and restored after each input. */
 const told = (inputs: ReadonlyArray<Incidents.Input>, restarts: (i: number) => boolean = () => false) => {
   let state = Incidents.empty
   return inputs.flatMap((input, i) => {
@@ -56,7 +56,7 @@ const told = (inputs: ReadonlyArray<Incidents.Input>, restarts: (i: number) => b
 const words = (notices: ReadonlyArray<Notice>) => notices.map(({ at, type, waiting }) => [type, at / 60_000, waiting])
 
 describe("an incident", () => {
-  it("X12: is told once at its beginning and once at its end, however many turns wait and retry", () => {
+  it("X12: has one notice at its beginning and one at its end, however many turns wait and retry", () => {
     const crowd = Array.from({ length: 50 }, (_, n) => waits(`t${n}`, minutes(n / 50)))
     const again = Array.from({ length: 50 }, (_, n) => waits(`t${n}`, minutes(31)))
     const inputs = [...crowd, passed(minutes(5)), ...again, answered("t7", minutes(61)), answered("t8", minutes(61))]
@@ -66,7 +66,7 @@ describe("an incident", () => {
     ])
   })
 
-  it("I1: does not begin while somebody is answered", () => {
+  it("Incidents.I1: does not begin while a turn is answered", () => {
     const inputs = [0, 2, 4, 6, 8].flatMap((n) => [
       waits("t1", minutes(n)),
       passed(minutes(n + 1)),
@@ -75,7 +75,7 @@ describe("an incident", () => {
     expect(told(inputs)).toEqual([])
   })
 
-  it("I1: is one an endpoint", () => {
+  it("Incidents.I1: there is one per endpoint", () => {
     const other = { ...openai, model: "gpt-5-mini" }
     const inputs = [waits("t1", 0), waits("t2", 1, { target: other }), passed(AFTER + 1), answered("t1", minutes(6))]
     expect(told(inputs).map(({ target, type }) => [type, target.model])).toEqual([
@@ -85,13 +85,13 @@ describe("an incident", () => {
     ])
   })
 
-  it("I3: does not begin when nobody waits any more, and begins anew from the next wait", () => {
+  it("Incidents.I3: does not begin when no turn waits any more, and begins anew from the next wait", () => {
     const gone = [waits("t1", 0), sealed("t1", minutes(1), "aborted"), passed(minutes(5))]
     expect(told([...gone, waits("t2", minutes(60)), passed(minutes(61))])).toEqual([])
     expect(words(told([...gone, waits("t2", minutes(60)), passed(minutes(65))]))).toEqual([["incident-began", 65, 1]])
   })
 
-  it("I3: lasts until an answer while its turns are at another runner or at another endpoint", () => {
+  it("Incidents.I3: lasts until an answer while its turns are at another runner or at another endpoint", () => {
     for (const away of [moved, wentOn]) {
       const inputs = [
         waits("t1", 0),
@@ -105,7 +105,7 @@ describe("an incident", () => {
     }
   })
 
-  it("X12: ends when every turn has given up, and the notice says what became of them; a later wait begins another", () => {
+  it("X12: ends when every turn has given up, and the notice has their outcomes; a later wait begins another", () => {
     const inputs = [
       waits("t1", 0),
       waits("t2", 1),
@@ -130,7 +130,7 @@ describe("an incident", () => {
     expect([again?.type, again?.incidentId]).toEqual(["incident-began", `openai/gpt-5@${minutes(500)}`])
   })
 
-  it("X12: ends with a turn that went on elsewhere, came back to wait and failed", () => {
+  it("X12: ends with a turn that switched to another endpoint, waited here again and failed", () => {
     const inputs = [
       waits("t1", 0),
       passed(AFTER),
@@ -144,12 +144,12 @@ describe("an incident", () => {
     ])
   })
 
-  it("X12: is not given up while a turn waits at another runner; the turn that failed here is told by itself", () => {
+  it("X12: is not given up while a turn waits at another runner; the turn that failed here is reported separately", () => {
     const inputs = [waits("t1", 0), waits("t2", 0), passed(AFTER), moved("t1", minutes(6)), sealed("t2", minutes(8))]
     expect(told([...inputs, passed(minutes(9))]).map(({ type }) => type)).toEqual(["incident-began", "turns-failed"])
   })
 
-  it("X12: goes on when a turn waits again before its end was told", () => {
+  it("X12: continues when a turn waits again before its end was reported", () => {
     const inputs = [
       waits("t1", 0),
       passed(AFTER),
@@ -160,7 +160,7 @@ describe("an incident", () => {
     expect(told(inputs).map(({ type }) => type)).toEqual(["incident-began", "turns-failed"])
   })
 
-  it("X12: ends as given up after a restart too, when the turns of the life before have failed", () => {
+  it("X12: ends as given up after a restart too, when the turns of the earlier process have failed", () => {
     const inputs = [
       waits("t1", 0),
       waits("t2", 0),
@@ -174,12 +174,12 @@ describe("an incident", () => {
     expect(notices.at(-1)?.outcomes).toMatchObject({ failed: 2 })
   })
 
-  it("I4: begins after a restart, while a wait of the life before lasts", () => {
+  it("Incidents.I4: begins after a restart, while a wait of the earlier process lasts", () => {
     expect(words(told([waits("t1", 0), passed(AFTER)], () => true))).toEqual([["incident-began", 5, 0]])
     expect(told([waits("t1", 0, { forMs: 60_000 }), passed(AFTER)], () => true)).toEqual([])
   })
 
-  it("a turn that waits elsewhere does not wait here any more", () => {
+  it("a turn that waits for another endpoint does not wait here any more", () => {
     const inputs = [waits("t1", 0), waits("t1", minutes(1), { target: { provider: "xai", model: "grok-4" } })]
     expect(told([...inputs, passed(minutes(7))]).map(({ target }) => target.provider)).toEqual(["xai"])
   })
@@ -189,7 +189,7 @@ describe("failed turns", () => {
   const auth = { reason: "auth" as const }
   const twenty = Array.from({ length: 20 }, (_, n) => sealed(`t${n}`, n * 100, "failed", auth))
 
-  it("X12: are told once an endpoint and cause, however many there are", () => {
+  it("X12: are reported once per endpoint and cause, however many there are", () => {
     const notices = told([
       ...twenty,
       passed(Incidents.SETTLE_MS),
@@ -212,7 +212,7 @@ describe("failed turns", () => {
     ])
   })
 
-  it("K1: are told again once the endpoint has answered and an hour has passed", () => {
+  it("Causes.K1: are reported again once the endpoint has answered and an hour has passed", () => {
     const again = (fixed: ReadonlyArray<Incidents.Input>, at: number) =>
       told([
         ...twenty,
@@ -226,7 +226,7 @@ describe("failed turns", () => {
     expect(again([answered("t20", minutes(2))], minutes(600))).toHaveLength(2)
   })
 
-  it("X12: are told while other turns still wait for the endpoint", () => {
+  it("X12: are reported while other turns still wait for the endpoint", () => {
     const notices = told([
       waits("t1", 0),
       waits("t2", 0),
@@ -240,7 +240,7 @@ describe("failed turns", () => {
     ])
   })
 
-  it("are not kept of more endpoints than there is room for", () => {
+  it("are not kept for more endpoints than the limit", () => {
     let causes = Causes.restore([])
     for (let n = 0; n < Causes.MOST_ENDPOINTS + 10; n++) {
       causes = Causes.failed(causes, { target: { provider: "p", model: `m${n}` }, said, at: n })
@@ -251,7 +251,7 @@ describe("failed turns", () => {
 
 const TARGETS = [openai, { provider: "xai", model: "grok-4" }, { provider: "xai", model: "grok-3" }]
 
-/** Some hours of waits, answers and turns that go. */
+/** Some hours of waits, answers and ends of turns. */
 const history = fc
   .array(
     fc.record({
@@ -278,8 +278,8 @@ const history = fc
     })
   })
 
-describe("whatever happens", () => {
-  it("X12: of one endpoint beginnings and ends alternate, each end with the id of its beginning", () => {
+describe("in every sequence of inputs", () => {
+  it("X12: beginnings and ends of one endpoint alternate, each end with the id of its beginning", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         const open = new Map<string, string>()
@@ -294,7 +294,7 @@ describe("whatever happens", () => {
     )
   })
 
-  it("I1: none begins before its time, nor within it of an answer", () => {
+  it("Incidents.I1: none begins before its time, nor within that time after an answer", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         for (const { at, since, target, type } of told(inputs)) {
@@ -313,7 +313,7 @@ describe("whatever happens", () => {
     )
   })
 
-  it("I4: restarts tell nothing twice, and no beginning of which the end is not told", () => {
+  it("Incidents.I4: restarts repeat no notice, and every reported beginning has a reported end", () => {
     fc.assert(
       fc.property(history, fc.array(fc.boolean(), { minLength: 60, maxLength: 60 }), (inputs, restarts) => {
         const notices = told(inputs, (i) => restarts[i] === true)
@@ -326,7 +326,7 @@ describe("whatever happens", () => {
     )
   })
 
-  it("as many turns are counted as wait, and none stays when all have gone", () => {
+  it("the count equals the waiting turns, and none stays when all have ended", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         let state = Incidents.empty
@@ -339,16 +339,16 @@ describe("whatever happens", () => {
     )
   })
 
-  it("Causes.K3: a turn that failed is told though another one waits when the end of their incident is due", () => {
+  it("Causes.K3: a failed turn is reported although another one waits when the end of their incident is due", () => {
     const end = AFTER + Incidents.SETTLE_MS
-    // The wait of an earlier life puts the end of the incident one millisecond behind the moment of the cause.
+    // The wait of an earlier process puts the end of the incident one millisecond after the moment of the cause.
     const failed = [waits("t0", 0, { forMs: AFTER + 1 }), passed(AFTER), sealed("t0", AFTER)]
     const inputs = [...failed, passed(end), waits("t1", end), passed(end + 1)]
     const failures = told(inputs, (i) => i === 0).filter(({ type }) => type === "turns-failed")
     expect(failures.map(({ at, outcomes }) => [at, outcomes?.failed])).toEqual([[end, 1]])
   })
 
-  it("X12: a turn that failed is told, by its cause or by the end of its incident", () => {
+  it("X12: a failed turn is reported, by its cause or by the end of its incident", () => {
     fc.assert(
       fc.property(history, fc.array(fc.boolean(), { minLength: 60, maxLength: 60 }), (inputs, restarts) => {
         const end = (inputs.at(-1)?.at ?? 0) + 100 * 3_600_000
@@ -385,7 +385,7 @@ describe("whatever happens", () => {
     )
   })
 
-  it("X12: once an endpoint and cause, unless it has answered since", () => {
+  it("X12: once per endpoint and cause, unless it has answered since", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         const last = new Map<string, number>()

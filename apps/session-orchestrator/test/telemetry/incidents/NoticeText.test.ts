@@ -13,7 +13,7 @@ const notice: Notice = {
 }
 
 describe("a notice", () => {
-  it("says in one sentence what is down, since when, why, and what becomes of the turns", () => {
+  it("has in one sentence the endpoint, since when it is down, why, and the state of the turns", () => {
     expect(NoticeText.textOf(notice)).toBe(
       "openai/gpt-5 has answered no turn for 5m (overloaded 529: Overloaded). 12 turns wait for it, and will go on when it answers."
     )
@@ -22,7 +22,7 @@ describe("a notice", () => {
     )
   })
 
-  it("X12: says of turns that failed that they do not go on, whatever the notice is about", () => {
+  it("X12: says that failed turns do not continue, in every notice about them", () => {
     const outcomes = { failed: 12, aborted: 1, elsewhere: 2 }
     expect(NoticeText.textOf({ ...notice, type: "incident-gave-up", at: 28_801_000, waiting: 0, outcomes })).toBe(
       "openai/gpt-5 has answered no turn for 8h (overloaded 529: Overloaded), and no turn waits for it any more: " +
@@ -42,14 +42,14 @@ describe("a notice", () => {
     )
   })
 
-  it("has no character that turns a line round or moves a cursor", () => {
+  it("has no character that reverses a line or moves a cursor", () => {
     const said = { reason: "overloaded", message: "\u202ednes\u001b[2J\u2066", code: "529" } as const
     const { message, text } = NoticeText.bodyOf({ ...notice, said })
     expect(message).toBe("dnes")
     expect(text).toContain("(overloaded 529: dnes)")
   })
 
-  it("has an id of its own, and that of its incident", () => {
+  it("has its own id and that of its incident", () => {
     expect(NoticeText.bodyOf(notice)).toMatchObject({
       id: "openai/gpt-5@1000/incident-began",
       incidentId: "openai/gpt-5@1000",

@@ -1,16 +1,16 @@
+import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import { Observer } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import { Duration, Effect, Logger, Metric, PlatformError } from "effect"
 import { TestClock } from "effect/testing"
-import * as Timer from "../../../src/durable/Timer.ts"
 import * as IncidentFile from "../../../src/telemetry/incidents/IncidentFile.ts"
 import * as Notifications from "../../../src/telemetry/incidents/Notifications.ts"
 import * as Given from "../Given.ts"
 
 const { conversationId } = Given.place
 
-/** What one runner hears, and whom it tells what. */
+/** Tests the notifications of one runner. */
 const make = Effect.fnUntraced(function* (file: IncidentFile.IncidentFile = IncidentFile.none) {
   const told: Array<string> = []
   const listeners = yield* Notifications.make({
@@ -38,7 +38,7 @@ const make = Effect.fnUntraced(function* (file: IncidentFile.IncidentFile = Inci
 const MINUTE = 60_000
 
 describe("the alarm of notifications", () => {
-  it.effect("is one, whatever comes, set to the next that is due, and gone with the scope", () =>
+  it.effect("is one timer for all inputs, set to the next due time, and gone with the scope", () =>
     Effect.gen(function* () {
       const timer = yield* Timer.Timer
       const set = new Set<number>()
@@ -88,7 +88,7 @@ describe("the alarm of notifications", () => {
 })
 
 describe("notifications of one of several runners", () => {
-  it.effect("X12: no incident is told whose turns have all moved to other runners", () =>
+  it.effect("X12: an incident whose turns have all moved to other runners is not reported", () =>
     Effect.gen(function* () {
       const { moves, open, told, waits } = yield* make()
       waits(0)
@@ -101,7 +101,7 @@ describe("notifications of one of several runners", () => {
   )
 
   it.effect(
-    "X12: one that was told is not open any more when they have, and its end is told with the next answer",
+    "X12: a reported incident whose turns have all moved is not open, and its end is reported with the next answer",
     () =>
       Effect.gen(function* () {
         const { listeners, moves, open, told, waits } = yield* make()
@@ -113,7 +113,7 @@ describe("notifications of one of several runners", () => {
         expect(yield* open).toBe(1)
         moves(6 * MINUTE)
         expect(yield* open).toBe(0)
-        // One of them comes back, and waits here again.
+        // One of them returns and waits here again.
         waits(7 * MINUTE)
         expect(yield* open).toBe(1)
         moves(8 * MINUTE)
@@ -126,7 +126,7 @@ describe("notifications of one of several runners", () => {
   )
 
   it.effect(
-    "X12: incidents that cannot be kept are told of once, tried again, and once more when that fails anew",
+    "X12: incidents that cannot be saved are logged once, saved again later, and logged once more if that fails again",
     () => {
       const said: Array<string> = []
       return Effect.gen(function* () {
@@ -150,7 +150,7 @@ describe("notifications of one of several runners", () => {
         isFull = false
         expect(yield* passes).toEqual([tries + 1, 1])
         expect(kept.at(-1)).toBe(1)
-        // What is kept is not written again.
+        // A saved state is not written again.
         expect(yield* passes).toEqual([tries + 1, 1])
         isFull = true
         waits(4 * MINUTE, Ids.ConversationId.make("c2"))

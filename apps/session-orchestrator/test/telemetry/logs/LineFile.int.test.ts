@@ -1,4 +1,4 @@
-/** The retry log's file on a real disk. */
+/** Tests the retry log's file on a real disk. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Logger, Schedule, Scope } from "effect"
@@ -10,7 +10,7 @@ import { temporaryFile } from "../../storage/TemporaryFile.ts"
 
 const read = (file: string): string => (fs.existsSync(file) ? fs.readFileSync(file, "utf8") : "")
 
-/** Waits for something to be there, not long. */
+/** Waits a short time until a condition holds. */
 const until = (isThere: () => boolean, what: string) =>
   Effect.suspend(() => (isThere() ? Effect.void : Effect.fail(new Error(`there is never ${what}`)))).pipe(
     Effect.retry(Schedule.spaced("10 millis")),
@@ -18,7 +18,7 @@ const until = (isThere: () => boolean, what: string) =>
   )
 
 describe("a file of lines on a disk", () => {
-  it.live("M4: has every line in order over all its files, is for its user alone, and leaves no more than it may", () =>
+  it.live("M4: has every line in order over all its files, is readable by its user alone, and keeps the limit", () =>
     Effect.gen(function* () {
       const file = path.join(path.dirname(yield* temporaryFile), "retries.jsonl")
       const scope = yield* Scope.make()
@@ -44,7 +44,7 @@ describe("a file of lines on a disk", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("goes on behind what an earlier life has written, and drops the oldest", () =>
+  it.live("appends to the file of an earlier process, and drops the oldest", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile
       fs.mkdirSync(path.dirname(file), { recursive: true })
@@ -56,7 +56,7 @@ describe("a file of lines on a disk", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("F4: has what was handed in before the way down", () =>
+  it.live("LineFile.F4: has the lines that were added before the shutdown", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile
       yield* Effect.scoped(
@@ -70,7 +70,7 @@ describe("a file of lines on a disk", () => {
   )
 
   it.live.skipIf(!SmallDisk.isPossible())(
-    "F2: on a full disk is told once, and once more when there is room again",
+    "LineFile.F2: logs a full disk once, and once more when there is room again",
     () =>
       Effect.gen(function* () {
         const said: Array<string> = []

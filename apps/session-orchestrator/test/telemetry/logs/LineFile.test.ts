@@ -6,7 +6,7 @@ import * as LineFile from "../../../src/telemetry/logs/LineFile.ts"
 const lines = fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }))
 
 describe("a file of lines", () => {
-  it("F3: becomes the newest of the older ones, which each grow older by one", () => {
+  it("LineFile.F3: becomes the newest of the older files, whose numbers each grow by one", () => {
     expect(LineFile.rotation("/r", 3)).toEqual([
       ["/r.2", "/r.3"],
       ["/r.1", "/r.2"],
@@ -15,7 +15,7 @@ describe("a file of lines", () => {
     expect(LineFile.rotation("/r", 0)).toEqual([])
   })
 
-  it("F3: is never larger than it may be, but for a line that is larger by itself", () => {
+  it("LineFile.F3: is never larger than the limit, unless a single line is larger", () => {
     fc.assert(
       fc.property(lines, fc.nat({ max: 200 }), fc.integer({ min: 1, max: 200 }), (lines, size, maxBytes) => {
         const [first = [], ...rest] = LineFile.divide(lines, size, maxBytes)
@@ -29,7 +29,7 @@ describe("a file of lines", () => {
     )
   })
 
-  it.effect("F2: that is refused again and again says so once, and how much is missing when it is not", () => {
+  it.effect("LineFile.F2: logs repeated failures once, and the number of missing lines afterwards", () => {
     const said: Array<string> = []
     return Effect.gen(function* () {
       const writes: Array<string> = []
@@ -72,7 +72,7 @@ describe("a file of lines", () => {
     )
   })
 
-  it.effect("F1, F2: takes as many lines as may wait, and says how many it dropped", () => {
+  it.effect("LineFile.F1, LineFile.F2: takes as many lines as may wait, and logs how many it dropped", () => {
     const said: Array<string> = []
     return Effect.gen(function* () {
       const hangs = yield* Latch.make(false)

@@ -10,13 +10,13 @@ const surroundings: RetryLine.Surroundings = {
 }
 
 describe("a line of the retry log", () => {
-  it("M4: has the thinking level of what was asked, where one is set", () => {
+  it("M4: has the thinking level of the request, if one is set", () => {
     const thinking = { ...surroundings, thinkingOf: ({ model }: { readonly model: string }) => `${model}: high` }
     expect(RetryLine.ofDecision(Given.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
     expect(RetryLine.ofDecision(Given.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
   })
 
-  it("A1, M4: tells of a retry: provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
+  it("A1, M4: has of a retry provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
     expect(RetryLine.ofDecision(Given.decision(), surroundings)).toEqual({
       type: "retry",
       time: "1970-01-01T00:00:02.000Z",
@@ -41,7 +41,7 @@ describe("a line of the retry log", () => {
     })
   })
 
-  it("A1, M4: tells where a retry goes, if it goes elsewhere, and with which credential", () => {
+  it("A1, M4: has the target and the credential of a retry that goes to another target", () => {
     const ofRoute = (route: Route.Route) =>
       RetryLine.ofDecision(
         Given.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
@@ -58,12 +58,12 @@ describe("a line of the retry log", () => {
     expect(otherKey).not.toHaveProperty("to")
   })
 
-  it("M4: tells that a retry was answered, and by what", () => {
+  it("M4: reports that a retry was answered, and by which target", () => {
     const lines = RetryLine.ofAttempt(Given.attempt({ attempt: 1, retry: 0, outcome: Given.completed }), surroundings)
     expect(lines).toMatchObject([{ type: "retry_succeeded", attempt: 0, stopReason: "stop" }])
   })
 
-  it("M4: tells that there is no further retry, and why", () => {
+  it("M4: reports that there is no further retry, and why", () => {
     const exhausted = Given.decision({ retry: 20, directive: { _tag: "GiveUp", because: "exhausted" } })
     expect(RetryLine.ofDecision(exhausted, surroundings)).toMatchObject({
       type: "retry_exhausted",
@@ -77,13 +77,13 @@ describe("a line of the retry log", () => {
     expect(RetryLine.ofDecision(final, surroundings)).toBeUndefined()
   })
 
-  it("M4: tells of a manual retry", () => {
+  it("M4: reports a manual retry", () => {
     expect(RetryLine.ofAttempt(Given.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
       { type: "manual_retry", time: "1970-01-01T00:00:01.500Z", stopReason: "error" }
     ])
   })
 
-  it("A16: tells of the end of a turn that met a failure: its attempts, its status, and its time in the retry loop", () => {
+  it("A16: has of the end of a turn that met a failure its attempts, its status, and its time in the retry loop", () => {
     expect(RetryLine.ofSeal(Given.seal({ status: "failed", error: Given.overloaded }), surroundings)).toEqual({
       type: "turn_ended",
       time: "1970-01-01T00:00:09.000Z",
@@ -105,13 +105,13 @@ describe("a line of the retry log", () => {
     expect(RetryLine.ofSeal({ ...Given.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
   })
 
-  it("says nothing of what is no retry", () => {
+  it("does not exist for other observations", () => {
     expect(RetryLine.ofAttempt(Given.attempt({ outcome: Given.completed }), surroundings)).toEqual([])
     const refused = Given.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } })
     expect(RetryLine.ofDecision(refused, surroundings)).toBeUndefined()
   })
 
-  it("M3: calls an abort that nobody asked for what it is", () => {
+  it("M3: reports an abort that no person asked for as such", () => {
     const failure = { ...Given.overloaded, reason: "aborted" as const }
     expect(RetryLine.ofDecision(Given.decision({ failure }), surroundings)).toMatchObject({ stopReason: "aborted" })
   })

@@ -8,7 +8,7 @@ import * as Given from "../Given.ts"
 const KEY = "sk-planted-0123456789"
 const secrets = Secrets.make([Redacted.make(KEY)])
 
-/** The log of a turn's seal, as JSON. */
+/** The log lines of a turn's seal, as JSON. */
 const logged = (...ends: ReadonlyArray<Parameters<typeof Given.seal>[0]>) =>
   Effect.gen(function* () {
     const lines: Array<string> = []
@@ -21,7 +21,7 @@ const logged = (...ends: ReadonlyArray<Parameters<typeof Given.seal>[0]>) =>
   })
 
 describe("the log of turns", () => {
-  it.effect("A16: has one WARN for a turn that failed, with where and why, and without a key", () =>
+  it.effect("A16: has one WARN for a failed turn, with target and cause, and without a key", () =>
     Effect.gen(function* () {
       const error = { reason: "auth" as const, message: `Incorrect API key: ${KEY}.`, retryable: false, status: 401 }
       const [line, ...others] = yield* logged({ status: "failed", error, attempts: 1 })
@@ -41,13 +41,13 @@ describe("the log of turns", () => {
     })
   )
 
-  it.effect("has no line for a turn that was answered or aborted", () =>
+  it.effect("has no line for a completed or aborted turn", () =>
     Effect.gen(function* () {
       expect(yield* logged({ status: "completed" }, { status: "aborted" })).toEqual([])
     })
   )
 
-  it.effect("has the beginning of a message that is a page", () =>
+  it.effect("has the beginning of a message that is a whole page", () =>
     Effect.gen(function* () {
       const error = { reason: "bad-request" as const, message: "x".repeat(100_000), retryable: false }
       const [line] = yield* logged({ status: "failed", error })

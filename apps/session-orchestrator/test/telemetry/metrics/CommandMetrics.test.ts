@@ -3,11 +3,11 @@ import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { Conversations } from "../../../src/conversation/Conversations.ts"
 import * as CommandMetrics from "../../../src/telemetry/metrics/CommandMetrics.ts"
-import { waits, withService } from "../../conversation/Given.ts"
+import { waits, withService } from "../../conversation/ConversationSetup.ts"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 
 describe("commands that are counted", () => {
-  it.effect("X4: do nothing to another turn than the one that they are meant for", () =>
+  it.effect("X4: affect only the turn that they name", () =>
     withService(
       { scripts: [ScriptedProvider.emits(ScriptedProvider.overloaded)], retry: waits(3_600) },
       Effect.fnUntraced(function* ({ conversations }) {

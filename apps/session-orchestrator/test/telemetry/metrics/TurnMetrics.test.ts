@@ -1,4 +1,4 @@
-/** What each observation counts, and under which labels. */
+/** Tests the counts of each observation, with their labels. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Observer } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
@@ -7,7 +7,7 @@ import { Labels } from "../../../src/telemetry/metrics/Labels.ts"
 import * as TurnMetrics from "../../../src/telemetry/metrics/TurnMetrics.ts"
 import * as Given from "../Given.ts"
 
-/** Listeners on a registry of their own, and what they have counted: series that are not 0, by name and labels. */
+/** Listeners on a separate registry, and the series that are not 0, by name and labels. */
 const listening = (targets: TurnMetrics.Known["targets"] = []) =>
   Effect.map(Effect.context<never>(), (context) => {
     const labels = () => new Labels([], (name) => name, 1)
@@ -28,7 +28,7 @@ const listening = (targets: TurnMetrics.Known["targets"] = []) =>
           return { name: of.length === 0 ? name : `${name} ${of.toSorted().join(" ")}`, value, state }
         })
     let before: Record<string, unknown> = {}
-    /** What has changed since it was asked last. */
+    /** The changes since the last call. */
     const counted = () => {
       const now: Record<string, unknown> = Object.fromEntries(
         series().flatMap(({ name, value }) => (value === 0 ? [] : [[name, value]]))
@@ -53,8 +53,8 @@ const alone = <A, E, R>(test: Effect.Effect<A, E, R>) => Effect.provideService(t
 
 const AT = "model=gpt-5 provider=openai"
 
-describe("what is counted", () => {
-  it.effect("A16: of an attempt: how it ended, how long it took, its first content and its tokens", () =>
+describe("the counts", () => {
+  it.effect("A16: of an attempt: its end, its time, its first content and its tokens", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       listeners.attempt?.(Given.attempt())
@@ -71,7 +71,7 @@ describe("what is counted", () => {
         [`tokens direction=input ${AT}`]: 10,
         [`tokens direction=output ${AT}`]: 5
       })
-      // It was begun in an earlier life, and its clock went back.
+      // It began in an earlier process, and the clock went back.
       listeners.attempt?.(
         Given.attempt({ startedAt: undefined, firstContentAt: 2_500, outcome: { _tag: "Lost", endedAt: 9 } })
       )
@@ -90,7 +90,7 @@ describe("what is counted", () => {
     }).pipe(alone)
   )
 
-  it.effect("X5: of a failure that was shared is nothing but that", () =>
+  it.effect("X5: of a shared failure: nothing else", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       const usage = { inputTokens: 1 }
@@ -100,7 +100,7 @@ describe("what is counted", () => {
     }).pipe(alone)
   )
 
-  it.effect("of a compaction: what came of it, and the tokens of one that worked", () =>
+  it.effect("of a compaction: its outcome, and the tokens of a successful one", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       const ended = (outcome: Observer.CompactionEnded["outcome"]) => {
@@ -145,7 +145,7 @@ describe("what is counted", () => {
     }).pipe(alone)
   )
 
-  it.effect("of a tool call: how it ended, how long it took, and the report that it was", () =>
+  it.effect("of a tool call: its end, its time, and the report that it was", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       listeners.tool?.(Given.tool())
@@ -168,7 +168,7 @@ describe("what is counted", () => {
     }).pipe(alone)
   )
 
-  it.effect("of a turn that ended: its attempts, and its retries and waits where it had any", () =>
+  it.effect("of a turn that ended: its attempts, and its retries and waits if it had any", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       listeners.seal?.(Given.seal())
@@ -191,7 +191,7 @@ describe("what is counted", () => {
     }).pipe(alone)
   )
 
-  it.effect("of events: where turns went on, and what was asked again, was the last or is void", () =>
+  it.effect("of events: changed targets, synthetic retries, final steps and discarded steps", () =>
     Effect.gen(function* () {
       const { happens } = yield* listening()
       const to = "openai/gpt-5"
@@ -215,7 +215,7 @@ describe("what is counted", () => {
   )
 
   it.effect(
-    "M4: has its series at 0 from the start, or, of targets and tools that nobody configured, from the first on",
+    "TurnMetrics.M4: have series at 0 from the start, or, for unconfigured targets and tools, from the first observation",
     () =>
       Effect.gen(function* () {
         const statuses: ReadonlyArray<TurnEvent.TurnStatus> = ["completed", "failed", "aborted"]
@@ -237,7 +237,7 @@ describe("what is counted", () => {
       }).pipe(alone)
   )
 
-  it.effect("has buckets for what providers take, for a night, and for attempts: dashboards go by their edges", () =>
+  it.effect("have buckets for providers' times, for a night, and for attempts: dashboards rely on their edges", () =>
     Effect.gen(function* () {
       const { listeners, series } = yield* listening([Given.place.target])
       listeners.tool?.(Given.tool())

@@ -4,7 +4,7 @@ import { HttpClient, HttpClientError, HttpClientRequest, HttpClientResponse } fr
 import { TestClock } from "effect/testing"
 import * as Collector from "../../../src/telemetry/traces/Collector.ts"
 
-/** What a collector answers, and what is said of that. */
+/** Tests the log lines about a collector's answers. */
 const collector = () => {
   const said: Array<string> = []
   let answer: number | "hangs" | "breaks" = 200
@@ -22,7 +22,7 @@ const collector = () => {
   const logger = Logger.layer([
     Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
   ])
-  /** What is said when it answers so, so many times. */
+  /** The log lines after this answer, repeated so often. */
   const answers = (next: typeof answer, times = 1) =>
     Effect.gen(function* () {
       answer = next
@@ -42,7 +42,7 @@ const lost = (why: string) => [`Warn Traces are lost: http://collector has not t
 const AGAIN = ["Info Traces are taken again by http://collector."]
 
 describe("a collector", () => {
-  it.effect("is warned of at its fourth failure in a row that may pass, once, and told of when it is back", () =>
+  it.effect("is reported at its fourth transient failure in a row, once, and again when it is back", () =>
     Effect.gen(function* () {
       const { answers } = collector()
       assert.deepStrictEqual(yield* answers(503, 3), [])
@@ -57,7 +57,7 @@ describe("a collector", () => {
     })
   )
 
-  it.effect("is warned of at once where it refuses, or does not answer within ten seconds", () =>
+  it.effect("is reported at once if it refuses, or does not answer within ten seconds", () =>
     Effect.gen(function* () {
       for (const status of [300, 401]) {
         const { answers } = collector()

@@ -40,13 +40,13 @@ describe("spans", () => {
     expect(Spans.ofWait(Given.wait({ wake: { type: "now" }, retryAt: 60_000, at: 9_000 }))).toHaveLength(1)
   })
 
-  it("A12: of an attempt says that its report was refused, and nothing of one that was not", () => {
+  it("A12: of an attempt have an attribute for a refused report, and none for an accepted one", () => {
     const refused = (report: "accepted" | "malformed" | undefined) =>
       Spans.ofAttempt(Given.attempt({ report }), addressOf)[0]?.attributes["holdfast.report.refused"]
     expect([refused("malformed"), refused("accepted"), refused(undefined)]).toEqual([true, undefined, undefined])
   })
 
-  it("A16: are those of turn, steps, attempts, waits and tools, each below its own", () => {
+  it("A16: are those of turn, steps, attempts, waits and tools, each below its parent", () => {
     const turn = byName("invoke_agent holdfast")
     expect(turn.parentSpanId).toBeUndefined()
     expect(byName("step 0").parentSpanId).toBe(turn.spanId)
@@ -57,20 +57,20 @@ describe("spans", () => {
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length)
   })
 
-  it("S1: of one turn are one trace, and the same in every process", () => {
+  it("Spans.S1: of one turn are one trace, and the same in every process", () => {
     expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([Spans.traceIdOf("t1")]))
     expect(Spans.traceIdOf("t1")).toMatch(/^[0-9a-f]{32}$/)
     expect(Spans.traceIdOf("t1")).not.toBe(Spans.traceIdOf("t2"))
     for (const { spanId } of spans) expect(spanId).toMatch(/^[0-9a-f]{16}$/)
   })
 
-  it("S3: have no text of prompts, answers, arguments or failures", () => {
+  it("Spans.S3: have no text of prompts, answers, arguments or failures", () => {
     const all = JSON.stringify(spans)
     expect(all).not.toContain("secret")
     expect(all).not.toContain("Overloaded")
   })
 
-  it("have the attributes that the conventions require, and no gen_ai name of their own", () => {
+  it("have the attributes that the conventions require, and no other gen_ai name", () => {
     expect(byName("chat gpt-5").attributes).toMatchObject({
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "openai",
@@ -91,7 +91,7 @@ describe("spans", () => {
     expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
   })
 
-  it("tell how long the first content took, in seconds, and what was used", () => {
+  it("have the time to the first content, in seconds, and the usage", () => {
     const [chat] = Spans.ofAttempt(Given.attempt({ firstContentAt: 1_750, outcome: Given.completed }), addressOf)
     expect(chat?.attributes).toMatchObject({
       "gen_ai.response.time_to_first_chunk": 0.25,
@@ -101,7 +101,7 @@ describe("spans", () => {
     })
   })
 
-  it("A16: of a turn that was compacted, sent elsewhere and guided make one tree, and as many attempts as it had", async () => {
+  it("A16: of a turn with compaction, another target and guidance make one tree, with all its attempts", async () => {
     const spans: Array<Spans.Span> = []
     const { end } = await Effect.runPromise(
       Effect.scoped(
@@ -142,7 +142,7 @@ describe("spans", () => {
     expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
   })
 
-  it("of a turn that did not finish its step are two: the step's too", () => {
+  it("of a turn with an unfinished step are two: the step's too", () => {
     const names = Spans.ofSeal(Given.seal({ status: "failed", error: Given.overloaded, steps: 0 })).map((span) => [
       span.name,
       span.error
@@ -156,7 +156,7 @@ describe("spans", () => {
     ])
   })
 
-  it("of a step with several tools end with the last", () => {
+  it("of a step with several tool calls end with the last call", () => {
     expect(Spans.ofTool(Given.tool({ othersRunning: 1 })).map(({ name }) => name)).toEqual(["execute_tool search"])
   })
 })

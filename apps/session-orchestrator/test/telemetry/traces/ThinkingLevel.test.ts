@@ -27,7 +27,7 @@ describe("the thinking level", () => {
     expect(levelOf(body)).toBe(level)
   })
 
-  it("M4: a model's own field stands over its provider's, and null takes that away", () => {
+  it("M4: a model's own field overrides its provider's, and null removes that", () => {
     expect(levelOf({ reasoning_effort: "low" }, { reasoning_effort: "high" })).toBe("high")
     expect(levelOf({ reasoning_effort: "low" }, { temperature: 0 })).toBe("low")
     expect(levelOf({ reasoning_effort: "low" }, { reasoning_effort: null })).toBeUndefined()

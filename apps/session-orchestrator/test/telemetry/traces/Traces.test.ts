@@ -9,7 +9,7 @@ import * as Receivers from "../Receivers.ts"
 
 type Answer = number | "refused" | "hangs"
 
-/** Hands in a span every 70 s, to a collector that answers so, the last answer for good. */
+/** Adds a span every 70 s, for a collector with these answers, the last one repeated. */
 const traced = Effect.fnUntraced(function* (spans: number, answers: ReadonlyArray<Answer>) {
   let posts = 0
   const client = HttpClient.make((request) =>
@@ -38,7 +38,7 @@ const traced = Effect.fnUntraced(function* (spans: number, answers: ReadonlyArra
   }
 }, Effect.scoped)
 
-/** What the log has by then. */
+/** The log lines so far. */
 const log = (spans: number, ...answers: ReadonlyArray<Answer>) => {
   const lines: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => lines.push(`${logLevel} ${String(message)}`))
@@ -46,17 +46,19 @@ const log = (spans: number, ...answers: ReadonlyArray<Answer>) => {
 }
 
 describe("a collector", () => {
-  it.effect("that refuses is told of once, with where and why, and once more when it takes spans again", () =>
-    Effect.gen(function* () {
-      // While the exporter is silent it takes no spans: not every one is posted.
-      assert.deepStrictEqual(yield* log(9, 401, 401, 401, 200), [
-        "Warn Traces are lost: http://collector.test/v1/traces has not taken them (HTTP 401). Turns go on.",
-        "Info Traces are taken again by http://collector.test/v1/traces."
-      ])
-    })
+  it.effect(
+    "that refuses is logged once, with its address and the cause, and once more when it accepts spans again",
+    () =>
+      Effect.gen(function* () {
+        // While the exporter pauses it takes no spans: not every span is posted.
+        assert.deepStrictEqual(yield* log(9, 401, 401, 401, 200), [
+          "Warn Traces are lost: http://collector.test/v1/traces has not taken them (HTTP 401). Turns go on.",
+          "Info Traces are taken again by http://collector.test/v1/traces."
+        ])
+      })
   )
 
-  it.effect("that cannot be reached is told of when the exporter has given up", () =>
+  it.effect("that cannot be reached is logged when the exporter has given up", () =>
     Effect.gen(function* () {
       const [line, ...others] = yield* log(3, "refused")
       assert.include(line, "has not taken them (connect ECONNREFUSED ::1:4318).")
@@ -64,7 +66,7 @@ describe("a collector", () => {
     })
   )
 
-  it.effect("that hangs is told of", () =>
+  it.effect("that hangs is logged", () =>
     Effect.gen(function* () {
       const [line, ...others] = yield* log(2, "hangs")
       assert.include(line, "has not taken them (no answer within 10s).")
@@ -72,7 +74,7 @@ describe("a collector", () => {
     })
   )
 
-  it.effect("that is busy for a moment is told nobody of", () =>
+  it.effect("that is busy for a moment is not logged", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* log(3, 503, "refused", 200, 503, 200), [])
     })
@@ -80,7 +82,7 @@ describe("a collector", () => {
 })
 
 describe("a span", () => {
-  /** The spans of what listeners are given, as a collector reads them, and how long after that they came. */
+  /** The spans of observations, as a collector reads them, and how long after the observations they arrived. */
   const exported = Effect.fnUntraced(function* (
     tell: (traces: Observer.Listeners) => void,
     redact: (text: string) => string = (text) => text
@@ -106,7 +108,7 @@ describe("a span", () => {
     return Receivers.spansOf(bodies.map((body) => ({ body })))
   }, Effect.scoped)
 
-  it.effect("A16: of an attempt is a client's, has lost nothing, and has its times and how it ended", () =>
+  it.effect("A16: of an attempt is a client's, has dropped nothing, and has its times and its end", () =>
     Effect.gen(function* () {
       const [failed, completed] = yield* exported((traces) => {
         traces.attempt?.(Given.attempt())
@@ -118,7 +120,7 @@ describe("a span", () => {
     })
   )
 
-  it.effect("A16: of what happens in the service itself is internal", () =>
+  it.effect("A16: of work in the service itself is internal", () =>
     Effect.gen(function* () {
       const spans = yield* exported((traces) => traces.wait?.(Given.wait()))
       assert.deepStrictEqual(
@@ -129,7 +131,7 @@ describe("a span", () => {
     })
   )
 
-  it.effect("has texts of others redacted, and cut where they are longer than 256 characters", () =>
+  it.effect("has text from outside redacted, and cut to 256 characters", () =>
     Effect.gen(function* () {
       const named = (toolName: string) => ({
         call: { type: "tool-call" as const, toolCallId: "call-1", toolName, input: {} }

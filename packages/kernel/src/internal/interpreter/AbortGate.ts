@@ -1,16 +1,15 @@
 /**
- * Holds an abort back until a turn that is run again has come to where it was.
+ * Delays an abort until a turn that resumes has restored its state.
  *
- * Before that the turn has not yet counted the events that it persisted in its last life, so a seal would be put in the place
- * of one of them and be lost. The first effect without a record is where it was; there an abort is heeded before anything
- * is done.
+ * Before that the turn has not yet counted the events that it persisted in its last life, so a seal would take the position of one of them
+ * and be lost. The state is restored at the first effect without a record: there an abort takes effect before that effect runs.
  */
 import { Deferred, Effect, type Schema } from "effect"
-import type { Checkpoint } from "../../Checkpoint.ts"
+import type { Checkpoint } from "../../ports/Checkpoint.ts"
 
-/** A checkpoint that notices when a turn has come to where it was. */
+/** A checkpoint that detects when a turn has restored its state. */
 export class AbortGate {
-  /** The same checkpoint, which notices when the first effect without a record is about to run. */
+  /** The same checkpoint, which detects when the first effect without a record is about to run. */
   readonly checkpoint: Checkpoint["Service"]
   private readonly latch = Deferred.makeUnsafe<void>()
   private isOpen = false
@@ -23,7 +22,7 @@ export class AbortGate {
     }
   }
 
-  /** Succeeds when the turn is where it was. */
+  /** Succeeds when the turn has restored its state. */
   get reached(): Effect.Effect<void> {
     return Deferred.await(this.latch)
   }

@@ -1,21 +1,23 @@
 /**
  * Makes the calls of a turn: attempts, and the summaries of a context that is too long.
  *
- * Calls.C1. What an endpoint answers again and again is recorded in full once a step: an outage of a night fills no disk with its page.
- * Calls.C2. Clients get no part of a summary. A process that dies over one has shown nothing, and asks for it again (P19).
+ * Calls.C1. A body that an endpoint sends repeatedly is recorded in full once a step: an outage of a night does not fill the disk with its
+ *     error page.
+ * Calls.C2. Clients receive no part of a summary. If the process dies during one, nothing was shown, and the summary is requested again
+ *     (P19).
  */
 import { Clock, Effect, Random } from "effect"
-import * as CallFailure from "../../CallFailure.ts"
-import type { Compacted, Compactor } from "../../Compactor.ts"
-import type { ProviderRequest } from "../../Provider.ts"
-import * as Records from "../../Records.ts"
-import type { Route } from "../../Route.ts"
-import type { Router } from "../../Router.ts"
-import * as Summary from "../Summary.ts"
-import type { TurnStopped } from "../../TurnStopped.ts"
-import * as Attempt from "../Attempt.ts"
-import { Content } from "../Content.ts"
-import * as Judging from "../Judging.ts"
+import * as CallFailure from "../../calls/CallFailure.ts"
+import type { Compacted, Compactor } from "../../ports/Compactor.ts"
+import type { ProviderRequest } from "../../ports/Provider.ts"
+import * as Records from "../../records/Records.ts"
+import type { Route } from "../../records/Route.ts"
+import type { Router } from "../../ports/Router.ts"
+import * as Summary from "../calls/Summary.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
+import * as Attempt from "../calls/Attempt.ts"
+import { Content } from "../calls/Content.ts"
+import * as Judging from "../machine/Judging.ts"
 import type { Ledger } from "../machine/Ledger.ts"
 import type { Command } from "../machine/Next.ts"
 import * as Observing from "./Observing.ts"
@@ -35,7 +37,7 @@ export const attempt = (run: Run, call: Call): Effect.Effect<Records.AttemptOutc
       )
     : Effect.suspend(() => make(run, call))
 
-/** Has the older messages summed up. */
+/** Asks the compactor for a summary of the older messages. */
 export const compaction = (
   run: Run,
   { number, request }: Compact
@@ -45,7 +47,7 @@ export const compaction = (
   return Observing.compaction(run, number, sum(compactor, request))
 }
 
-/** An outcome as it is recorded (C1). */
+/** Returns an outcome as it is recorded: a body that the step has already is replaced by `true` (Calls.C1). */
 export const once = <Outcome extends Made>({ step }: Pick<Ledger, "step">, outcome: Outcome): Outcome =>
   outcome._tag === "Failed" && outcome.body !== undefined && outcome.body === step.lastBody
     ? { ...outcome, body: true as const }
@@ -69,7 +71,7 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
   return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.way.route)
 }
 
-/** Turns a response that will not do into the failure that it is. */
+/** Turns a rejected response into a failure. */
 const judged = (
   { ledger }: Run,
   content: Content,
@@ -86,7 +88,7 @@ const judged = (
     return Effect.map(Random.next, (spread) => Judging.failedWith(outcome, found, spread))
   })
 
-/** Tells a router of a success: of a whole response too that would not do (A9). */
+/** Reports a success to the router; a complete response that was rejected counts as one (A9). */
 const answered = (
   attempted: Effect.Effect<Made, TurnStopped>,
   tell: NonNullable<Router["Service"]["answered"]>,
@@ -114,7 +116,7 @@ const sum = Effect.fnUntraced(function* (
   return { _tag: "Failed", ...result, spread: yield* Random.next, endedAt }
 })
 
-/** A summary that stands for no message of the context is a bug of the compactor. */
+/** A summary that replaces no message of the context is a bug of the compactor. */
 const checked = (compacted: Compacted | undefined, messages: ProviderRequest["messages"]): Compacted | undefined => {
   if (compacted === undefined) return undefined
   const last = messages.find(({ id }) => id === compacted.upTo)

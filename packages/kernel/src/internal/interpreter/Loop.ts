@@ -1,20 +1,20 @@
 /**
- * Runs a turn: hands over what its ledger owes, performs what it commands, records what came of that, and folds it in.
+ * Runs the loop of a turn: emits events, performs commands and folds in their records.
  *
- * Loop.L1. A turn that is taken up again first comes to where it was, from its records alone.
- * Loop.L2. Interrupting the effect is no abort: the turn stops unsealed, to be taken up again. So does `TurnStopped`, and `TurnParked`.
+ * Loop.L1. A turn that resumes first restores its state, from its records alone.
+ * Loop.L2. Interrupting the effect is no abort: the turn stops unsealed, and can resume. The same holds for `TurnStopped` and `TurnParked`.
  * Loop.L3. No effect of the checkpoint is part of another.
- * Loop.L4. What is owed when a turn comes to its end is handed over with the seal, in one write: the answer of a last step and its
- *     `turn-end` are there together or not at all.
+ * Loop.L4. The events that are in the outbox when a turn ends are persisted with the seal, in one write: either the response of the last
+ *     step and `turn-end` are both on disk, or neither.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Semaphore } from "effect"
-import type { TurnRecord } from "../../Records.ts"
-import * as Records from "../../Records.ts"
-import type { SleepFailure } from "../../RetryStrategy.ts"
-import type { TurnParked } from "../../TurnParked.ts"
-import { TurnStopped } from "../../TurnStopped.ts"
-import { Content } from "../Content.ts"
+import type { TurnRecord } from "../../records/Records.ts"
+import * as Records from "../../records/Records.ts"
+import type { SleepFailure } from "../../ports/RetryStrategy.ts"
+import type { TurnParked } from "../../ports/TurnParked.ts"
+import { TurnStopped } from "../../ports/TurnStopped.ts"
+import { Content } from "../calls/Content.ts"
 import type { Ledger, Round } from "../machine/Ledger.ts"
 import { type Command, commandsOf } from "../machine/Next.ts"
 import * as Calls from "./Calls.ts"
@@ -23,7 +23,7 @@ import type { Run } from "./Run.ts"
 import * as Tools from "./Tools.ts"
 import * as Waits from "./Waits.ts"
 
-/** Comes to where the turn was (L1). */
+/** Restores the state of the turn (Loop.L1). */
 export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, TurnStopped> {
   for (const stored of run.ports.checkpoint.known ?? []) {
     const record = Records.parse(stored)
@@ -35,16 +35,16 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
     const contradiction = follow(run, record)
     if (contradiction !== undefined) return yield* unreadable(contradiction)
   }
-  // A wait that this life has begun is told, however short it is (D5).
+  // A wait that this life has begun is announced, however short it is (D5).
   if (run.begun?.isTakenUp === false) run.isTakenUp = false
 })
 
-/** Runs the turn from where it is to its seal. */
+/** Runs the turn from its present state to its seal. */
 export const toSeal = Effect.fnUntraced(function* (
   run: Run
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
   for (;;) {
-    if (run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger)) yield* run.flush // L4
+    if (run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger)) yield* run.flush // Loop.L4
     const { phase } = run.ledger
     const commands = commandsOf(run.ledger, run.offers)
     const [command] = commands
@@ -55,13 +55,13 @@ export const toSeal = Effect.fnUntraced(function* (
   }
 })
 
-/** What cuts a turn off. */
+/** The reason that cuts a turn off. */
 export interface Cut {
   readonly status: "failed" | "aborted"
   readonly failure: Failure.Failure
 }
 
-/** Seals the turn; on a sealed turn it only returns the seal. Without a cut the turn has come to its own end. */
+/** Seals the turn; on a sealed turn it only returns the seal. Without a cut the turn has ended by itself. */
 export const seal = (run: Run, cut?: Cut): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
   Effect.suspend(() => {
     if (run.ledger.phase._tag === "Sealed") return sealed(run)
@@ -77,7 +77,7 @@ export const seal = (run: Run, cut?: Cut): Effect.Effect<TurnEvent.TurnEnd, Turn
 
 // --- internal
 
-/** Whether nothing can come before the seal any more. */
+/** Whether only the seal can follow. */
 const isAtItsEnd = ({ phase }: Ledger): boolean =>
   phase._tag === "Ending" || phase._tag === "Sealed" || (phase._tag === "Entering" && phase.stuck !== undefined)
 
@@ -89,11 +89,11 @@ const sealed = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
     return phase.end
   })
 
-/** A journal that contradicts itself is the host's defect, which counts it (C10). */
+/** A journal that contradicts itself is a defect of the host, which counts it (C10). */
 const unreadable = (message: string): TurnStopped =>
   new TurnStopped({ message: `The journal cannot be followed: ${message}.`, defect: true })
 
-/** Takes in a record of an earlier life; gives why it cannot be. */
+/** Folds in a record of an earlier life; returns the error if it contradicts the ledger. */
 const follow = (run: Run, record: TurnRecord): string | undefined => {
   try {
     run.take(record, true)
@@ -105,7 +105,7 @@ const follow = (run: Run, record: TurnRecord): string | undefined => {
 
 type Single = Exclude<Command, { readonly _tag: "RunTool" | "Seal" }>
 
-/** Performs the one command that is open. */
+/** Performs the only open command. */
 const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | TurnStopped> => {
   const { strategy } = run.ports
   switch (command._tag) {
@@ -133,7 +133,7 @@ const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | Tu
   }
 }
 
-/** Performs a command, and takes in the record of it. */
+/** Performs a command, and folds in its record. */
 const recorded = <K extends Records.Kind, E>(
   run: Run,
   {
@@ -156,7 +156,7 @@ const recorded = <K extends Records.Kind, E>(
   return Effect.map(run.ports.checkpoint.run(name, schema, noted), (value) => run.take(of(command, value), !isNew))
 }
 
-/** Chooses where a step begins: the router's choice, or the target that the turn has. */
+/** Chooses the route of a step's first attempt: by the router, or the turn's present route. */
 const route = (
   run: Run,
   { from, question }: Extract<Command, { readonly _tag: "Route" }>
@@ -173,7 +173,7 @@ const route = (
 const sleepless = (run: Run, { message }: SleepFailure): Effect.Effect<void, TurnStopped> =>
   Effect.asVoid(seal(run, { status: "failed", failure: { reason: "unknown", message, retryable: false } }))
 
-/** Runs the calls that are open at once; what each is answered is handed over as soon as those before it are. */
+/** Runs the open calls at the same time; the result of each is emitted as soon as those before it are. */
 const runTools = Effect.fnUntraced(function* (
   run: Run,
   commands: ReadonlyArray<Command>,

@@ -1,19 +1,19 @@
 /**
- * Tells observers what a turn does (`Observer`). It writes nothing of the turn, nor of its life.
+ * Reports the actions of a turn to observers (`Observer`).
  *
- * Without listeners nothing is made, and no clock is read.
+ * It changes neither the turn nor this life of it. Without listeners it builds no observation, and reads no clock.
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Exit } from "effect"
-import { type EventTold, type Listeners, type Place, type ReportOutcome, tell } from "../../Observer.ts"
-import type { ProviderRequest } from "../../Provider.ts"
-import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../Records.ts"
-import type { ToolOutcome } from "../../Toolbox.ts"
-import * as Judging from "../Judging.ts"
+import { type EventTold, type Listeners, type Place, type ReportOutcome, tell } from "../../ports/Observer.ts"
+import type { ProviderRequest } from "../../ports/Provider.ts"
+import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../records/Records.ts"
+import type { ToolOutcome } from "../../ports/Toolbox.ts"
+import * as Judging from "../machine/Judging.ts"
 import type { Ledger, Round, Setback, Wait } from "../machine/Ledger.ts"
 import type { Run } from "./Run.ts"
 
-/** Tells of an attempt, however it ends. `make` gets the mark that it must make before its first content leaves. */
+/** Reports an attempt, however it ends. `make` receives the mark, which it must run before its first content leaves. */
 export const attempt = <A extends AttemptOutcome, E, E2>(
   run: Run,
   request: ProviderRequest,
@@ -43,7 +43,7 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
   })
 }
 
-/** Tells of an attempt whose process died in the middle of it (X2). */
+/** Reports an attempt whose process died during it (X2). */
 export const lost = <E>(run: Run, attempt: number, made: Effect.Effect<AttemptOutcome, E>) =>
   Effect.tap(made, (outcome) =>
     Effect.sync(() =>
@@ -59,7 +59,7 @@ export const lost = <E>(run: Run, attempt: number, made: Effect.Effect<AttemptOu
     )
   )
 
-/** Tells of a compaction. */
+/** Reports a compaction. */
 export const compaction = <E>(
   run: Run,
   attempt: number,
@@ -75,7 +75,7 @@ export const compaction = <E>(
   })
 }
 
-/** Tells of a decision. */
+/** Reports a decision. */
 export const decision = <E, R>(
   run: Run,
   setback: Setback,
@@ -90,7 +90,7 @@ export const decision = <E, R>(
   )
 }
 
-/** Tells of a wait's end, which `wake` knows. */
+/** Reports the end or the change of a wait, which is the result of `wake`. */
 export const wait = <E>(
   run: Run,
   about: Wait,
@@ -113,7 +113,7 @@ export const tellWait = (
   tell(observer, "wait", { ...placeOf(ledger), ...about, wake, at: wake.at })
 }
 
-/** Tells of a tool call. `leave` counts it out, and gives how many are left. */
+/** Reports a tool call. `leave` removes it from the running calls, and returns how many are left. */
 export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
   run: Run,
   call: Message.ToolCallPart,
@@ -140,7 +140,7 @@ export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
   )
 }
 
-/** Tells of events that are recorded now, and were not before. */
+/** Reports the events that are recorded for the first time. */
 export const events = <E>(
   run: Run,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
@@ -156,7 +156,7 @@ export const events = <E>(
   })
 }
 
-/** Tells of an event that is live. */
+/** Reports a transient event. */
 export const live = (run: Run, event: EventTold["event"]): void => {
   tellEvent(run.ports.observer, run.ledger, event)
 }
@@ -166,7 +166,7 @@ export const tellEvent = (observer: Listeners | undefined, ledger: Ledger, event
   if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(ledger), event })
 }
 
-/** What is told of an attempt, but for what came of it. */
+/** The observation of an attempt, without its outcome. */
 export const attemptOf = (ledger: Ledger, request: ProviderRequest, startedAt: number) => ({
   ...placeOf(ledger),
   ...numbersOf(ledger, request.attempt),
@@ -174,7 +174,7 @@ export const attemptOf = (ledger: Ledger, request: ProviderRequest, startedAt: n
   startedAt
 })
 
-/** What is told of a decision, but for what was decided. */
+/** The observation of a decision, without the directive. */
 export const decisionOf = (ledger: Ledger, { endedAt, failure, number }: Setback, startedAt: number | undefined) => ({
   ...placeOf(ledger),
   attempt: number,
@@ -184,7 +184,7 @@ export const decisionOf = (ledger: Ledger, { endedAt, failure, number }: Setback
   failure
 })
 
-/** Tells of a seal that is recorded. */
+/** Reports a recorded seal, once a life. */
 export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
   const { observer } = run.ports
   if (observer?.seal === undefined || sealed.has(run)) return
@@ -195,10 +195,10 @@ export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
 
 // --- internal
 
-/** When the last call of a life began, in epoch milliseconds, until it is decided about. */
+/** When the last call of a life began, in epoch milliseconds, until the decision about it. */
 const callStartedAt = new WeakMap<Run, number>()
 
-/** Lives whose seal was told: an abort may come to a turn that is sealed. */
+/** Lives whose seal was reported: an abort may reach a sealed turn. */
 const sealed = new WeakSet<Run>()
 
 const placeOf = ({ step, turn, way }: Ledger): Place => ({
@@ -225,7 +225,7 @@ const reportOf = (
   return isError ? Judging.refusalOf(call, finishReason) : "accepted"
 }
 
-/** A report in a response that will not do, or one that is the whole text of a response. */
+/** The result of a report in a rejected response, or of a report that is the whole text of a response. */
 const reportIn = ({ ledger }: Run, outcome: AttemptOutcome): ReportOutcome | undefined => {
   if (outcome._tag === "Failed") return outcome.report
   if (outcome._tag === "Lost" || ledger.turn.report === undefined) return undefined

@@ -1,31 +1,31 @@
 /**
- * A life of a turn: the ledger that it has come to, the ports that it runs on, and the way from its outbox to the sink.
+ * One life of a turn: its ledger, its ports, and the path from outbox to sink.
  *
- * Run.S1. Only the fiber that runs the turn writes here, and its tool calls' fibers, each in one synchronous step. A seal after an abort
- *     is made when those have ended.
- * Run.S2. An event that is on its way to the disk is not interrupted, or the count would no longer be what the sink has. For the same
- *     reason nothing is persisted after an event that could not be.
+ * Run.S1. Only the turn's fiber and the fibers of its tool calls write here, each in one synchronous step. A seal after an abort is made
+ *     when those fibers have ended.
+ * Run.S2. Persisting an event is not interrupted, or the position would no longer match that of the sink. For the same reason nothing is
+ *     persisted after an event that could not be persisted.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect, Random } from "effect"
-import type { Begun } from "../../BeforeContent.ts"
-import type { Checkpoint } from "../../Checkpoint.ts"
-import type { Compactor } from "../../Compactor.ts"
-import type { EventSink } from "../../EventSink.ts"
-import type { Listeners } from "../../Observer.ts"
-import type { Provider } from "../../Provider.ts"
-import type { Seal, TurnRecord } from "../../Records.ts"
-import type { RetryStrategy } from "../../RetryStrategy.ts"
-import type { Router } from "../../Router.ts"
-import type { ToolDefinition, Toolbox } from "../../Toolbox.ts"
-import type { TurnStopped } from "../../TurnStopped.ts"
-import type { Content } from "../Content.ts"
+import type { Begun } from "../../turn/BeforeContent.ts"
+import type { Checkpoint } from "../../ports/Checkpoint.ts"
+import type { Compactor } from "../../ports/Compactor.ts"
+import type { EventSink } from "../../ports/EventSink.ts"
+import type { Listeners } from "../../ports/Observer.ts"
+import type { Provider } from "../../ports/Provider.ts"
+import type { Seal, TurnRecord } from "../../records/Records.ts"
+import type { RetryStrategy } from "../../ports/RetryStrategy.ts"
+import type { Router } from "../../ports/Router.ts"
+import type { ToolDefinition, Toolbox } from "../../ports/Toolbox.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
+import type { Content } from "../calls/Content.ts"
 import { evolve } from "../machine/Evolve.ts"
 import type { Emission, Ledger } from "../machine/Ledger.ts"
 import type { Offers } from "../machine/Next.ts"
 import * as Observing from "./Observing.ts"
 
-/** The ports a turn runs on. */
+/** The ports of a turn. */
 export interface Ports {
   readonly provider: Provider["Service"]
   readonly toolbox: Toolbox["Service"]
@@ -40,20 +40,20 @@ export interface Ports {
 /** One life of one turn. */
 export class Run {
   readonly ports: Ports
-  /** The engine itself: a seal is not held back by the gate of aborts. */
+  /** The engine itself: the abort gate does not delay a seal. */
   readonly checkpoint: Checkpoint["Service"]
-  /** What this life has done before. */
+  /** The work of this life before the interpreter took it over. */
   readonly begun: Begun | undefined
   ledger: Ledger
-  /** The call that is under way, or about to be made; `undefined` between calls. */
+  /** The call that is under way or about to be made; `undefined` between calls. */
   call: { readonly content: Content; isMade: boolean } | undefined = undefined
-  /** The step whose beginning was told in this life. */
+  /** The step whose `step-start` was emitted in this life. */
   announced: number | undefined
-  /** When the call began that was under way before this interpreter took the turn over, until it makes another. */
+  /** The start of a call that was under way before the interpreter took the turn over, in epoch milliseconds, until it makes another call. */
   beganAt: number | undefined
-  /** The wait in progress was told in this life, before the interpreter ran it. */
+  /** The wait in progress was announced in this life, before the interpreter took it over. */
   isWaitTold: boolean
-  /** The last record is of an earlier life. */
+  /** The last record was written in an earlier life. */
   isTakenUp = false
   private stopped: TurnStopped | undefined = undefined
   private toolsOf: { readonly step: number; readonly tools: ReadonlyArray<ToolDefinition> } | undefined = undefined
@@ -76,14 +76,14 @@ export class Run {
     this.isWaitTold = begun?.isWaitTold ?? false
   }
 
-  /** The name of this life, which no other life of the turn has. */
+  /** The name of this life, unique among the lives of the turn. */
   readonly life: Effect.Effect<string> = Effect.suspend(() => {
     const { name } = this
     if (name !== undefined) return Effect.succeed(name)
     return Effect.map(Random.next, (drawn) => (this.name = drawn.toString(36).slice(2)))
   })
 
-  /** What this life has to offer; a list of tools that changed in the middle of a step would be another request. */
+  /** The tools and ports of this life. The tools are read once a step: a change during a step would change its request. */
   get offers(): Offers {
     const { compactor, router, strategy, toolbox } = this.ports
     const step = this.ledger.step.number
@@ -97,7 +97,7 @@ export class Run {
     }
   }
 
-  /** What a seal that cuts the turn off says of the call that is under way. */
+  /** The part of a seal that records the call under way, if the seal cuts the turn off. */
   get underWay(): Pick<NonNullable<Seal["cut"]>, "called" | "said"> {
     const { call } = this
     if (call === undefined) return {}
@@ -107,7 +107,7 @@ export class Run {
     return isMade ? { said, called: true } : { said }
   }
 
-  /** Takes in a record. */
+  /** Folds a record into the ledger. */
   take(record: TurnRecord, isTakenUp = false): void {
     this.ledger = evolve(this.ledger, record)
     this.isTakenUp = isTakenUp
@@ -117,19 +117,19 @@ export class Run {
     if (record.value._tag === "Lost") this.announced = undefined
   }
 
-  /** Hands an event that passes, and is no single token's, to the sink and to observers. */
+  /** Emits a transient event other than a delta to the sink and to observers. */
   live(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
     this.ports.sink.live(event)
     Observing.live(this, event)
   }
 
-  /** Hands over what the ledger owes, in order (S2). */
+  /** Emits the events of the outbox, in order (Run.S2). */
   readonly flush: Effect.Effect<void, TurnStopped> = Effect.suspend(() => this.handOver()).pipe(
     Effect.tapError((stopped) => Effect.sync(() => void (this.stopped = stopped))),
     Effect.uninterruptible
   )
 
-  /** The same of what an earlier life has handed over: what was live has passed. */
+  /** Emits the outbox of an earlier life, without its transient events. */
   readonly flushRecorded: Effect.Effect<void, TurnStopped> = Effect.suspend(() => {
     const outbox = this.ledger.outbox.filter(({ _tag }) => _tag === "Persist")
     this.ledger = { ...this.ledger, outbox }
@@ -137,7 +137,7 @@ export class Run {
   })
 
   private handOver(): Effect.Effect<void, TurnStopped> {
-    if (this.stopped !== undefined) return Effect.fail(this.stopped) // S2
+    if (this.stopped !== undefined) return Effect.fail(this.stopped) // Run.S2
     const [due, ...later] = joined(this.ledger.outbox)
     if (due === undefined) return Effect.void
     this.ledger = { ...this.ledger, outbox: later }
@@ -153,7 +153,7 @@ export class Run {
 
 // --- internal
 
-/** What is owed, with the events that are to be persisted first in one write. */
+/** The outbox, with the leading events to persist joined into one write. */
 const joined = (outbox: Ledger["outbox"]): Ledger["outbox"] => {
   const [first, next, ...rest] = outbox
   if (first?._tag !== "Persist" || next?._tag !== "Persist") return outbox

@@ -1,17 +1,17 @@
 /**
  * Runs the tool calls of a response.
  *
- * Tools.T1. A call that failed, or that could not even be read, is answered; it never ends the turn.
- * Tools.T2. A call that was running when its process died is not made again; the model learns that its end is not known. Tools that are
- *     declared idempotent are run again (X8).
+ * Tools.T1. A call that failed, or whose arguments could not be read, is answered; it never ends the turn.
+ * Tools.T2. A call that was running when its process died is not made again; the model receives `ModelContext.INTERRUPTED`. Tools that are
+ *     declared idempotent run again (X8).
  */
 import { JsonShape, type Message } from "@holdfast/wire"
 import { Cause, Clock, Effect } from "effect"
-import * as ModelContext from "../../ModelContext.ts"
-import * as Records from "../../Records.ts"
-import type { ToolOutcome } from "../../Toolbox.ts"
-import type { TurnStopped } from "../../TurnStopped.ts"
-import * as Judging from "../Judging.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import * as Records from "../../records/Records.ts"
+import type { ToolOutcome } from "../../ports/Toolbox.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
+import * as Judging from "../machine/Judging.ts"
 import type { Round } from "../machine/Ledger.ts"
 import type { Command } from "../machine/Next.ts"
 import * as Observing from "./Observing.ts"
@@ -19,10 +19,10 @@ import type { Run } from "./Run.ts"
 
 type RunTool = Extract<Command, { readonly _tag: "RunTool" }>
 
-/** How much of malformed arguments is quoted back to the model, in characters. */
+/** The length of the quotation when malformed arguments are sent back to the model, in characters. */
 export const QUOTED_CHARACTERS = 2_000
 
-/** Runs a call, and records that it was begun, and its answer. `running` are the calls of the response that have no answer yet. */
+/** Runs a call, and records its beginning and its result. `running` has the calls of the response without a result yet. */
 export const call = Effect.fnUntraced(function* (
   run: Run,
   command: RunTool,
@@ -31,7 +31,7 @@ export const call = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, TurnStopped> {
   const { number, step } = command
   const { checkpoint, toolbox } = run.ports
-  // A report is judged and not run: judging it again does no harm.
+  // A report is judged instead of run: judging it again does no harm.
   const isReport = Judging.isReport(run.ledger.turn.report, command.call)
   const isMine = isReport || (yield* begin(run, command))
   const isIdempotent = toolbox.definitions.find(({ name }) => name === command.call.toolName)?.isIdempotent === true
@@ -47,7 +47,7 @@ export const call = Effect.fnUntraced(function* (
 
 // --- internal
 
-/** Records that the call begins; `false`: an earlier life has begun it (T2). */
+/** Records that the call begins; `false`: an earlier life has begun it (Tools.T2). */
 const begin = Effect.fnUntraced(function* (
   run: Run,
   { begun, number, step }: RunTool
@@ -67,7 +67,7 @@ const answer = (run: Run, { call, isOffered }: RunTool): Effect.Effect<Records.T
     if (report !== undefined && Judging.isReport(report, call)) return Effect.succeed(Judging.answer(report, call))
     return isOffered ? Effect.map(run.ports.toolbox.run(call), readable) : Effect.succeed(NOT_OFFERED)
   }).pipe(
-    // One that interrupts itself has failed too. When the turn is interrupted no handler is run.
+    // A tool that interrupts itself has failed too. When the turn is interrupted no handler runs.
     Effect.catchCause((cause) => Effect.succeed({ output: `The tool failed: ${whyOf(cause)}`, isError: true })),
     Effect.flatMap(at)
   )
@@ -86,12 +86,12 @@ const readable = (outcome: ToolOutcome): ToolOutcome =>
     ? { output: `The tool failed: its output is nested deeper than ${JsonShape.MOST_LEVELS} levels.`, isError: true }
     : outcome
 
-/** A10: in the words of the seed, which a model may have been told of. */
+/** A10, in the seed's words: a prompt may mention them. */
 const unreadable = ({ input, malformed = "" }: Message.ToolCallPart): ToolOutcome => {
   const payload = typeof input === "string" ? input : JSON.stringify(input)
   const isCut = payload.length > QUOTED_CHARACTERS
   const note = isCut ? ` (the first ${QUOTED_CHARACTERS} of ${payload.length} characters)` : ""
-  // A cut may fall into a character of two halves, which no provider takes.
+  // A cut may split a surrogate pair, which no provider accepts.
   const quoted = isCut ? payload.slice(0, QUOTED_CHARACTERS).toWellFormed() : payload
   const reason = malformed.replace(/\.\s*$/, "")
   return {

@@ -1,17 +1,17 @@
 /**
  * Decides about failures, and waits.
  *
- * Waits.W1. A wait is told before its sleep begins (D5), and again when its end is moved or the turn is taken up; a wait of an earlier life
- *     whose end has passed is not.
- * Waits.W2. A wait that ends by itself may ask before it does (X11): once, and on record. From then on a person ends it, or the end of the
- *     time for an answer; what wakes it before that does not.
+ * Waits.W1. A wait is announced before its sleep begins (D5), and again when its end is moved or the turn resumes; a wait of an earlier
+ *     life whose end has passed is not announced.
+ * Waits.W2. A wait that ends by itself may ask a person first (X11): once, and on record. From then on only a person ends it, or the end of
+ *     the time for an answer; an early wake by the shell does not.
  */
 import { Cause, Clock, Duration, Effect, Option } from "effect"
-import * as Directives from "../../Directive.ts"
-import type { Directive, Wake } from "../../Records.ts"
-import { type RetryStrategy, SleepFailure } from "../../RetryStrategy.ts"
-import type { TurnParked } from "../../TurnParked.ts"
-import type { TurnStopped } from "../../TurnStopped.ts"
+import * as Directives from "../../turn/Directive.ts"
+import type { Directive, Wake } from "../../records/Records.ts"
+import { type RetryStrategy, SleepFailure } from "../../ports/RetryStrategy.ts"
+import type { TurnParked } from "../../ports/TurnParked.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import { isOfItself } from "../machine/Decisions.ts"
 import type { Command } from "../machine/Next.ts"
 import * as Observing from "./Observing.ts"
@@ -20,7 +20,7 @@ import type { Run } from "./Run.ts"
 type Decide = Extract<Command, { readonly _tag: "Decide" }>
 type Wait = Extract<Command, { readonly _tag: "Wait" }>
 
-/** Decides what follows a failure. */
+/** Decides about a failure, by the router or by the strategy alone. */
 export const decide = (run: Run, { question, setback, situation }: Decide): Effect.Effect<Directive, TurnStopped> => {
   const { router, strategy } = run.ports
   return Observing.decision(
@@ -34,7 +34,7 @@ export const decide = (run: Run, { question, setback, situation }: Decide): Effe
   )
 }
 
-/** Waits until a wait is over, or changed. */
+/** Waits until the wait has ended or was changed. */
 export const sleep = (run: Run, command: Wait, strategy: RetryStrategy["Service"]) =>
   Observing.wait(run, command.wait, asleep(run, command, strategy))
 
@@ -47,7 +47,7 @@ const asleep = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
   const { asks, retryAt } = wait
   const begunAt = yield* Clock.currentTimeMillis
-  if (!run.isWaitTold && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // W1
+  if (!run.isWaitTold && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // Waits.W1
   run.isWaitTold = false
   for (;;) {
     const now = yield* Clock.currentTimeMillis
@@ -57,7 +57,7 @@ const asleep = Effect.fnUntraced(function* (
     )
     const at = yield* Clock.currentTimeMillis
     if (!isOfItself(wake)) return { ...wake, at }
-    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // W2
+    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // Waits.W2
     const question = outlook && strategy.ask?.(outlook(Math.max(0, at - awaited.since)))
     if (question === undefined) return { ...wake, at }
     const by = wake.by === undefined ? undefined : { by: wake.by }
@@ -65,7 +65,7 @@ const asleep = Effect.fnUntraced(function* (
   }
 })
 
-/** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler is run. */
+/** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler runs. */
 const unslept = (cause: Cause.Cause<unknown>): SleepFailure => {
   const why = Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
   return new SleepFailure({ message: `The wait could not be slept: ${why}` })

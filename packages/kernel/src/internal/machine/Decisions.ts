@@ -1,36 +1,36 @@
 /**
- * What follows from a failure: the decision about it, its wait, and the end of that.
+ * Applies decisions about failures, and the ends of waits, to the ledger.
  *
- * Decisions.V1. The order is: decision, `provider-retry`, sleep, route (D5). A retry that goes elsewhere at once is told all the same,
- *     because it opens a chain that has to be closed (P11); it is no sleep.
- * Decisions.V2. Counters are the step's: they are back at 0 for the next one, however this one ended (P10).
- * Decisions.W1. The end of a wait is absolute. A turn that is run again sleeps what is left of it.
- * Decisions.W2. Each ending of a sleep is a record, with the command that brought it about.
- * Decisions.W3. A wait that was asked about (X11) ends by a person, or by the end of the time for an answer, and by nothing else.
+ * Decisions.V1. The order is: decision, `provider-retry`, sleep, route (D5). A retry that goes elsewhere at once has a `provider-retry`
+ *     too, because it opens a chain that has to be closed (P11); it has no sleep.
+ * Decisions.V2. Counters belong to the step: they are 0 again for the next step, however this one ended (P10).
+ * Decisions.W1. The end of a wait is absolute. A turn that runs again sleeps the rest of it.
+ * Decisions.W2. Each end of a sleep is a record, with the command that caused it.
+ * Decisions.W3. A wait with a question (X11) ends only by a person, or by the end of the time for an answer.
  * Decisions.W4. A turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
  */
 import { Failure, type TurnEvent } from "@holdfast/wire"
 import { Duration } from "effect"
-import * as Directives from "../../Directive.ts"
-import type { Directive, Wake } from "../../Records.ts"
-import { endsWait, waitedMs } from "../../RetryStrategy.ts"
-import * as Spending from "../../Spending.ts"
+import * as Directives from "../../turn/Directive.ts"
+import type { Directive, Wake } from "../../records/Records.ts"
+import { endsWait, waitedMs } from "../../ports/RetryStrategy.ts"
+import * as Spending from "../../turn/Spending.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Phase, Retry, Setback, Wait } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
 import * as Routes from "./Routes.ts"
 import { Batch, calling, closeRetryLoop, entering, eventOf, responseOf, spend, stepOf, targetNameOf } from "./Saying.ts"
 
-/** What a failed turn says when a person cancelled its retries (P11). */
+/** The `finalError` of a turn whose retries a person cancelled (P11). */
 export const CANCELLED = "Retry cancelled"
 
-/** The step's spending with a failure that is decided about, and the bugs it has met. */
+/** Returns the step's spending including a failure, and its number of bugs. */
 export const counting = ({ step }: Ledger, { endedAt, failure }: Setback) => ({
   spending: Spending.fail(step.spending, failure, endedAt),
   defects: failure.defect === true ? step.defects + 1 : step.defects
 })
 
-/** It was decided what follows. */
+/** Applies a decision. */
 export const decided = (ledger: Ledger, setback: Setback, directive: Directive): Ledger => {
   const { failure, last, whole } = setback
   const { step } = ledger
@@ -54,7 +54,7 @@ export const decided = (ledger: Ledger, setback: Setback, directive: Directive):
   return goOn({ ...retrying, outbox: [...retrying.outbox, { _tag: "Live", event }] }, left, directive)
 }
 
-/** A wait has ended, or was changed. */
+/** Applies the end or the change of a wait. */
 export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
   const at = wake.at ?? wait.retryAt
   const wakes = [...wait.wakes, wake]
@@ -81,11 +81,14 @@ export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
   return goOn(slept(over, wait, waited, retry.state), setback, retry)
 }
 
-/** Whether the next attempt is due without a person's word. */
+/** Whether the next attempt is due without a command of a person. */
 export const isOfItself = (wake: Wake): boolean =>
   wake.type === "elapsed" || (wake.type === "now" && wake.early === true)
 
-/** The turn ends, or has one last step in which the report alone is offered (A14): not after outages, nor after that step itself. */
+/**
+ * Ends the turn, or begins one last step that offers the report alone (A14). There is no such step after outages, nor after that step
+ * itself.
+ */
 export const giveUp = (
   ledger: Ledger,
   { last }: Setback,
@@ -113,7 +116,7 @@ export const giveUp = (
   }
 }
 
-/** What is told of a retry before its sleep (D5), and again when the end of that is moved. */
+/** Makes the event of a retry: emitted before its sleep (D5), and again when the end of the sleep is moved. */
 export const retryEvent = (
   ledger: Ledger,
   { asks, delayMs, retry, retryAt, setback }: Wait
@@ -152,13 +155,13 @@ const waitOf = (setback: Setback, retry: Retry): Wait => ({
 
 const waiting = (ledger: Ledger, wait: Wait): Ledger => ({ ...ledger, phase: { _tag: "Waiting", wait } })
 
-/** A wait that goes on, after something has changed it. */
+/** Changes a wait that continues. */
 const changed = (wait: Wait, wake: Wake, at: number): Wait => {
   const since = wait.retry.retryAt - wait.retry.delayMs
   const until = (retryAt: number) => ({ retryAt, delayMs: Math.max(0, retryAt - since) })
   switch (wake.type) {
     case "until":
-      return { ...wait, ...until(wake.until), asks: undefined } // an answer, where there was a question
+      return { ...wait, ...until(wake.until), asks: undefined } // it answers the question, if there was one
     case "asked":
       return { ...wait, ...until(wake.until), asks: wake.asks, askedAt: at }
     case "extended":
@@ -168,7 +171,7 @@ const changed = (wait: Wait, wake: Wake, at: number): Wait => {
   }
 }
 
-/** Counts a wait that is over. */
+/** Counts a wait that has ended. */
 const slept = (ledger: Ledger, wait: Wait, waitedMs: number, state: Ledger["step"]["state"]): Ledger => {
   const { extendedMs, retry, setback } = wait
   const { step, tally } = ledger
@@ -180,7 +183,7 @@ const slept = (ledger: Ledger, wait: Wait, waitedMs: number, state: Ledger["step
   }
 }
 
-/** The next call, on the route that was decided on. */
+/** Begins the next call, on the route of the decision. */
 const goOn = (ledger: Ledger, setback: Setback, { route, state }: Retry): Ledger => {
   const stated = { ...ledger, step: { ...ledger.step, state } }
   return next(route === undefined ? stated : Routes.take(stated, route), setback)
@@ -194,7 +197,7 @@ const next = (ledger: Ledger, { attempt, last, number, of }: Setback): Ledger =>
   return { ...ledger, phase }
 }
 
-/** What a turn fails with whose question was not answered: why it did not go on, and what it had been waiting for. */
+/** The failure of a turn whose question was not answered: the question, the time for an answer, and the failure that the turn waited for. */
 const unanswered = ({ askedAt, setback }: Wait, asks: TurnEvent.Asks, at: number): Failure.Failure => {
   const { message, reason } = setback.failure
   const within = Duration.format(Duration.millis(at - (askedAt ?? at)))

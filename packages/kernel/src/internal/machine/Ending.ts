@@ -1,23 +1,23 @@
 /**
- * The end of a turn: what is left to say, then the seal, in one write.
+ * Seals a turn: the remaining events and the seal, in one write.
  *
  * Ending.E1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
- * Ending.E2. What was said until then is kept, and kept from the model (P12).
+ * Ending.E2. The content until then stays in the history, and is not sent to the model (P12).
  */
 import { Failure, type Message, type TurnEvent } from "@holdfast/wire"
-import type { Seal } from "../../Records.ts"
-import { waitedMs } from "../../RetryStrategy.ts"
-import * as Judging from "../Judging.ts"
+import type { Seal } from "../../records/Records.ts"
+import { waitedMs } from "../../ports/RetryStrategy.ts"
+import * as Judging from "./Judging.ts"
 import * as Decisions from "./Decisions.ts"
 import type { Ledger, TurnFacts } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
 import * as Rounds from "./Rounds.ts"
 import { Batch, called, closeRetryLoop, eventOf, responseOf, spend } from "./Saying.ts"
 
-/** What a seal says of all of its turn. */
+/** The totals of a turn in its seal. */
 export type Tally = Pick<TurnEvent.TurnEnd, "steps" | "attempts" | "sleptMs" | "waitedMs" | "usage">
 
-/** The turn ends. */
+/** Applies the seal. */
 export const seal = (ledger: Ledger, record: Seal): Ledger => {
   const { at, cut } = record
   const { status, failure } = cut ?? outcomeOf(ledger)
@@ -41,7 +41,7 @@ export const seal = (ledger: Ledger, record: Seal): Ledger => {
   return { ...said, phase: { _tag: "Sealed", end } }
 }
 
-/** The seal, and the error before it where there is one. */
+/** Makes the seal, and the error event before it if the turn failed. */
 export const ending = (
   turn: Pick<TurnFacts, "conversationId" | "turnId">,
   tally: Tally,
@@ -71,13 +71,13 @@ const outcomeOf = ({
 }: Ledger): { readonly status: "completed" | "failed"; readonly failure?: Failure.Failure } => {
   if (phase._tag === "Ending") return phase.outcome
   if (phase._tag === "Entering" && phase.stuck !== undefined) return { status: "failed", failure: phase.stuck }
-  throw new Error(`the turn has not come to its end: it is ${phase._tag}`)
+  throw new Error(`the turn cannot be sealed without a cut: it is ${phase._tag}`)
 }
 
-/** Counts what was under way when the turn ended. */
+/** Counts the call or wait that was under way when the turn ended. */
 const count = (ledger: Ledger, { at, cut }: Seal): Ledger => {
   const { phase, step } = ledger
-  // A decision that was under way counts from its failure on (A16).
+  // A16: if a decision was under way, the time counts from its failure on.
   const failingSince = step.failingSince ?? (phase._tag === "Deciding" ? phase.setback.endedAt : undefined)
   const closed = closeRetryLoop({ ...ledger, step: { ...step, failingSince } }, at)
   const { tally } = closed
@@ -100,7 +100,7 @@ const count = (ledger: Ledger, { at, cut }: Seal): Ledger => {
   }
 }
 
-/** The open chain of retries, and the response or the tool calls that are under way, closed. */
+/** Closes the open chain of retries, and the response or the tool calls that are under way. */
 const remains = (
   counted: Ledger,
   { phase }: Ledger,
@@ -115,12 +115,12 @@ const remains = (
   batch.closeChain({ success: false, finalError })
   const said = unfinishedOf(counted, cut)
   if (said !== undefined) return batch.add((ledger) => responseOf(ledger, said, at, failure))
-  // A call without a result is one whose end is not known (`ModelContext`).
+  // The model's context answers calls without a result with `ModelContext.INTERRUPTED`.
   const message = phase._tag === "Tools" ? Rounds.answers(counted, phase.round, at) : undefined
   return message === undefined ? batch : batch.add(() => message)
 }
 
-/** The response that is under way, or the last one if it is in no message yet. */
+/** The response that is under way, or the last one if the history does not have it yet. */
 const unfinishedOf = (
   { phase }: Ledger,
   cut: Seal["cut"]

@@ -1,11 +1,11 @@
 /**
- * Folds records into what a turn has come to.
+ * Folds records into the ledger of a turn.
  *
- * Evolve.E1. It follows what happened, not what would be done now: a turn that is taken up under other settings goes where its records went.
- * Evolve.E2. A record that cannot follow what is there is a bug, or a damaged journal, and thrown.
+ * Evolve.E1. It follows the records, not the present settings: a turn that resumes under other settings goes where its records went.
+ * Evolve.E2. A record that contradicts the ledger is a bug, or a damaged journal: `evolve` throws.
  */
 import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
-import * as Records from "../../Records.ts"
+import * as Records from "../../records/Records.ts"
 import * as Decisions from "./Decisions.ts"
 import * as Ending from "./Ending.ts"
 import * as LastStep from "./LastStep.ts"
@@ -15,7 +15,7 @@ import * as Rounds from "./Rounds.ts"
 import * as Routes from "./Routes.ts"
 import { entering, eventOf, persist, stepOf } from "./Saying.ts"
 
-/** A turn without a record. */
+/** Makes the ledger of a turn without records. */
 export const start = (turn: TurnFacts): Ledger => {
   const { history, limits, startedAt, target } = turn
   const ends = new Set(history.map(endOf))
@@ -48,12 +48,12 @@ export const start = (turn: TurnFacts): Ledger => {
 }
 
 /**
- * What a turn says first, from position 0 on.
+ * Returns the first events of a turn, from position 0 on.
  *
  * **Details**
  *
- * It follows from the input alone, so a host may write it together with the turn itself, before the turn is run; the turn says
- * it all the same, and the sink finds it there.
+ * They follow from the input alone, so a host may write them together with the turn itself, before the turn runs. The turn emits them
+ * again, and the sink drops them because their positions are taken.
  */
 export const opening = ({
   conversationId,
@@ -77,7 +77,7 @@ export const opening = ({
   return [eventOf(identity, { type: "turn-start", startedAt }), eventOf(identity, { type: "message", message })]
 }
 
-/** What a turn has come to with one more record. */
+/** Folds one record into the ledger. Throws if the record contradicts it (Evolve.E2). */
 export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
   const { phase } = ledger
   if (record.kind === "Seal" && phase._tag !== "Sealed") return Ending.seal(ledger, record.value)
@@ -120,7 +120,7 @@ export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
 
 // --- internal
 
-/** What a step calls for: attempt `expected`, or the mark that its content has left. */
+/** Applies attempt `expected`, or the mark that its content has left. */
 const call = (ledger: Ledger, expected: number, record: Records.TurnRecord): Ledger => {
   if (record.number === expected) {
     if (record.kind === "Attempt") return Responses.ended(ledger, expected, record.value)
@@ -129,16 +129,16 @@ const call = (ledger: Ledger, expected: number, record: Records.TurnRecord): Led
   return contradicts(ledger, record)
 }
 
-/** E2 */
+/** Evolve.E2 */
 const contradicts = ({ phase, step }: Ledger, record: Records.TurnRecord): never => {
   const name = Records.nameOf(record.kind, record.step, record.number)
   throw new Error(`the record ${name} does not follow: the turn is ${phase._tag} in step ${step.number}`)
 }
 
-/** The last message that a summary stands for: without it nothing says where what is kept begins. */
+/** The last message that a summary replaces: it must stay, because it marks where the kept messages begin. */
 const endOf = (message: Message.Message): Ids.MessageId | undefined =>
   message.role === "user" ? message.summary?.upTo : undefined
 
-/** What another turn's model was told is not for this one's, unless it stands for what was said. */
+/** Whether a synthetic message belongs to its own turn alone. A summary does not: it replaces older messages for later turns too. */
 const isOfItsTurn = (message: Message.Message): boolean =>
   message.role === "user" && message.synthetic === true && message.summary === undefined

@@ -1,18 +1,18 @@
 /**
- * The last step of a turn that has come to a limit: the model is told so, and offered nothing but the report (A11).
+ * Makes a step the last when the turn reaches a limit (A11).
  *
- * LastStep.F1. Whether a step is the last is decided before its first attempt, and recorded; a step that has begun is not made the
- *     last, and the last stays the last, whatever the limits are by then.
- * LastStep.F2. It is announced once. What is asked for again in it (A9) is asked with the report alone.
- * LastStep.F3. Where no report is asked for, the step has no tools, and its text is the answer.
+ * LastStep.F1. The model is instructed that the step is the last, and only the report is offered. This is decided before the step's first
+ *     attempt, and recorded: later limits neither make a step the last after it has begun, nor add steps after the last.
+ * LastStep.F2. It is announced once. Its retries after a rejected response (A9) offer the report alone too.
+ * LastStep.F3. If no report is required, the step has no tools, and its text is the answer.
  */
-import * as ModelContext from "../../ModelContext.ts"
-import type { Final, FinalCause } from "../../Records.ts"
-import type { ToolDefinition } from "../../Toolbox.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import type { Final, FinalCause } from "../../records/Records.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Last, Ledger } from "./Ledger.ts"
 import { Batch, entering, eventOf, messagesOf, synthetic, toolsOf } from "./Saying.ts"
 
-/** Why the step that is about to begin has to be the last; `undefined`: it has not. */
+/** Returns why the step that is about to begin has to be the last; `undefined`: it does not. */
 export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): FinalCause | undefined => {
   const { last, step, tally, turn, way } = ledger
   if (last !== undefined && step.number >= last.step) return last.cause
@@ -28,7 +28,7 @@ export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>):
   return exceedsContext(prospect) ? "context" : undefined
 }
 
-/** The step is the last. */
+/** Applies the record that the step is the last. */
 export const announce = (ledger: Ledger, { at, cause }: Final): Ledger => {
   const { step, turn } = ledger
   const { shortenedFrom } = ledger.last ?? {}
@@ -42,7 +42,7 @@ export const announce = (ledger: Ledger, { at, cause }: Final): Ledger => {
   return { ...announced, phase: { ...entering, isAnnounced: true } }
 }
 
-/** A12: there is one more step to mend a report in. */
+/** Shortens the turn to one more step, in which the model can correct its report (A12). */
 export const collapse = (ledger: Ledger): Ledger => {
   const step = ledger.step.number + 1
   const { last } = ledger
@@ -51,10 +51,10 @@ export const collapse = (ledger: Ledger): Ledger => {
   return { ...ledger, last: { step, cause: "malformed-report", ...shortenedFrom } }
 }
 
-/** A14: the next step is the last one, in which the report alone is offered. */
+/** Makes the next step the last: it offers the report alone (A14). */
 export const exhausted = ({ step }: Ledger): Last => ({ step: step.number + 1, cause: "retries-exhausted" })
 
-/** What a model can still do, as it is told. */
+/** Instructs the model what it can still do. */
 export const wayOut = ({ isFinal, turn: { report } }: Ledger): string => {
   if (report === undefined) return "Answer now, in words, with what you have: no tool can be used."
   const { name } = report.tool

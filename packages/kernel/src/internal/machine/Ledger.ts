@@ -1,5 +1,5 @@
 /**
- * What a turn has come to: the value that its records are folded into.
+ * The state of a turn: the value that its records are folded into.
  *
  * ```
  *            Final, Route           Content
@@ -22,22 +22,21 @@
  *              └──── GiveUp with a report due (A14) ◀── GiveUp ───▶ Ending ── Seal ──▶ Sealed
  * ```
  *
- * `Seal` is taken in every state but `Sealed`: an abort, or a defect, may come at any time.
+ * `Seal` is accepted in every state but `Sealed`: an abort, or a defect, may come at any time.
  *
- * Ledger.L1. All of it follows from the turn's input and its records, in their order: a turn that is taken up again comes to the same.
- * Ledger.L2. Nothing here reads a clock, draws a number or knows a port: `next` names what is to be done, and a record says what came
- *     of it.
- * Ledger.L3. `outbox` holds what the records have made due and the interpreter has not taken yet. Events to persist count from position
- *     0 without a gap, over all lives.
+ * Ledger.L1. All of it follows from the turn's input and its records, in their order: a turn that resumes reaches the same state.
+ * Ledger.L2. Nothing here reads a clock, draws a number or uses a port: `next` returns the command, and a record holds its result.
+ * Ledger.L3. `outbox` holds the events that the interpreter has not emitted yet. Events to persist count from position 0 without a gap,
+ *     over all lives.
  */
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
-import type { FinalReport } from "../../FinalReport.ts"
-import type * as Records from "../../Records.ts"
-import type { Route } from "../../Route.ts"
-import type { TurnLimits } from "../../TurnLimits.ts"
-import type * as Spending from "../../Spending.ts"
+import type { FinalReport } from "../../ports/FinalReport.ts"
+import type * as Records from "../../records/Records.ts"
+import type { Route } from "../../records/Route.ts"
+import type { TurnLimits } from "../../turn/TurnLimits.ts"
+import type * as Spending from "../../turn/Spending.ts"
 
-/** What a turn is asked to do. */
+/** The input of a turn. */
 export interface TurnFacts {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
@@ -50,22 +49,22 @@ export interface TurnFacts {
   /** Epoch milliseconds. */
   readonly startedAt: number
   readonly limits?: TurnLimits | undefined
-  /** The most retries of a step, for clients to see (D5); absent: any number. */
+  /** The largest number of retries of a step, for display (D5); absent: any number. */
   readonly maxRetries?: number | undefined
-  /** What a report has to be, where one is asked for (A9). */
+  /** The required report (A9); absent: none is required. */
   readonly report?: FinalReport["Service"] | undefined
 }
 
-/** An attempt that was answered. */
+/** An attempt with a whole response. */
 export type Completed = Extract<Records.AttemptOutcome, { readonly _tag: "Completed" }>
 /** An attempt that failed. */
 export type Failed = Extract<Records.AttemptOutcome, { readonly _tag: "Failed" }>
 /** The decision that there is a retry. */
 export type Retry = Extract<Records.Directive, { readonly _tag: "Retry" }>
 
-/** Something to hand to the sink. */
+/** Events to pass to the sink. */
 export type Emission =
-  /** All or none of them, from `position` on. */
+  /** Persisted together, all or none, from `position` on. */
   | {
       readonly _tag: "Persist"
       readonly events: readonly [TurnEvent.PersistedEvent, ...ReadonlyArray<TurnEvent.PersistedEvent>]
@@ -73,52 +72,52 @@ export type Emission =
     }
   | { readonly _tag: "Live"; readonly event: TurnEvent.ProviderRetry }
 
-/** A failure that is decided about: of an attempt, or of a compaction. */
+/** A failed attempt or compaction, about which a decision is due or was made. */
 export interface Setback {
   readonly of: "attempt" | "compaction"
   /** Its number within the step. */
   readonly number: number
   readonly failure: Failure.Failure
   readonly contentSeen: boolean
-  /** The response was complete, and would not do (A9). */
+  /** The response was complete, and was rejected (A9). */
   readonly whole: boolean
   /** Drawn for the decision (`Spent.spread`). */
   readonly spread: number
   /** Epoch milliseconds. */
   readonly endedAt: number
-  /** What the last response had said; absent where it is in the history already. */
+  /** The failed response; absent if it is in the history already. */
   readonly last: Failed | undefined
-  /** The number of the attempt that gave it: of a compaction, the one that was too long. */
+  /** The number of the attempt with that response; for a compaction, the attempt that was too long. */
   readonly attempt: number
 }
 
-/** A wait as it is told: until when, and what for. Times are in epoch milliseconds. */
+/** A wait: its end, its failure and its retry. Times are in epoch milliseconds. */
 export interface Wait {
   readonly setback: Setback
-  /** As it was decided. */
+  /** The decision, unchanged. */
   readonly retry: Retry
   readonly retryAt: number
   readonly delayMs: number
-  /** It waits for a person (X11), */
+  /** The open question to a person (X11). */
   readonly asks: TurnEvent.Asks | undefined
-  /** since then. */
+  /** When the person was asked. */
   readonly askedAt: number | undefined
-  /** Added to the budget meanwhile (X4). */
+  /** The amount added to the budget during the wait (X4). */
   readonly extendedMs: number
   readonly wakes: ReadonlyArray<Records.Wake>
 }
 
-/** The tool calls of a response, and their beginnings and answers, each at the number of its call. */
+/** The tool calls of a response with their beginnings and results, each at the index of its call. */
 export interface Round {
   readonly calls: ReadonlyArray<Message.ToolCallPart>
   readonly finishReason: Message.FinishReason
   readonly begun: ReadonlyArray<Records.Begun | undefined>
   readonly results: ReadonlyArray<Records.ToolResult | undefined>
-  /** The results that are persisted: of the first calls, without a gap. */
+  /** The persisted results: those of the first calls, without a gap. */
   readonly content: ReadonlyArray<Message.ToolResultPart>
 }
 
-/** How a turn ends by itself. */
+/** The outcome of a turn that ends by itself. */
 export type Outcome =
   | { readonly status: "completed" }
   | {
@@ -128,26 +127,26 @@ export type Outcome =
       readonly last: Failed | undefined
     }
 
-/** Where in its step a turn is (the drawing above). */
+/** The position of a turn in its step (see the drawing above). */
 export type Phase =
-  /** Nothing of the step is on record but, maybe, that it is the last. */
+  /** The step has no record, or only the one that makes it the last. */
   | {
       readonly _tag: "Entering"
       readonly isAnnounced: boolean
-      /** Why there should be no further step (`FailedSteps`). */
+      /** The failure that prevents a further step (`FailedSteps`). */
       readonly stuck: Failure.Failure | undefined
     }
   /** The next record is attempt `number`. `isShown`: its content has left, and its process has died (X2). */
   | { readonly _tag: "Calling"; readonly number: number; readonly isShown: boolean }
   | { readonly _tag: "Deciding"; readonly setback: Setback }
-  /** The context is made smaller, because attempt `attempt` found it too long (P19). */
+  /** The context is compacted, because it was too long for attempt `attempt` (P19). */
   | { readonly _tag: "Compacting"; readonly number: number; readonly tooLong: Failed; readonly attempt: number }
   | { readonly _tag: "Waiting"; readonly wait: Wait }
   | { readonly _tag: "Tools"; readonly round: Round }
   | { readonly _tag: "Ending"; readonly outcome: Outcome }
   | { readonly _tag: "Sealed"; readonly end: TurnEvent.TurnEnd }
 
-/** What a step has come to besides its phase. */
+/** The state of a step besides its phase. */
 export interface Step {
   /** 0-based. */
   readonly number: number
@@ -155,73 +154,73 @@ export interface Step {
   readonly startedAt: number
   readonly spending: Spending.Spending
   readonly defects: number
-  /** Real waiting since a person last had a say, in milliseconds (X11). */
+  /** Real waiting time since a person last sent a command, in milliseconds (X11). */
   readonly waitedMs: number
-  /** What the router wants to be handed back. */
+  /** The router receives it again with the next decision. */
   readonly state: Records.Beginning["state"] | undefined
   readonly hasCompacted: boolean
   /** The body of the last failure that has one. */
   readonly lastBody: string | undefined
-  /** When the first failure ended that no response has followed yet, in epoch milliseconds (A16). */
+  /** The end of the first failure since the step's last response, in epoch milliseconds (A16). */
   readonly failingSince: number | undefined
 }
 
-/** Where a turn's attempts go. */
+/** The route of a turn's attempts. */
 export interface Way {
   /** The turn's own target, until a person switches it (X4). */
   readonly primary: Target.Target
   readonly route: Route
-  /** The role of a fallback that has taken over and not answered yet (P8). */
+  /** The role of a fallback that took over and has not answered yet (P8). */
   readonly unproven: string | undefined
 }
 
-/** What a seal counts. Times are in milliseconds. */
+/** The counts of a turn, for its seal. Times are in milliseconds. */
 export interface Tally {
   readonly attempts: number
-  /** Of those, the ones that took another turn's failure for their own, without a call (X5). */
+  /** The part of them that took over another turn's failure, without a call (X5). */
   readonly shared: number
   /** Scheduled sleep of all steps (D2). */
   readonly sleptMs: number
-  /** How long the waits that are over really took. */
+  /** The real duration of all waits that have ended. */
   readonly waitedMs: number
   readonly usage: Message.Usage
-  /** What the last response cost, where its provider said so. */
+  /** The usage of the last response, if its provider reported it. */
   readonly lastUsage: Message.Usage | undefined
-  /** What steps that are over have taken from their first failure on (A16). */
+  /** The time of ended steps from their first failure on (A16). */
   readonly retryLoopMs: number
 }
 
-/** The step after which there is none. */
+/** The last step of a turn. */
 export interface Last {
   /** 0-based. */
   readonly step: number
   readonly cause: Records.FinalCause
-  /** The number of steps that the turn might have had before a report shortened it; absent: any number. */
+  /** The limit of steps before a report shortened the turn; absent: there was none. */
   readonly shortenedFrom?: number
 }
 
-/** What a turn has come to. */
+/** The state of a turn. */
 export interface Ledger {
   readonly turn: TurnFacts
   readonly phase: Phase
   readonly step: Step
   readonly way: Way
   readonly tally: Tally
-  /** The conversation before this turn, without what another turn's model alone was told. */
+  /** The conversation before this turn, without synthetic messages of other turns. */
   readonly history: ReadonlyArray<Message.Message>
-  /** What this turn has added to it. */
+  /** The messages that this turn has added. */
   readonly added: ReadonlyArray<Message.Message>
   /** `undefined`: there may be any number of steps. */
   readonly last: Last | undefined
-  /** The step that runs is the last. */
+  /** The current step is the last. */
   readonly isFinal: boolean
   /** The report that was accepted (A13). */
   readonly report: TurnEvent.Report | undefined
-  /** The last retry of the chain that `provider-retry` opened; `undefined` when none is open (P11). */
+  /** The last retry of the open chain (P11); `undefined`: no chain is open. */
   readonly chain: number | undefined
-  /** Steps in a row until now with nothing but failed tool calls. */
+  /** The current number of steps in a row with nothing but failed tool calls. */
   readonly failedToolSteps: number
-  /** Events persisted so far, with those of the outbox. */
+  /** The number of persisted events so far, including those in the outbox. */
   readonly position: number
   readonly outbox: ReadonlyArray<Emission>
 }

@@ -1,20 +1,20 @@
 /**
- * What follows from what a turn has come to: the commands that are open, each of which ends in exactly one record.
+ * Returns the open commands of a turn, each of which ends in exactly one record.
  *
- * Next.N1. It proposes; what is recorded decides. A command that another version would not have given is followed by `evolve` all the same.
- * Next.N2. Only tool calls are open several at once. No command is part of another.
- * Next.N3. A failure that no route can mend is the kernel's to decide; all else is the router's where there is one (A1).
+ * Next.N1. It only proposes; records decide. `evolve` also follows the record of a command that this version would not give.
+ * Next.N2. Only tool calls can be open several at once. No command is part of another.
+ * Next.N3. The kernel decides about a failure that no route can help; if there is a router, it decides about all others (A1).
  */
 import type { Failure, Message, TurnEvent } from "@holdfast/wire"
-import type { TooLong } from "../../Compactor.ts"
-import * as Directive from "../../Directive.ts"
-import * as ModelContext from "../../ModelContext.ts"
-import type { ProviderRequest } from "../../Provider.ts"
-import type { Begun, FinalCause } from "../../Records.ts"
-import type { Awaited, Outlook } from "../../RetryStrategy.ts"
-import type { Question } from "../../Router.ts"
-import * as Spending from "../../Spending.ts"
-import type { ToolDefinition } from "../../Toolbox.ts"
+import type { TooLong } from "../../ports/Compactor.ts"
+import * as Directive from "../../turn/Directive.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import type { ProviderRequest } from "../../ports/Provider.ts"
+import type { Begun, FinalCause } from "../../records/Records.ts"
+import type { Awaited, Outlook } from "../../ports/RetryStrategy.ts"
+import type { Question } from "../../ports/Router.ts"
+import * as Spending from "../../turn/Spending.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import * as Decisions from "./Decisions.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Round, Setback, Wait } from "./Ledger.ts"
@@ -22,27 +22,27 @@ import * as Responses from "./Responses.ts"
 import * as Routes from "./Routes.ts"
 import { eventOf, messagesOf, targetNameOf, toolsOf } from "./Saying.ts"
 
-/** What a life of the turn has to offer it. */
+/** The tools and ports of this life of the turn. */
 export interface Offers {
-  /** Of the toolbox. */
+  /** The definitions of the toolbox. */
   readonly tools: ReadonlyArray<ToolDefinition>
   readonly hasRouter: boolean
   readonly hasStrategy: boolean
   readonly hasCompactor: boolean
 }
 
-/** What is to be done. `number` is that of the record, within step `step`. */
+/** A command to perform. `step` and `number` are those of its record. */
 export type Command = { readonly step: number; readonly number: number } & (
   | { readonly _tag: "Final"; readonly cause: FinalCause }
   | { readonly _tag: "Route"; readonly question: Question | undefined; readonly from: string | undefined }
   | {
       readonly _tag: "Call"
       readonly request: ProviderRequest
-      /** Content of it has left in an earlier life: it is void, and not made (X2). */
+      /** Its content left in an earlier life: the attempt is void, and is not made (X2). */
       readonly isLost: boolean
-      /** What is told before the first attempt of the step in a life, and before the first after one that is void. */
+      /** The event before the step's first attempt in a life, and before the first attempt after a void one. */
       readonly begins: TurnEvent.StepStart
-      /** The response is held to what it has to be (A9, A11). */
+      /** The response is judged (A9, A11). */
       readonly isJudged: boolean
     }
   | {
@@ -58,22 +58,22 @@ export type Command = { readonly step: number; readonly number: number } & (
       readonly wait: Wait
       readonly awaited: Awaited
       readonly event: TurnEvent.ProviderRetry
-      /** What may be asked about when it is over and has taken so many milliseconds; absent: nothing (X11). */
+      /** Returns the facts for a question at the end of the wait, which has taken `thisMs` milliseconds; absent: nothing is asked (X11). */
       readonly outlook: ((thisMs: number) => Outlook) | undefined
     }
   | {
       readonly _tag: "RunTool"
       readonly call: Message.ToolCallPart
-      /** What has begun it already (X8). */
+      /** The life that has begun it already (X8). */
       readonly begun: Begun | undefined
-      /** Whether tools are offered in this step at all (A11). */
+      /** Whether this step offers tools (A11). */
       readonly isOffered: boolean
     }
   | { readonly _tag: "Compact"; readonly request: TooLong }
   | { readonly _tag: "Seal"; readonly cut: Failure.Failure | undefined }
 )
 
-/** The open commands; none once the turn is sealed. */
+/** Returns the open commands; none once the turn is sealed. */
 export const commandsOf = (ledger: Ledger, offers: Offers): ReadonlyArray<Command> => {
   const { phase, step } = ledger
   switch (phase._tag) {
@@ -124,7 +124,7 @@ const routing = (ledger: Ledger, { hasRouter, tools }: Offers): Command => ({
   from: Routes.lastUsed(ledger)
 })
 
-/** What is asked of a model, whatever for. */
+/** The request to a model, for an attempt or a summary. */
 const requestOf = (ledger: Ledger, attempt: number): TooLong => {
   const { step, turn, way } = ledger
   const { credential, target } = way.route

@@ -1,15 +1,14 @@
 /**
- * What follows from the outcome of an attempt.
+ * Applies the outcome of an attempt or a compaction to the ledger.
  *
- * Responses.R1. An error is held back while there is hope: clients learn of it through `provider-retry` alone (D7).
- * Responses.R2. An attempt whose process died when its content had left is void, and never goes on as if nothing had been shown (X2).
- * Responses.R3. A response that will not do stays in the history, leaves the model's context, and is answered by a message that is
- *     marked as no person's prompt (A9).
+ * Responses.R1. An error is held back while a retry is possible: clients receive it only in `provider-retry` (D7).
+ * Responses.R2. An attempt whose process died after content had left is void: it never continues as if nothing had been shown (X2).
+ * Responses.R3. A rejected response stays in the history, leaves the model's context, and is answered by a synthetic message (A9).
  */
 import type { TurnEvent } from "@holdfast/wire"
-import * as ModelContext from "../../ModelContext.ts"
-import type { AttemptOutcome, CompactionOutcome } from "../../Records.ts"
-import * as Judging from "../Judging.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import type { AttemptOutcome, CompactionOutcome } from "../../records/Records.ts"
+import * as Judging from "./Judging.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Completed, Failed, Ledger, Phase, Setback, TurnFacts } from "./Ledger.ts"
 import * as Rounds from "./Rounds.ts"
@@ -27,7 +26,7 @@ import {
   synthetic
 } from "./Saying.ts"
 
-/** Attempt `number` of the step has come to an end. */
+/** Applies the outcome of attempt `number` of the step. */
 export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): Ledger => {
   switch (outcome._tag) {
     case "Completed":
@@ -44,7 +43,10 @@ export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): 
   }
 }
 
-/** Compaction `number` of the step has come to an end (P19). What cannot be made smaller is decided about as the attempt that it was. */
+/**
+ * Applies the outcome of compaction `number` of the step (P19). If nothing could be compacted, a decision about the attempt that was too
+ * long follows.
+ */
 export const compacted = (
   ledger: Ledger,
   { attempt, number, tooLong }: Omit<Extract<Phase, { readonly _tag: "Compacting" }>, "_tag">,
@@ -84,11 +86,11 @@ export const compacted = (
   }
 }
 
-/** Whether a failure says that the context is too long, and nothing of a response was shown. */
+/** Whether a failure means that the context is too long, before any content was shown. */
 export const isTooLong = ({ contentSeen, failure }: Pick<Setback, "contentSeen" | "failure">): boolean =>
   failure.reason === "context-overflow" && !contentSeen
 
-/** What is said before the retry of a response that would not do (A9): it, and what the model is told instead. */
+/** Adds a rejected response and the guidance for the model to the history, before the retry (A9). */
 export const guide = (ledger: Ledger, outcome: Failed): Ledger => {
   const { endedAt, failure, usage } = outcome
   const guidance = `TURN-FAILED: ${failure.message} ${LastStep.wayOut(ledger)}`
@@ -99,13 +101,13 @@ export const guide = (ledger: Ledger, outcome: Failed): Ledger => {
     .done()
 }
 
-/** What clients are told of a step whose text was shown before its process died (X2). */
+/** Makes the event of a step whose text was shown before its process died (X2). */
 export const discarded = (turn: Pick<TurnFacts, "conversationId" | "turnId">, step: number): TurnEvent.StepDiscarded =>
   eventOf(turn, { type: "step-discarded", step, message: LOST })
 
 // --- internal
 
-/** What a client is told when its process died in the middle of an answer (X2). */
+/** The message to clients when the process died in the middle of a response (X2). */
 const LOST = "Holdfast was restarted in the middle of this answer. What was shown of it is void; it is asked for again."
 
 const PREFACE = "The conversation until here, summed up, because it had become too long:"

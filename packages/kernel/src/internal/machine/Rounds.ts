@@ -1,20 +1,20 @@
 /**
- * The tool calls of one response: run at once, answered in the order of the calls.
+ * Applies the tool calls of one response, answered in the order of the calls.
  *
- * Rounds.T1. Results are persisted in the order of the calls, each as soon as it and all before it are there: the order in which
- *     tools happen to finish is not the same when a turn is run again.
- * Rounds.T2. The first good report, in the order of the calls, is the turn's (A13); one that was not accepted shortens the turn (A12).
+ * Rounds.T1. Calls run at the same time. Results are persisted in the order of the calls, each as soon as it and all before it are there:
+ *     the order in which tools finish differs when a turn runs again.
+ * Rounds.T2. The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
-import { MOST_FAILED_TOOL_STEPS } from "../../TurnLimits.ts"
-import * as FailedSteps from "../FailedSteps.ts"
-import type { Begun, ToolResult } from "../../Records.ts"
-import * as Judging from "../Judging.ts"
+import { MOST_FAILED_TOOL_STEPS } from "../../turn/TurnLimits.ts"
+import * as FailedSteps from "./FailedSteps.ts"
+import type { Begun, ToolResult } from "../../records/Records.ts"
+import * as Judging from "./Judging.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Round } from "./Ledger.ts"
 import { Batch, entering, eventOf, nextMessageId, persist, stepOf } from "./Saying.ts"
 
-/** A response asks for tools. */
+/** Begins the tool calls of a response. */
 export const begin = (
   ledger: Ledger,
   calls: ReadonlyArray<Message.ToolCallPart>,
@@ -24,13 +24,13 @@ export const begin = (
   phase: { _tag: "Tools", round: { calls, finishReason, begun: nothing(calls), results: nothing(calls), content: [] } }
 })
 
-/** Call `number` is about to run. */
+/** Marks that call `number` is about to run. */
 export const begun = (ledger: Ledger, round: Round, number: number, value: Begun): Ledger => ({
   ...ledger,
   phase: { _tag: "Tools", round: { ...round, begun: round.begun.with(number, value) } }
 })
 
-/** Call `number` is answered. */
+/** Adds the result of call `number`. */
 export const answered = (ledger: Ledger, before: Round, number: number, result: ToolResult): Ledger => {
   const { calls } = before
   const results = before.results.with(number, result)
@@ -39,20 +39,20 @@ export const answered = (ledger: Ledger, before: Round, number: number, result: 
   for (let next = results[content.length]; next !== undefined; next = results[content.length]) {
     const part = partOf(calls[content.length], next)
     content.push(part)
-    told = persist(told, [eventOf(ledger.turn, part)]) // T1
+    told = persist(told, [eventOf(ledger.turn, part)]) // Rounds.T1
   }
   const round: Round = { ...before, results, content }
   return content.length < calls.length ? { ...told, phase: { _tag: "Tools", round } } : finished(told, round)
 }
 
-/** The report that a call of the round has handed in and that was accepted, if there is one (T2). */
+/** Returns the first accepted report among the calls, if there is one (Rounds.T2). */
 export const reportIn = ({ turn: { report } }: Ledger, { calls, results }: Round): TurnEvent.Report | undefined => {
   const index = calls.findIndex((call, i) => Judging.isReport(report, call) && results[i]?.isError === false)
   const call = calls[index]
   return call && { source: "tool-call", success: true, content: call.input }
 }
 
-/** The message of the results that are persisted; none where there is no result. */
+/** Makes the message of the persisted results; `undefined`: there is no result. */
 export const answers = (ledger: Ledger, { content }: Round, createdAt: number): Message.ToolMessage | undefined =>
   content.length === 0
     ? undefined
@@ -68,7 +68,7 @@ const partOf = (call: Message.ToolCallPart | undefined, { isError, output }: Too
   return { type: "tool-result", toolCallId, toolName, output, isError }
 }
 
-/** Every call is answered: the step is over. */
+/** Ends the step, because every call is answered. */
 const finished = (ledger: Ledger, round: Round): Ledger => {
   const { calls, content, results } = round
   const { limits, report: port, startedAt } = ledger.turn
@@ -91,7 +91,7 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
     report,
     failedToolSteps,
     step: stepOf(ledger.step.number + 1, endedAt),
-    // A13: a report ends its turn in the step that it came in.
+    // A13: a report ends its turn in the same step.
     phase: report === undefined ? { ...entering, stuck } : { _tag: "Ending", outcome: { status: "completed" } }
   }
 }

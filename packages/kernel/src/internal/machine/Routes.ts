@@ -1,24 +1,23 @@
 /**
- * Where a turn's attempts go, and what is said when that changes (P8, P9).
+ * Changes the route of a turn's attempts, with its events (P8, P9).
  *
- * Routes.G1. Another target is a `model-change`; where a fallback takes over, a `retry-fallback-applied` before it. Another credential
- *     of the same target is neither. The first step of a turn is compared with the target that the conversation used last.
- * Routes.G2. A fallback that took over and answers is named once, in whichever turn it answers first.
- * Routes.G3. A person's choice (X4) stands above any route: it is the primary from there on. At the same provider the credential that is
- *     in use stays so.
- * Routes.G4. Where a step begins is decided once, and what was decided is followed, with a router or without one by then; a step that
- *     has begun without a router is asked about from its next failure on.
+ * Routes.G1. A change of the target emits `model-change`; if a fallback takes over, `retry-fallback-applied` comes before it. A change of
+ *     the credential alone emits neither. The first step of a turn is compared with the target that the conversation used last.
+ * Routes.G2. A fallback that took over and answers is reported once, in the turn in which it answers first.
+ * Routes.G3. A person's choice (X4) overrides any route: it becomes the primary. At the same provider the credential in use stays the same.
+ * Routes.G4. The first route of a step is decided once and followed, even if the turn has gained or lost its router since; a router that
+ *     was added during a step is asked from the step's next failure on.
  */
 import { type Message, Target, type TurnEvent } from "@holdfast/wire"
-import * as ModelContext from "../../ModelContext.ts"
-import type { Beginning } from "../../Records.ts"
-import type { Route } from "../../Route.ts"
-import type { Question } from "../../Router.ts"
-import type { ToolDefinition } from "../../Toolbox.ts"
+import * as ModelContext from "../../turn/ModelContext.ts"
+import type { Beginning } from "../../records/Records.ts"
+import type { Route } from "../../records/Route.ts"
+import type { Question } from "../../ports/Router.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Ledger } from "./Ledger.ts"
 import { calling, eventOf, messagesOf, persist, targetNameOf, toolsOf } from "./Saying.ts"
 
-/** What the router is asked. */
+/** Makes the question to the router. */
 export const question = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): Question => ({
   primary: ledger.way.primary,
   current: ledger.tally.attempts > 0 ? ledger.way.route : undefined,
@@ -30,23 +29,23 @@ export const question = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>)
   }
 })
 
-/** Whether the step's route has to be on record: a router chooses it, or it is a change from the target that was used last. */
+/** Whether the step's route has to be recorded: a router chooses it, or it differs from the target that was used last. */
 export const isDue = (ledger: Ledger, hasRouter: boolean): boolean =>
   hasRouter || (lastUsed(ledger) ?? targetNameOf(ledger)) !== targetNameOf(ledger)
 
-/** The step begins on a route. */
+/** Begins the step on a route. */
 export const begin = (ledger: Ledger, { from, route, state }: Beginning): Ledger => {
   const taken = take(ledger, route, from)
   const isUnproven = from === targetNameOf(taken) && !hasAnswered(ledger.turn.history, from)
   return {
     ...taken,
-    way: isUnproven ? { ...taken.way, unproven: route.role } : taken.way, // G2
+    way: isUnproven ? { ...taken.way, unproven: route.role } : taken.way, // Routes.G2
     step: { ...taken.step, state },
     phase: calling(0)
   }
 }
 
-/** Goes on elsewhere. */
+/** Changes the route, with the events of a change of target (Routes.G1). */
 export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(ledger)): Ledger => {
   const { turn, way } = ledger
   const to = Target.format(route.target)
@@ -58,7 +57,7 @@ export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(l
   ])
 }
 
-/** G3 */
+/** Switches to the target that a person chose (Routes.G3). */
 export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
   const { turn, way } = ledger
   const { credential, target: left } = way.route
@@ -70,14 +69,14 @@ export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
   return from === to ? chosen : persist(chosen, [eventOf(turn, { type: "model-change", from, to })])
 }
 
-/** What is said of a route that has answered (G2). */
+/** Makes the event of a fallback that has answered for the first time (Routes.G2). */
 export const proven = (ledger: Ledger): ReadonlyArray<TurnEvent.RetryFallbackSucceeded> => {
   const role = ledger.way.unproven
   if (role === undefined) return []
   return [eventOf(ledger.turn, { type: "retry-fallback-succeeded", model: targetNameOf(ledger), role })]
 }
 
-/** `provider/model` that the conversation used last, where this turn has used none yet. */
+/** Returns the `provider/model` that the conversation used last; `undefined`: there is none, or this turn has made an attempt. */
 export const lastUsed = ({ tally, turn }: Ledger): string | undefined => {
   if (tally.attempts > 0) return undefined
   const last = turn.history.findLast(({ role }) => role === "assistant")
@@ -86,7 +85,7 @@ export const lastUsed = ({ tally, turn }: Ledger): string | undefined => {
 
 // --- internal
 
-/** Whether a target has answered since the conversation came to it. */
+/** Whether a target has answered since the conversation switched to it. */
 const hasAnswered = (history: ReadonlyArray<Message.Message>, target: string): boolean => {
   for (const message of history.toReversed()) {
     if (message.role !== "assistant") continue

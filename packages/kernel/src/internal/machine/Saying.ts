@@ -1,10 +1,10 @@
-/** What the handlers of records have in common: the events they owe, the messages they add, what they count. Pure. */
+/** Shared by the handlers of records: events, messages and counts. Pure. */
 import { type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
-import * as Spending from "../../Spending.ts"
-import type { ToolDefinition } from "../../Toolbox.ts"
+import * as Spending from "../../turn/Spending.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Emission, Ledger, Phase, Step, Tally, TurnFacts } from "./Ledger.ts"
 
-/** Events that are persisted together, and the ledger that they lead to. Local to one handler. */
+/** Collects events that are persisted together, and the ledger after them. Local to one handler. */
 export class Batch {
   private ledger: Ledger
   private readonly events: Array<TurnEvent.PersistedEvent> = []
@@ -18,7 +18,7 @@ export class Batch {
     return this
   }
 
-  /** Adds a message to the history, and says so. */
+  /** Adds a message to the history, and its event. */
   add(make: (ledger: Ledger) => Message.Message): this {
     const message = make(this.ledger)
     this.ledger = { ...this.ledger, added: [...this.ledger.added, message] }
@@ -38,7 +38,7 @@ export class Batch {
   }
 }
 
-/** Owes events that are persisted together. */
+/** Adds events that are persisted together to the outbox. */
 export const persist = (ledger: Ledger, events: ReadonlyArray<TurnEvent.PersistedEvent>): Ledger => {
   const [first, ...rest] = events
   if (first === undefined) return ledger
@@ -63,7 +63,7 @@ export const messagesOf = ({ added, history }: Pick<Ledger, "added" | "history">
 /** The id of this turn's next message. */
 export const nextMessageId = ({ added, turn }: Ledger): Ids.MessageId => Ids.messageIdOf(turn.turnId, added.length)
 
-/** A message to the model that is no person's prompt. `createdAt` is in epoch milliseconds. */
+/** Makes a message to the model that is not a person's prompt. `createdAt` is in epoch milliseconds. */
 export const synthetic = (ledger: Ledger, text: string, createdAt: number): Message.UserMessage => ({
   role: "user",
   id: nextMessageId(ledger),
@@ -73,7 +73,7 @@ export const synthetic = (ledger: Ledger, text: string, createdAt: number): Mess
   synthetic: true
 })
 
-/** An assistant message; with `failure`, one that broke off. */
+/** Makes an assistant message; with `failure`, a failed one. `createdAt` is in epoch milliseconds. */
 export const responseOf = (
   ledger: Ledger,
   said: Pick<Message.AssistantMessage, "content" | "usage" | "finishReason">,
@@ -91,7 +91,7 @@ export const responseOf = (
   ...(failure === undefined ? undefined : { error: failure })
 })
 
-/** What the model may call. */
+/** Returns the tools that the model may call. */
 export const toolsOf = (
   { isFinal, turn: { report } }: Ledger,
   offered: ReadonlyArray<ToolDefinition>
@@ -101,20 +101,20 @@ export const toolsOf = (
   return [...definitions.filter(({ name }) => name !== report.tool.name), report.tool]
 }
 
-// --- what is counted
+// --- counts
 
-/** Counts what a response has cost. */
+/** Counts the usage of a response. */
 export const spend = (tally: Tally, usage: Message.Usage | undefined): Tally =>
   usage === undefined ? tally : { ...tally, usage: Message.addUsage(tally.usage, usage), lastUsage: usage }
 
-/** Counts a call. */
+/** Counts a call of a provider. */
 export const called = (tally: Tally, failure?: Failure.Failure): Tally => ({
   ...tally,
   attempts: tally.attempts + 1,
   shared: failure?.shared === true ? tally.shared + 1 : tally.shared
 })
 
-/** Counts the step's retries as over: at its response, or at the seal. `at` is in epoch milliseconds. */
+/** Ends the step's time of failing: at its response, or at the seal. `at` is in epoch milliseconds. */
 export const closeRetryLoop = (ledger: Ledger, at: number): Ledger => {
   const { step, tally } = ledger
   const since = step.failingSince
@@ -125,7 +125,7 @@ export const closeRetryLoop = (ledger: Ledger, at: number): Ledger => {
 
 // --- steps
 
-/** A step in which nothing has happened; `startedAt` is in epoch milliseconds. */
+/** Makes a step without records; `startedAt` is in epoch milliseconds. */
 export const stepOf = (number: number, startedAt: number): Step => ({
   number,
   startedAt,
@@ -138,7 +138,7 @@ export const stepOf = (number: number, startedAt: number): Step => ({
   failingSince: undefined
 })
 
-/** What a step begins with. */
+/** The first phase of a step. */
 export const entering = { _tag: "Entering", isAnnounced: false, stuck: undefined } as const satisfies Phase
 
 /** The phase in which the next attempt is made. */

@@ -1,0 +1,127 @@
+/**
+ * Runs one turn in a fiber, from its stored state to its end or its next wait.
+ *
+ * FiberTurn.F1. A turn that was driven without a fiber continues where the driver left it (`Handover`); its refused records are written first.
+ * FiberTurn.F2. A turn is counted among the running turns before it runs (`InterruptedTurns.enter`).
+ */
+import { JournalCheckpoint } from "@holdfast/journal"
+import { Observer, Records, type TurnParked, type TurnStopped } from "@holdfast/kernel"
+import type { TurnEvent } from "@holdfast/wire"
+import { Deferred, Effect, Option } from "effect"
+import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
+import type { Session } from "../session/Session.ts"
+import * as TurnLife from "../session/TurnLife.ts"
+import * as ContextSize from "../tokens/ContextSize.ts"
+import * as Tokenizer from "../tokens/Tokenizer.ts"
+import type * as Handover from "../turn/Handover.ts"
+import * as MissingTools from "../turn/MissingTools.ts"
+import * as TurnPorts from "../turn/TurnPorts.ts"
+import * as TurnRunner from "../turn/TurnRunner.ts"
+import type * as TurnServices from "../turn/TurnServices.ts"
+import * as TurnSetting from "../turn/TurnSetting.ts"
+
+/** Runs a turn. Fails with `TurnParked` when it leaves memory to wait, and with `TurnStopped` when it stops unsealed. */
+export const run = Effect.fnUntraced(function* (
+  services: TurnServices.TurnServices,
+  session: Session,
+  turn: TurnLife.TurnLife,
+  handover: Handover.Handover | undefined
+): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> {
+  const { providers, defaults, gates, journal, observer, standings, store, timer, tools } = services
+  const { turnId } = turn
+  const { arrival } = turn.state
+  const early = handover?.early ?? arrival?.early
+  const patiently = early === undefined ? services.patiently(turnId) : early.persisting(services.patiently(turnId))
+  const emitting = <Event>(emit: (event: Event) => void) => (early === undefined ? emit : early.emitting(emit))
+  if (handover?.isEntered === true) yield* written(services, handover.refused, patiently) // FiberTurn.F1
+  else {
+    const sealed = yield* InterruptedTurns.enter(services, session, turn)
+    if (sealed !== undefined) return sealed
+  }
+  const resumption =
+    handover?.resumption ?? arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
+  const { conversation } = resumption
+  const known =
+    arrival === undefined && handover === undefined
+      ? yield* patiently(journal.load(turnId))
+      : // If a new turn has records all the same, its first record collides with them (`Journal.J2`).
+        (handover?.known ?? [])
+  const options = { persist: patiently, listener: listenerOf(turn) }
+  const journaled = JournalCheckpoint.joined(journal, turnId, known, options)
+  turn.wait.know(JournalCheckpoint.commandIdsOf(known))
+  const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
+  const { history } = resumption
+  turn.state.slot?.weigh(ContextSize.charactersOf(history))
+  const { credentials } = providers
+  const ports = yield* TurnPorts.make(
+    { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },
+    { policy, provider, history, isEnabled, patiently }
+  )
+  const toolbox = yield* tools.toolbox
+  const settled = MissingTools.settle(tools, {
+    conversationId: conversation.conversationId,
+    turnId,
+    isFirstLife: !known.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+    live: emitting((event) => session.hub.live(event)),
+    makeRoom: () => {
+      turn.move(TurnLife.without("place"))
+      turn.state.slot?.ready()
+    },
+    abort: Deferred.await(turn.abort)
+  })
+  // A call in progress has the tools that were available when it was made.
+  const failure = handover?.call === undefined ? yield* settled : undefined
+  const running = TurnRunner.run({
+    handover,
+    session,
+    life: turn,
+    resumption,
+    target,
+    gates,
+    policy,
+    ports,
+    isEnabled,
+    store,
+    provider: failure === undefined ? provider : MissingTools.failing(failure),
+    emitting,
+    journaled,
+    toolbox,
+    sleepUntil: timer.sleepUntil
+  })
+  return yield* early === undefined || observer === undefined
+    ? running
+    : Effect.provideService(running, Observer.Observer, early.observing(observer))
+})
+
+// --- internal
+
+/** Writes the records that the disk refused before (TurnQueue.Q4). */
+const written = (
+  { journal }: TurnServices.TurnServices,
+  refused: Handover.Refused | undefined,
+  patiently: JournalCheckpoint.Persist
+): Effect.Effect<void, TurnStopped.TurnStopped> => {
+  if (refused === undefined) return Effect.void
+  const { append, outcome } = refused
+  let isFirst = true
+  return patiently(
+    Effect.suspend(() => {
+      if (!isFirst && append !== undefined) return journal.append(append.turnId, append.seq, ...append.records)
+      isFirst = false
+      return outcome
+    })
+  )
+}
+
+/** Answers a command when its record is written, and ends the turn's replay at its first new work. */
+const listenerOf = (turn: TurnLife.TurnLife): JournalCheckpoint.Listener => ({
+  // Before the wait is announced: a client may send a command as soon as it sees the announcement.
+  begins: (name) => turn.begins(Records.placeOf(name)?.kind === "Wake"),
+  recorded: (record) => {
+    InterruptedTurns.recorded(turn, record)
+    const wake = Records.valueOf("Wake", record)
+    if (wake === undefined) return
+    turn.wait.recordedEnd(wake)
+    if (wake.type === "asked") turn.move(TurnLife.without("ticket")) // it calls when a person has answered
+  }
+})

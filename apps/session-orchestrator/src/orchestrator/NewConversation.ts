@@ -1,0 +1,53 @@
+/**
+ * Makes a conversation from a client's options.
+ *
+ * Everything that would fail each turn of the conversation is refused here: an unknown target, invalid settings, an invalid report schema.
+ */
+import { Profile } from "@holdfast/policy"
+import { Ids, Target } from "@holdfast/wire"
+import { Clock, Effect, Result } from "effect"
+import * as Problem from "../config/reading/Problem.ts"
+import { type CreateOptions, InvalidRequest } from "../conversation/Conversations.ts"
+import type { Defaults } from "../conversation/Defaults.ts"
+import { knownTarget, type Providers } from "../conversation/Providers.ts"
+import * as ReportSchema from "../report/ReportSchema.ts"
+import * as OrderedId from "../storage/OrderedId.ts"
+import type { Conversation } from "../storage/Store.ts"
+
+/** Most characters of settings: room for a report's schema of hundreds of fields. Reading longer ones would delay other requests. */
+const MOST_SETTINGS = 65_536
+
+/** A new conversation with an id of its own; it is not stored yet. Fails with `InvalidRequest` that names the faulty setting. */
+export const make = Effect.fnUntraced(function* (
+  { model, system, retry }: CreateOptions,
+  defaults: Defaults["Service"],
+  providers: Providers["Service"]
+): Effect.fn.Return<Conversation, InvalidRequest> {
+  const name = model ?? Target.format(defaults.model)
+  yield* knownTarget(name, providers)
+  const length = JSON.stringify(retry ?? {}).length
+  if (length > MOST_SETTINGS) {
+    const message = `retry: it has ${length} characters as JSON; expected ${MOST_SETTINGS} at most.`
+    return yield* new InvalidRequest({ message })
+  }
+  const settings = Profile.decode(retry ?? {})
+  if (Result.isFailure(settings)) {
+    const { issue } = settings.failure
+    return yield* new InvalidRequest({
+      message: Problem.firstOf(issue, retry, (path) => Problem.formatPath(["retry", ...path]))
+    })
+  }
+  for (const { name, path } of Profile.targetNames(settings.success)) {
+    yield* knownTarget(name, providers, Problem.formatPath(["retry", ...path]))
+  }
+  const problem = ReportSchema.problemOf(settings.success)
+  if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
+  return {
+    conversationId: Ids.ConversationId.make(OrderedId.next()),
+    model: name,
+    system,
+    retry,
+    autoRetryEnabled: settings.success.enabled ?? defaults.retry.enabled ?? true,
+    createdAt: yield* Clock.currentTimeMillis
+  }
+})

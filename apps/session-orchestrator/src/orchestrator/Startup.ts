@@ -1,0 +1,45 @@
+/**
+ * Takes up unfinished turns at start, and lets calls wait for that.
+ *
+ * Startup.S1. A database that cannot be read is asked again every `INTERVAL`; until then the service reports that it is not ready, and why.
+ * Startup.S2. Calls wait as long as for a silent database, and then fail with the error of the start.
+ */
+import { StorageError } from "@holdfast/journal"
+import { Effect, Schedule } from "effect"
+import * as Patience from "../storage/Patience.ts"
+import type { Condition } from "../system/Condition.ts"
+import * as Acceptance from "./Acceptance.ts"
+
+/** Time between two tries to read the turns of the last process. */
+const INTERVAL = "5 seconds"
+
+/** Takes up the turns that the last process did not seal; ends when all are taken up (Startup.S1). */
+export const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Service"]): Effect.Effect<void> =>
+  Effect.andThen(
+    condition.setStarting("The turns that the last process left unfinished are being taken up."),
+    Acceptance.takeUp(acceptance)
+  ).pipe(
+    Effect.tapError(({ message }) =>
+      Effect.andThen(
+        condition.setStarting(`The turns that the last process left unfinished could not be taken up yet: ${message}`),
+        Effect.logError(`Unfinished turns could not be taken up. ${message}`)
+      )
+    ),
+    Effect.retry(Schedule.spaced(INTERVAL)),
+    Effect.orDie,
+    Effect.andThen(condition.setStarting(undefined))
+  )
+
+/** Waits until the start is done (Startup.S2). */
+export const done = ({ isStarted, started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>
+  Effect.suspend(() =>
+    isStarted()
+      ? Effect.void
+      : Effect.timeoutOrElse(started, {
+          duration: Patience.SILENCE_LIMIT,
+          orElse: () =>
+            Effect.flatMap(starting, (work) =>
+              work === undefined ? Effect.void : Effect.fail(new StorageError({ message: work }))
+            )
+        })
+  )

@@ -1,0 +1,77 @@
+/** Reads the seals, results and events of accepted turns. */
+import type { StorageError } from "@holdfast/journal"
+import { TurnStopped } from "@holdfast/kernel"
+import type { Ids, TurnEvent } from "@holdfast/wire"
+import { Effect, Option } from "effect"
+import type { TurnResult } from "../conversation/Conversations.ts"
+import * as ModelAnswer from "../conversation/ModelAnswer.ts"
+import type { Store, StoredEvent, Turn } from "../storage/Store.ts"
+import type { TurnQueue } from "./TurnQueue.ts"
+
+/** The parts that outcomes are read from. */
+export interface Dependencies {
+  readonly store: Pick<Store["Service"], "turn" | "turnEvents">
+  readonly queue: Pick<TurnQueue, "has" | "sealOf">
+}
+
+type ResultError = StorageError | TurnStopped.TurnStopped
+
+/** A turn's row. Callers have the id from an acceptance, so the turn exists. */
+export const turnOf = ({ store }: Pick<Dependencies, "store">, turnId: Ids.TurnId): Effect.Effect<Turn, StorageError> =>
+  Effect.flatMap(
+    store.turn(turnId),
+    Option.match({
+      onNone: () => Effect.die(new Error(`turn ${turnId} was never accepted`)),
+      onSome: Effect.succeed
+    })
+  )
+
+/** Waits for a turn's end, and reads its answer. Fails with `TurnStopped` if this process does not run the turn. */
+export const resultOf = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  turnId: Ids.TurnId,
+  within: Ids.ConversationId | undefined
+): Effect.fn.Return<TurnResult, ResultError> {
+  const end = yield* sealOf(dependencies, turnId, within)
+  const events = yield* dependencies.store.turnEvents(end.turnId)
+  return { turnId: end.turnId, end, text: ModelAnswer.textOf(events.map(({ event }) => event)) }
+})
+
+/** A turn's events until now. An unsealed turn must run in this process: otherwise its end would never be reported here. */
+export const eventsOf = (
+  { queue, store }: Dependencies,
+  turn: Pick<Turn, "conversationId" | "turnId">
+): Effect.Effect<ReadonlyArray<StoredEvent>, ResultError> =>
+  Effect.suspend(() => {
+    const isHere = queue.has(turn)
+    return Effect.filterOrFail(
+      store.turnEvents(turn.turnId),
+      (events) => isHere || events.at(-1)?.event.type === "turn-end",
+      () => notHere(turn.turnId)
+    )
+  })
+
+// --- internal
+
+/** Subscribes first and reads second, so that a seal between the two is not missed. */
+const sealOf = (
+  dependencies: Dependencies,
+  turnId: Ids.TurnId,
+  within: Ids.ConversationId | undefined
+): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
+  const { queue } = dependencies
+  const stored = Effect.suspend((): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
+    if (within !== undefined && queue.has({ conversationId: within, turnId })) return Effect.never
+    return Effect.flatMap(
+      turnOf(dependencies, turnId),
+      (turn): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
+        if (turn.end !== undefined) return Effect.succeed(turn.end)
+        return queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))
+      }
+    )
+  })
+  return Effect.raceFirst(queue.sealOf(turnId), stored)
+}
+
+const notHere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
+  new TurnStopped.TurnStopped({ message: `Turn ${turnId} has stopped, and is not run by this process.` })

@@ -1,0 +1,196 @@
+/**
+ * Delivers commands to the wait of one turn.
+ *
+ * TurnWait.W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, extending the budget, or a
+ *     question (rule X11) ends a sleep and begins another, and the wait is still the same.
+ * TurnWait.W2. A command id that was taken once is never taken again (rule X4): a client that sends it again gets the result of the first.
+ * TurnWait.W3. A person's command comes before the clock, and an end that was moved does not end the wait any more.
+ * TurnWait.W4. The sender of a command gets its result when it is on record. If the command came too late, the sender gets that result when the
+ *     event that overtook it is on record. Commands in memory when the process dies have not been answered.
+ */
+import { RetryStrategy, type TurnStopped } from "@holdfast/kernel"
+import { Deferred, Effect, Exit } from "effect"
+
+type Wake = RetryStrategy.Wake
+
+/** A command as a wait takes it, and as it stands in the record. */
+export type Command = Exclude<Wake, { readonly type: "elapsed" | "asked" }> & { readonly by: RetryStrategy.Command }
+
+/** Whether a command had an effect, which is on disk by then. Fails if the turn stopped before. */
+export type CommandResult = Effect.Effect<boolean, TurnStopped.TurnStopped>
+
+/** The wait of one turn and its commands. */
+export class TurnWait {
+  private readonly recorded = new Set<string>()
+  /** Commands that the turn has not taken yet. */
+  private readonly inbox: Array<Pending> = []
+  /** The command that the turn has taken and is recording. */
+  private taken: Pending | undefined = undefined
+  private bell: Deferred.Deferred<void> | undefined = undefined
+  /** `open` also while the turn replays its records; `ending`: the wait is over, and that is not on record yet. */
+  private phase: "closed" | "open" | "ending" = "open"
+  private isDue = false
+  private isRung = false
+  /** Called when a turn that stands by without a fiber is to continue. */
+  private onRing: (() => void) | undefined = undefined
+
+  /** Takes commands from now on. */
+  open(): void {
+    this.phase = "open"
+  }
+
+  /** The wait's time has come while the turn was not running: not in memory, or standing by. */
+  elapse(): void {
+    this.isDue = true
+  }
+
+  /** Continues a turn that stands by: with the commands that have arrived, or out of memory again if there are none. */
+  ring(): void {
+    this.isRung = true
+    this.goOn()
+    if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
+  }
+
+  /** Counts commands as taken: those in the turn's records when it is taken up. */
+  know(commandIds: ReadonlyArray<string>): void {
+    for (const id of commandIds) this.record(id)
+  }
+
+  /** The turn does something other than wait. */
+  notWaiting(): void {
+    this.close(NOTHING)
+  }
+
+  /** The turn has recorded the end of a sleep (TurnWait.W4). */
+  recordedEnd(wake: Wake): void {
+    if (wake.by !== undefined) this.record(wake.by.commandId)
+    if (RetryStrategy.endsWait(wake)) this.close(NOTHING)
+  }
+
+  /** The turn is sealed, or has stopped: nothing more is recorded. */
+  end(outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void {
+    this.close(Exit.map(outcome, () => false))
+  }
+
+  /** Hands in a command synchronously; the returned effect gives its result. */
+  steer(command: Command): CommandResult {
+    const { commandId } = command.by
+    if (this.recorded.has(commandId)) return Effect.succeed(true) // TurnWait.W2
+    const known = [this.taken, ...this.inbox].find((pending) => pending?.command.by.commandId === commandId)
+    if (known !== undefined) return Deferred.await(known.answer) // TurnWait.W2
+    if (this.phase === "closed") return Effect.succeed(false)
+    const pending: Pending = { command, answer: Deferred.makeUnsafe() }
+    this.inbox.push(pending)
+    if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
+    this.goOn()
+    return Deferred.await(pending.answer)
+  }
+
+  /** Whether there is a command or an elapsed time that the turn has not taken yet. */
+  get hasNews(): boolean {
+    return this.inbox.length > 0 || this.isDue
+  }
+
+  /** Whether there is a command that the turn has not taken yet. */
+  get isSteered(): boolean {
+    return this.inbox.length > 0
+  }
+
+  /** Waits until it is rung or a command arrives; `sleep` takes the command then. `over` as in `sleep`. */
+  standBy(over: () => void): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.phase = "open"
+      if (this.isRung || this.isSteered) return Effect.void
+      const bell = Deferred.makeUnsafe<void>()
+      this.bell = bell
+      return Deferred.await(bell)
+    }).pipe(Effect.onInterrupt(() => Effect.sync(() => this.ends(over))))
+  }
+
+  /** The same without a fiber: calls `act` once, now or then. */
+  standByThen(act: () => void): void {
+    this.phase = "open"
+    this.onRing = act
+    if (this.isRung || this.isSteered) this.goOn()
+  }
+
+  /** Ends a sleep without a fiber: its time has come, and there is no command. `over` as in `sleep`. */
+  elapsed(over: () => void): Wake {
+    const wake = this.take()
+    this.ends(over)
+    return wake
+  }
+
+  /** Sleeps until `elapsed` succeeds or a command arrives. `over` is called when the whole wait, and not just a part of it, has ended. */
+  sleep(elapsed: Effect.Effect<void>, over: () => void): Effect.Effect<Wake> {
+    return Effect.suspend((): Effect.Effect<Wake> => {
+      this.phase = "open"
+      if (this.hasNews) return Effect.succeed(this.take())
+      const bell = Deferred.makeUnsafe<void>()
+      this.bell = bell
+      return Effect.map(Effect.raceFirst(Deferred.await(bell), elapsed), () => this.take())
+    }).pipe(
+      Effect.tap((wake) =>
+        Effect.sync(() => {
+          this.bell = undefined
+          if (RetryStrategy.endsWait(wake)) this.ends(over)
+        })
+      ),
+      Effect.onInterrupt(() => Effect.sync(() => this.ends(over)))
+    )
+  }
+
+  private goOn(): void {
+    const { onRing } = this
+    this.onRing = undefined
+    onRing?.()
+  }
+
+  private ends(over: () => void): void {
+    this.phase = "ending"
+    this.isDue = false
+    this.bell = undefined
+    over()
+  }
+
+  /** The next command, or the elapsed time (TurnWait.W3). */
+  private take(): Wake {
+    this.taken = this.inbox.shift()
+    const wake = this.taken?.command ?? ELAPSED
+    if (wake.type === "until") this.isDue = false
+    return wake
+  }
+
+  private record(commandId: string): void {
+    this.recorded.add(commandId)
+    if (this.taken?.command.by.commandId === commandId) {
+      resolve(this.taken, DONE)
+      this.taken = undefined
+    }
+    const at = this.inbox.findIndex(({ command }) => command.by.commandId === commandId)
+    for (const pending of at < 0 ? [] : this.inbox.splice(at, 1)) resolve(pending, DONE)
+  }
+
+  private close(answer: Exit.Exit<boolean, TurnStopped.TurnStopped>): void {
+    this.phase = "closed"
+    this.isDue = false
+    if (this.taken !== undefined) resolve(this.taken, answer)
+    this.taken = undefined
+    for (const pending of this.inbox.splice(0)) resolve(pending, answer)
+  }
+}
+
+// --- internal
+
+/** A command that is not on record yet, and the result that its sender waits for. */
+interface Pending {
+  readonly command: Command
+  readonly answer: Deferred.Deferred<boolean, TurnStopped.TurnStopped>
+}
+
+const DONE = Exit.succeed(true)
+const NOTHING = Exit.succeed(false)
+const ELAPSED: Wake = { type: "elapsed" }
+
+const resolve = ({ answer }: Pending, outcome: Exit.Exit<boolean, TurnStopped.TurnStopped>): void =>
+  void Deferred.doneUnsafe(answer, outcome)

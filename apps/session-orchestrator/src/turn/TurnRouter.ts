@@ -1,0 +1,62 @@
+/**
+ * Makes a turn's router: findings about targets are read from and written to the database.
+ *
+ * TurnRouter.R1. A conversation whose policy is "never" (rule P9) continues on the target of its last answer.
+ * TurnRouter.R2. A turn without any other target has no router, and no cost. A person may send it to any provider (rule X4), so the
+ *     credentials of all providers count.
+ */
+import type { StorageError } from "@holdfast/journal"
+import type { Router, TurnStopped } from "@holdfast/kernel"
+import { type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
+import type { Message, Target } from "@holdfast/wire"
+import type { Effect } from "effect"
+import type { Standings } from "../storage/Standings.ts"
+
+/** The parts that the routers of all turns share. */
+export interface Dependencies extends Omit<Routes.Known, "standing"> {
+  readonly standings: Standings["Service"]
+}
+
+/** One turn, as its router needs it. */
+export interface Setting {
+  readonly policy: RetryPolicy.RetryPolicy
+  /** The conversation before this turn, oldest first. */
+  readonly history: ReadonlyArray<Message.Message>
+  /** The present state of the conversation's auto-retry switch (rule P15). */
+  readonly isEnabled: () => boolean
+  readonly patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
+}
+
+/** The router of a turn; `undefined` if there is no choice (TurnRouter.R2). */
+export const make = (
+  { standings, ...known }: Dependencies,
+  { history, isEnabled, patiently, policy }: Setting
+): Router.Router["Service"] | undefined => {
+  if (!hasElsewhere(policy, known.credentials)) return undefined
+  const last = lastAnswer(history)
+  const router = Routers.make(policy, {
+    ...known,
+    load: (now) => patiently(standings.load(now)),
+    note: (changes, now) => patiently(standings.note(changes, now)),
+    isEnabled
+  })
+  return {
+    ...router,
+    begin: (question) =>
+      router.begin(
+        question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // TurnRouter.R1
+      )
+  }
+}
+
+/** The target of the last answer in a conversation. */
+export const lastAnswer = (history: ReadonlyArray<Message.Message>): Target.Target | undefined => {
+  const answer = history.findLast((message) => message.role === "assistant" && message.error === undefined)
+  return answer?.role === "assistant" ? answer.target : undefined
+}
+
+/** Whether a turn may use another target or credential than its first. */
+export const hasElsewhere = ({ routing }: RetryPolicy.RetryPolicy, credentials: Dependencies["credentials"]): boolean =>
+  routing.type === "round-robin" ||
+  Object.keys(routing.chains).length > 0 ||
+  Object.values(credentials).some((names) => names.length > 1)

@@ -1,0 +1,246 @@
+/**
+ * Runs a service through crashes: scripted provider, database file, restarted process, watching client.
+ *
+ * CrashHarness.C1. Random choices depend on the seed alone; two runs of one seed differ only in the machine's timing.
+ * CrashHarness.C2. A turn counts as acknowledged when the head of its response has arrived. Others are sent again, under the same id.
+ * CrashHarness.C3. A wait that a client received before a death is binding for the service (`promises`), and so is an accepted command
+ *     (`commanded`, `aborted`).
+ */
+import { assert } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/simulated/testing"
+import { Effect, Fiber, type Scope } from "effect"
+import * as path from "node:path"
+import * as ExitCode from "../../src/cli/ExitCode.ts"
+import { Chance } from "./Chance.ts"
+import * as ProcessSetup from "./ProcessSetup.ts"
+import * as Onlooker from "./Onlooker.ts"
+import * as Process from "./Process.ts"
+
+/** The expected end of a wait: the nth request of the provider, at the announced time. */
+export interface Promised {
+  readonly retryAt: number
+  readonly nth: number
+}
+
+export type Requirements = Scope.Scope
+
+export const make = Effect.fnUntraced(function* (seed: number) {
+  const directory = yield* Process.directory
+  const provider = yield* ScriptedServer.start()
+  const harness = new Harness(new Chance(seed), provider, directory)
+  yield* Effect.forkScoped(harness.countRequests)
+  return harness
+})
+
+type Life = Effect.Success<ReturnType<typeof Process.start>>
+
+export class Harness {
+  readonly chance: Chance
+  readonly provider: Effect.Success<ReturnType<typeof ScriptedServer.start>>
+  readonly directory: string
+  readonly onlooker = new Onlooker.Onlooker()
+  readonly acknowledged = new Set<string>()
+  readonly promises: Array<Promised> = []
+  /** The ids of commands that were answered with 202 while a turn waited. */
+  readonly commanded: Array<string> = []
+  /** The turns whose abort was acknowledged. */
+  readonly aborted = new Set<string>()
+  /** The arrival time of each request at the provider. */
+  readonly askedAt: Array<number> = []
+  /** Tool servers of the configuration; set before the first process is started. */
+  tools: object = {}
+  deaths = 0
+  conversationId = ""
+  private delays: ReadonlyArray<string> = ["100 millis"]
+  private life: Life | undefined = undefined
+  private watching: Fiber.Fiber<void> | undefined = undefined
+
+  constructor(chance: Chance, provider: Harness["provider"], directory: string) {
+    this.chance = chance
+    this.provider = provider
+    this.directory = directory
+  }
+
+  /** The running process; fails if there is none. */
+  get alive(): Life {
+    if (this.life === undefined) throw new Error("the process is dead")
+    return this.life
+  }
+
+  /** The file in which tools leave a line for each run. */
+  get runs(): string {
+    return path.join(this.directory, "runs")
+  }
+
+  /** Starts the first process, with delays before the retries, and creates the conversation. */
+  begin(...delays: ReadonlyArray<string>): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      this.delays = delays
+      yield* this.start
+      this.conversationId = yield* this.alive.create()
+      yield* this.watch
+    })
+  }
+
+  /** Posts a turn, and waits until it is acknowledged or its process is dead. */
+  post(turnId: string): Effect.Effect<void, never, Requirements> {
+    return this.alive
+      .open({
+        path: `/v1/conversations/${this.conversationId}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: `prompt ${turnId}`, turnId }
+      })
+      .pipe(
+        Effect.map(({ status }) => void (status === 200 && this.acknowledged.add(turnId))),
+        Effect.ignore
+      )
+  }
+
+  /** Sends a request to the conversation. */
+  command(name: string, body: object = {}): Effect.Effect<number, Error> {
+    return Effect.map(
+      this.alive.call({ method: "POST", path: `/v1/conversations/${this.conversationId}/${name}`, body }),
+      ({ status }) => status
+    )
+  }
+
+  /** Ends the wait of a turn by an acknowledged command; the next attempt is due from that moment on, also after a death. */
+  get retryNow(): Effect.Effect<void, Error> {
+    return Effect.gen({ self: this }, function* () {
+      const [retryAt, nth] = [Date.now(), this.provider.count() + 1]
+      const commandId = `k${this.commanded.length}`
+      const status = yield* this.command("retry-now", { commandId })
+      if (status !== 202) return yield* Effect.fail(new Error(`retry-now was answered with ${status}`))
+      this.commanded.push(commandId)
+      this.promises.push({ retryAt, nth })
+    })
+  }
+
+  /** Aborts a turn, and waits for the acknowledgement. */
+  abort(turnId: string): Effect.Effect<void, Error> {
+    return Effect.map(this.command("abort"), (status) => void (status === 202 && this.aborted.add(turnId)))
+  }
+
+  /** Waits some random milliseconds. */
+  waitBriefly(least: number, most: number): Effect.Effect<void> {
+    return Effect.sleep(this.chance.from(least, most))
+  }
+
+  /** Replaces the onlooker's connection by a new one. */
+  get reconnect(): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      if (this.watching !== undefined) yield* Fiber.interrupt(this.watching)
+      yield* this.watch
+    })
+  }
+
+  /** Waits until the onlooker has seen an event. */
+  waitUntilSeen(what: string, isSeen: (onlooker: Onlooker.Onlooker) => boolean): Effect.Effect<void, Error> {
+    return Process.eventually(
+      what,
+      Effect.sync(() => this.onlooker),
+      isSeen
+    ).pipe(Effect.asVoid)
+  }
+
+  /** Kills the process. */
+  get kill(): Effect.Effect<void, Error> {
+    return Effect.asVoid(this.dies("SIGKILL"))
+  }
+
+  /** Ends the process like an impatient operator, by a second signal. */
+  get stopAtOnce(): Effect.Effect<void, Error> {
+    return Effect.gen({ self: this }, function* () {
+      const { child, stderr } = this.alive
+      child.kill("SIGTERM")
+      yield* Process.eventually("the first signal to be heard", Effect.sync(stderr), (text) =>
+        text.includes("Stopping")
+      )
+      const { code } = yield* this.dies("SIGTERM")
+      // It did not wait for the end of its answer.
+      assert.strictEqual(code, ExitCode.ABORTED)
+    })
+  }
+
+  /** Starts the next process over the same file. */
+  get restart(): Effect.Effect<void, Error, Requirements> {
+    return Effect.andThen(this.start, this.watch)
+  }
+
+  /** Starts the next process, and kills it during its start. */
+  dieDuringStart(least: number, most: number): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      const file = Process.writeConfig(this.directory, this.config)
+      const { child, exit } = yield* Process.run({ args: ["serve", "--config", file], directory: this.directory })
+      yield* this.waitBriefly(least, most)
+      child.kill("SIGKILL")
+      yield* exit
+      this.deaths++
+    })
+  }
+
+  /** Stops the process like an operator. */
+  get stop(): Effect.Effect<Process.Exit, Error> {
+    return this.alive.end("SIGTERM")
+  }
+
+  /** Notes the time of every request, without end. */
+  get countRequests(): Effect.Effect<never> {
+    const next: Effect.Effect<void> = Effect.suspend(() => this.provider.received(this.askedAt.length + 1))
+    return Effect.forever(
+      Effect.andThen(
+        next,
+        Effect.sync(() => void this.askedAt.push(Date.now()))
+      )
+    )
+  }
+
+  /** An announced wait that is not over becomes a promise, unless there is one already. */
+  private dies(signal: NodeJS.Signals): Effect.Effect<Process.Exit, Error> {
+    return Effect.gen({ self: this }, function* () {
+      const retry = this.onlooker.retries.at(-1)
+      const isWaiting =
+        retry !== undefined && retry.retryAt > Date.now() && this.promises.length + this.aborted.size === 0
+      const exit = yield* this.alive.end(signal)
+      this.deaths++
+      this.life = undefined
+      if (this.watching !== undefined) yield* Fiber.await(this.watching)
+      if (isWaiting) this.promises.push({ retryAt: retry.retryAt, nth: this.provider.count() + 1 })
+      return exit
+    })
+  }
+
+  private get start(): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      this.life = yield* Process.start({ directory: this.directory, config: this.config })
+    })
+  }
+
+  private get watch(): Effect.Effect<void, Error, Requirements> {
+    return Effect.gen({ self: this }, function* () {
+      this.watching = yield* Effect.forkScoped(watching(this.onlooker, this.alive, this.conversationId))
+    })
+  }
+
+  /** The database file. */
+  get database(): string {
+    return ProcessSetup.databaseIn(this.directory)
+  }
+
+  private get config() {
+    return { server: { port: 0 }, ...ProcessSetup.configOf(this.provider, { delays: this.delays }), tools: this.tools }
+  }
+}
+
+// --- internal
+
+/** Watches while the connection holds. */
+const watching = (onlooker: Onlooker.Onlooker, { open }: Life, conversationId: string): Effect.Effect<void> =>
+  open({
+    path: `/v1/conversations/${conversationId}/events`,
+    headers: { "last-event-id": String(onlooker.lastId) }
+  }).pipe(
+    Effect.flatMap((live) => Onlooker.follow(onlooker, live)),
+    Effect.scoped,
+    Effect.ignore
+  )

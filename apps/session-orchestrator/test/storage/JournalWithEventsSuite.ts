@@ -1,0 +1,144 @@
+/** Tests the laws of the service's `Journal`, with the events that follow from records, over any database. */
+import { expect, it } from "@effect/vitest"
+import type { JournalConflict } from "@holdfast/journal"
+import { type StorageError } from "@holdfast/journal"
+import { JournalSuite } from "@holdfast/journal/testing"
+import type { Records } from "@holdfast/kernel"
+import { Property } from "@holdfast/kernel/testing"
+import { Effect, type Layer, Option, Result } from "effect"
+import * as fc from "fast-check"
+import { type Events, Journal } from "../../src/storage/Journal.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+
+const { record } = JournalSuite
+
+/** Runs the suite. Each test builds the layer again, and finds it empty. */
+export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageError>) => {
+  const test = <E>(title: string, body: (journal: Journal["Service"]) => Effect.Effect<void, E, Store>) =>
+    it.effect(`${name}: ${title}`, () =>
+      Effect.andThen(Given.oneTurn, Effect.flatMap(Journal, body)).pipe(Effect.provide(layer))
+    )
+
+  JournalSuite.suite(name, {
+    layer,
+    journal: Journal,
+    accept: (n) =>
+      n === 1 ? Given.oneTurn : Effect.flatMap(Store, (store) => Effect.asVoid(store.acceptTurn(Given.turn(n, 1)))),
+    seal: (n, at) =>
+      Effect.flatMap(Store, (store) =>
+        Effect.asVoid(
+          store.appendEvents(Given.conversationId(1), Given.turnId(n), [{ ...Given.end(n, 1), endedAt: at }], 0)
+        )
+      )
+  })
+
+  test("the newest record of every turn without a seal is found, whatever the order of writing", (journal) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      for (const n of [2, 3, 4]) yield* store.acceptTurn(Given.turn(n, 1))
+      for (const n of [3, 1, 2]) {
+        for (let seq = 0; seq < n; seq++) yield* journal.append(Given.turnId(n), seq, record(seq, { n }))
+      }
+      yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.end(2, 1)], 0)
+      const unsealed = (n: number, tail: Records.Stored | undefined) => ({
+        turnId: Given.turnId(n),
+        conversationId: Given.conversationId(1),
+        model: Given.conversation(1).model,
+        tail,
+        records: tail === undefined ? 0 : n,
+        interruption: undefined
+      })
+      const expected = [unsealed(1, record(0, { n: 1 })), unsealed(3, record(2, { n: 3 })), unsealed(4, undefined)]
+      expect(yield* store.unsealedTurns).toEqual(expected)
+      expect(yield* store.unsealedTurnsOf(Given.conversationId(1))).toEqual(expected)
+      expect(yield* store.unsealedTurnsOf(Given.conversationId(2))).toEqual([])
+    }))
+
+  test("J2: records and the events that follow from them are stored together and once, also when they are written again", (journal) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const answer = answerOf(1)
+      const stored = yield* journal.appendWith(Given.turnId(1), 0, [record(0)], answer)
+      expect(stored.map(({ event }) => event)).toEqual(answer.events)
+      // As after a lost result.
+      expect(yield* journal.appendWith(Given.turnId(1), 0, [record(0)], answer)).toEqual(stored)
+      expect(yield* store.turnEvents(Given.turnId(1))).toEqual(stored)
+      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
+      expect(Option.isSome(Option.flatMapNullishOr(yield* store.turn(Given.turnId(1)), ({ end }) => end))).toBe(true)
+    }))
+
+  Property.prop(
+    `${name}: J2: when many turns write at once, each has all of its records and events or none, whatever is refused beside it`,
+    fc.array(fc.constantFrom<Kind>("both", "records", "events", "taken", "misplaced", "unknown"), {
+      minLength: 1,
+      maxLength: 12
+    }),
+    (kinds) =>
+      Effect.gen(function* () {
+        const store = yield* Given.oneTurn
+        const journal = yield* Journal
+        const turns = kinds.map((kind, i) => ({ kind, n: i + 2 }))
+        for (const { kind, n } of turns) {
+          if (kind !== "unknown") yield* store.acceptTurn(Given.turn(n, 1))
+          if (kind === "taken") yield* journal.append(Given.turnId(n), 0, record(0, "another runner's"))
+        }
+        const write = ({ kind, n }: (typeof turns)[number]): Effect.Effect<unknown, StorageError | JournalConflict> => {
+          const answer = answerOf(n, kind === "misplaced" ? 1 : 0)
+          if (kind === "records") return journal.append(Given.turnId(n), 0, record(n))
+          if (kind === "events") return store.appendEvents(answer.conversationId, Given.turnId(n), answer.events, 0)
+          return journal.appendWith(Given.turnId(n), 0, [record(n)], answer)
+        }
+        const results = yield* Effect.forEach(turns, (turn) => Effect.result(write(turn)), {
+          concurrency: "unbounded"
+        })
+        for (const [i, { kind, n }] of turns.entries()) {
+          const records = (yield* journal.load(Given.turnId(n))).map(({ name }) => name)
+          const events = (yield* store.turnEvents(Given.turnId(n))).map(({ event }) => event.type)
+          const failure = results[i]?.pipe(
+            Result.flip,
+            Result.getOrElse(() => undefined)
+          )
+          const isMade = ["both", "records", "events"].includes(kind)
+          expect([kind, failure?._tag]).toEqual([
+            kind,
+            isMade ? undefined : kind === "taken" ? "JournalConflict" : "StorageError"
+          ])
+          expect([kind, records]).toEqual([
+            kind,
+            kind === "taken" ? [record(0).name] : isMade && kind !== "events" ? [record(n).name] : []
+          ])
+          expect([kind, events]).toEqual([kind, isMade && kind !== "records" ? ["message", "turn-end"] : []])
+        }
+      }).pipe(Effect.provide(layer)),
+    { numRuns: 15 },
+    60_000
+  )
+
+  test("a record of a turn that was never accepted is refused, alone", (journal) =>
+    Effect.gen(function* () {
+      const [refused, kept] = yield* Effect.all(
+        [
+          Effect.result(journal.append(Given.turnId(9), 0, record(0))),
+          Effect.result(journal.append(Given.turnId(1), 0, record(0)))
+        ],
+        { concurrency: "unbounded" }
+      )
+      expect(Result.isFailure(refused) && refused.failure.message).toContain(
+        "Could not record step/0/attempt/0 of turn turn-9"
+      )
+      expect(Result.isSuccess(kept)).toBe(true)
+    }))
+}
+
+// --- internal
+
+/** What a turn writes, and what comes in between. */
+type Kind = "both" | "records" | "events" | "taken" | "misplaced" | "unknown"
+
+/** The answer of a turn of conversation 1, and its seal. */
+const answerOf = (n: number, position = 0): Events => ({
+  conversationId: Given.conversationId(1),
+  events: [Given.message(n, 1, 1), Given.end(n, 1)],
+  position
+})

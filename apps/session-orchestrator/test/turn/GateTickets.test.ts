@@ -1,0 +1,87 @@
+/** Tests tickets without a call: the gate has them back at once. */
+import { describe, expect, it } from "@effect/vitest"
+import type { RetryStrategy } from "@holdfast/kernel"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Effect, Stream } from "effect"
+import * as Admission from "../../src/turn/Admission.ts"
+import { Gatekeeper, type GateTicket } from "../../src/gate/Gatekeeper.ts"
+import * as TurnLife from "../../src/session/TurnLife.ts"
+
+const gatekeeper = () => new Gatekeeper({ now: () => 0, at: () => () => {} })
+
+const holding = (ticket: GateTicket | undefined) => new TurnLife.TurnLife(request.turnId, { _tag: "Queued", ticket })
+
+const awaited = (gatekeeper: Gatekeeper) => ({ gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted: false })
+
+const by = { commandId: Ids.CommandId.make("k"), origin: "a test" }
+
+const request = {
+  conversationId: Ids.ConversationId.make("c"),
+  turnId: Ids.TurnId.make("t"),
+  step: 0,
+  attempt: 0,
+  target: { provider: "p", model: "m" },
+  messages: [],
+  tools: []
+}
+
+describe("Admission", () => {
+  it("a ticket is given back once, and is removed from its turn", () => {
+    const gate = gatekeeper()
+    const turn = holding(gate.admit())
+    expect(gate.isIdle).toBe(false)
+    turn.move(TurnLife.without("ticket"))
+    expect(gate.isIdle).toBe(true)
+    expect(turn.state.ticket).toBeUndefined()
+  })
+
+  it.effect(
+    "Admission.A1: a turn that a person orders to retry calls with one ticket, and gives back its former one",
+    () =>
+      Effect.gen(function* () {
+        const gate = gatekeeper()
+        const first = gate.admit()
+        const turn = holding(first)
+        yield* Admission.endAtGate(Effect.succeed({ type: "now", by }), turn, awaited(gate))
+        expect(turn.state.ticket).toBeDefined()
+        expect(turn.state.ticket).not.toBe(first)
+        turn.state.ticket?.giveBack()
+        expect(gate.isIdle).toBe(true)
+      })
+  )
+
+  const others: ReadonlyArray<RetryStrategy.Wake> = [
+    { type: "until", until: 1, by },
+    { type: "extended", byMs: 1, by },
+    { type: "switched", target: { provider: "other", model: "m" }, by },
+    { type: "cancelled", by }
+  ]
+  for (const wake of others) {
+    it.effect(`Admission.A1: a turn whose wait ends with ${wake.type} makes no call, and gives its ticket back`, () =>
+      Effect.gen(function* () {
+        const gate = gatekeeper()
+        const turn = holding(gate.admit())
+        yield* Admission.endAtGate(Effect.succeed(wake), turn, awaited(gate))
+        expect(gate.isIdle).toBe(true)
+        expect(turn.state.ticket).toBeUndefined()
+      })
+    )
+  }
+
+  it.effect(
+    "Admission.A2: a turn that goes elsewhere gives its ticket back, and counts at the other gate as a first attempt",
+    () =>
+      Effect.gen(function* () {
+        const [left, taken] = [gatekeeper(), gatekeeper()]
+        const turn = holding(left.admit())
+        const gates = { of: () => taken, limiterOf: () => undefined }
+        const scripted = ScriptedProvider.make([ScriptedProvider.answer("Hello")])
+        const provider = Admission.gated(scripted, gates, turn, () => true)
+        yield* Stream.runDrain(provider.stream(request))
+        expect(left.isIdle).toBe(true)
+        expect(taken.isIdle).toBe(true)
+        expect(turn.state.ticket).toBeUndefined()
+      })
+  )
+})

@@ -1,0 +1,236 @@
+/**
+ * Turns that survive provider outages, in any program and without Effect.
+ *
+ * **Example** (A turn that waits for hours, and survives its process)
+ *
+ * ```ts
+ * import { holdfast } from "holdfast"
+ * import { sqliteStore } from "holdfast/sqlite"
+ *
+ * const hf = holdfast({ model, retry: "overnight", store: sqliteStore("turns.db") })
+ * await hf.resume() // what an earlier process left
+ * const turn = hf.turn("How is it?", { id: "t1" })
+ * for await (const event of turn) if (event.type === "text-delta") process.stdout.write(event.delta)
+ * ```
+ *
+ * Holdfast.H1. The turns of one conversation run one after the other, in the order of the calls.
+ * Holdfast.H2. The error of a listener affects neither the turn nor other listeners.
+ */
+import { Ids, type Message } from "@holdfast/wire"
+import type { TurnEvent } from "./Events.ts"
+import { HoldfastError } from "./HoldfastError.ts"
+import * as Journal from "./internal/Journal.ts"
+import { RunningTurn, type Services } from "./internal/RunningTurn.ts"
+import * as Setting from "./internal/Setting.ts"
+import type { Model } from "./Model.ts"
+import type { RetryOptions } from "./RetryOptions.ts"
+import { memoryStore, type Store } from "./Store.ts"
+import type { Tools } from "./Tool.ts"
+import type { Turn } from "./Turn.ts"
+
+/** What `holdfast` is made from. */
+export interface Options {
+  /** Calls the model once; switch the retries of an SDK underneath off. */
+  readonly model: Model
+  /** `provider/model` that requests name where a turn chooses none. Default: `default/model`. */
+  readonly target?: string
+  readonly tools?: Tools
+  /** A profile, or settings over one. Default: `overnight`. */
+  readonly retry?: RetryOptions | "overnight" | "interactive" | "cycling"
+  /** Where turns are kept. Default: in memory. */
+  readonly store?: Store
+  /**
+   * For hosts where nothing may stay in memory: every wait ends the run of its turn, and this is called when the wait is in the store. Set an
+   * alarm, and call `resume()` then.
+   */
+  readonly park?: (parked: { readonly id: string; readonly retryAt: Date }) => unknown
+  /** Gets what a listener throws. Default: it is dropped. */
+  readonly onListenerError?: (error: unknown) => void
+}
+
+/** What one turn may choose. */
+export interface TurnOptions {
+  /** 1 to 64 letters, digits, `_` and `-`; the same id again is the same turn. Default: a random id. */
+  readonly id?: string
+  /** Turns with one value share their history. Default: the turn is a conversation of its own. */
+  readonly conversation?: string
+  readonly system?: string
+  /** `provider/model`. */
+  readonly model?: string
+  /** Aborts the turn. */
+  readonly signal?: AbortSignal
+}
+
+/** Removes a listener. */
+export type Unsubscribe = () => void
+
+/** Runs turns. */
+export interface Holdfast {
+  /** Begins a turn, or finds the turn of this id. Throws a `HoldfastError` where an option is wrong. */
+  turn(prompt: string, options?: TurnOptions): Turn
+  /** Continues every turn that an earlier process left unsealed, or that was parked; turns that run here already are left out. */
+  resume(): Promise<ReadonlyArray<Turn>>
+  /** Whether failures are retried from now on. */
+  autoRetry: boolean
+  /** Whether any turn is in a chain of retries. */
+  readonly isRetrying: boolean
+  /** Gives up every wait in progress: those turns fail with their last error. */
+  abortRetry(): void
+  /** Calls a function with every event of every turn. */
+  subscribe(listener: (event: TurnEvent) => void): Unsubscribe
+  /** The same for the events of one type. */
+  on<Type extends TurnEvent["type"]>(
+    type: Type,
+    listener: (event: Extract<TurnEvent, { readonly type: Type }>) => void
+  ): Unsubscribe
+  /** Stops all turns; they are unsealed, and continue with `resume()` of another process. */
+  close(): Promise<void>
+}
+
+/** Makes a `Holdfast`. Throws a `HoldfastError` that names what is wrong with the options. */
+export const holdfast = (options: Options): Holdfast => new Library(options)
+
+// --- internal
+
+class Library implements Holdfast {
+  autoRetry: boolean
+  private readonly listeners = new Set<(event: TurnEvent) => void>()
+  private readonly running = new Map<string, RunningTurn>()
+  private readonly retrying = new Set<string>()
+  /** The last turn of each conversation that runs, to be waited for (H1). */
+  private readonly last = new Map<string, Promise<unknown>>()
+  private readonly services: Services
+  private readonly target: string
+  private readonly onListenerError: Options["onListenerError"]
+  private isClosed = false
+
+  constructor(options: Options) {
+    const { model, onListenerError, park, retry, store = memoryStore(), target = "default/model", tools = {} } = options
+    if (typeof model !== "function")
+      throw new HoldfastError("invalid-options", "model: expected a function that returns an async iterable.")
+    this.autoRetry = typeof retry !== "object" || retry.enabled !== false
+    const setting = Setting.of({ model, tools, retry, isEnabled: () => this.autoRetry })
+    this.target = target
+    this.onListenerError = onListenerError
+    setting.targetOf(target, "target")
+    this.services = { store, setting, park, publish: (event) => this.publish(event) }
+  }
+
+  get isRetrying(): boolean {
+    return this.retrying.size > 0
+  }
+
+  turn(prompt: string, options: TurnOptions = {}): Turn {
+    const id = idOf(options.id ?? crypto.randomUUID(), "id")
+    const conversationId = idOf(options.conversation ?? id, "conversation")
+    const { model = this.target, signal, system } = options
+    this.services.setting.targetOf(model, "model")
+    const known = this.running.get(id)
+    if (known !== undefined) return known
+    const { store } = this.services
+    const facts: Journal.Facts = {
+      conversationId,
+      prompt,
+      model,
+      startedAt: Date.now(),
+      ...(system === undefined ? undefined : { system })
+    }
+    return this.start(id, conversationId, signal, async () => {
+      const stored = await Journal.load(store, id)
+      if (stored.facts !== undefined && stored.facts.prompt !== prompt)
+        throw new HoldfastError("turn-conflict", `Turn ${id} is in the store with another prompt.`)
+      return Journal.accept(store, id, stored, facts)
+    })
+  }
+
+  async resume(): Promise<ReadonlyArray<Turn>> {
+    const { store } = this.services
+    const left = (await Journal.openTurns(store)).filter((id) => !this.running.has(id))
+    const stored = await Promise.all(left.map(async (id) => [id, await Journal.load(store, id)] as const))
+    const inOrder = stored.toSorted(([, a], [, b]) => (a.facts?.startedAt ?? 0) - (b.facts?.startedAt ?? 0))
+    return inOrder.flatMap(([id, turn]) =>
+      turn.facts === undefined || this.running.has(id)
+        ? []
+        : [this.start(id, turn.facts.conversationId, undefined, async () => turn)]
+    )
+  }
+
+  abortRetry(): void {
+    for (const turn of this.running.values()) turn.giveUp()
+  }
+
+  subscribe(listener: (event: TurnEvent) => void): Unsubscribe {
+    const own = (event: TurnEvent) => listener(event)
+    this.listeners.add(own)
+    return () => void this.listeners.delete(own)
+  }
+
+  on<Type extends TurnEvent["type"]>(
+    type: Type,
+    listener: (event: Extract<TurnEvent, { readonly type: Type }>) => void
+  ): Unsubscribe {
+    const isOfType = (event: TurnEvent): event is Extract<TurnEvent, { readonly type: Type }> => event.type === type
+    return this.subscribe((event) => void (isOfType(event) && listener(event)))
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    await Promise.all(Array.from(this.running.values(), (turn) => turn.stop()))
+  }
+
+  private start(
+    id: string,
+    conversationId: string,
+    signal: AbortSignal | undefined,
+    load: () => Promise<Journal.Stored>
+  ): RunningTurn {
+    if (this.isClosed) throw new HoldfastError("closed", "This Holdfast was closed.")
+    const before = this.last.get(conversationId) ?? Promise.resolve()
+    const begin = async () => {
+      await before
+      const stored = await load()
+      return { stored, history: await this.historyOf(conversationId, id) }
+    }
+    const turn = new RunningTurn(this.services, id, conversationId, begin, signal)
+    this.running.set(id, turn)
+    const over = turn.result
+      .catch(() => {})
+      .then(() => {
+        this.running.delete(id)
+        this.retrying.delete(id)
+        if (this.last.get(conversationId) === over) this.last.delete(conversationId)
+      })
+    this.last.set(conversationId, over)
+    return turn
+  }
+
+  /** The messages of the turns before this one. */
+  private async historyOf(conversationId: string, id: string): Promise<ReadonlyArray<Message.Message>> {
+    const { store } = this.services
+    const ids = await Journal.conversation(store, conversationId)
+    const before = ids.slice(0, ids.indexOf(id))
+    const turns = await Promise.all(before.map((turnId) => Journal.load(store, turnId)))
+    return turns.flatMap(({ events }) => events.flatMap((event) => (event.type === "message" ? [event.message] : [])))
+  }
+
+  private publish(event: TurnEvent): void {
+    if (event.type === "provider-retry") this.retrying.add(event.turnId)
+    if (event.type === "retry-end" || event.type === "turn-end") this.retrying.delete(event.turnId)
+    for (const listener of Array.from(this.listeners)) {
+      try {
+        listener(event)
+      } catch (error) {
+        this.onListenerError?.(error) // H2
+      }
+    }
+  }
+}
+
+const idOf = (text: string, option: string): string => {
+  if (!Ids.ID_PATTERN.test(text))
+    throw new HoldfastError(
+      "invalid-options",
+      `${option}: "${text.slice(0, 80)}" is no id, expected 1 to 64 letters, digits, "_" or "-".`
+    )
+  return text
+}

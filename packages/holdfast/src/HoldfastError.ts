@@ -1,0 +1,16 @@
+/** An error of Holdfast itself: of its options, its store or its use. A turn that fails has no such error: the cause is in its result. */
+export class HoldfastError extends Error {
+  override readonly name = "HoldfastError"
+  /**
+   * - `invalid-options`: the message names the option, what it was and what was expected.
+   * - `store-failed`: the store threw; `cause` is its error. The turn is unsealed and continues with `resume()`.
+   * - `turn-conflict`: a turn of this id exists with another prompt.
+   * - `closed`: the library was closed while the turn ran. It continues with `resume()`.
+   */
+  readonly code: "invalid-options" | "store-failed" | "turn-conflict" | "closed"
+
+  constructor(code: HoldfastError["code"], message: string, options?: { readonly cause?: unknown }) {
+    super(message, options)
+    this.code = code
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Tools as programs give them: a function, and a schema of its arguments.
+ *
+ * Tool.T1. Arguments that the schema refuses are answered with what is wrong with them, and a function that throws with its message: the
+ *     model reads both, and the turn continues.
+ * Tool.T2. Without `idempotent` a call that a crash cut off is never made again (rule X8).
+ */
+import { type Toolbox, Toolbox as Toolboxes } from "@holdfast/kernel"
+import { defined } from "@holdfast/wire"
+import { Effect } from "effect"
+import type { Json } from "./Events.ts"
+import type { Awaitable } from "./Store.ts"
+
+/** What a tool gets besides its arguments. */
+export interface ToolContext {
+  readonly toolCallId: string
+  /** Aborted when the turn is aborted. */
+  readonly signal: AbortSignal
+}
+
+/** A tool; its name is its key in `tools`. */
+export interface Tool {
+  readonly description?: string
+  /** JSON Schema of the arguments. Default: an object with any properties. */
+  readonly inputSchema?: { readonly [key: string]: unknown }
+  /** Returns the arguments as `execute` takes them, or throws an error that names what is wrong. Default: as they come. */
+  readonly parse?: (input: Json) => unknown
+  /** A second run does what one run does: after a crash in the middle of the call it is made again. */
+  readonly idempotent?: boolean
+  /** Does the work. Its result goes to the model as JSON. Calls of one response run at once. */
+  execute(input: never, context: ToolContext): Awaitable<unknown>
+}
+
+/** A tool whose function takes arguments of one type: `tool({ parse: Schema.parse, execute: ({ city }) => … })`. */
+export const tool = <Input = Json>(options: {
+  readonly description?: string
+  readonly inputSchema?: { readonly [key: string]: unknown }
+  readonly parse?: (input: Json) => Input
+  readonly idempotent?: boolean
+  execute(input: Input, context: ToolContext): Awaitable<unknown>
+}): Tool => options
+
+/** The tools of a program, by name. */
+export type Tools = { readonly [name: string]: Tool }
+
+/** The kernel's port over tools. */
+export const toolboxOf = (tools: Tools): Toolbox.Toolbox["Service"] => ({
+  definitions: Object.entries(tools).map(([name, { description, idempotent, inputSchema }]) => ({
+    name,
+    inputSchema: jsonOf(inputSchema ?? { type: "object" }),
+    ...defined({ description, isIdempotent: idempotent })
+  })),
+  run: ({ input, toolCallId, toolName }) => {
+    const tool = Object.hasOwn(tools, toolName) ? tools[toolName] : undefined
+    if (tool === undefined) return Effect.succeed(Toolboxes.unknownTool(toolName))
+    const parsed = Effect.try({
+      try: () => (tool.parse === undefined ? input : tool.parse(input)),
+      catch: (error) => `The arguments of this call do not fit: ${messageOf(error)}`
+    })
+    const executed = (given: unknown) =>
+      Effect.tryPromise({
+        try: async (signal) => jsonOf(await tool.execute(given as never, { toolCallId, signal })),
+        catch: (error) => `The tool failed: ${messageOf(error)}`
+      })
+    return Effect.match(Effect.flatMap(parsed, executed), {
+      onFailure: (output) => ({ output, isError: true }),
+      onSuccess: (output) => ({ output, isError: false })
+    })
+  }
+})
+
+// --- internal
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** What JSON makes of a value; nothing becomes `null`. */
+const jsonOf = (value: unknown): Json => JSON.parse(JSON.stringify(value) ?? "null")

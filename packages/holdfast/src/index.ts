@@ -1,0 +1,8 @@
+export * from "./Events.ts"
+export { holdfast, type Holdfast, type Options, type TurnOptions, type Unsubscribe } from "./Holdfast.ts"
+export { HoldfastError } from "./HoldfastError.ts"
+export type { Model, ModelEvent, ModelRequest, ToolDescription } from "./Model.ts"
+export type { RetryOptions } from "./RetryOptions.ts"
+export { durableObjectStore, type DurableObjectStorage, memoryStore, type Awaitable, type Store } from "./Store.ts"
+export { tool, type Tool, type ToolContext, type Tools } from "./Tool.ts"
+export type { Result, Turn, Wait } from "./Turn.ts"

@@ -1,0 +1,142 @@
+/**
+ * The records and events of one turn in a `Store`, as the kernel's `Checkpoint` and `EventSink`.
+ *
+ * Journal.J1. A record or an event is in the store before the turn acts on it.
+ * Journal.J2. Records are written one after the other, and a number is used up when its record is in the store.
+ */
+import { type Checkpoint, type EventSink, Records, TurnStopped } from "@holdfast/kernel"
+import type { TurnEvent } from "@holdfast/wire"
+import { Effect, Schema, Semaphore } from "effect"
+import type { Store } from "../Store.ts"
+
+/** What is in the store of one turn. */
+export interface Stored {
+  /** The turn as it was accepted; `undefined`: it is not in the store. */
+  readonly facts: Facts | undefined
+  readonly records: ReadonlyArray<Records.Stored>
+  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+}
+
+/** A turn as it was accepted. */
+export interface Facts {
+  readonly conversationId: string
+  readonly prompt: string
+  readonly system?: string
+  /** `provider/model`. */
+  readonly model: string
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+}
+
+/**
+ * Accepts a turn: its place in the conversation, its facts, and that it is open. What is in the store already is left as it is, so that an
+ * acceptance that was cut off is completed by the next.
+ */
+export const accept = async (store: Store, turnId: string, stored: Stored, facts: Facts): Promise<Stored> => {
+  if (stored.facts === undefined) {
+    const { conversationId } = facts
+    const before = await conversation(store, conversationId)
+    if (!before.includes(turnId)) await store.put(`conversation/${conversationId}/${place(before.length)}`, turnId)
+    await store.put(`turn/${turnId}/facts`, JSON.stringify(facts))
+  }
+  const isSealed = stored.events.some(({ type }) => type === "turn-end")
+  if (!isSealed && (await store.get(`open/${turnId}`)) !== OPEN) await store.put(`open/${turnId}`, OPEN)
+  return { ...stored, facts: stored.facts ?? facts }
+}
+
+/** The ids of a conversation's turns, oldest first. */
+export const conversation = async (store: Store, conversationId: string): Promise<ReadonlyArray<string>> =>
+  Array.from(await store.list(`conversation/${conversationId}/`))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, turnId]) => turnId)
+
+/** Marks a turn as sealed. */
+export const close = async (store: Store, turnId: string): Promise<void> => {
+  await store.put(`open/${turnId}`, "sealed")
+}
+
+/** The ids of all turns that are not sealed. */
+export const openTurns = async (store: Store): Promise<ReadonlyArray<string>> =>
+  Array.from(await store.list("open/"))
+    .filter(([, value]) => value === OPEN)
+    .map(([key]) => key.slice("open/".length))
+
+/** Reads all of a turn. */
+export const load = async (store: Store, turnId: string): Promise<Stored> => {
+  const prefix = `turn/${turnId}/`
+  const entries = Array.from(await store.list(prefix), ([key, value]) => [key.slice(prefix.length), value] as const)
+  const inOrder = entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const under = (start: string) => inOrder.filter(([key]) => key.startsWith(start)).map(([, value]) => value)
+  const facts = entries.find(([key]) => key === "facts")?.[1]
+  return {
+    facts: facts === undefined ? undefined : JSON.parse(facts),
+    records: under("record/").map((value): Records.Stored => JSON.parse(value)),
+    events: under("event/").flatMap((value): ReadonlyArray<TurnEvent.PersistedEvent> => JSON.parse(value))
+  }
+}
+
+/** The kernel's ports over a store; `emit` gets each event, once it is in the store where it has to be. */
+export const portsOf = (
+  store: Store,
+  turnId: string,
+  { events, records }: Pick<Stored, "events" | "records">,
+  emit: (event: TurnEvent.TurnEvent) => void
+): { readonly checkpoint: Checkpoint.Checkpoint["Service"]; readonly sink: EventSink.EventSink["Service"] } => {
+  const write = (key: string, value: string) =>
+    Effect.tryPromise({
+      try: async () => store.put(`turn/${turnId}/${key}`, value),
+      catch: (error) => new TurnStopped.TurnStopped({ message: messageOf(error) })
+    })
+  const recorded = new Map(records.map(({ name, value }) => [name, value]))
+  const inOrder = Semaphore.makeUnsafe(1)
+  let next = records.length
+  let persisted = events.length
+
+  const append = (name: string, value: string) =>
+    Effect.suspend(() => write(`record/${place(next)}`, JSON.stringify({ name, value }))).pipe(
+      Effect.andThen(Effect.sync(() => void next++)),
+      inOrder.withPermits(1),
+      Effect.uninterruptible
+    )
+
+  return {
+    checkpoint: {
+      known: records,
+      mark: (name) => append(name, "true"),
+      run: (name, schema, effect) => {
+        if (Records.isInEvents(name)) return effect
+        const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
+        const value = recorded.get(name)
+        if (value !== undefined) return Effect.orDie(Schema.decodeEffect(codec)(value))
+        return Effect.tap(effect, (result) =>
+          Effect.flatMap(Effect.orDie(Schema.encodeEffect(codec)(result)), (value) => append(name, value))
+        )
+      }
+    },
+    sink: {
+      live: emit,
+      persist: (events, position) =>
+        Effect.suspend(() => {
+          const fresh = events.slice(Math.max(0, persisted - position))
+          if (fresh.length === 0) return Effect.void
+          return Effect.andThen(
+            write(`event/${place(persisted)}`, JSON.stringify(fresh)),
+            Effect.sync(() => {
+              persisted += fresh.length
+              for (const event of fresh) emit(event)
+            })
+          )
+        }),
+      isPersisted: (position) => position < events.length
+    }
+  }
+}
+
+// --- internal
+
+const OPEN = "open"
+
+/** Sorts as text in the order of the numbers. */
+const place = (n: number): string => String(n).padStart(9, "0")
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,192 @@
+/**
+ * A turn in this process: its kernel run over a store, and the commands on it.
+ *
+ * RunningTurn.R1. Listeners and readers get an event after the store has it, where it is persisted.
+ * RunningTurn.R2. When the run has ended, nothing of it is left: no timer, no listener on a signal.
+ */
+import {
+  Checkpoint,
+  Compactor,
+  EventSink,
+  Provider,
+  RetryStrategy,
+  Router,
+  Toolbox,
+  Turn as Kernel
+} from "@holdfast/kernel"
+import type { TurnParked, TurnStopped } from "@holdfast/kernel"
+import { defined, Ids, type Message, type TurnEvent as Wire } from "@holdfast/wire"
+import { Cause, Context, Deferred, Effect, Exit, Fiber } from "effect"
+import type { TurnEvent } from "../Events.ts"
+import { HoldfastError } from "../HoldfastError.ts"
+import type { Store } from "../Store.ts"
+import type { Result, Turn, Wait } from "../Turn.ts"
+import { EventLog } from "./EventLog.ts"
+import * as Journal from "./Journal.ts"
+import type { Setting } from "./Setting.ts"
+import { Waiting } from "./Waiting.ts"
+
+/** What a turn runs on. */
+export interface Services {
+  readonly store: Store
+  readonly setting: Setting
+  /** Gets every event of every turn. */
+  readonly publish: (event: TurnEvent) => void
+  readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
+}
+
+export class RunningTurn implements Turn {
+  readonly id: string
+  readonly conversationId: string
+  readonly result: Promise<Result>
+  private readonly services: Services
+  private readonly log = new EventLog()
+  private readonly waits: Waiting
+  private readonly aborted = Deferred.makeUnsafe<void>()
+  private fiber: Fiber.Fiber<Wire.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> | undefined = undefined
+  private retry: Extract<TurnEvent, { readonly type: "provider-retry" }> | undefined = undefined
+  private isClosed = false
+
+  /** `begin` gives the stored turn, and the history before it, when it is this turn's time to run. */
+  constructor(
+    services: Services,
+    id: string,
+    conversationId: string,
+    begin: () => Promise<{ readonly stored: Journal.Stored; readonly history: ReadonlyArray<Message.Message> }>,
+    signal: AbortSignal | undefined
+  ) {
+    this.services = services
+    this.id = id
+    this.conversationId = conversationId
+    this.waits = new Waiting(services.park !== undefined)
+    const abort = () => this.abort()
+    if (signal?.aborted === true) this.abort()
+    signal?.addEventListener("abort", abort, { once: true })
+    this.result = (async () => {
+      try {
+        const { history, stored } = await begin()
+        return await this.run(stored, history)
+      } catch (error) {
+        throw error instanceof HoldfastError ? error : failed(id, error)
+      } finally {
+        signal?.removeEventListener("abort", abort) // R2
+        this.log.end()
+      }
+    })()
+    // A program that reads events alone must not die of a rejection that it does not look at.
+    this.result.catch(() => {})
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<TurnEvent> {
+    return this.log.read()
+  }
+
+  get waiting(): Wait | undefined {
+    const { retry, waits } = this
+    if (retry === undefined || waits.retryAt === undefined) return undefined
+    return { retryAt: new Date(waits.retryAt), attempt: retry.attempt, message: retry.message }
+  }
+
+  retryNow(): boolean {
+    return this.waits.command({ type: "now" })
+  }
+
+  retryAt(date: Date): boolean {
+    const until = date.getTime()
+    if (!Number.isFinite(until)) throw new HoldfastError("invalid-options", "retryAt: the date is invalid.")
+    return this.waits.command({ type: "until", until })
+  }
+
+  switchTo(model: string): boolean {
+    return this.waits.command({ type: "switched", target: this.services.setting.targetOf(model, "switchTo") })
+  }
+
+  extend(ms: number): boolean {
+    if (!(ms > 0 && Number.isFinite(ms)))
+      throw new HoldfastError("invalid-options", `extend: ${ms} is no number of milliseconds above 0.`)
+    return this.waits.command({ type: "extended", byMs: ms })
+  }
+
+  giveUp(): boolean {
+    return this.waits.command({ type: "cancelled" })
+  }
+
+  abort(): void {
+    Deferred.doneUnsafe(this.aborted, Effect.void)
+  }
+
+  /** Stops the run and leaves the turn unsealed, to be resumed from the store. */
+  async stop(): Promise<void> {
+    this.isClosed = true
+    if (this.fiber !== undefined) await Effect.runPromise(Fiber.interrupt(this.fiber))
+    await this.result.catch(() => {})
+  }
+
+  private async run(stored: Journal.Stored, history: ReadonlyArray<Message.Message>): Promise<Result> {
+    const { facts, events } = stored
+    for (const event of events) this.log.push(event)
+    const sealed = events.find((event) => event.type === "turn-end")
+    if (sealed !== undefined) return this.ended(sealed)
+    if (facts === undefined) throw new HoldfastError("store-failed", `The store has no turn ${this.id}.`)
+    if (this.isClosed) throw closed(this.id)
+    const { store } = this.services
+    const { checkpoint, sink } = Journal.portsOf(store, this.id, stored, (event) => this.emit(event))
+    const { limits, provider, router, strategy, toolbox } = this.services.setting
+    const context = Context.make(Provider.Provider, provider).pipe(
+      Context.add(EventSink.EventSink, sink),
+      Context.add(Checkpoint.Checkpoint, checkpoint),
+      Context.add(Toolbox.Toolbox, toolbox),
+      Context.add(RetryStrategy.RetryStrategy, strategy(this.waits.sleep)),
+      Context.add(Router.Router, router),
+      Context.add(Compactor.Compactor, Compactor.make(provider))
+    )
+    const input = {
+      conversationId: Ids.ConversationId.make(this.conversationId),
+      turnId: Ids.TurnId.make(this.id),
+      target: this.services.setting.targetOf(facts.model, "model"),
+      history,
+      prompt: facts.prompt,
+      startedAt: facts.startedAt,
+      abort: Deferred.await(this.aborted),
+      ...defined({ system: facts.system, limits })
+    }
+    this.fiber = Effect.runFork(Effect.provideContext(Kernel.runTurn(input), context))
+    const exit = await Effect.runPromise(Fiber.await(this.fiber))
+    this.retry = undefined
+    if (Exit.isSuccess(exit)) {
+      await Journal.close(store, this.id)
+      return this.ended(exit.value)
+    }
+    const failure = exit.cause.reasons.find(Cause.isFailReason)?.error
+    if (failure === undefined) throw this.isClosed ? closed(this.id) : Cause.squash(exit.cause)
+    if (failure._tag === "TurnStopped") throw failed(this.id, failure)
+    const retryAt = new Date(failure.retryAt)
+    await this.services.park?.({ id: this.id, retryAt })
+    return { status: "parked", retryAt }
+  }
+
+  private emit(event: Wire.TurnEvent): void {
+    if (event.type === "provider-retry") this.retry = event
+    if (event.type === "retry-end" || event.type === "turn-end") this.retry = undefined
+    this.log.push(event)
+    this.services.publish(event)
+  }
+
+  private ended(end: Wire.TurnEnd): Result {
+    const messages = this.log.events.flatMap((event) => (event.type === "message" ? [event.message] : []))
+    const answer = messages.findLast((message) => message.role === "assistant" && message.error === undefined)
+    const { attempts, error, sleptMs, status, steps, usage, waitedMs = sleptMs } = end
+    const text = (answer?.content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
+    return { status, text, usage, steps, attempts, waitedMs, messages, ...defined({ error }) }
+  }
+}
+
+// --- internal
+
+const failed = (id: string, cause: unknown): HoldfastError => {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new HoldfastError("store-failed", `Turn ${id} could not be recorded: ${why}`, { cause })
+}
+
+const closed = (id: string): HoldfastError =>
+  new HoldfastError("closed", `Holdfast was closed while turn ${id} ran; resume() continues it.`)

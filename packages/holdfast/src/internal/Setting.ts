@@ -1,0 +1,80 @@
+/** What all turns of one `holdfast` run by: the policy, the model behind its limits, the tools, and where attempts may go. */
+import type { Provider, Router, Toolbox, TurnLimits } from "@holdfast/kernel"
+import type { RetryPolicy } from "@holdfast/policy"
+import { Profile, RetryStrategies, Routers, Standing } from "@holdfast/policy"
+import { Limits } from "@holdfast/providers"
+import { defined, Target } from "@holdfast/wire"
+import { Effect, Result } from "effect"
+import { HoldfastError } from "../HoldfastError.ts"
+import { type Model, providerOf } from "../Model.ts"
+import type { RetryOptions } from "../RetryOptions.ts"
+import { type Tools, toolboxOf } from "../Tool.ts"
+
+export interface Setting {
+  readonly policy: RetryPolicy.RetryPolicy
+  readonly provider: Provider.Provider["Service"]
+  readonly toolbox: Toolbox.Toolbox["Service"]
+  readonly router: Router.Router["Service"]
+  readonly limits: TurnLimits.TurnLimits | undefined
+  readonly strategy: (sleep: RetryStrategies.Sleep) => ReturnType<typeof RetryStrategies.make>
+  /** Reads `provider/model`; throws a `HoldfastError` that names the option where it is none. */
+  readonly targetOf: (text: string, option: string) => Target.Target
+}
+
+/** Reads the options; throws a `HoldfastError` that names what is wrong. */
+export const of = (options: {
+  readonly model: Model
+  readonly tools: Tools
+  readonly retry: RetryOptions | RetryOptions["profile"] | undefined
+  readonly isEnabled: () => boolean
+}): Setting => {
+  const policy = policyOf(options.retry)
+  return {
+    policy,
+    provider: Limits.withLimits(providerOf(options.model), policy.requestTimeout),
+    toolbox: toolboxOf(options.tools),
+    router: routerOf(policy, options.isEnabled),
+    limits: limitsOf(policy),
+    strategy: (sleep) => RetryStrategies.make(policy, sleep),
+    targetOf
+  }
+}
+
+// --- internal
+
+const policyOf = (retry: RetryOptions | RetryOptions["profile"] | undefined): RetryPolicy.RetryPolicy => {
+  const settings = Profile.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
+  if (Result.isFailure(settings))
+    throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
+  if (settings.success.finalReport !== undefined)
+    throw new HoldfastError(
+      "invalid-options",
+      "retry.finalReport: this library does not check reports; the service does."
+    )
+  return { ...Profile.resolve(settings.success), enabled: true }
+}
+
+/** What is found out of targets is shared by all turns, and lost with the process. */
+const routerOf = (policy: RetryPolicy.RetryPolicy, isEnabled: () => boolean): Router.Router["Service"] => {
+  let standing = Standing.empty
+  return Routers.make(policy, {
+    credentials: {},
+    models: {},
+    countTokens: () => 0,
+    isEnabled,
+    load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
+    note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
+  })
+}
+
+const limitsOf = ({ maxFailedToolSteps, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy) => {
+  const limits = defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns })
+  return Object.keys(limits).length === 0 ? undefined : limits
+}
+
+const targetOf = (text: string, option: string): Target.Target => {
+  const target = Target.parse(text)
+  if (target === undefined)
+    throw new HoldfastError("invalid-options", `${option}: "${text}" is no model, expected "provider/model".`)
+  return target
+}

@@ -1,0 +1,54 @@
+/**
+ * The waits of one turn: they end at their time, or at a command.
+ *
+ * Waiting.W1. A wait of any length ends by the wall clock: a machine that slept in between continues at once.
+ */
+import { type RetryStrategy, TurnParked } from "@holdfast/kernel"
+import { Clock, Deferred, Duration, Effect } from "effect"
+
+/** The wall clock is read this often: a timer alone stands still while a machine sleeps. */
+const LONGEST_TIMER_MS = 60_000
+
+type Wake = RetryStrategy.Wake
+
+export class Waiting {
+  private readonly parks: boolean
+  private open: { readonly wake: Deferred.Deferred<Wake>; readonly retryAt: number } | undefined = undefined
+
+  /** `parks`: a wait ends the run of the turn (`TurnParked`). */
+  constructor(parks: boolean) {
+    this.parks = parks
+  }
+
+  /** When the wait in progress ends, in epoch milliseconds; `undefined`: there is none. */
+  get retryAt(): number | undefined {
+    return this.open?.retryAt
+  }
+
+  /** The port's `sleep`. */
+  readonly sleep: RetryStrategy.RetryStrategy["Service"]["sleep"] = (delay) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const retryAt = now + Duration.toMillis(delay)
+      if (this.parks && retryAt > now) return Effect.fail(new TurnParked.TurnParked({ retryAt }))
+      const wake = Deferred.makeUnsafe<Wake>()
+      this.open = { wake, retryAt }
+      const elapsed = Effect.as(until(retryAt), { type: "elapsed" } as const)
+      return Effect.ensuring(
+        Effect.raceFirst(Deferred.await(wake), elapsed),
+        Effect.sync(() => void (this.open = undefined))
+      )
+    })
+
+  /** Ends the sleep in progress; `false`: there is none, or another command was first. */
+  command(wake: Wake): boolean {
+    return this.open !== undefined && Deferred.doneUnsafe(this.open.wake, Effect.succeed(wake))
+  }
+}
+
+// --- internal
+
+/** W1 */
+const until = (end: number): Effect.Effect<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    now >= end ? Effect.void : Effect.andThen(Effect.sleep(Math.min(end - now, LONGEST_TIMER_MS)), until(end))
+  )

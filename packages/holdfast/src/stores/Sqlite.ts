@@ -1,0 +1,36 @@
+/**
+ * Keeps turns in a SQLite file, by `node:sqlite` (Node 22.13 or newer, Deno, Bun).
+ *
+ * A write is on disk when `put` returns: the log is synchronised at each commit (`synchronous = FULL`).
+ */
+import { DatabaseSync } from "node:sqlite"
+import type { Store } from "../Store.ts"
+
+/** A store on a file, and what closes the file. */
+export interface SqliteStore extends Store {
+  close(): void
+}
+
+/** Opens a file, which is created if it does not exist. Throws the error of SQLite where it cannot be opened. */
+export const sqliteStore = (filename: string): SqliteStore => {
+  const database = new DatabaseSync(filename)
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000")
+  database.exec("CREATE TABLE IF NOT EXISTS holdfast (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+  const get = database.prepare("SELECT value FROM holdfast WHERE key = ?")
+  const put = database.prepare(
+    "INSERT INTO holdfast (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+  )
+  const list = database.prepare("SELECT key, value FROM holdfast WHERE key >= ? AND key < ? ORDER BY key")
+  return {
+    get: (key) => textOf(get.get(key)?.["value"]),
+    put: (key, value) => void put.run(key, value),
+    // No key of a turn has a character above U+FFFF.
+    list: (prefix) =>
+      list.all(prefix, `${prefix}\uffff`).map(({ key, value }) => [String(key), String(value)] as const),
+    close: () => database.close()
+  }
+}
+
+// --- internal
+
+const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)

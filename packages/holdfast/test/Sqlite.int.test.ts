@@ -1,0 +1,44 @@
+/** A turn in a SQLite file, over the death of its process. */
+import { assert, it } from "vitest"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { holdfast } from "../src/index.ts"
+import { sqliteStore } from "../src/stores/Sqlite.ts"
+
+const PROGRAM = fileURLToPath(new URL("WaitingProgram.ts", import.meta.url))
+
+it("X1: a turn that was killed in its wait is resumed from the file, with its attempts and its wake time", async () => {
+  const file = join(mkdtempSync(join(tmpdir(), "holdfast-")), "turns.db")
+  const child = spawn(process.execPath, [PROGRAM, file], { stdio: ["ignore", "pipe", "inherit"] })
+  const [line] = await once(createInterface(child.stdout), "line")
+  const { retryAt } = JSON.parse(String(line))
+  child.kill("SIGKILL")
+  await once(child, "exit")
+
+  const store = sqliteStore(file)
+  const attempts: Array<number> = []
+  const hf = holdfast({
+    store,
+    model: async function* ({ attempt }) {
+      attempts.push(attempt)
+      yield "Still here."
+    }
+  })
+  const [turn] = await hf.resume()
+  assert.strictEqual(turn?.id, "t1")
+  for await (const event of turn ?? []) {
+    if (event.type !== "provider-retry") continue
+    assert.strictEqual(event.retryAt, retryAt)
+    break
+  }
+  assert.isTrue(turn?.retryNow())
+  assert.deepInclude(await turn?.result, { status: "completed", text: "Still here.", attempts: 2 })
+  assert.deepStrictEqual(attempts, [1])
+  assert.deepStrictEqual(await hf.resume(), [])
+  store.close()
+})

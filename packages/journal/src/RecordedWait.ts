@@ -1,0 +1,183 @@
+/**
+ * Reads the wait that a parked turn is in from its journal, without running the turn.
+ *
+ * It reads only the end of a journal, so it costs the same for a turn with a long past.
+ */
+import { Directive, Records, RetryStrategy, Route } from "@holdfast/kernel"
+import { type Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { Effect, Option, Predicate, Schema } from "effect"
+import type { Journal } from "./Journal.ts"
+import type { StorageError } from "./StorageError.ts"
+
+/** The wait of a parked turn. */
+export interface RecordedWait {
+  /** The retry that follows the wait, 0-based. */
+  readonly attempt: number
+  /** The length of the wait, in milliseconds. */
+  readonly delayMs: number
+  /** The end of the wait, in epoch milliseconds; with `asks`, the time limit of the answer. */
+  readonly retryAt: number
+  /** The question, where the turn waits for a person (rule X11). */
+  readonly asks: TurnEvent.Asks | undefined
+  /** The failure that the wait follows. */
+  readonly failure: Failure.Failure
+  /** The `provider/model` that failed, where a command (rule X4) or a router has sent the turn there. */
+  readonly target: string | undefined
+  /** The credential of the retry, where one was chosen. */
+  readonly credential?: string
+}
+
+/** The wait that has begun and not ended; `undefined` for a turn that is in no wait. */
+export const of = (records: ReadonlyArray<Records.Stored>): RecordedWait | undefined => {
+  const at = records.findLastIndex((record) => Records.placeOf(record.name)?.kind === "Decision")
+  const decision = records[at] && Records.parse(records[at])
+  if (decision?.kind !== "Decision" || decision.value._tag !== "Retry") return undefined
+
+  const directive = decision.value
+  if (Directive.isImmediate(directive)) return undefined
+  let { retryAt, delayMs } = directive
+  let asks: TurnEvent.Asks | undefined
+  const begunAt = retryAt - delayMs
+  for (const record of records.slice(at + 1)) {
+    const wake = Records.valueOf("Wake", record)
+    if (wake === undefined || RetryStrategy.endsWait(wake)) return undefined
+    if (wake.type !== "until" && wake.type !== "asked") continue
+    retryAt = wake.until
+    delayMs = Math.max(0, retryAt - begunAt)
+    asks = wake.type === "asked" ? wake.asks : undefined
+  }
+  const failed = records.findLast((record) => isCall(record, decision))
+  const outcome = failed && (Records.valueOf("Attempt", failed) ?? Records.valueOf("Compaction", failed))
+  if (outcome?._tag !== "Failed") return undefined
+  const target = targetOf(records.slice(0, at))
+  const credential = directive.route?.credential
+  return {
+    attempt: directive.attempt,
+    delayMs,
+    retryAt,
+    asks,
+    failure: outcome.failure,
+    target,
+    ...(credential === undefined ? undefined : { credential })
+  }
+}
+
+/** A wait as its decision states it. */
+interface Decided {
+  /** The absolute end, in epoch milliseconds. */
+  readonly retryAt: number
+  readonly delayMs: number
+  /** The route of the retry, where the decision names one. */
+  readonly route?: Route.Route
+  /** The provider's hint, where it counted, in milliseconds. */
+  readonly hintMs?: number
+  /** The failure is no evidence about the endpoint; absent: it is, or that was not recorded. */
+  readonly ofEndpoint?: false
+}
+
+/** The facts of a wait that a host needs when it takes the turn up. */
+export interface Begun extends Decided {
+  /** Its end has changed since it began: a command moved it, or a person was asked. */
+  readonly isMoved: boolean
+}
+
+/**
+ * The wait that a turn is in according to its last record; `undefined` without a wait. Earlier records are loaded only for a wait that
+ * was moved.
+ *
+ * @param tail the newest record; `undefined` before the first
+ */
+export const begunBy = (
+  journal: Pick<Journal["Service"], "load">,
+  { tail, turnId }: { readonly turnId: Ids.TurnId; readonly tail: Records.Stored | undefined }
+): Effect.Effect<Begun | undefined, StorageError> => {
+  const known = tail && begunByTail(tail)
+  if (known === "Moved") return Effect.map(journal.load(turnId), movedOf)
+  return Effect.succeed(known && { ...known, isMoved: false })
+}
+
+// --- internal
+
+/** The wait that a last record begins; `Moved`: its end depends on earlier records (`of`). */
+const begunByTail = (tail: Records.Stored): Decided | "Moved" | undefined => {
+  switch (Records.placeOf(tail.name)?.kind) {
+    case "Decision":
+      return decidedBy(tail)
+    case "Wake": {
+      const wake = Records.valueOf("Wake", tail)
+      return wake === undefined || RetryStrategy.endsWait(wake) ? undefined : "Moved"
+    }
+    default:
+      return undefined
+  }
+}
+
+const movedOf = (records: ReadonlyArray<Records.Stored>): Begun | undefined => {
+  const wait = of(records)
+  if (wait === undefined) return undefined
+  const { delayMs, retryAt } = wait
+  const target = wait.target === undefined ? undefined : Target.parse(wait.target)
+  return { delayMs, retryAt, isMoved: true, ...(target === undefined ? undefined : { route: { target } }) }
+}
+
+/** Whether a name belongs to the call that a decision is about. */
+const isCall = ({ name }: Records.Stored, { number, step }: Records.Place): boolean => {
+  const place = Records.placeOf(name)
+  return place !== undefined && CALLS.has(place.kind) && place.step === step && place.number === number
+}
+
+const CALLS = new Set<Records.Kind>(["Attempt", "Compaction"])
+
+const targetOf = (records: ReadonlyArray<Records.Stored>): string | undefined => {
+  const target = records
+    .filter((record) => DIRECTING.has(Records.placeOf(record.name)?.kind))
+    .map((record) => {
+      const read = Records.parse(record)
+      return read && Records.targetOf(read)
+    })
+    .findLast((target) => target !== undefined)
+  return target && Target.format(target)
+}
+
+/** Kinds of records that send a turn somewhere. */
+const DIRECTING = new Set<Records.Kind | undefined>(["Route", "Decision", "Wake"])
+
+/**
+ * The wait that a decision begins; `undefined` without one.
+ *
+ * A start calls this for every waiting turn. It reads a few keys of the JSON and skips the rest of the decision, which is ten times as
+ * fast as decoding it.
+ */
+const decidedBy = (record: Records.Stored): Decided | undefined => {
+  if (Records.placeOf(record.name)?.kind !== "Decision") return undefined
+  let decision: unknown
+  try {
+    decision = JSON.parse(record.value)
+  } catch {
+    return undefined // an older version reads what a newer one wrote
+  }
+  if (!Predicate.isTagged(decision, "Retry")) return undefined
+  const retryAt = numberAt(decision, "retryAt")
+  const delayMs = numberAt(decision, "delayMs") ?? 0
+  const to: unknown = Predicate.hasProperty(decision, "route") ? decision.route : undefined
+  // As `Directive.isImmediate`, on a value that is not decoded.
+  if (retryAt === undefined || (to !== undefined && delayMs <= 0)) return undefined
+  const route = to === undefined ? undefined : Option.getOrUndefined(decodeRoute(to))
+  const basis: unknown = Predicate.hasProperty(decision, "basis") ? decision.basis : undefined
+  const hintMs = numberAt(basis, "hintMs")
+  const isApart = Predicate.hasProperty(basis, "ofEndpoint") && basis.ofEndpoint === false
+  return {
+    retryAt,
+    delayMs,
+    ...(route === undefined ? undefined : { route }),
+    ...(hintMs === undefined ? undefined : { hintMs }),
+    ...(isApart ? { ofEndpoint: false } : undefined)
+  }
+}
+
+const numberAt = (value: unknown, key: string): number | undefined => {
+  const found = Predicate.hasProperty(value, key) ? value[key] : undefined
+  return typeof found === "number" ? found : undefined
+}
+
+const decodeRoute = Schema.decodeUnknownOption(Route.Route)

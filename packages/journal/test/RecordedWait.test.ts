@@ -1,0 +1,150 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Records } from "@holdfast/kernel"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Effect } from "effect"
+import * as RecordedWait from "../src/RecordedWait.ts"
+
+const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
+
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
+const failed = { _tag: "Failed", content: [], endedAt: 1_000, failure: overloaded, contentSeen: false, spread: 0 }
+const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 6_000 } as const
+const waiting = [record("step/0/attempt/0", failed), record("step/0/decision/0", retry)]
+
+describe("RecordedWait", () => {
+  /** The wait of a turn with these records. */
+  const begunBy = (records: ReadonlyArray<Records.Stored>) => {
+    const turn = { turnId: Ids.TurnId.make("t"), tail: records.at(-1) }
+    return Effect.runSync(RecordedWait.begunBy({ load: () => Effect.succeed(records) }, turn))
+  }
+
+  it("X1: is the last wait that was decided, with the changes by commands", () => {
+    const wait = {
+      attempt: 0,
+      delayMs: 5_000,
+      retryAt: 6_000,
+      asks: undefined,
+      failure: overloaded,
+      target: undefined
+    }
+    assert.deepStrictEqual(RecordedWait.of(waiting), wait)
+    const moved = [...waiting, record("step/0/sleep/0", { type: "until", until: 9_000 })]
+    assert.deepStrictEqual(RecordedWait.of(moved), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+    const past = [...waiting, record("step/0/sleep/0", { type: "until", until: 500 })]
+    assert.deepStrictEqual(RecordedWait.of(past), { ...wait, delayMs: 0, retryAt: 500 })
+    const extended = [...moved, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
+    assert.deepStrictEqual(RecordedWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+  })
+
+  it("P7: names the credential of the retry, and the target that was used before", () => {
+    const route = { target: { provider: "other", model: "m" }, credential: "SPARE_KEY" }
+    const first = [waiting[0], record("step/0/decision/0", { ...retry, route })].filter((each) => each !== undefined)
+    assert.deepInclude(RecordedWait.of(first), { credential: "SPARE_KEY", target: undefined })
+    const decided = record("step/0/decision/1", { ...retry, attempt: 1 })
+    const second = [
+      ...first,
+      record("step/0/sleep/0", { type: "elapsed" }),
+      record("step/0/attempt/1", failed),
+      decided
+    ]
+    assert.deepInclude(RecordedWait.of(second), { attempt: 1, target: "other/m" })
+    assert.notProperty(RecordedWait.of(second), "credential")
+  })
+
+  it("X11: is a wait for an answer after a question, until the answer is recorded", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
+    const asked = [...waiting, record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })]
+    assert.deepInclude(RecordedWait.of(asked), { asks, delayMs: 8_000, retryAt: 9_000 })
+    const extended = [...asked, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
+    assert.deepInclude(RecordedWait.of(extended), { asks, retryAt: 9_000 })
+    const answered = [...extended, record("step/0/sleep/0/2", { type: "until", until: 11_000 })]
+    assert.deepInclude(RecordedWait.of(answered), { asks: undefined, delayMs: 10_000, retryAt: 11_000 })
+    assert.isUndefined(RecordedWait.of([...asked, record("step/0/sleep/0/1", { type: "elapsed" })]))
+    assert.include(begunBy(asked), { isMoved: true, retryAt: 9_000 })
+  })
+
+  it("is undefined when the wait has ended, and while the turn does something else", () => {
+    assert.isUndefined(RecordedWait.of([]))
+    assert.isUndefined(RecordedWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" })]))
+    assert.isUndefined(
+      RecordedWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" }), record("step/0/attempt/1/content")])
+    )
+    const gaveUp = { _tag: "GiveUp", because: "not-retryable" }
+    assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
+  })
+
+  it("X1: X5: is in the newest record, with its route, unless a command has moved it", () => {
+    const wakeAtOf = (...records: ReadonlyArray<Records.Stored>) => begunBy([...waiting, ...records])?.retryAt
+    const decision = (value: unknown) => wakeAtOf(record("step/0/decision/0", value))
+    const sleep = (value: unknown) => wakeAtOf(record("step/0/sleep/0/1", value))
+    assert.strictEqual(decision(retry), 6_000)
+    assert.strictEqual(decision({ ...retry, basis: { retryAt: 1, _tag: "GiveUp" } }), 6_000)
+    assert.isUndefined(decision({ _tag: "GiveUp", because: "exhausted" }))
+    assert.isUndefined(decision("Retry"))
+    assert.isUndefined(wakeAtOf({ name: "step/0/decision/0", value: "{" }))
+    assert.strictEqual(sleep({ type: "until", until: 9_000 }), 9_000)
+    assert.strictEqual(sleep({ type: "extended", byMs: 1 }), 6_000)
+    assert.isUndefined(sleep({ type: "elapsed" }))
+    assert.isUndefined(wakeAtOf(record("step/0/attempt/0", failed)))
+    assert.isUndefined(begunBy([]))
+    const route = { target: { provider: "openai", model: "gpt-5" } }
+    const sent = begunBy([...waiting, record("step/0/decision/0", { ...retry, route })])
+    assert.deepInclude(sent, { delayMs: 5_000, isMoved: false, route })
+    const apart = begunBy([record("step/0/decision/0", { ...retry, basis: { hintMs: 9, ofEndpoint: false } })])
+    assert.deepInclude(apart, { hintMs: 9, ofEndpoint: false })
+  })
+
+  it("X4: loads earlier records for the end of a wait that was moved, and for no other wait", () => {
+    const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
+    assert.deepStrictEqual(begunBy(moved), { delayMs: 8_000, isMoved: true, retryAt: 9_000 })
+    const unread = Effect.die(new Error("the records were read"))
+    const turnId = Ids.TurnId.make("t")
+    const begun = Effect.runSync(RecordedWait.begunBy({ load: () => unread }, { turnId, tail: waiting.at(-1) }))
+    assert.strictEqual(begun?.retryAt, 6_000)
+  })
+
+  it("X4: names the target that a command has sent the turn to", () => {
+    const switched = record("step/0/sleep/0", { type: "switched", target: { provider: "openai", model: "gpt-5" } })
+    const records = [
+      ...waiting,
+      switched,
+      record("step/0/attempt/1", failed),
+      record("step/0/decision/1", { ...retry, attempt: 1 })
+    ]
+    assert.strictEqual(RecordedWait.of(records)?.target, "openai/gpt-5")
+  })
+
+  it("P8: is undefined when a retry went to another target at once", () => {
+    const route = { target: { provider: "openai", model: "gpt-5" } }
+    const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
+    assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), at]))
+    assert.isUndefined(begunBy([at]))
+  })
+
+  it("A5: names the target that failed, wherever the retry goes", () => {
+    const here = { route: { target: { provider: "anthropic", model: "big" } } }
+    const there = { route: { target: { provider: "openai", model: "gpt-5" } } }
+    const records = [
+      record("step/0/route", here),
+      record("step/0/attempt/0", failed),
+      record("step/0/decision/0", { ...retry, ...there })
+    ]
+    assert.strictEqual(RecordedWait.of(records)?.target, "anthropic/big")
+    const later = [
+      ...records,
+      record("step/0/sleep/0", { type: "elapsed" }),
+      record("step/0/attempt/1", failed),
+      record("step/0/decision/1", retry)
+    ]
+    assert.strictEqual(RecordedWait.of(later)?.target, "openai/gpt-5")
+  })
+
+  it("P19: can follow a failed compaction", () => {
+    const records = [
+      record("step/0/attempt/0", failed),
+      record("step/0/compaction/1", { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 1_000 }),
+      record("step/0/decision/1", retry)
+    ]
+    assert.deepInclude(RecordedWait.of(records), { failure: overloaded, retryAt: 6_000 })
+  })
+})

@@ -1,0 +1,54 @@
+/** Turns the cause of a broken provider call into a failure. Pure; also for hosts that call providers themselves. */
+import type { Failure } from "@holdfast/wire"
+import { Cause, Option } from "effect"
+import type { TurnStopped } from "../ports/TurnStopped.ts"
+
+/** Returns the failure in a cause: emitted, thrown, a bug (C10), or an abort that the user did not request (M3). */
+export const failureOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Failure.Failure | TurnStopped => {
+  const broken = brokenOf(cause)
+  return "_tag" in broken ? broken : broken.failure
+}
+
+/** A failure, and the whole body of the response where that holds more. */
+export interface Broken {
+  readonly failure: Failure.Failure
+  readonly body?: string
+}
+
+/** Returns the failure in a cause, with the body of the response. */
+export const brokenOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Broken | TurnStopped => {
+  const error = Cause.findErrorOption(cause)
+  if (Option.isNone(error)) {
+    return { failure: Cause.hasInterruptsOnly(cause) ? abortedElsewhere : ofDefect(Cause.squash(cause)) }
+  }
+  const { value } = error
+  return value._tag === "TurnStopped" ? value : withBody(value.failure, value.body)
+}
+
+/** C6: the failure of a stream that ended without `finish`. */
+export const incomplete: Failure.Failure = {
+  reason: "network",
+  message: "The response ended before it was complete.",
+  retryable: true
+}
+
+/** Adds the body to a failure, where there is one. */
+export const withBody = (failure: Failure.Failure, body: string | undefined): Broken =>
+  body === undefined ? { failure } : { failure, body }
+
+/** The failure of a call that died of a bug (C10). */
+export const ofDefect = (defect: unknown): Failure.Failure => ({
+  reason: "unknown",
+  message: defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect),
+  retryable: true,
+  defect: true
+})
+
+// --- internal
+
+/** M3: the user did not request it. */
+const abortedElsewhere: Failure.Failure = {
+  reason: "aborted",
+  message: "The request was aborted, and not by the user.",
+  retryable: true
+}

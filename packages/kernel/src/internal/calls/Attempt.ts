@@ -1,0 +1,164 @@
+/**
+ * Makes one attempt: calls `Provider.stream` and reads it to its end.
+ *
+ * Attempt.A1. It always has an outcome, and does not fail: a failure, a defect and a stream without `finish` are outcomes.
+ * Attempt.A2. Text and reasoning go to the sink as they come; tool calls stay here until the attempt has completed, so half a call, or a
+ *     call of a lost attempt, never runs (C7).
+ * Attempt.A3. The neighbouring deltas of one kind in a read are one append and one call of the sink. Nothing waits for the next read.
+ * Attempt.A4. A response that exceeds its limit ends there, as a failure (C11); its content until then is kept.
+ */
+import type { Failure, Message } from "@holdfast/wire"
+import { Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
+import * as Push from "../../calls/Push.ts"
+import { Content } from "./Content.ts"
+import * as CallFailure from "../../calls/CallFailure.ts"
+import type { EventSink } from "../../ports/EventSink.ts"
+import type { Provider, ProviderEvent, ProviderRequest } from "../../ports/Provider.ts"
+import type { AttemptOutcome } from "../../records/Records.ts"
+import * as ResponseLimit from "../../calls/ResponseLimit.ts"
+import type { TurnStopped } from "../../ports/TurnStopped.ts"
+
+/** The outcome of an attempt that was made in this life. */
+export type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
+
+/**
+ * Makes one attempt.
+ *
+ * **Details**
+ *
+ * `content` is filled while the stream comes in, so that its parts are there after an interruption. `mark` runs once, before the first
+ * content leaves (X2).
+ */
+export const run = (
+  provider: Provider["Service"],
+  sink: EventSink["Service"],
+  request: ProviderRequest,
+  content: Content,
+  mark: Effect.Effect<void, TurnStopped>
+): Effect.Effect<Made, TurnStopped> => {
+  const ear = new Ear(sink, request, content)
+  return Effect.scopedWith((scope) =>
+    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) =>
+      listen(pull, ear, mark)
+    )
+  ).pipe(
+    Effect.exit,
+    Effect.flatMap((exit) => conclude(ear.end ?? endOf(exit), content))
+  )
+}
+
+// --- internal
+
+type End =
+  | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
+  | ({ readonly _tag: "Broken" } & CallFailure.Broken)
+
+/** Reads events; the event that ends the attempt sets `end`. */
+class Ear {
+  end: End | undefined = undefined
+  private readonly sink: EventSink["Service"]
+  private readonly request: ProviderRequest
+  private readonly content: Content
+
+  constructor(sink: EventSink["Service"], request: ProviderRequest, content: Content) {
+    this.sink = sink
+    this.request = request
+    this.content = content
+  }
+
+  /** Reads events; `false`: the attempt has ended. */
+  hear(events: ReadonlyArray<ProviderEvent>): boolean {
+    const { conversationId, turnId } = this.request
+    for (let i = 0; i < events.length; i++) {
+      const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
+      switch (event.type) {
+        case "text-delta":
+        case "reasoning-delta": {
+          const { type } = event
+          const kind = type === "text-delta" ? "text" : "reasoning"
+          let { delta } = event
+          for (let next = events[i + 1]; next?.type === type; next = events[i + 1]) {
+            if (!this.content.fits(kind, delta.length + next.delta.length)) break // Attempt.A4: the part that fits is kept
+            delta += next.delta
+            i++
+          }
+          if (delta === "") break
+          if (!this.content.delta(kind, delta)) return this.exceeded()
+          this.sink.live({ type, conversationId, turnId, delta })
+          break
+        }
+        case "reasoning-end":
+          if (!this.content.endReasoning(event)) return this.exceeded()
+          break
+        case "tool-call":
+          if (!this.content.toolCall(event)) return this.exceeded()
+          break
+        case "tool-calls-cut":
+          this.content.cut = event.toolNames
+          break
+        case "usage":
+          this.content.setUsage(event.usage)
+          break
+        case "finish":
+          this.end = { _tag: "Finished", finishReason: event.finishReason }
+          return false
+        case "error":
+          this.end = broken({ ...event.failure, retryable: event.failure.retryable ?? false }, event.body)
+          return false
+        default:
+          return event satisfies never
+      }
+    }
+    return true
+  }
+
+  /** C11 */
+  private exceeded(): false {
+    this.end = broken(ResponseLimit.exceeded(ResponseLimit.of(this.request)))
+    return false
+  }
+}
+
+/** Nothing is allocated for a read except its own events. After the first content a native provider pushes its reads (`Push`). */
+const listen = <E>(
+  pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E>,
+  ear: Ear,
+  mark: Effect.Effect<void, TurnStopped>
+): Effect.Effect<void, E | TurnStopped | Cause.Done> => {
+  const rest = Push.forEach(pull, (events) => (ear.hear(events) ? undefined : Cause.done()))
+  const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done> = Effect.flatMap(pull, (events) => {
+    const isContent = events.some(Content.isContent)
+    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : isContent ? rest : untilContent))
+    return isContent ? Effect.andThen(mark, heard) : heard
+  })
+  return untilContent
+}
+
+/** How a stream ended that said neither `finish` nor `error`. */
+const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped | Cause.Done<void>>): End | TurnStopped => {
+  const cause = Exit.isSuccess(exit) ? undefined : Pull.filterNoDone(exit.cause)
+  if (cause === undefined || Result.isFailure(cause)) return broken(CallFailure.incomplete)
+  const why = CallFailure.brokenOf(cause.success)
+  return "_tag" in why ? why : broken(why.failure, why.body)
+}
+
+const broken = (failure: Failure.Failure, body?: string): End => ({
+  _tag: "Broken",
+  ...CallFailure.withBody(failure, body)
+})
+
+const conclude = Effect.fnUntraced(function* (end: End | TurnStopped, content: Content) {
+  if (end._tag === "TurnStopped") return yield* end
+  const endedAt = yield* Clock.currentTimeMillis
+  const said = {
+    content: content.parts(),
+    endedAt,
+    ...(content.usage === undefined ? undefined : { usage: content.usage })
+  }
+  if (end._tag === "Finished") {
+    return { _tag: "Completed", ...said, finishReason: end.finishReason } satisfies AttemptOutcome
+  }
+  const { _tag: _, ...failed } = end
+  const spread = yield* Random.next
+  return { _tag: "Failed", ...said, ...failed, contentSeen: content.seen, spread } satisfies AttemptOutcome
+})

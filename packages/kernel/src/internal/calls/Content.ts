@@ -1,0 +1,140 @@
+/**
+ * Collects the content of one attempt from its events.
+ *
+ * Content.K1. Neighbouring deltas of one kind are one part.
+ * Content.K2. `seen` becomes true with the first text, reasoning, tool call or usage, and stays true: after it nothing is retried (D4). An
+ *     empty delta is no content (C8).
+ * Content.K3. `size` never exceeds the limit (C11): a part that would exceed it is rejected as a whole.
+ * Content.K4. Arguments that are nested too deeply are kept as text, marked as malformed: later code does not overflow the stack on them
+ *     (C11, A10).
+ */
+import { JsonShape, type Message } from "@holdfast/wire"
+import type { ProviderEvent } from "../../ports/Provider.ts"
+import * as ResponseLimit from "../../calls/ResponseLimit.ts"
+import { TextBuffer } from "../../calls/TextBuffer.ts"
+
+type Open = { readonly kind: "text" | "reasoning"; readonly text: TextBuffer }
+
+/** The parts of one response, while it streams. */
+export class Content {
+  /** Whether an event is content. */
+  static isContent(this: void, event: ProviderEvent): boolean {
+    switch (event.type) {
+      case "text-delta":
+      case "reasoning-delta":
+        return event.delta.length > 0
+      case "tool-calls-cut":
+      case "finish":
+      case "error":
+        return false
+      default:
+        return true
+    }
+  }
+
+  /** The usage of this attempt, as last reported. */
+  usage: Message.Usage | undefined = undefined
+  /** Tools whose calls had begun and are incomplete. */
+  cut: ReadonlyArray<string> = []
+  private readonly most: number
+  private readonly closed: Array<Message.AssistantPart> = []
+  private open: Open | undefined = undefined
+  private isSeen = false
+  private size = 0
+
+  constructor(most: number = ResponseLimit.MOST_CHARACTERS) {
+    this.most = most
+  }
+
+  /** Whether a retry would show content twice (D4). */
+  get seen(): boolean {
+    return this.isSeen
+  }
+
+  /** Whether `characters` more of text or reasoning fit (Content.K3). */
+  fits(kind: Open["kind"], characters: number): boolean {
+    return this.size + this.counted(kind, characters) <= this.most
+  }
+
+  /** Adds text or reasoning, which must not be empty. `false`: it would exceed the limit (Content.K3). */
+  delta(kind: Open["kind"], delta: string): boolean {
+    if (!this.take(this.counted(kind, delta.length))) return false
+    if (this.open?.kind === kind) {
+      this.open.text.append(delta)
+    } else {
+      this.close()
+      this.open = { kind, text: new TextBuffer(delta) }
+    }
+    return true
+  }
+
+  /**
+   * Ends a reasoning block, with the signature or redacted data that must go back to the provider. `false`: it would exceed the limit
+   * (Content.K3).
+   */
+  endReasoning(proof: { readonly signature?: string; readonly redacted?: string }): boolean {
+    const { redacted = "", signature = "" } = proof
+    if (!this.take(ResponseLimit.PART_CHARACTERS + redacted.length + signature.length)) return false
+    const text = this.open?.kind === "reasoning" ? this.open.text.text() : ""
+    if (this.open?.kind === "reasoning") this.open = undefined
+    else this.close()
+    this.closed.push({ type: "reasoning", text, ...signatureOf(proof), ...redactedOf(proof) })
+    return true
+  }
+
+  /** Adds a call. `false`: it would exceed the limit (Content.K3). */
+  toolCall(call: Message.ToolCallPart): boolean {
+    const { characters, isTooDeep } = JsonShape.measure(call.input, this.most - this.size)
+    const names = call.toolCallId.length + call.toolName.length
+    if (!this.take(ResponseLimit.PART_CHARACTERS + names + characters)) return false
+    this.close()
+    this.closed.push(isTooDeep ? tooDeep(call) : call)
+    return true
+  }
+
+  /** Sets the usage of the attempt, which is content too (Content.K2). */
+  setUsage(usage: Message.Usage): void {
+    this.isSeen = true
+    this.usage = usage
+  }
+
+  /** Returns the parts so far. */
+  parts(): ReadonlyArray<Message.AssistantPart> {
+    this.close()
+    return this.closed.slice()
+  }
+
+  private close(): void {
+    if (this.open !== undefined) this.closed.push({ type: this.open.kind, text: this.open.text.text() })
+    this.open = undefined
+  }
+
+  private counted(kind: Open["kind"], characters: number): number {
+    return this.open?.kind === kind ? characters : characters + ResponseLimit.PART_CHARACTERS
+  }
+
+  private take(characters: number): boolean {
+    if (this.size + characters > this.most) return false
+    this.size += characters
+    this.isSeen = true
+    return true
+  }
+}
+
+// --- internal
+
+/** Characters kept of arguments that are nested too deeply: a cycle would not end. */
+const TOO_DEEP_CHARACTERS = 65_536
+
+/** Content.K4 */
+const tooDeep = (call: Message.ToolCallPart): Message.ToolCallPart => ({
+  ...call,
+  input: JsonShape.textOf(call.input, TOO_DEEP_CHARACTERS),
+  malformed: ResponseLimit.TOO_DEEP
+})
+
+const signatureOf = (proof: { readonly signature?: string }) =>
+  proof.signature === undefined ? undefined : { signature: proof.signature }
+
+const redactedOf = (proof: { readonly redacted?: string }) =>
+  proof.redacted === undefined ? undefined : { redacted: proof.redacted }

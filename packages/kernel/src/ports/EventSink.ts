@@ -1,0 +1,38 @@
+/**
+ * The port that receives the events of a turn.
+ *
+ * EventSink.S1. A turn calls its sink in the order of its events, from one fiber at a time.
+ * EventSink.S2. `live` is one plain call: on the path of a token nothing is encoded, copied or awaited here.
+ * EventSink.S3. A turn that runs again persists the same events at the same positions; a sink keeps the first and drops the rest.
+ */
+import type { TurnEvent } from "@holdfast/wire"
+import { type Array, Context, type Effect } from "effect"
+import type { TurnStopped } from "./TurnStopped.ts"
+
+/** Receives the transient and the persisted events of a turn. */
+export class EventSink extends Context.Service<
+  EventSink,
+  {
+    /** Emits a transient event to all subscribers. Must not throw, and must not wait for a slow subscriber. */
+    readonly live: (event: TurnEvent.TransientEvent) => void
+    /**
+     * Records events, all or none, and emits them. On success they are as durable as this sink makes them.
+     *
+     * **Details**
+     *
+     * `position` is the place of the first of them among the persisted events of the turn, counted from 0.
+     */
+    readonly persist: (
+      events: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>,
+      position: number
+    ) => Effect.Effect<void, TurnStopped>
+    /**
+     * Whether the event at a position was recorded before this life of the turn: an `Observer` then does not receive it again.
+     *
+     * **Gotchas**
+     *
+     * Without it an `Observer` receives every event of a turn that runs again as if it were new.
+     */
+    readonly isPersisted?: (position: number) => boolean
+  }
+>()("@holdfast/kernel/EventSink") {}

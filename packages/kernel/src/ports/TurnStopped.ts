@@ -1,0 +1,22 @@
+import { Cause, Schema } from "effect"
+
+/** The turn cannot be recorded, or another process owns it: it stops unsealed, and can resume from its records. */
+export class TurnStopped extends Schema.TaggedError<TurnStopped>()("TurnStopped", {
+  message: Schema.String,
+  /** A defect of the host stopped it: the host counts it, and may give up without waiting for an outside change (C10). */
+  defect: Schema.optionalKey(Schema.Literal(true))
+}) {}
+
+/** Makes the stop of a turn by a defect of its host (C10). */
+export const ofDefect = (defect: unknown): TurnStopped =>
+  new TurnStopped({ message: `Holdfast failed: ${describe(defect)}`, defect: true })
+
+/** Describes a defect in one line, for a person. */
+export const describe = (defect: unknown): string =>
+  defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
+
+/** Returns the defect in a cause, as the stop of its turn; `undefined`: there is none. An interruption is no defect. */
+export const defectIn = (cause: Cause.Cause<TurnStopped>): TurnStopped | undefined => {
+  const die = cause.reasons.find(Cause.isDieReason)
+  return die === undefined ? undefined : ofDefect(die.defect)
+}

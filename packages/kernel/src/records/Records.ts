@@ -1,0 +1,413 @@
+/**
+ * The records of a turn: their kinds, names and values. This module is the on-disk format.
+ *
+ * | kind | name | is |
+ * |---|---|---|
+ * | `Final` | `step/S/final` | the step is the turn's last |
+ * | `Route` | `step/S/route` | where the step begins |
+ * | `Content` | `step/S/attempt/N/content` | the first content of an attempt is about to leave |
+ * | `Attempt` | `step/S/attempt/N` | the outcome of an attempt |
+ * | `Decision` | `step/S/decision/N` | the directive after the failure of attempt or compaction N |
+ * | `Wake` | `step/S/sleep/N`, `step/S/sleep/N/P` | why a wait ended, or part P of one that was changed |
+ * | `Compaction` | `step/S/compaction/N` | the outcome of a compaction; N continues the count of the attempt that was too long |
+ * | `Begun` | `step/S/tool/I/begun` | a tool call is about to run |
+ * | `Tool` | `step/S/tool/I` | the result of a tool call |
+ * | `Seal` | `seal` | the turn ends, and when |
+ *
+ * Records.R1. A kind never changes its name, and its old values stay readable; new kinds and optional fields may be added.
+ * Records.R2. A record of an unknown kind is skipped: an older version can read the journal of a newer one.
+ * Records.R3. Time and chance enter a turn through records alone.
+ */
+import { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
+import { Option, Predicate, Record as Rec, Schema } from "effect"
+import { Refusal } from "../ports/FinalReport.ts"
+import { Route } from "./Route.ts"
+
+// --- outcomes of calls
+
+const response = {
+  content: Schema.Array(Message.AssistantPart),
+  usage: Schema.optionalKey(Message.Usage),
+  /** Epoch milliseconds. */
+  endedAt: Schema.Number
+}
+
+/**
+ * The whole body of a failed response, for the record alone (D5); `true`: the same body as that of the last failure in the step that has
+ * one.
+ */
+export const Body = Schema.Union([Schema.String, Schema.Literal(true)])
+export type Body = typeof Body.Type
+
+/** The outcome of an attempt. */
+export const AttemptOutcome = Schema.Union([
+  Schema.TaggedStruct("Completed", { ...response, finishReason: Message.FinishReason }),
+  Schema.TaggedStruct("Failed", {
+    ...response,
+    failure: Failure.Failure,
+    body: Schema.optionalKey(Body),
+    contentSeen: Schema.Boolean,
+    /** The response was complete and was rejected (A9). */
+    whole: Schema.optionalKey(Schema.Literal(true)),
+    /** The fault of the report in the response (A12). */
+    report: Schema.optionalKey(Refusal),
+    /** Drawn for the decision about this failure (`Spent.spread`). */
+    spread: Schema.Number
+  }),
+  /** Its process died after content had left; the content was not recorded (X2). */
+  Schema.TaggedStruct("Lost", { endedAt: Schema.Number })
+])
+export type AttemptOutcome = typeof AttemptOutcome.Type
+
+/** The outcome of a compaction. `endedAt` is in epoch milliseconds. */
+export const CompactionOutcome = Schema.Union([
+  Schema.TaggedStruct("Compacted", {
+    summary: Schema.String,
+    /** The last message that the summary replaces. */
+    upTo: Ids.MessageId,
+    usage: Schema.optionalKey(Message.Usage),
+    endedAt: Schema.Number
+  }),
+  /** No message can be left out. */
+  Schema.TaggedStruct("Nothing", {
+    /** Present if a model call found that the older part itself is too long. */
+    failure: Schema.optionalKey(Failure.Failure),
+    body: Schema.optionalKey(Body),
+    endedAt: Schema.Number
+  }),
+  Schema.TaggedStruct("Failed", {
+    failure: Failure.Failure,
+    body: Schema.optionalKey(Body),
+    /** Drawn for the decision about this failure (`Spent.spread`). */
+    spread: Schema.Number,
+    endedAt: Schema.Number
+  })
+])
+export type CompactionOutcome = typeof CompactionOutcome.Type
+
+/** The result of a tool call. */
+export const ToolResult = Schema.Struct({
+  output: Schema.Json,
+  isError: Schema.Boolean,
+  /** Epoch milliseconds. */
+  endedAt: Schema.Number
+})
+export type ToolResult = typeof ToolResult.Type
+
+/** The life of the turn that began a tool call; `true`, written by earlier versions: a life that has ended. */
+export const Begun = Schema.Union([Schema.Struct({ life: Schema.String }), Schema.Literal(true)])
+export type Begun = typeof Begun.Type
+
+// --- decisions and waits
+
+/** Why there is no retry. */
+export const Because = Schema.Literals([
+  "after-content",
+  "not-retryable",
+  "context-overflow",
+  "defect",
+  "no-strategy",
+  "exhausted"
+])
+export type Because = typeof Because.Type
+
+/** The basis of the strategy's decision (X9). */
+const basis = Schema.optionalKey(Schema.Json)
+
+/** A decision about a failure, recorded before anything follows from it. */
+export const Directive = Schema.Union([
+  Schema.TaggedStruct("Retry", {
+    /** 0-based. */
+    attempt: Schema.Int,
+    delayMs: Schema.Number,
+    /** Epoch milliseconds: the absolute end of the wait. */
+    retryAt: Schema.Number,
+    /** The route of the retry; absent: that of the failed attempt. */
+    route: Schema.optionalKey(Route),
+    /** The router receives it again with the next decision of this step. */
+    state: Schema.optionalKey(Schema.Json),
+    basis
+  }),
+  Schema.TaggedStruct("GiveUp", { because: Because, basis })
+])
+export type Directive = typeof Directive.Type
+
+/** The command that ended or changed a sleep, so that the same command again does nothing (X4). */
+export const Command = Schema.Struct({
+  commandId: Schema.String,
+  /** Its origin in words: a transport, a person. */
+  origin: Schema.String
+})
+export type Command = typeof Command.Type
+
+const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({
+    type: Schema.tag(type),
+    by: Schema.optionalKey(Command),
+    /** When the turn received it, in epoch milliseconds; the kernel records it (X9). */
+    at: Schema.optionalKey(Schema.Finite),
+    ...fields
+  })
+
+/**
+ * Why a sleep ended.
+ *
+ * - `elapsed`: its time was over.
+ * - `now`: a person, or with `early` the shell, requested the next attempt at once.
+ * - `cancelled`: a person cancelled further attempts (P14).
+ * - `until`: a person moved its end; it continues.
+ * - `switched`: a person requested the next attempt at once, on another target.
+ * - `extended`: a person extended the step's budget; it continues.
+ * - `asked`: its time was over, and the strategy asks a person first (X11); it continues until there is an answer, at most until `until`.
+ *   Only the kernel creates this kind: `sleep` does not return it.
+ */
+export const Wake = Schema.Union([
+  wake("elapsed", {
+    /** Milliseconds for which the gate held the retry after the end of the wait (X5); the shell sets it. */
+    heldMs: Schema.optionalKey(Schema.Finite)
+  }),
+  wake("now", {
+    /** The shell ended the sleep early, because the endpoint answers again or as a probe. */
+    early: Schema.optionalKey(Schema.Literal(true))
+  }),
+  wake("cancelled", {}),
+  wake("until", { until: Schema.Finite }),
+  wake("switched", { target: Target.Target }),
+  wake("extended", { byMs: Schema.Finite }),
+  wake("asked", { until: Schema.Finite, asks: TurnEvent.Asks })
+])
+export type Wake = typeof Wake.Type
+
+// --- steps and the end
+
+/** The route of a step's first attempt. */
+export const Beginning = Schema.Struct({
+  route: Route,
+  /**
+   * The `provider/model` that the conversation used last, at the beginning of a turn: the route is compared with it. Absent in later steps,
+   * in a new conversation, and in the records of versions that compared with the turn's own target.
+   */
+  from: Schema.optionalKey(Schema.String),
+  /** The router receives it again within this step. */
+  state: Schema.optionalKey(Schema.Json)
+})
+export type Beginning = typeof Beginning.Type
+
+/**
+ * Why a step is the last.
+ *
+ * - `max-turns`: the turn reached its limit of steps.
+ * - `context`: the next request would be too long.
+ * - `malformed-report`: a submitted report was rejected (A12).
+ * - `retries-exhausted`: the step before used up its attempts on invalid responses (A14).
+ */
+export const FinalCause = Schema.Literals(["max-turns", "context", "malformed-report", "retries-exhausted"])
+export type FinalCause = typeof FinalCause.Type
+
+/** Marks a step as the last. `at` is in epoch milliseconds. */
+export const Final = Schema.Struct({ cause: FinalCause, at: Schema.Number })
+export type Final = typeof Final.Type
+
+/** The end of a turn. `at` is in epoch milliseconds. */
+export const Seal = Schema.Struct({
+  at: Schema.Number,
+  /** The abort or failure that cut the turn off; absent: it ended by itself. */
+  cut: Schema.optionalKey(
+    Schema.Struct({
+      failure: Failure.Failure,
+      status: Schema.Literals(["failed", "aborted"]),
+      /** What the response had said that was under way, or about to be; absent: none was. */
+      said: Schema.optionalKey(
+        Schema.Struct({ content: Schema.Array(Message.AssistantPart), usage: Schema.optionalKey(Message.Usage) })
+      ),
+      /** The provider had been called. */
+      called: Schema.optionalKey(Schema.Literal(true))
+    })
+  )
+})
+export type Seal = typeof Seal.Type
+
+/** Marks that the first content of an attempt is about to leave. */
+export const Content = Schema.Literal(true)
+
+// --- records
+
+/** The step and number of a record within its turn. */
+export interface Place {
+  /** 0-based; 0 for the seal. */
+  readonly step: number
+  /**
+   * 0-based: that of the attempt or compaction, with its decision and its wait; or that of the tool call. 0 if a step has only one record
+   * of the kind.
+   */
+  readonly number: number
+}
+
+/** The value of a record, by its kind. */
+export interface Values {
+  readonly Final: Final
+  readonly Route: Beginning
+  readonly Content: true
+  readonly Attempt: AttemptOutcome
+  readonly Decision: Directive
+  readonly Wake: Wake
+  readonly Compaction: CompactionOutcome
+  readonly Begun: Begun
+  readonly Tool: ToolResult
+  readonly Seal: Seal
+}
+
+/** The kind of a record. */
+export type Kind = keyof Values
+
+/** The value of a record of one kind. */
+export type ValueOf<K extends Kind> = Values[K]
+
+/** A record of one kind. */
+export interface RecordOf<K extends Kind> extends Place {
+  readonly kind: K
+  readonly value: ValueOf<K>
+}
+
+/** A record of a turn. */
+export type TurnRecord = { readonly [K in Kind]: RecordOf<K> }[Kind]
+
+/** A record as an engine keeps it: its value is JSON text. */
+export interface Stored {
+  readonly name: string
+  readonly value: string
+}
+
+/** A kind of records. */
+export interface KindOf<K extends Kind> {
+  readonly kind: K
+  readonly schema: Schema.Codec<ValueOf<K>, unknown>
+  readonly of: (place: Place, value: ValueOf<K>) => RecordOf<K>
+  /** Reads a value; `undefined`: it cannot be read. */
+  readonly read: (text: string) => ValueOf<K> | undefined
+  /** The same as a record. */
+  readonly parse: (place: Place, text: string) => RecordOf<K> | undefined
+}
+
+const kindOf = <K extends Kind, I>(kind: K, schema: Schema.Codec<ValueOf<K>, I>): KindOf<K> => {
+  const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
+  const of = ({ number, step }: Place, value: ValueOf<K>): RecordOf<K> => ({ kind, step, number, value })
+  const read = (text: string): ValueOf<K> | undefined => Option.getOrUndefined(decode(text))
+  return {
+    kind,
+    schema,
+    of,
+    read,
+    parse: (place, text) => {
+      const value = read(text)
+      return value === undefined ? undefined : of(place, value)
+    }
+  }
+}
+
+/** Every kind. */
+export const kinds: { readonly [K in Kind]: KindOf<K> } = {
+  Final: kindOf("Final", Final),
+  Route: kindOf("Route", Beginning),
+  Content: kindOf("Content", Content),
+  Attempt: kindOf("Attempt", AttemptOutcome),
+  Decision: kindOf("Decision", Directive),
+  Wake: kindOf("Wake", Wake),
+  Compaction: kindOf("Compaction", CompactionOutcome),
+  Begun: kindOf("Begun", Begun),
+  Tool: kindOf("Tool", ToolResult),
+  Seal: kindOf("Seal", Seal)
+}
+
+/** Returns the name of a record; `part` is the part of a wait that was changed. */
+export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string => {
+  if (kind === "Seal") return SEAL
+  if (isOnce(kind)) return `step/${step}/${PATHS[kind]}`
+  const [word, mark = part === 0 ? undefined : part] = PATHS[kind].split("/")
+  const name = `step/${step}/${word}/${number}`
+  return mark === undefined ? name : `${name}/${mark}`
+}
+
+/** Returns the kind, step and number in a name; `undefined`: the kind is unknown (Records.R2). */
+export const placeOf = (name: string): (Place & { readonly kind: Kind }) | undefined => {
+  if (name === SEAL) return { kind: "Seal", step: 0, number: 0 }
+  const [, step, word = "", number, part] = NAME.exec(name) ?? []
+  const isPart = part !== undefined && DIGITS.test(part)
+  const kind = KINDS.get(part === undefined || isPart ? word : `${word}/${part}`)
+  if (kind === undefined || isOnce(kind) !== (number === undefined) || (isPart && kind !== "Wake")) return undefined
+  return { kind, step: Number(step), number: Number(number ?? 0) }
+}
+
+/** Reads a record; `undefined`: its kind is unknown (Records.R2), or its value cannot be read. */
+export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
+  const place = placeOf(name)
+  return place && kinds[place.kind].parse(place, value)
+}
+
+/** Reads the value of a record of one kind; `undefined`: it is of another kind and its value is not decoded, or it cannot be read. */
+export const valueOf = <K extends Kind>(kind: K, { name, value }: Stored): ValueOf<K> | undefined =>
+  placeOf(name)?.kind === kind ? kinds[kind].read(value) : undefined
+
+/** Returns the target of attempts after a record; `undefined`: the record does not change it. */
+export const targetOf = (record: TurnRecord): Target.Target | undefined => {
+  switch (record.kind) {
+    case "Route":
+      return record.value.route.target
+    case "Decision":
+      return record.value._tag === "Retry" ? record.value.route?.target : undefined
+    case "Wake":
+      return record.value.type === "switched" ? record.value.target : undefined
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Whether an engine may hold an attempt's outcome back until the decision about it is recorded, and write both at once. A process that dies
+ * between the two loses an attempt that showed nothing, and makes it again.
+ *
+ * **Gotchas**
+ *
+ * After content the outcome must not be lost: without it the attempt's mark would mean that its process died (X2). A complete response that
+ * was rejected (A9) has shown all of its content.
+ */
+export const isKeptForDecision = (value: unknown): boolean =>
+  Predicate.isTagged(value, "Failed") &&
+  Predicate.hasProperty(value, "contentSeen") &&
+  value.contentSeen === false &&
+  !Predicate.hasProperty(value, "whole")
+
+/**
+ * Whether an engine may hold an attempt's outcome, or a decision, back until the events that follow from it are persisted, and write all of
+ * it at once: there is at least one such event, and nothing else happens before they are on disk. A process that dies before that has lost
+ * the response of an attempt whose mark is on disk (X2), as it would have before the record; or a decision that no client had received.
+ */
+export const isKeptForEvents = (value: unknown): boolean =>
+  Predicate.isTagged(value, "Completed") || Predicate.isTagged(value, "GiveUp")
+
+/** Whether an engine that shares its disk with the turn's events may omit a record, because the events contain it. */
+export const isInEvents = (name: string): boolean => name === SEAL
+
+// --- internal
+
+const SEAL = "seal"
+const NAME = /^step\/(\d+)\/([a-z]+)(?:\/(\d+)(?:\/([a-z]+|\d+))?)?$/
+const DIGITS = /^\d+$/
+
+/** The part of the name for each kind; the word after the slash follows the number. */
+const PATHS = {
+  Final: "final",
+  Route: "route",
+  Content: "attempt/content",
+  Attempt: "attempt",
+  Decision: "decision",
+  Wake: "sleep",
+  Compaction: "compaction",
+  Begun: "tool/begun",
+  Tool: "tool"
+} as const satisfies Readonly<Record<Exclude<Kind, "Seal">, string>>
+
+const KINDS: ReadonlyMap<string, keyof typeof PATHS> = new Map(Rec.toEntries(PATHS).map(([kind, path]) => [path, kind]))
+
+/** Whether a step has a single record of a kind, without a number. */
+const isOnce = (kind: Kind): kind is "Final" | "Route" => kind === "Final" || kind === "Route"

@@ -1,0 +1,72 @@
+/**
+ * Decides about a failure: retry after a delay, or give up. Pure.
+ *
+ * Directive.D1. After content nothing is retried: text that a person has seen is not produced twice (D4).
+ * Directive.D2. A failure that is not `retryable` ends the step (D3), and a context that is too long is never sent again (P2).
+ * Directive.D3. After a bug there are at most `MAX_DEFECT_RETRIES` retries, whatever the schedule has left (C10).
+ * Directive.D4. An abort that the user did not request counts as a network fault (M3); an abort by the user interrupts the turn and is not
+ *     decided here.
+ */
+import type { Failure } from "@holdfast/wire"
+import { Duration } from "effect"
+import type { Because, Directive } from "../records/Records.ts"
+import type { RetryStrategy, Spent } from "../ports/RetryStrategy.ts"
+
+/** The retries after a bug (C10): it fails the same way a third time. */
+export const MAX_DEFECT_RETRIES = 2
+
+export { Because, Directive } from "../records/Records.ts"
+
+/** The facts of a decision, besides the strategy. */
+export interface Situation {
+  readonly failure: Failure.Failure
+  readonly contentSeen: boolean
+  /** The response was complete, but was rejected (A9): its endpoint has no fault. */
+  readonly whole?: true
+  /** Retries of this step so far; the number of the next one. */
+  readonly retries: number
+  /** Bugs in this step so far, including this one. */
+  readonly defects: number
+  readonly spent: Spent
+  /** Epoch milliseconds. */
+  readonly now: number
+}
+
+/** Decides. Pure, as far as the strategy is. */
+export const decide = (
+  situation: Situation,
+  strategy: Pick<RetryStrategy["Service"], "decide"> | undefined
+): Directive => {
+  const { failure, retries, spent, now } = situation
+  const final = finality(situation)
+  if (final !== undefined) return { _tag: "GiveUp", because: final }
+  if (strategy === undefined) return { _tag: "GiveUp", because: "no-strategy" }
+  const { basis, delay } = strategy.decide(retries, failure, spent) ?? {}
+  const based = basis === undefined ? undefined : { basis }
+  if (delay === undefined) return { _tag: "GiveUp", because: "exhausted", ...based }
+  const delayMs = Duration.toMillis(delay)
+  return { _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs, ...based }
+}
+
+/**
+ * Whether another route might help. It cannot after content that a person has seen, for a context that is too long, or after a bug. A
+ * failure that is final at one endpoint may not occur at another.
+ */
+export const isRoutable = (situation: Omit<Situation, "now">): boolean => {
+  const because = finality(situation)
+  return because === undefined || because === "not-retryable"
+}
+
+/** Whether a retry needs no sleep: a router sent it elsewhere at once. */
+export const isImmediate = ({ delayMs, route }: Extract<Directive, { readonly _tag: "Retry" }>): boolean =>
+  route !== undefined && delayMs <= 0
+
+// --- internal
+
+const finality = ({ failure, contentSeen, defects }: Omit<Situation, "now">): Because | undefined => {
+  if (contentSeen) return "after-content"
+  if (failure.reason === "context-overflow") return "context-overflow"
+  if (failure.reason === "aborted") return undefined
+  if (!failure.retryable) return "not-retryable"
+  return defects > MAX_DEFECT_RETRIES ? "defect" : undefined
+}

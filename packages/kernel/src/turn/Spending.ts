@@ -1,0 +1,92 @@
+/**
+ * Counts what a step has spent on failures: in total, and by reason (D2, X11). Pure.
+ *
+ * Spending.S1. It follows from the recorded failures, decisions and waits alone: a step that resumes has spent the same amount.
+ * Spending.S2. Every failure and every wait counts for one reason, so the shares of the reasons add up to the total.
+ */
+import type { Failure } from "@holdfast/wire"
+import type { Spent } from "../ports/RetryStrategy.ts"
+
+/** The amounts that a step has spent until now. */
+export interface Spending {
+  /** Retries so far; the number of the next one. */
+  readonly retries: number
+  /** Sleep that was scheduled, in milliseconds. */
+  readonly sleptMs: number
+  /** The amount that a person added to the budget (X4), in milliseconds. */
+  readonly extendedMs: number
+  /** Epoch milliseconds. */
+  readonly firstFailureAt: number | undefined
+  readonly reasons: ReadonlyMap<Failure.Reason, Share>
+}
+
+/** The amounts spent on failures of one reason. Times are in milliseconds. */
+export interface Share {
+  readonly retries: number
+  readonly sleptMs: number
+  readonly firstFailureAt: number
+}
+
+/** The spending of a step without a failure. */
+export const none: Spending = {
+  retries: 0,
+  sleptMs: 0,
+  extendedMs: 0,
+  firstFailureAt: undefined,
+  reasons: new Map()
+}
+
+/** Counts a failure; `at` is in epoch milliseconds. */
+export const fail = (spending: Spending, { reason }: Failure.Failure, at: number): Spending => ({
+  ...spending,
+  firstFailureAt: spending.firstFailureAt ?? at,
+  reasons: spending.reasons.has(reason)
+    ? spending.reasons
+    : new Map(spending.reasons).set(reason, { retries: 0, sleptMs: 0, firstFailureAt: at })
+})
+
+/** Returns the spending at a failure that was counted. `spread` is drawn for the decision about it. */
+export const spentAt = (spending: Spending, { reason }: Failure.Failure, at: number, spread: number): Spent => {
+  const { extendedMs, firstFailureAt = at, reasons, sleptMs } = spending
+  const share = reasons.get(reason) ?? { retries: 0, sleptMs: 0, firstFailureAt: at }
+  return {
+    sleptMs,
+    elapsedMs: Math.max(0, at - firstFailureAt),
+    extendedMs,
+    onReason: {
+      retries: share.retries,
+      sleptMs: share.sleptMs,
+      elapsedMs: Math.max(0, at - share.firstFailureAt)
+    },
+    spread
+  }
+}
+
+/** Counts the retry that follows a failure. */
+export const retry = (spending: Spending, { reason }: Failure.Failure): Spending => ({
+  ...spending,
+  retries: spending.retries + 1,
+  reasons: changed(spending, reason, (share) => ({ ...share, retries: share.retries + 1 }))
+})
+
+/** Counts a wait, with the delay that was decided, for the failure that it followed. */
+export const sleep = (spending: Spending, { reason }: Failure.Failure, delayMs: number): Spending => ({
+  ...spending,
+  sleptMs: spending.sleptMs + delayMs,
+  reasons: changed(spending, reason, (share) => ({ ...share, sleptMs: share.sleptMs + delayMs }))
+})
+
+/** Counts an extension of the budget by a person (X4), in milliseconds. */
+export const extend = (spending: Spending, byMs: number): Spending =>
+  byMs === 0 ? spending : { ...spending, extendedMs: spending.extendedMs + byMs }
+
+// --- internal
+
+const changed = (
+  { reasons }: Spending,
+  reason: Failure.Reason,
+  change: (share: Share) => Share
+): ReadonlyMap<Failure.Reason, Share> => {
+  const share = reasons.get(reason)
+  return share === undefined ? reasons : new Map(reasons).set(reason, change(share))
+}

@@ -1,0 +1,152 @@
+/**
+ * Runs a turn over its ports: one prompt in, one seal out.
+ *
+ * There are as many steps as the model asks for tools. A pure machine decides: `Machine.evolve` folds the records into a ledger,
+ * `Machine.next` returns the open commands. This module performs them.
+ *
+ * Turn.T1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
+ * Turn.T2. An abort ends it at any point: in a response, in a sleep, in a tool. The content until then stays in the history, and is not
+ *     sent to the model (P12).
+ * Turn.T3. A turn that resumes first restores its state: an abort that came before takes effect then.
+ * Turn.T4. Interrupting the effect is no abort: the turn stops unsealed, and can resume from its records. The same holds for `TurnStopped`,
+ *     and for `TurnParked`, with which a turn leaves memory for the time of a wait.
+ * Turn.T5. A bug in the kernel or in a port seals the turn as failed: a turn that hangs is worse than a failed turn with a reason.
+ */
+import type { Failure, TurnEvent } from "@holdfast/wire"
+import { Context, Effect } from "effect"
+import type { Begun } from "./BeforeContent.ts"
+import { Checkpoint } from "../ports/Checkpoint.ts"
+import { Compactor } from "../ports/Compactor.ts"
+import { EventSink } from "../ports/EventSink.ts"
+import { FinalReport } from "../ports/FinalReport.ts"
+import { AbortGate } from "../internal/interpreter/AbortGate.ts"
+import * as Loop from "../internal/interpreter/Loop.ts"
+import { Run } from "../internal/interpreter/Run.ts"
+import { CANCELLED } from "../internal/machine/Decisions.ts"
+import { ending, type Tally } from "../internal/machine/Ending.ts"
+import { opening, start } from "../internal/machine/Evolve.ts"
+import type { TurnFacts } from "../internal/machine/Ledger.ts"
+import { discarded } from "../internal/machine/Responses.ts"
+import { Observer } from "../ports/Observer.ts"
+import { Provider } from "../ports/Provider.ts"
+import { RetryStrategy } from "../ports/RetryStrategy.ts"
+import { Router } from "../ports/Router.ts"
+import { Toolbox } from "../ports/Toolbox.ts"
+import type { TurnParked } from "../ports/TurnParked.ts"
+import * as TurnStopped from "../ports/TurnStopped.ts"
+
+export { opening, type Tally }
+
+/** The input of a turn. */
+export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
+  /**
+   * The name of this life of the turn, unique among its lives: it distinguishes tool calls that another life has begun (X8). Absent: drawn
+   * at random.
+   */
+  readonly life?: string | undefined
+  /** The work of this life of the turn before the interpreter took it over. */
+  readonly begun?: Begun | undefined
+  /** Succeeds when the user aborts the turn. */
+  readonly abort?: Effect.Effect<void>
+}
+
+/**
+ * Runs a turn to its seal, and returns the seal.
+ *
+ * **Details**
+ *
+ * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target. An
+ * `Observer` in the context receives what the turn has done. Fails with `TurnParked` or `TurnStopped` if the turn ends unsealed (Turn.T4).
+ */
+export const runTurn = Effect.fnUntraced(function* (
+  input: TurnInput
+): Effect.fn.Return<
+  TurnEvent.TurnEnd,
+  TurnParked | TurnStopped.TurnStopped,
+  Provider | Toolbox | EventSink | Checkpoint
+> {
+  const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
+  const { abort, begun, life, ...facts } = input
+  const checkpoint = Context.get(services, Checkpoint)
+  const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
+  const strategy = Context.getOrUndefined(services, RetryStrategy)
+  const run = new Run(
+    {
+      provider: Context.get(services, Provider),
+      toolbox: Context.get(services, Toolbox),
+      sink: Context.get(services, EventSink),
+      checkpoint: gate?.checkpoint ?? checkpoint,
+      strategy,
+      router: Context.getOrUndefined(services, Router),
+      compactor: Context.getOrUndefined(services, Compactor),
+      observer: Context.getOrUndefined(services, Observer)
+    },
+    checkpoint,
+    start({
+      ...facts,
+      report: Context.getOrUndefined(services, FinalReport),
+      maxRetries: strategy?.budget.maxRetries
+    }),
+    life,
+    begun
+  )
+  const resumed = checkpoint.known === undefined ? Loop.toSeal(run) : Effect.andThen(Loop.resume(run), Loop.toSeal(run))
+  const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
+  if (abort === undefined || gate === undefined) return yield* turn
+  const ended = Effect.as(Effect.andThen(gate.reached, abort), undefined)
+  return yield* Effect.flatMap(Effect.raceFirst(ended, turn), (end) =>
+    end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
+  )
+})
+
+/**
+ * Returns the last events of a turn that its host seals without running it, after a defect of the host or repeated deaths of its process
+ * (C10, X14).
+ *
+ * **Details**
+ *
+ * They follow all recorded events of the turn. `unclosed` is the last attempt of a chain of retries without a `retry-end` (P11);
+ * `discarded` is the step whose shown text is void (X2).
+ */
+export const sealing = (
+  identity: Pick<TurnFacts, "conversationId" | "turnId">,
+  tally: Tally,
+  outcome: {
+    readonly status: "failed" | "aborted"
+    readonly failure: Failure.Failure
+    readonly endedAt: number
+    readonly unclosed: number | undefined
+    readonly discarded: number | undefined
+  }
+): {
+  readonly events: readonly [TurnEvent.PersistedEvent, ...ReadonlyArray<TurnEvent.PersistedEvent>]
+  readonly end: TurnEvent.TurnEnd
+} => {
+  const { endedAt, status, unclosed } = outcome
+  const { conversationId, turnId } = identity
+  const failure = status === "failed" ? outcome.failure : undefined
+  const [end, ...errors] = ending(identity, tally, { status, failure, report: undefined, endedAt })
+  const finalError = failure?.message ?? CANCELLED
+  const before: ReadonlyArray<TurnEvent.PersistedEvent> = [
+    ...(outcome.discarded === undefined ? [] : [discarded({ conversationId, turnId }, outcome.discarded)]),
+    ...(unclosed === undefined
+      ? []
+      : [
+          { conversationId, turnId, type: "retry-end" as const, attempt: unclosed, success: false as const, finalError }
+        ])
+  ]
+  const [first = end, ...rest] = [...before, ...errors, end]
+  return { events: [first, ...rest], end }
+}
+
+/** The failure of a turn that its user ended. */
+export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }
+
+// --- internal
+
+const bug = (defect: unknown): Failure.Failure => ({
+  reason: "unknown",
+  message: TurnStopped.ofDefect(defect).message,
+  retryable: false,
+  defect: true
+})

@@ -1,0 +1,300 @@
+/**
+ * Classifies a failure once, at the edge (C1): no other code reads error texts.
+ *
+ * Every function is pure and total: for any input it returns a `Failure`, and the same one every time.
+ *
+ * Classification.K1. Typed before written: codes, then status, then text (`classification/Verdict.ts`). Classification.K2. Patterns read
+ *     the provider's error envelope only, never text of a user or a model (C4, `classification/Envelope.ts`). Classification.K3. `message`
+ *     is the provider's own, verbatim, cut at `MESSAGE_LIMIT`; a page is represented by its title. No part of a request gets into it.
+ * Classification.K4. A 2xx status is not reported: it has no information about the failure, and a person would read it as the error's code.
+ * Classification.K5. A context overflow is never retryable (P2).
+ */
+import { Failure } from "@holdfast/wire"
+import { Duration, Schema } from "effect"
+import * as Body from "./Body.ts"
+import type * as Envelope from "./Envelope.ts"
+import * as Evidence from "./Evidence.ts"
+import * as Fields from "./Fields.ts"
+import * as Network from "./Network.ts"
+import * as Scope from "./Scope.ts"
+import * as Status from "./Status.ts"
+import * as Thrown from "./Thrown.ts"
+import * as Verdict from "./Verdict.ts"
+import * as Wording from "./Wording.ts"
+import * as Hint from "../hint/Hint.ts"
+
+/** The longest message of a failure, in characters. */
+export const MESSAGE_LIMIT = Body.MESSAGE_LIMIT
+
+/** Response headers by lower-case name. */
+export type Headers = Readonly<Record<string, string>>
+
+/** A response that is no stream. */
+export interface Response {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+  /** Epoch milliseconds: the moment of the failure. */
+  readonly now: number
+}
+
+/** An error frame in a stream that had begun with success. */
+export interface StreamError {
+  readonly data: string
+  /** The frame's `event:` name, where it has one. */
+  readonly event?: string
+  /** The headers of the stream's response. */
+  readonly headers: Headers
+  /** Epoch milliseconds: the moment of the failure. */
+  readonly now: number
+}
+
+/**
+ * Classifies a response whose status is not 2xx, or a 2xx whose body is no stream: a proxy's page, an empty body, a JSON error (C2, C3).
+ *
+ * **Gotchas**
+ *
+ * A 404 that names no model is a wrong address and is not retried. A quota is waited for only when a reset is named.
+ */
+export const ofResponse = ({ status, headers, body, now }: Response): Failure.Failure =>
+  ofBody({ status, headers, text: body, body: Body.read(body), now, otherwise: "invalid-response" })
+
+/**
+ * Classifies an error frame inside a 200 stream (C3): Anthropic's `event: error`, an error object as a chunk, plain text.
+ *
+ * **Details**
+ *
+ * The request had been accepted, so an unreadable frame is a fault of the endpoint and is retried. Broken JSON is not searched for a
+ * reason: it may be part of a model's output.
+ */
+export const ofStreamError = ({ data, event, headers, now }: StreamError): Failure.Failure => {
+  const name = event !== undefined && event !== "error" && event !== "message" ? [event] : []
+  return ofBody({ headers, text: data, body: Body.read(data), now, otherwise: "unknown", codes: name })
+}
+
+/**
+ * Classifies a thrown error, by its causes up to five deep (C5).
+ *
+ * **Details**
+ *
+ * The first of its errors with typed information decides: a network code, a status, a provider's body or code. Then a bug of the program
+ * itself (C10), then the class of an error, then an abort that the user did not request (M3), then text (P1). Any other error is unknown,
+ * and retryable (D3), unless the library that threw it marks it as not retryable.
+ *
+ * **Gotchas**
+ *
+ * An abort by the user looks the same: code that aborts must not classify the error that it causes.
+ */
+export const ofThrown = (error: unknown, now: number): Failure.Failure => {
+  const links = Thrown.links(error)
+  const messageOf = (link: Thrown.Link): string =>
+    [link, ...links].find(({ message }) => message !== "")?.message ?? describe(error)
+
+  for (const link of links) {
+    const classified = Fields.get(link.error, "failure")
+    if (isFailure(classified)) return classified
+    const code = link.codes.find((code) => Network.ofCode(code) !== undefined) ?? ""
+    const known = Network.ofCode(code)
+    if (known !== undefined) return ofEntry(known, messageOf(link), code)
+    const typed = ofTyped(link, messageOf(link), now)
+    if (typed !== undefined) return typed
+  }
+  const bug = links.find(Thrown.isProgramError)
+  if (bug !== undefined) {
+    const message = Body.cut(`${bug.names[0]}: ${bug.message}`)
+    return { reason: "unknown", message, retryable: true, defect: true } // C10
+  }
+  for (const link of links) {
+    const known = byClass(link)
+    if (known !== undefined && known.reason !== "aborted") return ofEntry(known, messageOf(link))
+  }
+  const aborted = links.find((link) => byClass(link)?.reason === "aborted")
+  if (aborted !== undefined) return ofEntry({ reason: "aborted" }, messageOf(aborted)) // M3
+  for (const link of links) {
+    const reason = ofText(link.message)
+    if (reason === undefined) continue
+    const { message } = link
+    const context: Context = { headers: {}, text: message, body: Body.read(message), now, otherwise: "unknown" }
+    return build({ reason, code: undefined }, message, context)
+  }
+  const opinion = links.find(({ isRetryable }) => isRetryable !== undefined)?.isRetryable
+  const [outermost] = links
+  return {
+    reason: "unknown",
+    message: Body.cut(outermost === undefined ? describe(error) : messageOf(outermost)),
+    retryable: opinion ?? true
+  }
+}
+
+/** The default message of `incomplete`. */
+const INCOMPLETE = "The stream ended before its terminal event"
+
+/** The failure of a stream that ended without its terminal event (C6). */
+export const incomplete = (message: string = INCOMPLETE): Failure.Failure => ({
+  reason: "network",
+  message: Body.cut(message),
+  retryable: true
+})
+
+/** The failure of an attempt without content within a limit (C8): from the request on, or since the last content. `ms` is that limit. */
+export const timedOut = (which: "first-content" | "idle", ms: number): Failure.Failure => {
+  const limit = Duration.format(Duration.millis(ms))
+  return {
+    reason: "timeout",
+    message:
+      which === "first-content" ? `No content within ${limit} of the request` : `No further content for ${limit}`,
+    retryable: true
+  }
+}
+
+/**
+ * Returns the reason in an error's text alone (P1, P2); `undefined`: there is none.
+ *
+ * **Gotchas**
+ *
+ * Only for failures without typed information, and only for a provider's text (C4). Quoted parts are not read.
+ */
+export const ofText = (text: string): Failure.Reason | undefined => Wording.narrow(text) ?? Wording.transient(text)
+
+// --- internal
+
+const isFailure = Schema.is(Failure.Failure)
+
+/** A body with its status, headers and codes. It is read once, for the reason and for the hint. */
+interface Context {
+  readonly status?: number
+  readonly headers: Headers
+  /** The body, unchanged. */
+  readonly text: string
+  readonly body: Body.Body
+  readonly now: number
+  /** Codes from outside the body. */
+  readonly codes?: ReadonlyArray<string>
+  /** The reason if nothing in the body decides. */
+  readonly otherwise: Failure.Reason
+}
+
+const ofBody = (context: Context): Failure.Failure => {
+  const { body, codes = [] } = context
+  const told = (texts: ReadonlyArray<string>): Verdict.Verdict | undefined =>
+    Verdict.decide({ status: context.status, codes, texts })
+  switch (body.kind) {
+    case "envelope": {
+      const { envelope } = body
+      const succeeded = context.status === undefined || Status.isSuccess(context.status)
+      const status = succeeded ? (envelope.status ?? context.status) : context.status
+      const verdict = Verdict.decide({
+        status,
+        codes: [...envelope.codes, ...codes],
+        texts: envelope.texts,
+        implied: envelope.implied
+      })
+      const message = envelope.message ?? context.text.trim()
+      return build({ reason: "unknown", code: undefined, ...verdict }, message, context, status)
+    }
+    case "text":
+      return build(told([body.text]) ?? unread(context), body.text, context)
+    case "page": {
+      const title = body.title ?? "An HTML page"
+      return build(
+        told([]) ?? { reason: "invalid-response", code: undefined },
+        `${title} (${where(context, "an HTML page")})`,
+        context
+      )
+    }
+    case "empty":
+      return build(told([]) ?? unread(context), `No error message (${where(context, "an empty body")})`, context)
+    case "answer":
+    case "broken": {
+      const verdict = told([]) ?? { reason: "invalid-response", code: undefined }
+      return build(verdict, context.text.trim(), context)
+    }
+    default:
+      return body satisfies never
+  }
+}
+
+const unread = (context: Context): Verdict.Verdict => ({ reason: context.otherwise, code: undefined })
+
+const where = ({ status }: Context, what: string): string =>
+  status === undefined ? `${what} in the stream` : `HTTP ${status}, ${what}`
+
+/** Resets of the limits per minute: they come with every response and do not concern a used-up quota. */
+const THROTTLE_RESET = /^(?:x-ratelimit-reset|anthropic-ratelimit)-.*(?:requests|tokens)/
+
+const build = (
+  verdict: Verdict.Verdict,
+  message: string,
+  { status: responseStatus, headers, body, now, codes }: Context,
+  status: number | undefined = responseStatus
+): Failure.Failure => {
+  const { code, reason } = verdict
+  const found = Hint.findIn({ headers, body, now })
+  const hint = reason === "quota-exhausted" && THROTTLE_RESET.test(found?.source ?? "") ? undefined : found
+  const evidence = Evidence.of(headers, hint)
+  const scope = Scope.of(reason, body, codes)
+  return {
+    reason,
+    message: Body.cut(message),
+    retryable: isRetryable(reason, hint, headers["x-should-retry"]),
+    ...(status !== undefined && Status.isStatus(status) && !Status.isSuccess(status) ? { status } : {}),
+    ...(code === undefined ? {} : { code }),
+    ...(hint === undefined ? {} : { hint }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(evidence === undefined ? {} : { evidence })
+  }
+}
+
+const isRetryable = (reason: Failure.Reason, hint: Failure.Hint | undefined, told: string | undefined): boolean => {
+  if (reason === "context-overflow") return false // Classification.K5
+  if (told === "true" || told === "false") return told === "true"
+  return reason === "quota-exhausted" ? hint !== undefined : Verdict.isRetryable(reason)
+}
+
+/** Classifies a link by its status, body or provider's code; `undefined`: none of them decides. */
+const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failure | undefined => {
+  const text = typeof link.body === "string" ? link.body : link.body === undefined ? "" : Fields.stringify(link.body)
+  // SDKs put the status before the provider's message, and the body there when they could not parse it.
+  const spoken = link.status === undefined ? message : message.replace(new RegExp(`^${link.status}\\s+`), "")
+  const source = text === "" ? spoken : text
+  const body = Body.read(source)
+  const { codes } = link
+  const isTyped =
+    (link.status !== undefined && !Status.isSuccess(link.status)) ||
+    (body.kind === "envelope" && isTelling(body.envelope)) ||
+    codes.some((code) => Verdict.decide({ status: undefined, codes: [code], texts: [] }) !== undefined)
+  if (!isTyped) return undefined
+  const context: Context = {
+    headers: link.headers,
+    text: source,
+    body,
+    now,
+    codes,
+    otherwise: "unknown",
+    ...(link.status === undefined ? {} : { status: link.status })
+  }
+  const failure = ofBody(context)
+  return body.kind === "answer" || body.kind === "broken" ? { ...failure, message: Body.cut(spoken) } : failure
+}
+
+/** Whether an envelope has a code, a status or a text: then it comes from the provider, and outweighs a library's message. */
+const isTelling = (envelope: Envelope.Envelope): boolean =>
+  Verdict.decide({ status: undefined, ...envelope }) !== undefined
+
+const byClass = (link: Thrown.Link): Network.Entry | undefined => {
+  if (Thrown.isBrokenJson(link)) return { reason: "invalid-response" }
+  if (Thrown.isFailedFetch(link)) return { reason: "network" }
+  return link.names.map(Network.ofName).find((entry) => entry !== undefined)
+}
+
+const ofEntry = (entry: Network.Entry, message: string, code?: string): Failure.Failure => ({
+  reason: entry.reason,
+  message: Body.cut(message),
+  retryable: entry.retryable ?? Verdict.isRetryable(entry.reason),
+  ...(code === undefined ? {} : { code }),
+  ...(entry.defect === undefined ? {} : { defect: entry.defect })
+})
+
+/** The description of a thrown value without a message. An object is not printed: it may contain a request (Classification.K3). */
+const describe = (error: unknown): string =>
+  Fields.isObject(error) || typeof error === "function" ? "An error without a message" : `Thrown: ${String(error)}`

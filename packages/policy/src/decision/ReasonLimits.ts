@@ -1,0 +1,53 @@
+/**
+ * Limits the retries and the waiting for failures of one reason (X11).
+ *
+ * ReasonLimits.L1. A limit of a reason only restricts: the step's own limits hold too.
+ * ReasonLimits.L2. It counts only failures of its reason, so the order of failures does not matter: four rate limits are four, with any
+ *     other failures between them.
+ * ReasonLimits.L3. A person's extension of the step's budget (X4) counts here too: otherwise the extension would have no effect.
+ */
+import type { RetryStrategy } from "@holdfast/kernel"
+import type { Failure } from "@holdfast/wire"
+import type * as Budget from "./Budget.ts"
+import type { ReasonWait } from "./Waits.ts"
+
+/** The limits of a reason; absent: only the step's own limit holds. */
+export interface ReasonLimits {
+  /** Retries that follow failures of this reason, as the policy's `counts` counts them. */
+  readonly maxRetries?: number
+  /** The total waiting time for them. The policy's `measure` applies. */
+  readonly budget?: {
+    /** Milliseconds. */
+    readonly totalMs: number
+    /** Cuts the last wait to the rest of the budget, instead of refusing it. Absent: as in the policy's budget. */
+    readonly clip?: boolean
+  }
+}
+
+/** The rule of a policy for one reason. */
+export interface ReasonRule extends ReasonWait, ReasonLimits {}
+
+/** By reason. */
+export type ReasonRules = { readonly [Reason in Failure.Reason]?: ReasonRule }
+
+/** The parts of a policy that are used here. */
+interface Rules {
+  readonly reasons: ReasonRules
+  readonly budget: Budget.Budget
+}
+
+/** Returns the budget of a reason; `undefined`: it has none. */
+export const budgetOf = ({ budget, reasons }: Rules, reason: Failure.Reason | undefined): Budget.Budget | undefined => {
+  const own = reason && reasons[reason]?.budget
+  return own && { totalMs: own.totalMs, clip: own.clip ?? budget.clip, measure: budget.measure }
+}
+
+/** Whether a reason has its own limit. */
+export const has = ({ reasons }: Pick<Rules, "reasons">, reason: Failure.Reason | undefined): boolean => {
+  const own = reason && reasons[reason]
+  return own?.budget !== undefined || own?.maxRetries !== undefined
+}
+
+/** Returns the spending that counts against a reason's budget: its own part, or, if that is unknown, all of the step's spending. */
+export const spentOn = ({ onReason, ...whole }: RetryStrategy.Spent): Omit<RetryStrategy.Spent, "onReason"> =>
+  onReason === undefined ? whole : { ...whole, sleptMs: onReason.sleptMs, elapsedMs: onReason.elapsedMs }

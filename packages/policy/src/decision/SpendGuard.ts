@@ -1,0 +1,63 @@
+/**
+ * Asks a person before an expensive request after a long wait (X11). After such a wait no provider has the context in its cache, so the
+ * answer may no longer be worth its price.
+ *
+ * SpendGuard.G1. It does not ask before the step has waited for `afterMs` since a person's last command: an answer is valid for that long.
+ * SpendGuard.G2. It asks when a limit is exceeded, not when it is met.
+ * SpendGuard.G3. Tokens are counted only if there is a limit, and only after a long wait.
+ */
+import type { RetryStrategy } from "@holdfast/kernel"
+import type { Message, TurnEvent } from "@holdfast/wire"
+import { Duration } from "effect"
+import type { CountTokens } from "../routing/Models.ts"
+
+export interface SpendGuard {
+  /** A long wait: the real waiting of a step, one wait or several, in milliseconds. */
+  readonly afterMs: number
+  /** The limit of input tokens of the next request. Absent: no limit. */
+  readonly maxInputTokens?: number
+  /** The limit of tokens, in and out, that the turn has used by then. Absent: no limit. */
+  readonly maxTurnTokens?: number
+  /** The time for an answer, in milliseconds. After it the turn gives up. */
+  readonly answerWithinMs: number
+}
+
+/** An hour: prompt caches have expired by then, and people have stopped watching. */
+export const AFTER_MS = 3_600_000
+
+/** 8 hours: a question at night can be answered in the morning. */
+export const ANSWER_WITHIN_MS = 8 * 3_600_000
+
+/** Returns the question before a request; `undefined`: none. The request's limit is checked first. */
+export const ask = (
+  guard: SpendGuard,
+  { request, usage, waitedMs }: RetryStrategy.Outlook,
+  countTokens: CountTokens
+): RetryStrategy.Question | undefined => {
+  const { afterMs, answerWithinMs, maxInputTokens, maxTurnTokens } = guard
+  if (waitedMs < afterMs) return undefined // SpendGuard.G1
+  const question = (because: TurnEvent.Asks["because"], tokens: number, limit: number | undefined) =>
+    limit !== undefined && tokens > limit
+      ? {
+          asks: { because, tokens, limit, waitedMs, message: wording(because, tokens, limit, waitedMs) },
+          answerWithinMs
+        }
+      : undefined
+  const { target, ...sent } = request
+  const ofRequest = maxInputTokens === undefined ? 0 : countTokens(sent, target) // SpendGuard.G3
+  return question("request", ofRequest, maxInputTokens) ?? question("turn", tokensOf(usage), maxTurnTokens)
+}
+
+// --- internal
+
+const tokensOf = ({ inputTokens = 0, outputTokens = 0 }: Message.Usage): number => inputTokens + outputTokens
+
+const wording = (because: TurnEvent.Asks["because"], tokens: number, limit: number, waitedMs: number): string => {
+  const waited = `After ${Duration.format(Duration.seconds(Math.round(waitedMs / 1000)))} of waiting`
+  const bound = `more than ${number(limit)} are not spent without asking (retry.spendGuard).`
+  return because === "request"
+    ? `${waited} the next request would be about ${number(tokens)} tokens, and ${bound}`
+    : `${waited} the turn has used ${number(tokens)} tokens, and ${bound}`
+}
+
+const number = (n: number): string => n.toLocaleString("en-US")

@@ -1,0 +1,73 @@
+/** Makes the kernel's `RetryStrategy` from a policy and a `sleep`. */
+import { RetryStrategy } from "@holdfast/kernel"
+import { Duration, Layer } from "effect"
+import * as Basis from "../decision/Basis.ts"
+import type { CountTokens } from "../routing/Models.ts"
+import * as SpendGuard from "../decision/SpendGuard.ts"
+import * as RetryPolicy from "../decision/RetryPolicy.ts"
+
+/** The port's `sleep`, which the shell provides (D11, D14). */
+export type Sleep = RetryStrategy.RetryStrategy["Service"]["sleep"]
+
+/**
+ * Makes a strategy that decides by the policy and waits by `sleep`.
+ *
+ * **Details**
+ *
+ * `delayFor` returns the schedule as one would print it: no hints, no jitter, every earlier delay slept to its end.
+ *
+ * **Gotchas**
+ *
+ * Without `countTokens` a spend guard checks only the usage of turns: its limit of a request's tokens has no effect.
+ */
+export const make = (
+  policy: RetryPolicy.RetryPolicy,
+  sleep: Sleep,
+  countTokens: CountTokens = () => 0
+): RetryStrategy.RetryStrategy["Service"] => ({
+  ...deciding(policy),
+  sleep,
+  ...guardedBy(policy.spendGuard, countTokens)
+})
+
+/** Makes the deciding part, for hosts that wait by themselves. */
+export const deciding = (
+  policy: RetryPolicy.RetryPolicy
+): Pick<RetryStrategy.RetryStrategy["Service"], "delayFor" | "decide" | "budget"> => ({
+  delayFor: (attempt, failure) => {
+    const delayMs = RetryPolicy.delay(policy, attempt, failure)
+    return delayMs === undefined ? undefined : Duration.millis(delayMs)
+  },
+  decide: (attempt, failure, spent) => {
+    const decision = RetryPolicy.decide(policy, attempt, failure, spent)
+    const basis = Basis.decided(policy, decision, { failure, spent })
+    return decision._tag === "Delay" ? { delay: Duration.millis(decision.delayMs), basis } : { basis }
+  },
+  budget: budgetOf(policy)
+})
+
+/** `make` as a layer. */
+export const layer = (
+  policy: RetryPolicy.RetryPolicy,
+  sleep: Sleep,
+  countTokens?: CountTokens
+): Layer.Layer<RetryStrategy.RetryStrategy> =>
+  Layer.succeed(RetryStrategy.RetryStrategy, make(policy, sleep, countTokens))
+
+// --- internal
+
+const guardedBy = (
+  guard: SpendGuard.SpendGuard | undefined,
+  countTokens: CountTokens
+): Pick<RetryStrategy.RetryStrategy["Service"], "ask"> =>
+  guard === undefined ? {} : { ask: (outlook) => SpendGuard.ask(guard, outlook, countTokens) }
+
+const budgetOf = (policy: RetryPolicy.RetryPolicy): RetryStrategy.Budget => {
+  const { measure, totalMs } = policy.budget
+  const maxRetries = RetryPolicy.mostRetries(policy)
+  return {
+    ...(totalMs === undefined ? {} : { totalMs }),
+    measure,
+    ...(maxRetries === undefined ? {} : { maxRetries })
+  }
+}

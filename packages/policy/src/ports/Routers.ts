@@ -1,0 +1,75 @@
+/** Makes the kernel's `Router` from a policy and a store of findings. */
+import { type Directive, type Route, Router, type TurnStopped } from "@holdfast/kernel"
+import { Clock, Effect, Layer } from "effect"
+import * as Routes from "../routing/Routes.ts"
+import type { RetryPolicy } from "../decision/RetryPolicy.ts"
+import * as Prospect from "../routing/Prospect.ts"
+import * as Standing from "../routing/Standing.ts"
+
+/** The store of what turns have found out, and the other facts of a router. */
+export interface Ports extends Omit<Routes.Known, "standing"> {
+  /** Loads the pauses in force at `now`, in epoch milliseconds. */
+  readonly load: (now: number) => Effect.Effect<Standing.Standing, TurnStopped.TurnStopped>
+  /** Stores the findings of a turn; storing them twice does no harm. */
+  readonly note: (changes: Standing.Standing, now: number) => Effect.Effect<void, TurnStopped.TurnStopped>
+  /** Whether a turn may retry: a person may have switched retries off meanwhile (P15). */
+  readonly isEnabled?: () => boolean
+}
+
+/**
+ * Makes a router that decides by the policy (`Routes`). The findings of a decision are stored before it is recorded (Router.U1).
+ *
+ * **Details**
+ *
+ * A success is stored only if it ends a pause that this router knows (C12): without failures nothing is written, and nothing is read.
+ */
+export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"] => {
+  const { credentials, countTokens, isEnabled = () => true, load, models, note } = ports
+  let known = Standing.empty
+  const knownAt = (now: number): Effect.Effect<Routes.Known, TurnStopped.TurnStopped> =>
+    Effect.map(load(now), (standing) => {
+      known = standing
+      return { standing, credentials, models, countTokens }
+    })
+  const noted = (changes: Standing.Standing, now: number): Effect.Effect<void, TurnStopped.TurnStopped> => {
+    if (Standing.isEmpty(changes)) return Effect.void
+    known = Standing.merge(known, changes)
+    return note(changes, now)
+  }
+  const answered = (route: Route.Route, began: number): Effect.Effect<void, TurnStopped.TurnStopped> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      noted(Prospect.cleared({ credentials, standing: Standing.expire(known, now) }, route, began), now)
+    )
+  return {
+    begin: (question) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.map(knownAt(now), (known) => Routes.begin(policy, question, known, now))
+      ),
+    direct: (situation, question) => {
+      const { now } = situation
+      if (!isEnabled()) return Effect.succeed(Routes.switchedOff(policy, situation))
+      return Effect.flatMap(knownAt(now), (known): Effect.Effect<Directive.Directive, TurnStopped.TurnStopped> => {
+        const { changes, directive } = Routes.direct(policy, situation, question, known)
+        return Effect.as(noted(changes, now), directive)
+      })
+    },
+    answered
+  }
+}
+
+/** The optional facts of an embedder about its providers and models. */
+export type Options = Partial<Omit<Routes.Known, "standing">>
+
+/** A router that keeps its findings in memory: all turns with this layer share cooldowns, which end with the process. */
+export const layerMemory = (policy: RetryPolicy, options: Options = {}): Layer.Layer<Router.Router> =>
+  Layer.sync(Router.Router, () => {
+    let standing = Standing.empty
+    return make(policy, {
+      credentials: options.credentials ?? {},
+      models: options.models ?? {},
+      // Without a known window no tokens are counted.
+      countTokens: options.countTokens ?? (() => 0),
+      load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
+      note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
+    })
+  })

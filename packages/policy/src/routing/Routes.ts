@@ -1,0 +1,67 @@
+/**
+ * Decides the route and the wait of attempts, for the kernel's `Router` port. Pure.
+ *
+ * The shell that implements the port reads the standing, decides here, stores `changes`, and then returns the directive to be recorded. The
+ * order matters: a recorded directive must never depend on a pause that other turns do not see, while a stored pause of a lost directive
+ * does no harm (Router.U1).
+ */
+import type { Directive, Router } from "@holdfast/kernel"
+import * as Basis from "../decision/Basis.ts"
+import type * as RetryPolicy from "../decision/RetryPolicy.ts"
+import * as Answer from "./Answer.ts"
+import * as FallbackChain from "./FallbackChain.ts"
+import type { Known } from "./Prospect.ts"
+import * as RoundRobin from "./RoundRobin.ts"
+
+export type { Answer } from "./Answer.ts"
+export type { Known } from "./Prospect.ts"
+
+/** Returns the first route of a step. `now` is in epoch milliseconds. */
+export const begin = (
+  { routing }: Pick<RetryPolicy.RetryPolicy, "routing">,
+  question: Router.Question,
+  known: Known,
+  now: number
+): Router.Beginning => {
+  switch (routing.type) {
+    case "fallback-chain":
+      return FallbackChain.begin(routing, question, known, now)
+    case "round-robin":
+      return RoundRobin.begin(routing, question, known, now)
+    default:
+      return routing satisfies never
+  }
+}
+
+/**
+ * Decides about a failure, and returns the findings for other turns.
+ *
+ * **Details**
+ *
+ * The kernel decides about failures after content, a context that is too long and bugs: they do not reach this function.
+ */
+export const direct = (
+  policy: RetryPolicy.RetryPolicy,
+  situation: Directive.Situation,
+  question: Router.Question,
+  known: Known
+): Answer.Answer => {
+  const { routing } = policy
+  switch (routing.type) {
+    case "fallback-chain":
+      return FallbackChain.direct(policy, routing, situation, question, known)
+    case "round-robin":
+      return RoundRobin.direct(policy, routing, situation, question, known)
+    default:
+      return routing satisfies never
+  }
+}
+
+/** Decides about a failure while a person has switched retries off (P15). */
+export const switchedOff = (
+  policy: RetryPolicy.RetryPolicy,
+  { failure, spent }: Directive.Situation
+): Directive.Directive =>
+  Answer.isPassing(failure)
+    ? { _tag: "GiveUp", because: "exhausted", basis: Basis.switchedOff(policy, spent) }
+    : Answer.notRetryable

@@ -1,0 +1,55 @@
+/**
+ * Chooses the response to a request, from a kernel or over a socket.
+ *
+ * The script is the model's name, unless the prompt has a directive. `TurnProgress` keeps each turn's position in its script.
+ */
+import { Result } from "effect"
+import * as AnswerText from "./AnswerText.ts"
+import { actionsOf, type ResponseAction } from "./ResponseAction.ts"
+import type { Outcome } from "./script/Script.ts"
+import * as ScriptCache from "./script/ScriptCache.ts"
+import type { NotUnderstood } from "./script/Syntax.ts"
+import * as TurnProgress from "./TurnProgress.ts"
+
+/** The parts of a request that a simulated provider reads. */
+export interface Request {
+  /** The same for every request of a turn. */
+  readonly turn: string
+  readonly model: string
+  /** The last message of a person. */
+  readonly prompt: string
+  readonly afterTool: boolean
+  readonly tools: ReadonlyArray<string>
+  /** Called only at the end of an answer, because counting reads the whole conversation. */
+  readonly inputTokens: () => number
+  readonly origin: TurnProgress.Origin
+}
+
+/** The response to a request. */
+export interface Response {
+  readonly outcome: Outcome
+  readonly actions: Iterable<ResponseAction>
+}
+
+/** Counts a request and returns its response; fails where the model or the directive is no script. */
+export type Responder = (request: Request, now: number) => Result.Result<Response, NotUnderstood>
+
+/** A responder that has no turns yet. */
+export const make = (options?: TurnProgress.Options): Responder => {
+  const progress = TurnProgress.make(options)
+  const scripts = ScriptCache.make()
+  return (request, now) => {
+    const prompt = AnswerText.readPrompt(request.prompt)
+    const name = prompt.directive ?? request.model
+    return Result.map(scripts(name), (script) => {
+      const { outcome, failures, startedAt } = progress.take(request.turn, name, script, request.origin, now)
+      const actions = actionsOf(outcome, {
+        delivery: script.delivery,
+        tools: request.tools,
+        inputTokens: request.inputTokens,
+        facts: { prompt: prompt.text, failures, elapsedMs: now - startedAt, afterTool: request.afterTool }
+      })
+      return { outcome, actions }
+    })
+  }
+}

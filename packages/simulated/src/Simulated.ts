@@ -1,0 +1,197 @@
+/**
+ * The simulated provider in this process: the kernel's `Provider` port over a script.
+ *
+ * Simulated.V1. It fails as an adapter does: error statuses and errors inside a stream are emitted, broken connections fail the stream.
+ *     Both are classified by the same classifier, from the same bodies, as for a real provider.
+ * Simulated.V2. Only the Clock delays tokens.
+ * Simulated.V3. An outage begins when the prompt was submitted, a time that the request contains, so it continues over a restart.
+ */
+import { type Opening, Provider } from "@holdfast/kernel"
+import { Classification } from "@holdfast/policy"
+import { Calls, ToolArguments } from "@holdfast/providers"
+import { Failure, Message } from "@holdfast/wire"
+import { Array as Arr, Cause, Clock, Effect, Layer, type Pull, Result, Stream } from "effect"
+import * as AnswerText from "./AnswerText.ts"
+import { ResponseAction } from "./ResponseAction.ts"
+import * as Description from "./script/Description.ts"
+import * as ErrorBody from "./ErrorBody.ts"
+import * as Responder from "./Responder.ts"
+import * as Syntax from "./script/Syntax.ts"
+
+/** The model of a new installation. */
+export const DEFAULT_MODEL = Syntax.DEFAULT
+
+/** Describes in one sentence how a model responds to each turn; fails where its name is no script. */
+export const describe = (model: string): Result.Result<string, Syntax.NotUnderstood> =>
+  Result.map(Syntax.parse(model), Description.describe)
+
+/** A simulated provider that counts its own turns. */
+export const make: Effect.Effect<Provider.Provider["Service"]> = Effect.sync(() => {
+  const respond = Responder.make()
+  return {
+    stream: (request) =>
+      Calls.make(({ now }, listener) => {
+        const actions = Result.match(respond(readRequest(request, now()), now()), {
+          onFailure: noSuchModel,
+          onSuccess: (response) => response.actions
+        })[Symbol.iterator]()
+        const first = actions.next()
+        const refusal = first.done === true ? undefined : refusalOf(first.value, now())
+        if (refusal !== undefined) listener.refused(refusal)
+        else listener.answered({ rest: Stream.fromPull(Effect.sync(() => pullOf(first, actions, request))), cancel })
+        return cancel
+      })
+  }
+})
+
+/** Provides it as the kernel's port. */
+export const layer: Layer.Layer<Provider.Provider> = Layer.effect(Provider.Provider, make)
+
+// --- internal
+
+const readRequest = (request: Provider.ProviderRequest, now: number): Responder.Request => {
+  const prompt = request.messages.findLast((message) => message.role === "user")
+  return {
+    turn: `${request.conversationId}/${request.turnId}`,
+    model: request.target.model,
+    prompt: prompt === undefined ? "" : Message.textOf(prompt),
+    afterTool: request.messages.at(-1)?.role === "tool",
+    tools: request.tools.map((tool) => tool.name),
+    inputTokens: () => {
+      let inputTokens = AnswerText.tokens(request.system ?? "").length
+      for (const message of request.messages) inputTokens += AnswerText.tokens(Message.textOf(message)).length
+      return inputTokens
+    },
+    origin: { startedAt: prompt?.createdAt ?? now, attempts: request.step + request.attempt }
+  }
+}
+
+/** The response to an unknown model. */
+const noSuchModel = ({ message }: Syntax.NotUnderstood): Iterable<ResponseAction> => {
+  const text = JSON.stringify(ErrorBody.envelope("model", "openai", message))
+  return [ResponseAction.Respond({ status: 404, headers: [], body: { text } })]
+}
+
+type Events = ReadonlyArray<Provider.ProviderEvent>
+type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
+
+/** A response holds no resources, so there is nothing to cancel. */
+const cancel = (): void => {}
+
+/** Performs one action at a time: a token must not wait for the next one. `first` has been taken already. */
+const pullOf = (
+  first: IteratorResult<ResponseAction, unknown>,
+  actions: Iterator<ResponseAction, unknown>,
+  request: Provider.ProviderRequest
+): EventPull => {
+  let taken: typeof first | undefined = first
+  const next: EventPull = Effect.suspend(() => {
+    const { done, value } = taken ?? actions.next()
+    taken = undefined
+    return done === true
+      ? Cause.done()
+      : Effect.flatMap(eventsOf(value, request), (events) =>
+          Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : next
+        )
+  })
+  return next
+}
+
+/** The refusal of an action that fails its request; `undefined` for the others. */
+const refusalOf = (action: ResponseAction, now: number): Opening.Refusal | undefined => {
+  switch (action._tag) {
+    case "Respond":
+      // A 200 without a body is a stream that has ended before it began.
+      if (action.status === 200 && action.body === "empty") return thrown(Classification.incomplete())
+      return emitted(
+        ofResponse(
+          action.status,
+          action.headers,
+          ErrorBody.render(action.body, action.status, formatOf(action.body)).text,
+          now
+        )
+      )
+    case "Fail": {
+      const data = JSON.stringify(ErrorBody.envelope(action.error, formatOf(action.error)))
+      return emitted(Classification.ofStreamError({ data, headers: {}, now }))
+    }
+    case "Reset":
+      return thrown(Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now))
+    case "Cut":
+      return thrown(Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now))
+    case "End":
+      return thrown(Classification.incomplete())
+    default:
+      return undefined
+  }
+}
+
+const eventsOf = (
+  action: ResponseAction,
+  request: Provider.ProviderRequest
+): Effect.Effect<Events, Failure.ProviderFailure> => {
+  switch (action._tag) {
+    case "Respond":
+    case "Fail":
+    case "Reset":
+    case "Cut":
+    case "End":
+      return Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Events, Failure.ProviderFailure> => {
+        const refusal = refusalOf(action, now)
+        return refusal === undefined ? Effect.succeed([]) : Calls.emitted(refusal)
+      })
+    case "Silence":
+      return Effect.never
+    case "Wait":
+      return Effect.as(Effect.sleep(action.ms), [])
+    case "Open":
+    case "HalfToolCall":
+      // Visible on a socket only: an adapter passes on neither a preamble nor half a tool call (C7, C8).
+      return Effect.succeed([])
+    case "Reasoning":
+      return Effect.succeed([{ type: "reasoning-delta", delta: action.token }])
+    case "Text":
+      return Effect.succeed([{ type: "text-delta", delta: action.token }])
+    case "ToolCall":
+      return Effect.succeed([
+        ToolArguments.toCall({
+          // Unique in a conversation, as real ids are, and the same in a replayed turn.
+          toolCallId: `call_${request.turnId}_${request.step}`,
+          toolName: action.name,
+          text: action.input,
+          wasCut: false
+        })
+      ])
+    case "Finish":
+      return Effect.succeed([
+        { type: "usage", usage: action.usage },
+        { type: "finish", finishReason: action.finishReason }
+      ])
+    default:
+      return action satisfies never
+  }
+}
+
+const emitted = (failure: Failure.Failure): Opening.Refusal => ({ type: "error", failure })
+
+const thrown = (failure: Failure.Failure): Opening.Refusal => new Failure.ProviderFailure({ failure })
+
+const ofResponse = (
+  status: number,
+  headers: ReadonlyArray<readonly [name: string, value: string]>,
+  body: string,
+  now: number
+): Failure.Failure => Classification.ofResponse({ status, headers: Object.fromEntries(headers), body, now })
+
+/** The provider whose wording an error has in this process: the one known for that error. */
+const formatOf = (body: ErrorBody.ErrorBody): ErrorBody.Format => (body === "overloaded" ? "anthropic" : "openai")
+
+/** The error that Node throws when a connection breaks. */
+class BrokenConnection extends Error {
+  readonly code: string
+
+  constructor(message: string, code: string) {
+    super(message)
+    this.code = code
+  }
+}

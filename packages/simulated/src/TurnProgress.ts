@@ -1,0 +1,83 @@
+/**
+ * Keeps each turn's position in its script.
+ *
+ * TurnProgress.G1. Where a turn has no id and is identified by its text, it is forgotten once its last phase has answered it: the same
+ *     text later gets the same script again. Turns with an id never start again.
+ * TurnProgress.G2. No more than `MAX_TURNS` are kept; the least recently used ones are forgotten first.
+ * TurnProgress.G3. A turn has one position per script, so a turn that switches between two models continues each where it was.
+ */
+import { type Outcome, isFailure, next, resume, type Script } from "./script/Script.ts"
+
+/** The most turns that are kept: far more than fail at once, and a few megabytes. */
+const MAX_TURNS = 10_000
+
+/** The state of a turn before its first request in this process. */
+export interface Origin {
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  /** Requests made before this process counted any; more than 0 after a restart. */
+  readonly attempts: number
+}
+
+/** The outcome of a request, and the failures before it in its turn. */
+export interface CurrentRequest {
+  readonly outcome: Outcome
+  readonly failures: number
+  readonly startedAt: number
+}
+
+/** The positions of all turns. */
+export interface TurnProgress {
+  /** Counts a request and returns its outcome. `name` is the script's name. */
+  readonly take: (turn: string, name: string, script: Script, origin: Origin, now: number) => CurrentRequest
+  /** The number of turns that are kept. */
+  readonly size: () => number
+}
+
+/** How turns are forgotten. */
+export interface Options {
+  /** TurnProgress.G1 */
+  readonly forgetsAnswered?: boolean
+  /** TurnProgress.G2 */
+  readonly maxTurns?: number
+}
+
+/** The positions of no turns yet. */
+export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS }: Options = {}): TurnProgress => {
+  const turns = new Map<string, Turn>()
+  /** Forgets a tenth at once: finding the first key of a map skips all keys that were deleted before it. */
+  const forgetOldest = () => {
+    let left = Math.max(1, Math.floor(maxTurns / 10))
+    for (const key of turns.keys()) {
+      turns.delete(key)
+      if (--left === 0) return
+    }
+  }
+  return {
+    take: (key, name, script, origin, now) => {
+      const turn: Turn = turns.get(key) ?? {
+        startedAt: origin.startedAt,
+        failures: origin.attempts,
+        served: new Map([[name, resume(script, origin.attempts)]])
+      }
+      const { failures, startedAt } = turn
+      const step = next(script, { served: turn.served.get(name) ?? 0, startedAt, now })
+      turn.served.set(name, step.served)
+      if (isFailure(step.outcome)) turn.failures += 1
+      turns.delete(key)
+      const answered = step.last && (step.outcome._tag === "Answer" || step.outcome._tag === "Refusal")
+      if (!answered || !forgetsAnswered) turns.set(key, turn)
+      if (turns.size > maxTurns) forgetOldest() // TurnProgress.G2
+      return { outcome: step.outcome, failures, startedAt }
+    },
+    size: () => turns.size
+  }
+}
+
+// --- internal
+
+interface Turn {
+  readonly startedAt: number
+  failures: number
+  readonly served: Map<string, number>
+}

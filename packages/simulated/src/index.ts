@@ -1,0 +1,1 @@
+export * as Simulated from "./Simulated.ts"

@@ -1,0 +1,95 @@
+/** Formats a script in its canonical notation, which `Syntax.parse` reads back. */
+import * as ErrorBody from "../ErrorBody.ts"
+import { type Outcome, DELIVERY, type Delivery, type Phase, type Script, type Until } from "./Script.ts"
+import { encode, twoDigits, writeDuration } from "./SyntaxValue.ts"
+
+/** The script as a model's name, without the provider's name. */
+export const format = (script: Script): string =>
+  [script.phases.length === 0 ? "ok" : script.phases.map(writePhase).join(","), ...writeDelivery(script.delivery)].join(
+    "+"
+  )
+
+// --- internal
+
+const writePhase = ({ outcome, times }: Phase): string => {
+  const [head, ...params] = writeOutcome(outcome)
+  return [times === 1 ? head : `${head}x${times === Infinity ? "*" : times}`, ...params].join(";")
+}
+
+const writeOutcome = (outcome: Outcome): readonly [head: string, ...params: ReadonlyArray<string>] => {
+  switch (outcome._tag) {
+    case "Answer":
+      return ["ok"]
+    case "Status":
+      return [String(outcome.status), ...writeBody(outcome.status, outcome.body), ...outcome.headers.map(writeHeader)]
+    case "Reset":
+      return ["reset"]
+    case "NoStream":
+      return [outcome.body]
+    case "StreamError":
+      return [
+        `error-in-stream${behind(outcome.after)}`,
+        ...(outcome.error === "overloaded" ? [] : [`body=${outcome.error}`])
+      ]
+    case "Cut":
+      return [`cut${behind(outcome.after)}`]
+    case "Ends":
+      return [`ends-after-${outcome.after}`]
+    case "Stall":
+      return [outcome.after === undefined ? "stall" : `stall-after-${outcome.after}`]
+    case "Pings":
+      return ["stall-with-pings"]
+    case "ToolCall":
+      return [
+        "tool-call",
+        ...(outcome.name === undefined ? [] : [`name=${outcome.name}`]),
+        ...(outcome.input === "{}" ? [] : [`input=${encode(outcome.input)}`])
+      ]
+    case "HalfToolCall":
+      return ["half-tool-call"]
+    case "Refusal":
+      return ["refuse"]
+    case "Down":
+      return [`down${writeUntil(outcome.until)}`]
+    default:
+      return outcome satisfies never
+  }
+}
+
+const behind = (after: number): string => (after === 0 ? "" : `-after-${after}`)
+
+const writeHeader = ([name, value]: readonly [string, string]): string =>
+  `${name === "retry-after" ? name : `header:${name}`}=${encode(value)}`
+
+const writeBody = (status: number, body: ErrorBody.ErrorBody): ReadonlyArray<string> => {
+  if (typeof body === "object") return [`text=${encode(body.text)}`]
+  return body === ErrorBody.ofStatus(status) ? [] : [`body=${body}`]
+}
+
+const writeUntil = (until: Until): string => {
+  switch (until._tag) {
+    case "Never":
+      return ""
+    case "Elapsed":
+      return `-for-${writeDuration(until.ms)}`
+    case "TimeOfDay":
+      return `-until-${twoDigits(Math.floor(until.minute / 60))}:${twoDigits(until.minute % 60)}Z`
+    default:
+      return until satisfies never
+  }
+}
+
+const writeDelivery = (delivery: Delivery): ReadonlyArray<string> => {
+  const parts: Array<string> = []
+  if (delivery.gapMs !== DELIVERY.gapMs) parts.push(writeGap(delivery.gapMs))
+  if (delivery.firstTokenMs !== 0) parts.push(`first-token-${writeDuration(delivery.firstTokenMs)}`)
+  if (delivery.reasoning) parts.push("reasoning")
+  if (delivery.tokens !== undefined) parts.push(`tokens-${delivery.tokens}`)
+  return parts
+}
+
+const writeGap = (gapMs: number): string => {
+  if (gapMs === 0) return "instant"
+  const rate = Math.round(1000 / gapMs)
+  return rate > 0 && 1000 / rate === gapMs ? `rate-${rate}` : `delay-${writeDuration(gapMs)}`
+}

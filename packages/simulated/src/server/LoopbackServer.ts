@@ -1,0 +1,211 @@
+/**
+ * An HTTP/1.1 server whose user controls every byte; base of both servers.
+ *
+ * It uses Node's own server, because frameworks prevent the cases that matter here: responses that never arrive, frames that stop
+ * in the middle, connections that are reset.
+ *
+ * LoopbackServer.H1. Every request is counted and recorded before it gets a response (C9).
+ * LoopbackServer.H2. A request's fiber ends when its client disconnects, and all fibers end with the scope; no socket is left then.
+ * LoopbackServer.H3. A write has left this process when its effect is done, so a cut after it loses no written data.
+ */
+import { Deferred, Effect, Fiber, FiberSet, Schema, type Scope } from "effect"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+
+/** The server could not listen: its port is in use, or this user may not use it. */
+export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", {
+  message: Schema.String
+}) {}
+
+/** The address to listen on. */
+export interface ListenOptions {
+  /** Default: `127.0.0.1`. The server requires no key, so expose it elsewhere only deliberately. */
+  readonly host?: string
+  /** Default: a free port. */
+  readonly port?: number
+}
+
+/** A request as received. */
+export interface RecordedRequest {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** In order of arrival, in lower case; for tests that must not read values, which may be secrets. */
+  readonly headerNames: ReadonlyArray<string>
+  readonly body: string
+}
+
+/** One request, and the control of its connection. */
+export interface Exchange {
+  readonly request: RecordedRequest
+  /** Sends status and headers. */
+  readonly head: (status: number, headers: Readonly<Record<string, string>>) => Effect.Effect<void>
+  /** Sends a piece of the body. */
+  readonly write: (text: string) => Effect.Effect<void>
+  /** Completes the response. */
+  readonly end: Effect.Effect<void>
+  /** Closes the connection; a response that had begun is incomplete. */
+  readonly cut: Effect.Effect<void>
+  /** Closes it with a TCP reset. */
+  readonly reset: Effect.Effect<void>
+}
+
+/** A server that listens. */
+export interface RunningServer {
+  /** `http://127.0.0.1:PORT`, without a slash at its end. */
+  readonly url: string
+  readonly port: number
+  /** The last requests, oldest first: `MAX_RECORDED` of them, or fewer where they are large. */
+  readonly requests: () => ReadonlyArray<RecordedRequest>
+  /** The number of requests since the start, of one path or of all. */
+  readonly count: (path?: string) => number
+  /** Waits until this many requests have arrived since the start. */
+  readonly received: (count: number) => Effect.Effect<void>
+}
+
+/** The most requests that are kept; later ones replace older ones, and all are counted. */
+export const MAX_RECORDED = 10_000
+
+/** The most characters of bodies that are kept, so a long-running server does not fill its process's memory. */
+const MAX_RECORDED_LENGTH = 64 * 1024 * 1024
+
+/** Listens until the scope closes. The client receives only the bytes that `handle` sends. */
+export const listen = (
+  options: ListenOptions,
+  handle: (exchange: Exchange) => Effect.Effect<void>
+): Effect.Effect<RunningServer, ListenError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const log = new RequestLog()
+    const fork = yield* FiberSet.makeRuntime<never, void, never>()
+    const server = createServer((incoming, response) => {
+      void readBody(incoming).then((body) => {
+        if (body === undefined) {
+          incoming.destroy()
+          return
+        }
+        const request = recorded(incoming, body)
+        log.add(request) // LoopbackServer.H1
+        const fiber = fork(handle(exchange(request, response)))
+        response.once("close", () => void Effect.runFork(Fiber.interrupt(fiber))) // LoopbackServer.H2
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void, ListenError>((resume) => {
+        server.once("error", (error) => resume(Effect.fail(new ListenError({ message: error.message }))))
+        server.listen(options.port ?? 0, options.host ?? "127.0.0.1", () => resume(Effect.void))
+      }),
+      () =>
+        Effect.callback<void>((resume) => {
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        })
+    )
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    const host = options.host ?? "127.0.0.1"
+    return {
+      url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+      port,
+      requests: () => log.requests,
+      count: (path) => log.count(path),
+      received: (count) => log.received(count)
+    }
+  })
+
+// --- internal
+
+/** The longest request body, above any real one; a longer request's connection is closed. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+
+const readBody = async (incoming: IncomingMessage): Promise<string | undefined> => {
+  const chunks: Array<Buffer> = []
+  let length = 0
+  try {
+    for await (const chunk of incoming) {
+      const bytes = Buffer.from(chunk)
+      length += bytes.length
+      if (length > MAX_BODY_BYTES) return undefined
+      chunks.push(bytes)
+    }
+  } catch {
+    // The client disconnected before the end of its request.
+    return undefined
+  }
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+const recorded = (incoming: IncomingMessage, body: string): RecordedRequest => ({
+  method: incoming.method ?? "GET",
+  path: (incoming.url ?? "/").split("?", 1)[0] ?? "/",
+  headers: Object.fromEntries(
+    Object.entries(incoming.headersDistinct).map(([name, values]) => [name, (values ?? []).join(", ")])
+  ),
+  headerNames: incoming.rawHeaders.filter((_, n) => n % 2 === 0).map((name) => name.toLowerCase()),
+  body
+})
+
+const exchange = (request: RecordedRequest, response: ServerResponse): Exchange => ({
+  request,
+  head: (status, headers) =>
+    Effect.sync(() => {
+      response.writeHead(status, headers)
+      response.flushHeaders()
+    }),
+  write: (text) =>
+    text === ""
+      ? Effect.void
+      : Effect.callback<void>((resume) => {
+          response.write(text, () => resume(Effect.void)) // LoopbackServer.H3
+        }),
+  end: Effect.callback<void>((resume) => {
+    response.end(() => resume(Effect.void))
+  }),
+  cut: Effect.sync(() => {
+    response.socket?.destroy()
+  }),
+  reset: Effect.sync(() => {
+    response.socket?.resetAndDestroy()
+  })
+})
+
+/** Records requests, and wakes the waiters for a number of them. */
+class RequestLog {
+  readonly requests: Array<RecordedRequest> = []
+  private length = 0
+  private total = 0
+  private readonly counts = new Map<string, number>()
+  private readonly waiting = new Set<{ readonly count: number; readonly done: Deferred.Deferred<void> }>()
+
+  add(request: RecordedRequest): void {
+    this.requests.push(request)
+    this.length += request.body.length
+    while (this.requests.length > MAX_RECORDED || this.length > MAX_RECORDED_LENGTH) {
+      this.length -= this.requests.shift()?.body.length ?? 0
+    }
+    this.total += 1
+    this.counts.set(request.path, (this.counts.get(request.path) ?? 0) + 1)
+    for (const waiter of this.waiting) {
+      if (waiter.count <= this.total) {
+        this.waiting.delete(waiter)
+        Deferred.doneUnsafe(waiter.done, Effect.void)
+      }
+    }
+  }
+
+  count(path?: string): number {
+    return path === undefined ? this.total : (this.counts.get(path) ?? 0)
+  }
+
+  received(count: number): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.total >= count) return Effect.void
+      const waiter = { count, done: Deferred.makeUnsafe<void>() }
+      this.waiting.add(waiter)
+      return Effect.ensuring(
+        Deferred.await(waiter.done),
+        Effect.sync(() => this.waiting.delete(waiter))
+      )
+    })
+  }
+}

@@ -1,0 +1,23 @@
+/** Tests that docs/simulated.md describes every example with the service's exact words. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { readFileSync } from "node:fs"
+import * as ErrorBody from "../src/ErrorBody.ts"
+import * as Simulated from "../src/Simulated.ts"
+
+const page = readFileSync(new URL("../../../docs/simulated.md", import.meta.url), "utf8")
+const examples = [...page.matchAll(/^\| `(simulated\/[^`]+)` \| (.+) \|$/gm)].map(
+  ([, name = "", words = ""]) => [name, words] as const
+)
+
+describe("docs/simulated.md", () => {
+  it.each(examples)("%s", (name, words) => {
+    assert.strictEqual(Result.getOrThrow(Simulated.describe(name)), words)
+  })
+
+  it("has the default model, and every error by its name", () => {
+    assert.isAbove(examples.length, 25)
+    assert.isTrue(examples.some(([name]) => name === `simulated/${Simulated.DEFAULT_MODEL}`))
+    for (const name of ErrorBody.NAMES) assert.include(page, `\`${name}\``)
+  })
+})

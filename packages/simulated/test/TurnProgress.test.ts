@@ -1,0 +1,52 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as Syntax from "../src/script/Syntax.ts"
+import * as TurnProgress from "../src/TurnProgress.ts"
+
+const outage = Result.getOrThrow(Syntax.parse("outage-2"))
+const begun = { startedAt: 0, attempts: 0 }
+
+/** Whether each of these requests of a turn is answered. */
+const answers = (
+  progress: TurnProgress.TurnProgress,
+  turn: string,
+  count: number,
+  origin: TurnProgress.Origin = begun
+) => Array.from({ length: count }, () => progress.take(turn, "outage-2", outage, origin, 0).outcome._tag === "Answer")
+
+describe("TurnProgress", () => {
+  it("each turn has its own count", () => {
+    const progress = TurnProgress.make()
+    assert.deepStrictEqual(answers(progress, "a", 2), [false, false])
+    assert.deepStrictEqual(answers(progress, "b", 1), [false])
+    assert.deepStrictEqual(answers(progress, "a", 2), [true, true])
+  })
+
+  it("two models within a turn have separate counts, and its failures one count", () => {
+    const progress = TurnProgress.make()
+    progress.take("a", "outage-2", outage, begun, 0)
+    assert.strictEqual(progress.take("a", "steady", Result.getOrThrow(Syntax.parse("steady")), begun, 0).failures, 1)
+    assert.deepStrictEqual(answers(progress, "a", 2), [false, true])
+  })
+
+  it("turns that are identified by their text start again once they were answered", () => {
+    const progress = TurnProgress.make({ forgetsAnswered: true })
+    assert.deepStrictEqual(answers(progress, "a", 4), [false, false, true, false])
+    assert.strictEqual(progress.size(), 1)
+  })
+
+  it("the count of a turn that another process began continues from its attempts", () => {
+    assert.deepStrictEqual(answers(TurnProgress.make(), "a", 2, { startedAt: 0, attempts: 1 }), [false, true])
+  })
+
+  it("the number of kept turns is bounded, and the least recently used one is forgotten first", () => {
+    const progress = TurnProgress.make({ maxTurns: 2 })
+    answers(progress, "a", 1)
+    answers(progress, "b", 1)
+    answers(progress, "a", 1)
+    answers(progress, "c", 1)
+    assert.strictEqual(progress.size(), 2)
+    assert.deepStrictEqual(answers(progress, "a", 1), [true])
+    assert.deepStrictEqual(answers(progress, "b", 2), [false, false])
+  })
+})

@@ -1,0 +1,91 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as fc from "fast-check"
+import { Outcome, endOf, next, resume, type Script, Until } from "../../src/script/Script.ts"
+import * as Syntax from "../../src/script/Syntax.ts"
+import * as Arbitrary from "../ScriptArbitrary.ts"
+
+const script = (name: string): Script => Result.getOrThrow(Syntax.parse(name))
+
+/** The outcomes of a turn with requests at these times. */
+const meets = (script: Script, times: ReadonlyArray<number>, startedAt = 0): ReadonlyArray<string> => {
+  let served = 0
+  return times.map((now) => {
+    const step = next(script, { served, startedAt, now })
+    served = step.served
+    return step.outcome._tag === "Status" ? String(step.outcome.status) : step.outcome._tag
+  })
+}
+
+describe("Script", () => {
+  it("phases apply in order, and after the last one every request is answered", () => {
+    assert.deepStrictEqual(meets(script("429x2,502"), [0, 0, 0, 0, 0]), ["429", "429", "502", "Answer", "Answer"])
+  })
+
+  it("x* applies to all further requests", () => {
+    assert.deepStrictEqual(meets(script("429,503x*,ok"), [0, 0, 0, 0]), ["429", "503", "503", "503"])
+  })
+
+  it("a timed outage ends to the millisecond, and does not count after that", () => {
+    const times = [0, 10, 89_999, 90_000, 90_000, 0]
+    assert.deepStrictEqual(meets(script("down-for-90s,429"), times), [
+      "Down",
+      "Down",
+      "Down",
+      "429",
+      "Answer",
+      "Answer"
+    ])
+  })
+
+  it("a timed outage begins with the turn, at any position of the script", () => {
+    assert.deepStrictEqual(meets(script("429,down-for-90s"), [0, 5_000, 89_999, 90_000]), [
+      "429",
+      "Down",
+      "Down",
+      "Answer"
+    ])
+    assert.deepStrictEqual(meets(script("429,down-for-90s"), [95_000, 95_001]), ["429", "Answer"])
+  })
+
+  it("a time of day is its next occurrence after the turn began", () => {
+    const at = (time: string) => Date.parse(`2026-03-01T${time}Z`)
+    const seven = Until.TimeOfDay({ minute: 420 })
+    assert.strictEqual(endOf(seven, at("06:59:59")), at("07:00:00"))
+    assert.strictEqual(endOf(seven, at("07:00:00")), at("07:00:00") + 86_400_000)
+    assert.strictEqual(endOf(seven, at("22:00:00")), at("07:00:00") + 86_400_000)
+  })
+
+  it("a turn that another process began continues at its position", () => {
+    assert.strictEqual(resume(script("429x3,502"), 2), 2)
+    assert.strictEqual(resume(script("down-for-90s,502"), 7), 0)
+    assert.strictEqual(resume(script("429x2,down,502"), 7), 2)
+  })
+
+  it("the count of served requests never shrinks, and every request has an outcome", () => {
+    const times = fc.array(fc.integer({ min: 0, max: 10 ** 12 }), { minLength: 1, maxLength: 30 })
+    fc.assert(
+      fc.property(Arbitrary.script, times, (script, times) => {
+        let served = 0
+        for (const now of times.sort((a, b) => a - b)) {
+          const step = next(script, { served, startedAt: 0, now })
+          assert.isTrue(step.served >= served)
+          assert.isString(step.outcome._tag)
+          served = step.served
+        }
+      })
+    )
+  })
+
+  it("a finished script answers", () => {
+    fc.assert(
+      fc.property(Arbitrary.script, (script) => {
+        const isEndless = script.phases.some(
+          ({ outcome, times }) => times === Infinity || (outcome._tag === "Down" && outcome.until._tag === "Never")
+        )
+        const step = next(script, { served: 1_000_000, startedAt: 0, now: 10 ** 12 })
+        assert.isTrue(isEndless || (step.last && step.outcome._tag === Outcome.Answer()._tag))
+      })
+    )
+  })
+})

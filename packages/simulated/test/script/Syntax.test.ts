@@ -1,0 +1,127 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as fc from "fast-check"
+import * as Description from "../../src/script/Description.ts"
+import * as ErrorBody from "../../src/ErrorBody.ts"
+import * as Notation from "../../src/script/Notation.ts"
+import { Outcome, make, once, Until } from "../../src/script/Script.ts"
+import * as Syntax from "../../src/script/Syntax.ts"
+import * as Arbitrary from "../ScriptArbitrary.ts"
+
+const parse = (name: string) => Result.getOrThrow(Syntax.parse(name))
+const status = (status: number) => Outcome.Status({ status, body: ErrorBody.ofStatus(status), headers: [] })
+
+describe("Syntax", () => {
+  it("a formatted script is parsed as the same script", () => {
+    fc.assert(
+      fc.property(Arbitrary.script, (script) => {
+        assert.deepStrictEqual(parse(Notation.format(script)), script)
+      }),
+      { numRuns: 5_000 }
+    )
+  })
+
+  it("every valid text has a description, and every invalid one is rejected with the valid parts", () => {
+    const nearly = fc
+      .tuple(Arbitrary.script.map(Notation.format), fc.nat(), fc.string({ maxLength: 3 }))
+      .map(([name, at, slip]) => name.slice(0, at % (name.length + 1)) + slip + name.slice(at % (name.length + 1)))
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: "binary" }), nearly), (name) => {
+        const read = Syntax.parse(name)
+        if (Result.isSuccess(read)) assert.match(Description.describe(read.success), /^Each turn .*\.$/su)
+        else assert.include(read.failure.message, Syntax.HELP)
+      }),
+      { numRuns: 5_000 }
+    )
+  })
+
+  it("statuses apply in order, each to its number of requests", () => {
+    assert.deepStrictEqual(parse("simulated/429x2;retry-after=7,502,ok").phases, [
+      { outcome: Outcome.Status({ status: 429, body: "rate-limit", headers: [["retry-after", "7"]] }), times: 2 },
+      once(status(502)),
+      once(Outcome.Answer())
+    ])
+  })
+
+  it("an error's name is its provider's status and body", () => {
+    assert.deepStrictEqual(parse("outage-3").phases, [{ outcome: status(529), times: 3 }])
+    assert.deepStrictEqual(parse("overloaded").phases, [once(status(529))])
+    assert.deepStrictEqual(parse("quota").phases, [once(Outcome.Status({ status: 429, body: "quota", headers: [] }))])
+    assert.deepStrictEqual(parse("429;body=overloaded").phases, [
+      once(Outcome.Status({ status: 429, body: "overloaded", headers: [] }))
+    ])
+  })
+
+  it("values are percent-encoded", () => {
+    assert.deepStrictEqual(parse("500;text=a%2Cb%3D%2B;header:x-should-retry=false").phases, [
+      once(Outcome.Status({ status: 500, body: { text: "a,b=+" }, headers: [["x-should-retry", "false"]] }))
+    ])
+  })
+
+  it("a timed outage ends after a duration, at a time of day, or never", () => {
+    assert.deepStrictEqual(parse("down-for-90s,down-until-07:00Z,down").phases, [
+      once(Outcome.Down({ until: Until.Elapsed({ ms: 90_000 }) })),
+      once(Outcome.Down({ until: Until.TimeOfDay({ minute: 420 }) })),
+      once(Outcome.Down({ until: Until.Never() }))
+    ])
+  })
+
+  it("a delivery alone means an answer with it", () => {
+    assert.deepStrictEqual(parse("slow"), make([once(Outcome.Answer())], { gapMs: 250 }))
+    assert.deepStrictEqual(
+      parse("502+rate-20+reasoning+tokens-500+first-token-3s"),
+      make([once(status(502))], { gapMs: 50, reasoning: true, tokens: 500, firstTokenMs: 3000 })
+    )
+  })
+
+  it.each([
+    "",
+    "simulated/",
+    "gpt-5",
+    "outage",
+    "outage-0",
+    "outage-10001",
+    "429x0",
+    "429x99999999999",
+    "399",
+    "600",
+    "429;retry-atfer=7",
+    "429;retry-after",
+    "429;retry-after=7;retry-after=8",
+    "429;retry-after=7;header:retry-after=8",
+    "429;header:x=%0D%0Ainjected: yes",
+    "429;body=nothing",
+    "429;body=html;text=no",
+    "429;text=100%",
+    "429,",
+    "ok;body=html",
+    "down-for-9",
+    "down-for-8d",
+    "down-until-07:00",
+    "down-until-24:00Z",
+    "downx2",
+    "cut-after-",
+    "cut-after-100001",
+    "error-in-stream;body=html",
+    "tool-call;name=not a name",
+    "502+fast",
+    "502+tokens-0",
+    "502++slow"
+  ])("%j is refused", (name) => {
+    const read = Syntax.parse(name)
+    assert.isTrue(Result.isFailure(read))
+    if (Result.isFailure(read)) assert.include(read.failure.message, `The model "${name}" does not exist`)
+  })
+
+  it("the error of a delivery among the phases names its position", () => {
+    const read = Syntax.parse("502,reasoning")
+    assert.isTrue(Result.isFailure(read))
+    if (Result.isFailure(read)) assert.include(read.failure.message, '"reasoning" belongs after a "+".')
+  })
+
+  it("the whole error fits into a failure's message, even with a long name", () => {
+    const read = Syntax.parse("x".repeat(200))
+    assert.isTrue(Result.isFailure(read))
+    if (Result.isFailure(read)) assert.isBelow(read.failure.message.length, 2_000)
+  })
+})

@@ -1,0 +1,79 @@
+/**
+ * The package.json of a published package, made from that of its folder.
+ *
+ * Manifest.M1. Exports and programs name the JavaScript and the types that the compiler wrote beside each other; every other field is as in the folder.
+ * Manifest.M2. No version of the workspace is left (`workspace:`, `catalog:`): all packages have one version, and depend on each other by it.
+ */
+
+/** A package.json, as far as it is read here. */
+export interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly private?: boolean
+  readonly bin?: { readonly [name: string]: string }
+  readonly exports?: { readonly [path: string]: string }
+  readonly scripts?: unknown
+  readonly dependencies?: Versions
+  readonly devDependencies?: Versions
+  readonly peerDependencies?: Versions
+  readonly publish?: { readonly bin?: { readonly [name: string]: string } }
+}
+
+/** What versions of other packages are asked for. */
+export type Versions = { readonly [name: string]: string }
+
+/** The fields of every published package. */
+const COMMON = {
+  type: "module",
+  sideEffects: false,
+  license: "MIT",
+  engines: { node: ">=22" },
+  publishConfig: { access: "public", provenance: true }
+}
+
+/** The manifest to publish. `catalog` has the versions of the workspace's dependencies. */
+export const published = (manifest: Manifest, catalog: Versions): object => {
+  const {
+    devDependencies: _,
+    exports,
+    private: __,
+    publish,
+    scripts: ___,
+    dependencies,
+    peerDependencies,
+    ...rest
+  } = manifest
+  const versioned = (versions: Versions | undefined) =>
+    versions &&
+    Object.fromEntries(Object.entries(versions).map(([name, range]) => [name, rangeOf(manifest, catalog, name, range)]))
+  return {
+    ...rest,
+    ...COMMON,
+    ...publish,
+    exports: exports && Object.fromEntries(Object.entries(exports).map(([path, file]) => [path, entryOf(file)])),
+    dependencies: versioned(dependencies),
+    peerDependencies: versioned(peerDependencies)
+  }
+}
+
+/** Rewrites imports of sources to imports of what the compiler wrote, in a declaration file. */
+export const declaration = (text: string): string =>
+  text.replace(/((?:from|import)\s*\(?\s*")(\.{1,2}\/[^"]+)\.ts"/g, '$1$2.js"')
+
+/** The same for files that a program opens by their address, such as a worker's. */
+export const script = (text: string): string =>
+  text.replace(/(new URL\("\.{1,2}\/[^"]+)\.ts", import\.meta\.url\)/g, '$1.js", import.meta.url)')
+
+// --- internal
+
+const entryOf = (file: string): unknown =>
+  file.endsWith(".ts") ? { types: file.replace(/\.ts$/, ".d.ts"), default: file.replace(/\.ts$/, ".js") } : file
+
+const rangeOf = ({ version }: Manifest, catalog: Versions, name: string, range: string): string => {
+  if (range.startsWith("workspace:")) return version
+  if (range !== "catalog:") return range
+  const known = catalog[name]
+  if (known === undefined) throw new Error(`pnpm-workspace.yaml has no version of ${name} in its catalog.`)
+  // A newer one of the same major will do, but for `effect`, whose minor versions may change what packages build on.
+  return name === "effect" || name.startsWith("@effect/") ? `~${known}` : `^${known}`
+}

@@ -1,0 +1,48 @@
+/**
+ * Builds the package of the working directory and packs it: `node tools/src/pack/main.ts`, called by the `pack` task of each package.
+ *
+ * The compiler writes JavaScript and types into `.pack/`, at the paths that the sources have; the tarball goes to `dist/` of the repository.
+ */
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join, relative } from "node:path"
+import { parse } from "yaml"
+import * as Manifest from "./Manifest.ts"
+
+const root = join(import.meta.dirname, "../../..")
+const folder = process.cwd()
+const stage = join(folder, ".pack")
+
+const run = (program: string, args: ReadonlyArray<string>, cwd: string): string => {
+  try {
+    return execFileSync(program, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+  } catch (error) {
+    const { stderr = "", stdout = "" } = error as { readonly stderr?: string; readonly stdout?: string }
+    console.error(`${program} ${args.join(" ")} failed in ${relative(root, cwd)}:\n${stdout}${stderr}`)
+    return process.exit(1)
+  }
+}
+
+const manifest: Manifest.Manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
+const { catalog } = parse(readFileSync(join(root, "pnpm-workspace.yaml"), "utf8"))
+
+rmSync(stage, { recursive: true, force: true })
+run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.build.json"], folder)
+
+for (const file of globSync("**/*.{js,d.ts}", { cwd: stage })) {
+  const path = join(stage, file)
+  const text = readFileSync(path, "utf8")
+  const rewritten = file.endsWith(".d.ts") ? Manifest.declaration(text) : Manifest.script(text)
+  if (rewritten !== text) writeFileSync(path, rewritten)
+}
+
+const others = Object.values(manifest.exports ?? {}).filter((file) => !file.endsWith(".ts"))
+for (const file of ["README.md", ...others]) cpSync(join(folder, file), join(stage, file))
+for (const file of ["LICENSE"]) cpSync(join(root, file), join(stage, file))
+if (existsSync(join(folder, "CONTRACTS.md"))) cpSync(join(folder, "CONTRACTS.md"), join(stage, "CONTRACTS.md"))
+writeFileSync(join(stage, "package.json"), `${JSON.stringify(Manifest.published(manifest, catalog), null, 2)}\n`)
+
+const target = join(root, "dist")
+mkdirSync(target, { recursive: true })
+const [{ filename, size }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", target], stage))
+console.log(`dist/${filename}, ${Math.ceil(size / 1024)} KiB`)

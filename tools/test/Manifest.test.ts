@@ -1,0 +1,46 @@
+/** The manifest of a published package. */
+import { assert, describe, it } from "vitest"
+import * as Manifest from "../src/pack/Manifest.ts"
+
+const folder: Manifest.Manifest = {
+  name: "@holdfast/example",
+  version: "1.2.3",
+  bin: { holdfast: "./bin/holdfast" },
+  publish: { bin: { holdfast: "./src/main.js" } },
+  exports: { ".": "./src/index.ts", "./schema.json": "./schema.json" },
+  scripts: { check: "tsc" },
+  dependencies: { "@holdfast/wire": "workspace:*", effect: "catalog:", ajv: "catalog:", other: "^9" },
+  devDependencies: { vitest: "catalog:" }
+}
+
+describe("a published manifest", () => {
+  const published = Manifest.published(folder, { effect: "4.1.0", ajv: "8.20.0" })
+
+  it("M1: names JavaScript with its types, and the program of the published package", () => {
+    assert.deepInclude(published, {
+      bin: { holdfast: "./src/main.js" },
+      exports: { ".": { types: "./src/index.d.ts", default: "./src/index.js" }, "./schema.json": "./schema.json" },
+      engines: { node: ">=22" }
+    })
+    for (const key of ["scripts", "devDependencies", "publish", "private"]) assert.notProperty(published, key)
+  })
+
+  it("M2: asks for versions that a registry has", () => {
+    assert.deepInclude(published, {
+      dependencies: { "@holdfast/wire": "1.2.3", effect: "~4.1.0", ajv: "^8.20.0", other: "^9" }
+    })
+    assert.throws(() => Manifest.published(folder, {}), /no version of effect/)
+  })
+})
+
+it("declarations and scripts name the files that the compiler wrote", () => {
+  assert.strictEqual(
+    Manifest.declaration('export * from "./A.ts"\nimport("../B.ts").C'),
+    'export * from "./A.js"\nimport("../B.js").C'
+  )
+  assert.strictEqual(Manifest.declaration('import { x } from "a.ts"'), 'import { x } from "a.ts"')
+  assert.strictEqual(
+    Manifest.script('new Worker(new URL("./Thread.ts", import.meta.url))'),
+    'new Worker(new URL("./Thread.js", import.meta.url))'
+  )
+})
