@@ -7,13 +7,14 @@
  */
 import { type Interruption, type Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
 import { type Ids, LongJson, TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, Context, Duration, Effect, Exit, identity, Layer, Option, type Schema, Stream } from "effect"
+import { Cause, Context, Duration, Effect, Exit, identity, Layer, Option, type Schema, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Acceptances from "./Acceptances.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as Damage from "../sqlite/Damage.ts"
 import * as DatabaseFile from "../sqlite/DatabaseFile.ts"
 import * as EventTable from "../tables/EventTable.ts"
+import * as DatabaseCheck from "./DatabaseCheck.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as GroupRead from "./GroupRead.ts"
 import { Interruptions } from "../Interruptions.ts"
@@ -121,10 +122,14 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     pg: () => PostgresTransaction.make(sql),
     orElse: () => sql.withTransaction
   })
+  /** Commits, and savepoints of them, that succeeded. */
+  let answers = 0
   const transaction: GroupCommit.Options<Failure>["transaction"] = (effect) =>
-    Effect.tapError(begin(effect), (error) =>
+    Effect.onExit(begin(effect), (exit) =>
       Effect.sync(() => {
-        if (SqlError.isSqlError(error) && scopeOf(error) !== "one") trouble = error
+        const error = Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Exit.findErrorOption(exit))
+        if (Exit.isSuccess(exit)) answers++
+        else if (SqlError.isSqlError(error) && scopeOf(error) !== "one") trouble = error
       })
     )
   const writer = sql.onDialectOrElse({
@@ -152,6 +157,17 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
       times.map(() => undefined)
     )
   )
+
+  const check = DatabaseCheck.make<Failure>({
+    probe: (now) =>
+      Effect.map(Effect.andThen(EventTable.probe(sql), probe(now)), () => {
+        trouble = undefined
+      }),
+    limit: CHECK_LIMIT,
+    silence: () => trouble ?? StorageFailure.silence(CHECK_LIMIT),
+    // Savepoints succeed in commits that fail.
+    answers: () => (trouble === undefined ? answers : 0)
+  })
 
   const together = <In, Out>(size: number, apply: GroupRead.Apply<In, Out, Failure>) =>
     GroupRead.make(
@@ -213,14 +229,7 @@ const make = Effect.fnUntraced(function* (database: string, file: string | undef
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
-    check: Effect.andThen(
-      damage.refuse,
-      Effect.andThen(EventTable.probe(sql), Effect.flatMap(Clock.currentTimeMillis, probe)).pipe(
-        Patience.within<Failure>(CHECK_LIMIT, () => trouble ?? StorageFailure.silence(CHECK_LIMIT)),
-        Effect.tap(() => Effect.sync(() => void (trouble = undefined))),
-        failed("read and write")
-      )
-    )
+    check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
   const journal = Journal.of({
     load: (turnId) => load(turnId).pipe(failed(`read the journal of turn ${turnId}`)),

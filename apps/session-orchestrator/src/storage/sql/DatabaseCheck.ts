@@ -1,0 +1,57 @@
+/**
+ * Checks whether the database reads and writes, once for all callers.
+ *
+ * A runner's callers check the database when they wait long for an owner. A crowd that waits because the machine is busy would otherwise
+ * send a query each, every second, and fail when these queries queue up.
+ *
+ * DatabaseCheck.C1. One probe runs at a time. Callers that arrive meanwhile get its outcome.
+ * DatabaseCheck.C2. A probe without an answer in time fails, unless the database answered another commit meanwhile: then it is busy.
+ */
+import { Clock, Deferred, Effect } from "effect"
+import type { Duration } from "effect"
+import * as Patience from "../Patience.ts"
+
+export interface Options<E> {
+  /** Reads and writes a row. */
+  readonly probe: (now: number) => Effect.Effect<void, E>
+  readonly limit: Duration.Duration
+  /** The error of a probe without an answer in time. */
+  readonly silence: () => E
+  /** How many commits the database has answered so far. */
+  readonly answers: () => number
+}
+
+export const make = <E>({ answers, limit, probe, silence }: Options<E>): Effect.Effect<void, E> => {
+  let underWay: Deferred.Deferred<void, E> | undefined
+  const once = Effect.suspend(() => {
+    const before = answers()
+    let isSilent = false
+    return Effect.flatMap(Clock.currentTimeMillis, probe).pipe(
+      Patience.within<E>(limit, () => {
+        isSilent = true
+        return silence()
+      }),
+      Effect.catchIf(
+        () => isSilent && answers() > before,
+        () => Effect.void // C2
+      )
+    )
+  })
+  return Effect.suspend(() => {
+    if (underWay !== undefined) return Deferred.await(underWay) // C1
+    const outcome = Deferred.makeUnsafe<void, E>()
+    underWay = outcome
+    // Runs on when its caller is interrupted: others wait for it.
+    return Effect.andThen(
+      Effect.forkDetach(
+        Effect.onExit(once, (exit) =>
+          Effect.sync(() => {
+            underWay = undefined
+            Deferred.doneUnsafe(outcome, exit)
+          })
+        )
+      ),
+      Deferred.await(outcome)
+    )
+  })
+}
