@@ -5,10 +5,12 @@
  * Boundaries.B2. The core (wire, kernel, policy) imports nothing of the platform. It uses no timer, no clock but the injected one and
  *     no randomness of its own; it runs no effect itself and waits for no promise (D10).
  * Boundaries.B3. A package's internal files are not imported from outside by a path.
+ * Boundaries.B4. In the service, no import points to a higher room (`rooms`).
  *
  * Sources are read as text without comments and strings. A compiler would know more, but this is enough: the names searched for have
  * no other meaning in these packages.
  */
+import { posix } from "node:path"
 
 /** The imports allowed in each package's `src`, besides `effect`. `node:` stands for the platform. */
 export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
@@ -32,6 +34,71 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   ]
 }
 
+/**
+ * Rooms of the service, lower ones first: a file imports from its own room and from lower ones (Boundaries.B4). A room inside a room has a place of
+ * its own. The files beside the rooms (`Composition.ts`, `Program.ts`, `main.ts`) put them together.
+ */
+export const rooms: ReadonlyArray<string> = [
+  // What any room may use.
+  "text",
+  "tokens",
+  "system",
+  // The configuration, and what is made of it alone.
+  "config/reading",
+  "report",
+  "config",
+  "redaction",
+  // Ports of the disk, and the databases below them.
+  "storage",
+  "storage/migrations",
+  "storage/tables",
+  "storage/sqlite",
+  "storage/sql",
+  // Turns in this process.
+  "conversation",
+  "tools",
+  "pacing",
+  "gate",
+  "session",
+  "turn",
+  "parking",
+  "recovery",
+  "driver",
+  "orchestrator",
+  // What looks at turns, and what carries calls to them.
+  "inspection",
+  "telemetry/logs",
+  "telemetry/metrics",
+  "telemetry/traces",
+  "telemetry/incidents",
+  "telemetry",
+  "http/body",
+  "http/docs",
+  "http",
+  "cluster",
+  "cli/terminal",
+  "cli",
+  "."
+]
+
+/** The order of the rooms until they were parted, for the survey of older commits. */
+export const formerRooms: ReadonlyArray<string> = [
+  "text",
+  "tokens",
+  "config",
+  "storage",
+  "durable",
+  "tools",
+  "conversation",
+  "driver",
+  "cluster",
+  "inspection",
+  "telemetry",
+  "transport/http",
+  "cli",
+  "."
+]
+
 /** The packages of Boundaries.B2, and the parts of `effect` that they may use: none with sockets, files or databases. */
 const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["wire", ["effect", "effect/encoding", "effect/http-api"]],
@@ -41,6 +108,8 @@ const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 
 /** Single files of a package with further permissions, and the reason. */
 const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
+  // SQLite: loaded only by programs that import `@holdfast/journal/sqlite`.
+  "packages/journal/src/sqlite/": ["node:"],
   // A provider on a socket: loaded only by programs that import this folder.
   "packages/simulated/src/server/": ["node:"],
   // HTTP on Node: likewise.
@@ -77,7 +146,10 @@ export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
         : !isEffect(name, specifier) && !permitted.some((prefix) => isUnder(specifier, prefix))
     )
     .map((specifier) => `${path}: ${name} may not import ${specifier}`)
-  if (!core.has(name)) return imports
+  const upward = upwardImports([{ path, text }]).map(
+    ({ path, target }) => `${path}: may not import ${target}, which is in a higher room (tools/src/Boundaries.ts)`
+  )
+  if (!core.has(name)) return [...imports, ...upward]
   const code = withoutComments(text)
   return [
     ...imports,
@@ -85,7 +157,48 @@ export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
   ]
 }
 
+/** An import of the service that points to a higher room (Boundaries.B4). */
+export interface UpwardImport {
+  readonly path: string
+  readonly target: string
+}
+
+/** The imports of sources that point to a higher room. A room without a place in the order has that of the room around it. */
+export const upwardImports = (
+  sources: ReadonlyArray<Source>,
+  order: ReadonlyArray<string> = rooms
+): ReadonlyArray<UpwardImport> =>
+  sources.flatMap(({ path, text }) => {
+    const from = roomOf(path)
+    if (from === undefined) return []
+    return importsOf(text)
+      .filter((specifier) => specifier.startsWith("."))
+      .map((specifier) => ({ path, target: new URL(specifier, `file:///${path}`).pathname.slice(1) }))
+      .filter(({ target }) => {
+        const to = roomOf(target)
+        return to !== undefined && to !== from && rankOf(to, order) > rankOf(from, order)
+      })
+  })
+
+/** The order that knows most of the rooms of these sources. */
+export const orderOf = (sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
+  const present = new Set(sources.map(({ path }) => roomOf(path)))
+  const known = (order: ReadonlyArray<string>): number => order.filter((room) => present.has(room)).length
+  return known(formerRooms) >= known(rooms) ? formerRooms : rooms
+}
+
 // --- internal
+
+const SERVICE = "apps/session-orchestrator/src/"
+
+/** The folder of a file of the service. */
+const roomOf = (path: string): string | undefined =>
+  path.startsWith(SERVICE) ? posix.dirname(path.slice(SERVICE.length)) : undefined
+
+const rankOf = (room: string, order: ReadonlyArray<string>): number => {
+  const rank = order.indexOf(room)
+  return rank >= 0 || room === "." ? rank : rankOf(posix.dirname(room), order)
+}
 
 const exceptionsFor = (path: string): ReadonlyArray<string> =>
   Object.entries(exceptions)

@@ -1,9 +1,13 @@
-/** Fails the build where a page names a file that does not exist: docs/ARCHITECTURE.md, docs/GLOSSARY.md, CONTRIBUTING.md, READMEs. */
+/** Fails the build where a page names a file that does not exist: the pages for engineers, and the READMEs. */
 import { globSync, readFileSync } from "node:fs"
 import * as NamedPaths from "./NamedPaths.ts"
 
 const root = new URL("../../", import.meta.url).pathname
-const pages = ["CONTRIBUTING.md", "docs/{ARCHITECTURE,GLOSSARY,troubleshooting}.md", "{packages,apps}/*/README.md"]
+const pages = [
+  "CONTRIBUTING.md",
+  "docs/{ARCHITECTURE,GLOSSARY,troubleshooting,finding-your-way}.md",
+  "{packages,apps}/*/README.md"
+]
 
 const exists = (pattern: string): boolean => !pattern.startsWith("..") && globSync(pattern, { cwd: root }).length > 0
 const problems = globSync(pages, { cwd: root })

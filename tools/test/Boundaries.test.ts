@@ -32,6 +32,33 @@ describe("the boundaries", () => {
     assert.include(inKernel(text).join(), complaint)
   })
 
+  it.each([
+    ["text/Prose.ts", 'import * as Turn from "../turn/TurnRunner.ts"'],
+    ["storage/Store.ts", 'import type { Table } from "./tables/TurnTable.ts"'],
+    ["cli/Run.ts", 'export { program } from "../Program.ts"']
+  ])("are crossed by an import of a higher room: %s, %s", (path, text) => {
+    const source = { path: `apps/session-orchestrator/src/${path}`, text }
+    assert.include(Boundaries.violations(source).join(), "which is in a higher room")
+  })
+
+  it.each([
+    ["turn/TurnRunner.ts", 'import * as Prose from "../text/Prose.ts"'],
+    ["storage/tables/TurnTable.ts", 'import { Store } from "../Store.ts"'],
+    ["storage/migrations/later/0010.ts", 'import { Store } from "../Migrations.ts"'],
+    ["Composition.ts", 'import * as Cli from "./cli/Cli.ts"']
+  ])("are not crossed by an import of a lower room: %s, %s", (path, text) => {
+    assert.deepStrictEqual(Boundaries.violations({ path: `apps/session-orchestrator/src/${path}`, text }), [])
+  })
+
+  it("had another order of rooms in older commits", () => {
+    const source = { path: "apps/session-orchestrator/src/transport/http/Access.ts", text: "" }
+    assert.strictEqual(Boundaries.orderOf([source]), Boundaries.formerRooms)
+    assert.strictEqual(
+      Boundaries.orderOf([{ ...source, path: "apps/session-orchestrator/src/http/Access.ts" }]),
+      Boundaries.rooms
+    )
+  })
+
   it("are not crossed by a comment, a message or an import of one's own", () => {
     const text = `// setTimeout is not for us\n/* nor Date.now() */\nimport * as X from "./X.ts"\nimport { Effect } from "effect"\nconst said = "process.exit and Math.random"`
     assert.deepStrictEqual(inKernel(text), [])

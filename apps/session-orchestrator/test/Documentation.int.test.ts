@@ -1,4 +1,5 @@
 /** Checks the numbers of the program that the pages promise: a change of one must change the other. */
+import { Patience } from "@holdfast/journal/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
@@ -15,7 +16,6 @@ import * as Backlog from "../src/session/Backlog.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
 import * as Quarantine from "../src/pacing/Quarantine.ts"
 import * as TurnRunner from "../src/turn/TurnRunner.ts"
-import * as Patience from "../src/storage/Patience.ts"
 import * as Causes from "../src/telemetry/incidents/Causes.ts"
 import * as Labels from "../src/telemetry/metrics/Labels.ts"
 import * as Intake from "../src/tools/Intake.ts"
@@ -23,6 +23,7 @@ import * as LineTransport from "../src/tools/LineTransport.ts"
 import * as Offers from "../src/tools/Offers.ts"
 import * as ToolServer from "../src/tools/ToolServer.ts"
 import * as ToolServers from "../src/tools/ToolServers.ts"
+import { DefaultAddress } from "@holdfast/wire"
 import * as HttpServer from "../src/http/HttpServer.ts"
 import * as LiveResponse from "../src/http/body/LiveResponse.ts"
 
@@ -70,7 +71,7 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
     ["It is started again after ", steps(ToolServer.RESTARTS), ", then every minute"],
     [
       "`retries.jsonl` and its older files | ",
-      ((TelemetryChoice.DEFAULT_KEEP + 1) * TelemetryChoice.DEFAULT_MAX_BYTES) / 1e6,
+      ((TelemetryChoice.DEFAULTS.retryLog.keep + 1) * TelemetryChoice.DEFAULTS.retryLog.maxBytes) / 1e6,
       " MB at most"
     ],
     ["counted anew once it has answered a call or lasted ", seconds(ToolServer.STEADY), " s"],
@@ -88,21 +89,21 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
     ["and no turn has failed so for ", Causes.QUIET_MS === 3_600_000 ? "an hour" : seconds(Causes.QUIET_MS), " |"]
   ],
   configuration: [
-    ["takes any that is free, and the start prints which | `", HttpServer.DEFAULT_PORT, "` | `HOLDFAST_PORT`"],
+    ["takes any that is free, and the start prints which | `", DefaultAddress.PORT, "` | `HOLDFAST_PORT`"],
     ["takes any that is free, and the start prints which | `", Settings.DEFAULTS.server.port, "` | `HOLDFAST_PORT`"],
     ["Of one server the first ", Offers.MAX_TOOLS, " tools are offered that fit"],
     ["that fit: ", Offers.MAX_DEFINITION_BYTES / KIB, " KiB a definition"],
     ["a definition, ", Offers.MAX_DEFINITIONS_BYTES / KIB, " KiB all of them"],
     ["in bytes from ", Settings.MIN_OUTPUT_BYTES, " to "],
     [`in bytes from ${KIB} to `, Settings.MAX_OUTPUT_BYTES, ". What is cut says so"],
-    ["What is cut says so | `", ToolTable.DEFAULT_MAX_OUTPUT, "`"],
-    ['how long a call may take | `"', seconds(ToolTable.DEFAULT_TIMEOUT), ' seconds"`'],
-    ['to start and to list its tools | `"', seconds(ToolTable.DEFAULT_START_TIMEOUT), ' seconds"`'],
+    ["What is cut says so | `", ToolTable.DEFAULTS.maxOutput, "`"],
+    ['how long a call may take | `"', seconds(ToolTable.DEFAULTS.timeout), ' seconds"`'],
+    ['to start and to list its tools | `"', seconds(ToolTable.DEFAULTS.startTimeout), ' seconds"`'],
     ["`Authorization: Bearer`; ", Settings.SHORTEST_TOKEN, " characters at least"],
     ['History and events always stay | `"', Duration.toDays(Settings.DEFAULTS.database.retention), ' days"`'],
     ["| `127.0.0.1:", Resolve.DEFAULT_RUNNER.port, "` | `HOLDFAST_CLUST"],
     ["only changed while none runs | `", Settings.DEFAULTS.cluster.shards, "`"],
-    ['before it is an incident | `"', Duration.toMinutes(TelemetryChoice.DEFAULT_AFTER), ' minutes"`']
+    ['before it is an incident | `"', Duration.toMinutes(TelemetryChoice.DEFAULTS.notifications.after), ' minutes"`']
   ]
 }
 

@@ -1,4 +1,5 @@
 /** Checks that limits and times on pages equal those of the program. */
+import { Patience } from "@holdfast/journal/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
@@ -18,7 +19,6 @@ import * as RightOfWay from "../src/pacing/RightOfWay.ts"
 import * as TurnRunner from "../src/turn/TurnRunner.ts"
 import * as Progress from "../src/system/Progress.ts"
 import * as GateTable from "../src/storage/tables/GateTable.ts"
-import * as Patience from "../src/storage/Patience.ts"
 import * as Causes from "../src/telemetry/incidents/Causes.ts"
 import * as Incidents from "../src/telemetry/incidents/Incidents.ts"
 import * as Labels from "../src/telemetry/metrics/Labels.ts"

@@ -1,4 +1,5 @@
 export * as Interruption from "./Interruption.ts"
+export * as Interruptions from "./Interruptions.ts"
 export * as Journal from "./Journal.ts"
 export { JournalConflict } from "./Journal.ts"
 export * as JournalCheckpoint from "./JournalCheckpoint.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
-import { Ids, type Message } from "@holdfast/wire"
+import { defined, Ids, type Message } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as ModelContext from "../src/turn/ModelContext.ts"
 
@@ -25,7 +25,7 @@ const assistant = (
   ...common(),
   content,
   target,
-  ...(error === undefined ? undefined : { error })
+  ...defined({ error })
 })
 
 const said = (text: string) => assistant([{ type: "text", text }])

@@ -1,7 +1,7 @@
 /** Generates turns for laws of the machine. */
 import { it } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { defined, Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
 import type * as Machine from "../src/turn/Machine.ts"
 
@@ -42,7 +42,7 @@ const facts = fc
     maxRetries: 5,
     limits: {
       maxFailedToolSteps,
-      ...(maxTurns === undefined ? undefined : { maxTurns }),
+      ...defined({ maxTurns }),
       ...(most === undefined ? undefined : { exceedsContext: ({ messages }) => messages.length > most })
     },
     ...(hasReport

@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
-import { type Failure, Ids, type Message } from "@holdfast/wire"
+import { defined, type Failure, Ids, type Message } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { Route } from "../src/records/Route.ts"
@@ -484,7 +484,7 @@ const earlier = (target: Route["target"], failure?: Failure.Failure): Message.Me
   createdAt: 0,
   content: [{ type: "text", text: "Hello" }],
   target,
-  ...(failure === undefined ? {} : { error: failure })
+  ...defined({ error: failure })
 })
 
 const onFallback = () => new TestRouter.TestRouter({ begin: () => ({ route: fallback }), direct: () => undefined })
@@ -527,7 +527,7 @@ describe("a turn that begins", () => {
           const run = yield* start({
             scripts: [answer("ok")],
             history,
-            ...(services === undefined ? {} : { services })
+            ...defined({ services })
           })
           yield* settle(run)
           assert.deepStrictEqual(changes(run), ["model-change other/big > test/model"])

@@ -1,7 +1,7 @@
 /** Laws of the turn loop, over generated scripts of failures, content and tools. */
 import { assert } from "@effect/vitest"
 import { Property, RecordingSink, Scenario, Setting, TestStrategy } from "@holdfast/kernel/testing"
-import { Target, type TurnEvent } from "@holdfast/wire"
+import { defined, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
@@ -38,7 +38,7 @@ const run = (
       strategy: { service },
       toolbox,
       services: Setting.servicesOf(setting),
-      ...(abort === undefined ? {} : { abort }),
+      ...defined({ abort }),
       ...(maxTurns === null ? {} : { limits: { maxTurns } })
     })
     // Everything due in a second runs before the next second begins: delays are whole seconds, and times are compared.

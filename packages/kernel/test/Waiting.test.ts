@@ -1,4 +1,5 @@
 /** The records of waits, and waits that ask a person. */
+import { defined } from "@holdfast/wire"
 import { assert, describe, it } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Property, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
@@ -95,7 +96,7 @@ describe("a wait that asks", () => {
       yield* TestClock.adjust(Duration.hours(7))
       const { message, reason } = overloaded
       const told = sink.of("provider-retry").map(({ asks, delayMs, message, reason, retryAt }) => ({
-        ...(asks === undefined ? {} : { asks }),
+        ...defined({ asks }),
         delayMs,
         message,
         reason,
@@ -341,7 +342,7 @@ const sleepThrough = (
     const run = yield* start({
       scripts: [...delays.map(() => emits(overloaded)), answer("ok")],
       strategy: { service: { ...strategy.service, sleep } },
-      ...(replay === undefined ? {} : { replay })
+      ...defined({ replay })
     })
     yield* TestClock.adjust(Duration.days(9))
     return { ...run, end: yield* Fiber.join(run.fiber) }

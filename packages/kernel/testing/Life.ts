@@ -5,7 +5,7 @@
  * Life.L2. A life runs to the turn's seal. A test simulates a death: it cuts the diary, and begins the next life on the rest.
  * Life.L3. A diary covers all lives until then, so it has what clients received and tools did across every death.
  */
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { defined, Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Checkpoint } from "../src/ports/Checkpoint.ts"
@@ -30,6 +30,7 @@ type What =
 /** An entry and its time, in epoch milliseconds. */
 export type Entry = What & { readonly at: number }
 
+/** The entries of all lives of a turn, in order. */
 export type Diary = ReadonlyArray<Entry>
 
 /** The surroundings of a turn; the same in every life. */
@@ -57,6 +58,7 @@ export interface Disk {
   readonly persisted: ReadonlyArray<TurnEvent.PersistedEvent>
 }
 
+/** A life of a turn that has reached the seal. */
 export interface Life {
   /** This life's entries behind those of the lives before. */
   readonly diary: Diary
@@ -181,7 +183,7 @@ const toolboxOf = ({ tools, tookMs }: World, note: Note): Toolbox["Service"] => 
 
 const strategyOf = ({ ask, delays, wakeOf }: World, note: Note, running: () => string): RetryStrategy["Service"] => ({
   budget: { measure: "scheduled" },
-  ...(ask === undefined ? undefined : { ask }),
+  ...defined({ ask }),
   delayFor: () => undefined,
   decide: (attempt, _failure, spent) => {
     note({ _tag: "Asked", attempt, spent })

@@ -4,6 +4,7 @@
  * `it.prop` of @effect/vitest 4.0.5 takes only Effect's own generators; those of fast-check shrink better and compose further. A failure
  * prints the seed and the smallest value that breaks the law.
  */
+import { defined } from "@holdfast/wire"
 import { it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -17,7 +18,7 @@ export const prop = <A>(
   parameters?: fc.Parameters<[A]>,
   /** Milliseconds, if the test runner's own limit is too short for that many values. */
   timeout?: number
-): void => it(title, { ...(timeout === undefined ? undefined : { timeout }) }, () => assert(arbitrary, law, parameters))
+): void => it(title, defined({ timeout }), () => assert(arbitrary, law, parameters))
 
 /** Rejects if `law` does not hold for a generated value. */
 export const assert = <A>(

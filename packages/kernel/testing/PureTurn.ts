@@ -5,13 +5,13 @@
  *     choice it takes the shortest way to the seal.
  * PureTurn.W2. All inputs of the machine are frozen, so that a mutation throws.
  */
-import { type Failure, Ids, type Message } from "@holdfast/wire"
+import { defined, type Failure, Ids, type Message } from "@holdfast/wire"
 import * as Directive from "../src/turn/Directive.ts"
 import * as Machine from "../src/turn/Machine.ts"
 import * as Records from "../src/records/Records.ts"
 
 /** One record, and the command that it ends. */
-export interface Entry {
+interface Entry {
   /** Before the record, with an empty outbox. */
   readonly ledger: Machine.Ledger
   readonly offers: Machine.Offers
@@ -34,6 +34,7 @@ export interface Played {
   readonly emissions: ReadonlyArray<Machine.Emission>
 }
 
+/** The input of a generated turn. */
 export interface Options {
   readonly facts: Machine.TurnFacts
   readonly offers: Machine.Offers
@@ -205,7 +206,7 @@ class World {
     const route = (question === undefined ? undefined : routes[this.choose(4)]) ?? way.route
     return {
       route,
-      ...(from === undefined ? undefined : { from }),
+      ...defined({ from }),
       ...(this.choose(2) === 1 ? { state: this.choose(9) } : undefined)
     }
   }
@@ -333,5 +334,7 @@ const ASKS = { because: "request", tokens: 9, limit: 1, message: "May it go on?"
 
 const text = (said: string): ReadonlyArray<Message.TextPart> => [{ type: "text", text: said }]
 
+/** The conversation of every generated turn. */
 export const conversationId = Ids.ConversationId.make("c1")
+/** The id of every generated turn. */
 export const turnId = Ids.TurnId.make("t1")

@@ -3,6 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Effect, Equal } from "effect"
 import type { EventSink } from "../src/ports/EventSink.ts"
 
+/** Keeps the events of a turn, over all its lives. */
 export class RecordingSink {
   /** Everything, in order. A persisted event that comes again is not listed again. */
   readonly events: Array<TurnEvent.TurnEvent> = []

@@ -11,6 +11,7 @@ import { Effect, Schema } from "effect"
 import type { Checkpoint } from "../src/ports/Checkpoint.ts"
 import { TurnStopped } from "../src/ports/TurnStopped.ts"
 
+/** Stops the turn after every record, and runs it again. */
 export class ReplayCheckpoint {
   /** All records by name, in order. */
   readonly records = new Map<string, unknown>()

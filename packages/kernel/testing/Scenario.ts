@@ -5,7 +5,7 @@
  * have the same end and the same persisted events.
  */
 import { it } from "@effect/vitest"
-import { Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
+import { defined, Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Checkpoint from "../src/ports/Checkpoint.ts"
@@ -22,6 +22,7 @@ import { RecordingSink } from "./RecordingSink.ts"
 import { ReplayCheckpoint } from "./ReplayCheckpoint.ts"
 import * as ScriptedProvider from "./ScriptedProvider.ts"
 
+/** A scenario: the script of the provider, and the ports. */
 export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   /** A `TestStrategy`, or any other. */
@@ -43,6 +44,7 @@ export interface Options {
   readonly services?: Layer.Layer<never, never, Provider>
 }
 
+/** A started scenario: its fiber, and what its ports recorded. */
 export interface Run {
   readonly sink: RecordingSink
   readonly provider: ReturnType<typeof ScriptedProvider.make>
@@ -52,8 +54,11 @@ export interface Run {
 /** How a scenario is run. */
 export type Start = (options: Options) => Effect.Effect<Run, never, Scope.Scope>
 
+/** The conversation of every scenario. */
 export const conversationId = Ids.ConversationId.make("c1")
+/** The turn of every scenario. */
 export const turnId = Ids.TurnId.make("t1")
+/** The default target of a scenario. */
 export const target = { provider: "test", model: "model" }
 
 /** Two tests of one scenario. */
@@ -124,10 +129,9 @@ const start = (
       target: primary,
       history,
       startedAt: 0,
-      ...(limits === undefined ? undefined : { limits }),
-      ...(system === undefined ? undefined : { system }),
+      ...defined({ limits, system }),
       ...(prompt === null ? undefined : { prompt }),
-      ...(abort === undefined ? undefined : { abort })
+      ...defined({ abort })
     }).pipe(Effect.provide(layer))
     const fiber = yield* Effect.forkScoped(mode(turn), { startImmediately: true })
     yield* Effect.addFinalizer(() =>

@@ -85,10 +85,13 @@ export const hangs = (reached: Deferred.Deferred<void>, ...before: ReadonlyArray
 
 // --- events
 
+/** A text delta. */
 export const text = (delta: string): ProviderEvent => ({ type: "text-delta", delta })
 
+/** The end of a response with text. */
 export const finish: ProviderEvent = { type: "finish", finishReason: "stop" }
 
+/** A tool call; its id is made from the name. */
 export const call = (toolName: string, toolCallId = `call-${toolName}`, input = {}) =>
   ({ type: "tool-call", toolCallId, toolName, input }) as const
 
@@ -101,6 +104,7 @@ export const overloaded: Failure.Failure = {
   code: "overloaded_error"
 }
 
+/** A 502 of a gateway: retryable. */
 export const badGateway: Failure.Failure = {
   reason: "server-error",
   message: "Bad Gateway",
@@ -108,6 +112,7 @@ export const badGateway: Failure.Failure = {
   status: 502
 }
 
+/** A rejected key: final. */
 export const unauthorized: Failure.Failure = {
   reason: "auth",
   message: "invalid x-api-key",

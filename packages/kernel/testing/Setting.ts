@@ -16,8 +16,9 @@ import { TestRouter } from "./TestRouter.ts"
 export const DELAYS = [1_000, 2_000, 3_000]
 
 /** The move of a router after a failure. */
-export type Move = "stay" | "wait" | "switch" | "credential"
+type Move = "stay" | "wait" | "switch" | "credential"
 
+/** A generated turn: its scripts, and the ports it runs on. */
 export interface Setting {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   /** Absent: there is no router. */
@@ -60,6 +61,7 @@ const answering = fc
   .array(fc.string({ maxLength: 4 }), { maxLength: 4 })
   .map((deltas) => ScriptedProvider.answer(...deltas))
 
+/** Generates settings. */
 export const arbitrary: fc.Arbitrary<Setting> = fc.record({
   scripts: fc
     .tuple(fc.array(fc.oneof(failing, asking), { maxLength: 8 }), answering)

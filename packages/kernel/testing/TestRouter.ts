@@ -9,12 +9,14 @@ export type Move =
   | { readonly delayMs: number; readonly route?: Route; readonly state?: Schema.Json; readonly basis?: Schema.Json }
   | undefined
 
+/** The functions of a test that decide. */
 export interface Options {
   /** The first route of a step; absent: the primary. */
   readonly begin?: (question: Question) => Beginning
   readonly direct: (situation: Situation, question: Question) => Move
 }
 
+/** A router over functions, with its questions in order. */
 export class TestRouter {
   readonly begun: Array<Question> = []
   readonly asked: Array<readonly [situation: Situation, question: Question]> = []

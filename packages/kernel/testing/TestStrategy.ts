@@ -1,8 +1,10 @@
 /** A strategy over a list of delays, whose sleep a test can end. */
+import { defined } from "@holdfast/wire"
 import { Deferred, Duration, Effect } from "effect"
 import type { RetryStrategy, SleepFailure, Wake } from "../src/ports/RetryStrategy.ts"
 import type { TurnParked } from "../src/ports/TurnParked.ts"
 
+/** The delays of a strategy, and how it sleeps. */
 export interface Options {
   /** Milliseconds before each retry; after the last there is none. */
   readonly delays: ReadonlyArray<number>
@@ -13,6 +15,7 @@ export interface Options {
   readonly ask?: RetryStrategy["Service"]["ask"]
 }
 
+/** A strategy over a list of delays. */
 export class TestStrategy {
   /** The requested sleeps, in milliseconds. */
   readonly sleeps: Array<number> = []
@@ -38,8 +41,8 @@ export class TestStrategy {
           const elapsed = Effect.as(Effect.sleep(delay), { type: "elapsed" } as const)
           return Effect.raceFirst(Deferred.await(command), elapsed)
         }),
-      ...(ask === undefined ? undefined : { ask }),
-      budget: { measure: "scheduled", ...(maxRetries === undefined ? undefined : { maxRetries }) }
+      ...defined({ ask }),
+      budget: { measure: "scheduled", ...defined({ maxRetries }) }
     }
   }
 

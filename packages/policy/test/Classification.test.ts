@@ -1,4 +1,4 @@
-import { Failure } from "@holdfast/wire"
+import { defined, Failure } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as fc from "fast-check"
@@ -15,7 +15,7 @@ const frame = (data: unknown, event?: string, headers: Record<string, string> = 
     data: typeof data === "string" ? data : JSON.stringify(data),
     headers,
     now,
-    ...(event === undefined ? {} : { event })
+    ...defined({ event })
   })
 
 const thrown = (error: unknown) => Classification.ofThrown(error, now)
@@ -478,7 +478,7 @@ describe("laws", () => {
   it("C1, C3: any frame has a failure", () => {
     fc.assert(
       fc.property(body, headers, fc.option(fc.string(), { nil: undefined }), (data, headers, event) => {
-        sound(Classification.ofStreamError({ data, headers, now, ...(event === undefined ? {} : { event }) }))
+        sound(Classification.ofStreamError({ data, headers, now, ...defined({ event }) }))
       }),
       { numRuns: 2_000 }
     )

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { type RetryStrategy, Spending } from "@holdfast/kernel"
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { Backoff, Budget, Profile, ReasonLimits, RetryPolicy } from "../src/index.ts"
 import { asking, failure, HOUR, MINUTE, policyOf } from "./routing/Rig.ts"
@@ -106,7 +106,7 @@ const policy: fc.Arbitrary<RetryPolicy.RetryPolicy> = fc
   .map(({ clip, measure, profile, totalMs, ...rest }) => ({
     ...profile,
     ...rest,
-    budget: { ...(totalMs === undefined ? {} : { totalMs }), clip, measure }
+    budget: { ...defined({ totalMs }), clip, measure }
   }))
 
 interface Failed {

@@ -1,3 +1,4 @@
+import { defined } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import * as fc from "fast-check"
@@ -115,8 +116,7 @@ describe("SpendGuard", () => {
         (times, maxInputTokens, maxTurnTokens, { inputTokens, ofRequest, outputTokens, waitedMs }) => {
           const guard = {
             ...times,
-            ...(maxInputTokens === undefined ? {} : { maxInputTokens }),
-            ...(maxTurnTokens === undefined ? {} : { maxTurnTokens })
+            ...defined({ maxInputTokens, maxTurnTokens })
           }
           const asked = SpendGuard.ask(
             guard,

@@ -3,7 +3,7 @@
  *
  * Every cell is a simulated step (`src/simulation/Simulation.ts`), so the page always matches the policies.
  */
-import type { Failure, Target } from "@holdfast/wire"
+import { defined, type Failure, type Target } from "@holdfast/wire"
 import { Duration } from "effect"
 import { Profile, type RetryPolicy, type Routes, Simulation } from "../src/index.ts"
 
@@ -51,7 +51,7 @@ const failure = (
   reason,
   message: reason,
   retryable,
-  ...(status === undefined ? {} : { status }),
+  ...defined({ status }),
   ...(retryAfterMs === undefined ? {} : { hint: { retryAfterMs, source: "retry-after" } })
 })
 

@@ -5,7 +5,7 @@
  * Events that it yields are passed on unchecked, apart from empty deltas, which are no content (C8); it must fulfil the contract of
  * the `Provider` port. An SDK's own retries must be switched off (C9).
  */
-import type { Provider } from "@holdfast/kernel"
+import { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { type Array as Arr, Cause, Channel, Clock, Effect, type Pull, Scope, Stream } from "effect"
@@ -49,12 +49,9 @@ const attempt = Effect.fnUntraced(function* (
   })
   const pull: EventPull = Effect.flatMap(step, (result): EventPull => {
     if (result.done === true) return Cause.done()
-    return isEmpty(result.value) ? pull : Effect.succeed([result.value])
+    return Provider.isEmptyDelta(result.value) ? pull : Effect.succeed([result.value])
   })
   return pull
 })
 
 type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
-
-const isEmpty = (event: Provider.ProviderEvent): boolean =>
-  (event.type === "text-delta" || event.type === "reasoning-delta") && event.delta === ""

@@ -12,7 +12,7 @@
  * The provider's stream runs in a fiber of its own, which pulls on demand, so the watchdog can interrupt it without interrupting the
  * turn. Events that a native provider pushes (`Push`) bypass that fiber; the watchdog stops the push.
  */
-import { Opening, type Provider, Push } from "@holdfast/kernel"
+import { Opening, Provider, Push } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Stream } from "effect"
@@ -140,8 +140,7 @@ const makeSilence = (limits: Limits, now: () => number): Silence => {
   }
 }
 
-const isProgress = (event: Provider.ProviderEvent): boolean =>
-  (event.type !== "text-delta" && event.type !== "reasoning-delta") || event.delta !== ""
+const isProgress = (event: Provider.ProviderEvent): boolean => !Provider.isEmptyDelta(event)
 
 /**
  * Runs `inner` in a fiber that pulls on demand.

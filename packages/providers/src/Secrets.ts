@@ -8,11 +8,8 @@
  * Secrets.S2. A failure leaves this package only after every secret that the adapter knows has been removed from it, whatever its
  *     source.
  */
-import type { Failure } from "@holdfast/wire"
+import { type Failure, Redaction } from "@holdfast/wire"
 import { Record, Redacted } from "effect"
-
-/** The replacement of a secret. */
-export const PLACEHOLDER = "<redacted>"
 
 /** Removes secrets from a text. It keeps JSON valid. */
 export type Conceal = (text: string) => string
@@ -21,7 +18,7 @@ export type Conceal = (text: string) => string
 export const conceal = (secrets: ReadonlyArray<Redacted.Redacted<string>>, more: Conceal = (text) => text): Conceal => {
   // Trimmed, as when sent: a key from a file may end in a newline.
   const values = secrets.map((secret) => Redacted.value(secret).trim()).filter((secret) => secret !== "")
-  return (text) => values.reduce((text, secret) => text.replaceAll(secret, PLACEHOLDER), more(text))
+  return (text) => values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), more(text))
 }
 
 /** Redacts all texts of a failure. */

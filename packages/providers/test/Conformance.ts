@@ -177,7 +177,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
               response.writeHead(status, { "content-type": "application/json" })
               response.end(JSON.stringify({ error: { message: `No: key ${KEY}` } }))
             })
-            expect(emitted).toMatchObject({ reason, status, message: "No: key <redacted>", retryable })
+            expect(emitted).toMatchObject({ reason, status, message: "No: key [redacted]", retryable })
             expect(failure).toBeUndefined()
             expect(server.received.length).toBe(1)
           })

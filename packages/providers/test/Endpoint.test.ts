@@ -44,7 +44,7 @@ describe("Endpoint", () => {
           body: '{"a":[1]}'
         }
       ])
-      expect(endpoint.conceal("key hidden mine t")).toBe("<redacted> <redacted> mine t")
+      expect(endpoint.conceal("key hidden mine t")).toBe("[redacted] [redacted] mine t")
     })
   )
 

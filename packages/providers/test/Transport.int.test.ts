@@ -130,8 +130,8 @@ describe("Transport", () => {
         for (const provider of [yield* OpenAiCompatible.make(options), yield* Anthropic.make(options)]) {
           const exit = yield* Effect.exit(run(provider))
           const shown = [JSON.stringify(exit), String(exit), JSON.stringify(provider), String(provider)].join()
-          expect(shown).toContain("bad <redacted> <redacted>")
-          expect(shown).toContain("req-<redacted>")
+          expect(shown).toContain("bad [redacted] [redacted]")
+          expect(shown).toContain("req-[redacted]")
           expect(shown).not.toContain(KEY)
           expect(shown).not.toContain("header-secret-42")
         }

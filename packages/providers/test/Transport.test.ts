@@ -192,8 +192,8 @@ describe("Transport", () => {
       const { events } = yield* attempt({ pieces: [hi, `data: ${JSON.stringify(error)}\n\n`] })
       expect(events.at(-1)).toMatchObject({
         type: "error",
-        failure: { message: "no <redacted>" },
-        body: JSON.stringify(error).replaceAll(KEY, "<redacted>")
+        failure: { message: "no [redacted]" },
+        body: JSON.stringify(error).replaceAll(KEY, "[redacted]")
       })
       const plain = yield* attempt({ pieces: [hi, 'data: {"error":{"message":"no"}}\n\n'] })
       expect(plain.events.at(-1)).not.toHaveProperty("body")
@@ -208,7 +208,7 @@ describe("Transport", () => {
       })
       expect(emitted).toMatchObject({
         reason: "overloaded",
-        evidence: { "x-request-id": "req-<redacted>" }
+        evidence: { "x-request-id": "req-[redacted]" }
       })
     })
   )

@@ -71,6 +71,7 @@ it("the main entry does not load the HTTP API", () => {
   expect(Object.keys(Wire)).toEqual([
     "Command",
     "ConversationState",
+    "DefaultAddress",
     "defined",
     "Failure",
     "Ids",
@@ -79,6 +80,7 @@ it("the main entry does not load the HTTP API", () => {
     "Moment",
     "Ndjson",
     "Quote",
+    "Redaction",
     "Rfc3339",
     "Sse",
     "Target",

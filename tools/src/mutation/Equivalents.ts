@@ -417,28 +417,28 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "nothing reads a row behind the length of the other name"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
+    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "constant",
     before: "32",
     line: "const CACHE_KIB = 32 * 1024",
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
+    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "constant",
     before: "1024",
     line: "const CACHE_KIB = 32 * 1024",
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
+    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "constant",
     before: "1024",
     line: "const MAPPED_BYTES = 1024 * 1024 * 1024",
     reason: "how much of a file is kept in memory is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
+    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "constant",
     before: "200",
     line: "const PREPARED_STATEMENTS = 200",
@@ -522,14 +522,14 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many are read at once is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/tables/Inserts.ts",
+    path: "packages/journal/src/sql/Inserts.ts",
     operator: "constant",
     before: "64",
     line: "const SIZES = [64, 8, 1] as const",
     reason: "how many rows one statement writes is a matter of time, as long as one of them writes one"
   },
   {
-    path: "apps/session-orchestrator/src/storage/tables/Inserts.ts",
+    path: "packages/journal/src/sql/Inserts.ts",
     operator: "constant",
     before: "8",
     line: "const SIZES = [64, 8, 1] as const",
@@ -543,28 +543,28 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many pages are copied at once is a matter of time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
+    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "comparison",
     before: "prepared.size >= PREPARED_STATEMENTS",
     line: "if (prepared.size >= PREPARED_STATEMENTS) {",
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
+    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "boundary",
     before: "prepared.size >= PREPARED_STATEMENTS",
     line: "if (prepared.size >= PREPARED_STATEMENTS) {",
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
+    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "dropped",
     before: "prepared.delete(oldest)",
     line: "prepared.delete(oldest)",
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sqlite/SqliteClient.ts",
+    path: "packages/journal/src/sqlite/SqliteClient.ts",
     operator: "dropped",
     before: "prepared.set(sql, statement)",
     line: "prepared.set(sql, statement)",

@@ -23,7 +23,7 @@ import { paint, Terminal } from "./terminal/Terminal.ts"
 import * as Turns from "./Turns.ts"
 
 /** The platform services that `effect/cli` needs. */
-export type Platform =
+type Platform =
   | FileSystem.FileSystem
   | Path.Path
   | Stdio.Stdio
@@ -55,8 +55,8 @@ export const make = <E extends StartFailure>(
     const terminal = yield* Terminal
     return yield* Command.runWith(root(parts), { version: parts.version })(args).pipe(
       Effect.as<ExitCode.ExitCode>(ExitCode.COMPLETED),
-      Effect.catch((error) => Effect.sync(() => tell(terminal, error))),
-      Effect.catchCause((cause) => Effect.sync(() => confess(terminal, cause))),
+      Effect.catch((error) => Effect.sync(() => failed(terminal, error))),
+      Effect.catchCause((cause) => Effect.sync(() => crashed(terminal, cause))),
       Effect.provide(presentation(terminal))
     )
   })
@@ -64,24 +64,24 @@ export const make = <E extends StartFailure>(
 // --- internal
 
 /** Prints an expected failure (Cli.C1). */
-const tell = (terminal: Terminal["Service"], error: CliError.CliError | Ended | Refused): ExitCode.ExitCode => {
+const failed = (terminal: Terminal["Service"], error: CliError.CliError | Ended | Refused): ExitCode.ExitCode => {
   if (error instanceof Ended) return error.exitCode
   // The presenter has printed it.
   if (error instanceof CliError.ShowHelp) return error.errors.length === 0 ? ExitCode.COMPLETED : ExitCode.USAGE
-  say(terminal, error.message)
+  printError(terminal, error.message)
   return error instanceof Refused ? error.exitCode : ExitCode.USAGE
 }
 
 /** Prints a bug of Holdfast, without its stack trace, which would not help a person. */
-const confess = (terminal: Terminal["Service"], cause: Cause.Cause<never>): ExitCode.ExitCode => {
+const crashed = (terminal: Terminal["Service"], cause: Cause.Cause<never>): ExitCode.ExitCode => {
   if (Cause.hasInterruptsOnly(cause)) return ExitCode.ABORTED
   const defect = Cause.squash(cause)
   const what = defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
-  say(terminal, `this is a bug in Holdfast, not in what you did: ${Secrets.shapes.redact(what)}`)
+  printError(terminal, `this is a bug in Holdfast, not in what you did: ${Secrets.shapes.redact(what)}`)
   return ExitCode.FAILED
 }
 
-const say = (terminal: Terminal["Service"], message: string): void =>
+const printError = (terminal: Terminal["Service"], message: string): void =>
   terminal.stderr(`${paint(terminal.colors.stderr, "red", "holdfast:")} ${Prose.plain(message)}\n`)
 
 const presentation = (terminal: Terminal["Service"]): Layer.Layer<never> => {
@@ -100,7 +100,7 @@ const presentation = (terminal: Terminal["Service"]): Layer.Layer<never> => {
             case "InvalidInvocation": {
               const problems = event.errors.map(({ message }) => message).join("\n")
               // Cli.C2
-              return say(terminal, `${problems}\nSee: ${event.commandPath.join(" ")} --help`)
+              return printError(terminal, `${problems}\nSee: ${event.commandPath.join(" ")} --help`)
             }
             default:
               return event satisfies never

@@ -78,7 +78,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
   )
 
 /** A turn to show: its frames, the terminal, and how to end it. */
-export interface Showing {
+interface Showing {
   readonly frames: Stream.Stream<Frame, StartFailure>
   readonly terminal: Terminal["Service"]
   /** Ends when the person wants the turn to end. */

@@ -35,7 +35,7 @@ export const flags = {
 }
 
 /** The flags as the person wrote them. */
-export interface Given {
+interface Given {
   readonly system: Option.Option<string>
   readonly systemFile: Option.Option<string>
   readonly conversation: Option.Option<string>
@@ -43,7 +43,7 @@ export interface Given {
 }
 
 /** The checked flags. */
-export interface Place {
+interface Place {
   readonly system: string | undefined
   readonly conversationId: Ids.ConversationId | undefined
   readonly turnId: Ids.TurnId | undefined

@@ -5,7 +5,7 @@
  * and the end are logged.
  */
 import { Profile } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
+import { DefaultAddress, Target } from "@holdfast/wire"
 import { Context, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
@@ -27,13 +27,13 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       port: Flag.Int("port").pipe(
         Flag.withAlias("p"),
         Flag.withMetavar("N"),
-        Flag.withDescription("Port to listen on (default: 4747; 0 takes any free port)"),
+        Flag.withDescription(`Port to listen on (default: ${DefaultAddress.PORT}; 0 takes any free port)`),
         Flag.optional
       ),
       host: Flag.String("host").pipe(
         Flag.withMetavar("ADDRESS"),
         Flag.withDescription(
-          "Address to listen on (default: 127.0.0.1; an address that is not loopback needs a token)"
+          `Address to listen on (default: ${DefaultAddress.HOST}; an address that is not loopback needs a token)`
         ),
         Flag.optional
       ),
@@ -63,7 +63,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
   ).pipe(
     Command.withDescription("Run the service until Ctrl-C"),
     Command.withExamples([
-      { command: "holdfast serve", description: "On http://127.0.0.1:4747, data under .holdfast/" },
+      { command: "holdfast serve", description: `On ${DefaultAddress.ORIGIN}, data under .holdfast/` },
       { command: "holdfast serve --config night.json --port 8080", description: "With another configuration" }
     ])
   )

@@ -5,6 +5,7 @@
  * Setup.S2. `--log-level` overrides the log level of the configuration.
  * Setup.S3. Every failure of the body becomes one paragraph without secrets.
  */
+import { defined } from "@holdfast/wire"
 import { Effect, type FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { Config, ConfigError, type Values } from "../config/Config.ts"
@@ -42,7 +43,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
       Load.load({
         file: options.file,
         environment: parts.environment,
-        ...(options.flags === undefined ? {} : { flags: options.flags }),
+        ...defined({ flags: options.flags }),
         simulated: parts.simulated
       }),
       refusedBy(Secrets.shapes)

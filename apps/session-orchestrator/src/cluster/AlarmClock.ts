@@ -1,16 +1,17 @@
 /**
- * Wakes the conversations of this runner's shards that have something left to run and are not in memory.
+ * Wakes conversations of this runner's shards that have turns to run and are not in memory.
  *
- * A1. Of a shard that is covered, every conversation with an unsealed turn is in memory or stands here, and never both: one
- *     that is called for what it does already would never leave. Here it costs an entry and no more, however long it is.
- * A2. An entry rings when its time has come, and again every `AGAIN_MS` until the conversation is there: whoever is roused may be
- *     on its way out, or its message may be lost.
- * A3. What has gone to another runner is let go of, and its shard does not count as covered any more. It is read from the
- *     database again when it comes back, however short the time was.
- * A4. An entry stands before its gate as a parked turn does, and is roused when that lets it in, before its time (X5). The ticket is
- *     for the turn, which calls with it; one that nobody has come for within `PASS_MS` goes back, as does that of an entry which
- *     is let go of. At its time it leaves the gate, and asks again from memory.
- * A5. What goes to another runner is told, from memory or from here; what stops because this one goes down is not: it may come back.
+ * AlarmClock.A1. Every conversation with an unsealed turn in a covered shard is in memory or has an entry here, never both: a conversation
+ *     that is woken for a turn that it runs already would never leave memory. An entry has the same size for any conversation.
+ * AlarmClock.A2. An entry rings when its time has come, and again every `AGAIN_MS` until the conversation is in memory: the conversation may
+ *     be leaving memory when it is woken, or the message may be lost.
+ * AlarmClock.A3. When a shard goes to another runner its entries are removed, and the shard does not count as covered any more. When it
+ *     comes back, it is read from the database again, however short the time was.
+ * AlarmClock.A4. An entry waits at its gate as a parked turn does, and is woken when the gate admits it, before its time (rule X5). The
+ *     ticket is for the turn, which calls with it. A ticket that is not used within `PASS_MS` is returned, as is the ticket of a removed
+ *     entry. At its time the entry leaves the gate, and the turn asks the gate again from memory.
+ * AlarmClock.A5. `moved` is called for a conversation that goes to another runner, from memory or from here. It is not called when this
+ *     runner shuts down: the conversation may come back.
  */
 import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
@@ -19,37 +20,39 @@ import type { Awaited, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
 
 /** A conversation that is not in memory. */
 export interface Alarm {
-  /** When it has to be; epoch milliseconds. */
+  /** The time at which it has to be in memory, in epoch milliseconds. */
   readonly at: number
-  /** Whether the turn at its head waits for a provider; otherwise it was in the middle of something. */
+  /** Its first turn waits for a provider; otherwise that turn was interrupted in a call or a tool. */
   readonly isWaiting: boolean
-  /** How many turns are behind that one. */
+  /** The number of turns behind the first. */
   readonly queued: number
-  /** What that turn waits for; absent: its time alone. */
+  /** The gate that the first turn waits for; absent: it waits for its time only. */
   readonly awaited?: Awaited
 }
 
+/** The services that an alarm clock uses. */
 export interface Dependencies {
   readonly timer: Pick<Timer.Timer["Service"], "at">
   readonly now: () => number
   readonly shardOf: (id: Ids.ConversationId) => number
-  /** Whether a shard is this runner's, as far as it knows. */
+  /** Whether this runner owns a shard, as far as it knows. */
   readonly owns: (shard: number) => boolean
-  /** Brings a conversation into memory, at whichever runner it belongs to. */
+  /** Brings a conversation into memory, at the runner that owns it. */
   readonly rouse: (id: Ids.ConversationId) => void
-  /** Hears of a conversation that another runner goes on with (A5). */
+  /** Is called for a conversation that another runner continues (A5). */
   readonly moved: (id: Ids.ConversationId) => void
 }
 
-/** Longer than it takes to read a conversation; short beside the 20 seconds that a take-over may last. */
+/** The time between two rings, in milliseconds: longer than reading a conversation takes, and short beside the 20 seconds of a take-over. */
 export const AGAIN_MS = 2_000
 
 /**
- * As long as a runner may be silent. A ticket that is not used keeps others from the endpoint; one that goes back too early is a probe
- * that nobody made.
+ * The time in which a ticket must be used, in milliseconds: as long as a runner may be silent. An unused ticket keeps other turns from the
+ * endpoint; a ticket that is returned too early is a probe without a call.
  */
 export const PASS_MS = 10_000
 
+/** The conversations of this runner's shards that are not in memory. */
 export class AlarmClock {
   private readonly entries = new Map<Ids.ConversationId, Entry>()
   private readonly covered = new Set<number>()
@@ -65,11 +68,11 @@ export class AlarmClock {
     return this.covered.has(shard)
   }
 
-  /** Covers shards, with what was found of them (A1). */
+  /** Covers shards, with the conversations that were read from the database (A1). */
   cover(shards: Iterable<number>, found: Iterable<readonly [Ids.ConversationId, Alarm]>): void {
     for (const shard of shards) this.covered.add(shard)
     for (const [id, alarm] of found) {
-      // It has come, or left and said what it wants, since this was read.
+      // Since this was read the conversation may have arrived in memory, or left it with an entry of its own.
       if (!this.inMemory.has(id) && !this.entries.has(id)) this.set(id, alarm)
     }
   }
@@ -98,13 +101,13 @@ export class AlarmClock {
     return ticket
   }
 
-  /** A conversation is in memory, and sees to itself. */
+  /** A conversation is in memory, and runs its own timers. */
   arrive(id: Ids.ConversationId, resident: object): void {
     this.inMemory.set(id, resident)
     this.remove(id)
   }
 
-  /** A conversation leaves memory; says what it wants to be called for. Nobody hears one whose successor has arrived. */
+  /** A conversation leaves memory; `alarm` is when it has to come back. Ignored when its successor has arrived already. */
   leave(id: Ids.ConversationId, resident: object, alarm: Alarm | undefined): void {
     if (this.inMemory.get(id) !== resident) return
     this.inMemory.delete(id)
@@ -195,7 +198,7 @@ interface Entry extends Alarm {
   /** Waits no more before its gate, if it has one. */
   readonly leaveGate: () => void
   ticket: GateTicket | undefined
-  /** When its ticket goes back, in epoch milliseconds. */
+  /** The time at which its ticket is returned, in epoch milliseconds. */
   ticketUntil: number
 }
 

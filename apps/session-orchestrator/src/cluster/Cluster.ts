@@ -1,12 +1,14 @@
 /**
- * Several processes on one PostgreSQL: who is there, who owns which conversation, who takes over from whom. All of it is
- * `effect/cluster`'s; this file sets it up.
+ * Sets up several runners on one PostgreSQL, with `effect/cluster`.
  *
- * L1. A conversation is owned by at most one runner that knows of it. What keeps a shard is a lock of a PostgreSQL session, which
- *     goes with the connection: at once when the process dies, and after 10 seconds when it is frozen (`Lease`).
- * L2. A runner that is not heard of for 10 seconds is out; the others have its turns again within 20 seconds (X6).
- * L3. A runner that lost the database has lost its locks with it: its turns stop, and go on when it is back.
+ * That module has the membership, the ownership of conversations and the take-over.
+ *
+ * Cluster.L1. At most one runner that is sure of it owns a conversation. A shard is held by a lock of a PostgreSQL session, which ends with
+ *     the connection: at once when the process dies, and after 10 seconds when it is frozen (`Lease`).
+ * Cluster.L2. A runner without a sign of life for 10 seconds is removed; the others run its turns again within 20 seconds (rule X6).
+ * Cluster.L3. A runner that lost the database has lost its locks with it: its turns stop, and resume when the database is back.
  */
+import { StorageFailure } from "@holdfast/journal/sql"
 import type { StorageError, Timer } from "@holdfast/journal"
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { Effect, Layer, Option, type Redacted, Schema } from "effect"
@@ -22,7 +24,6 @@ import type { Tools } from "../conversation/Tools.ts"
 import { nameOf } from "../storage/sql/DatabaseUrl.ts"
 import * as Postgres from "../storage/sql/Postgres.ts"
 import * as SqlStore from "../storage/sql/SqlStore.ts"
-import * as StorageFailure from "../storage/StorageFailure.ts"
 import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
@@ -35,12 +36,12 @@ import * as TakeOver from "./TakeOver.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted
-  /** Where the other runners reach this one, and where it listens for them. */
+  /** The address at which the other runners reach this one, and at which it listens for them. */
   readonly runner: { readonly host: string; readonly port: number }
   readonly shards: number
 }
 
-/** The runner could not start; `message` says why and what to do. */
+/** The runner could not start; `message` has the reason and the next step. */
 export class RunnerError extends Schema.TaggedError<RunnerError>()("RunnerError", { message: Schema.String }) {}
 
 /** A runner, with the database that it shares. */
@@ -64,7 +65,7 @@ export const layer = (
     Layer.provide(sharding(options, neighbours)),
     Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),
     Layer.provide(Postgres.layerClient({ url: options.url, sessionName: SessionName.of(address, options.shards) })),
-    // After the guest has said that it answers nobody.
+    // After the guest has reported that it accepts no requests.
     (conversations) => Layer.provideMerge(told, conversations)
   )
 }
@@ -84,7 +85,7 @@ const sharding = ({ runner, shards, url }: Options, neighbours: Neighbours) => {
     maxResidentEntities: "unbounded",
     simulateRemoteSerialization: false
   } as const
-  // Messages are volatile: what must not be lost is in the store.
+  // Messages are volatile: everything that must not be lost is in the store.
   const locks = Lease.layer.pipe(
     Layer.provide(overheard(neighbours)),
     Layer.provide(LockWarnings.layer(nameOf(url))),

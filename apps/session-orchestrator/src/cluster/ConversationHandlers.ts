@@ -1,11 +1,12 @@
 /**
- * What a conversation's owner does with the messages for it: it passes them on to the resident.
+ * Passes the cluster's messages for a conversation on to its resident.
  *
- * H1. The conversation stays in memory while a turn of it runs or somebody watches: the cluster lets go of one that nothing is
- *     asked of for `MAX_IDLE`, and `Stay` asks for as long as a turn runs. One that waits is called back by the alarm clock.
- * H2. A conversation whose turn was stopped stays too: its queue runs the turn again from the records (R2).
- * H3. No turn is accepted and no command taken, nor refused, by a runner that is not sure that it is the owner: whoever is would
- *     not hear of it. Nobody waits for that longer than for a disk.
+ * ConversationHandlers.H1. The conversation stays in memory while a turn of it runs or a client subscribes: the cluster evicts an entity
+ *     without a request for `MAX_IDLE`, and `Stay` is a request that lasts as long as a turn runs. The alarm clock calls a waiting
+ *     conversation back.
+ * ConversationHandlers.H2. A conversation with a stopped turn stays too: its queue runs the turn again from the records (`Resident.R2`).
+ * ConversationHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
+ *     would not learn of it. A caller waits for the ownership no longer than for a disk.
  */
 import { Ids } from "@holdfast/wire"
 import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
@@ -58,11 +59,11 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       })
     }),
     {
-      // What is asked of one conversation is sorted out by the resident, which lets nobody wait for a turn to end.
+      // The resident orders the requests of one conversation, and keeps no caller waiting until a turn ends.
       concurrency: "unbounded",
       mailboxCapacity: "unbounded",
       maxIdleTime: MAX_IDLE,
-      // One for all conversations, which knows nothing of what one of them has met.
+      // One policy for all conversations, which does not depend on the state of one.
       defectRetryPolicy: Schedule.spaced("1 second")
     }
   )
@@ -70,7 +71,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
 
 // --- internal
 
-/** As long as a wait that does not leave memory either; the cluster looks no more often. */
+/** As long as a wait that stays in memory; the cluster checks no more often. */
 const MAX_IDLE = "5 seconds"
 
 /** H2 */
@@ -78,7 +79,7 @@ const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
   untilQuiet.pipe(
     Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(message)),
     Effect.retry({ schedule: Schedule.spaced("5 seconds"), while: ({ _tag }) => _tag === "StorageError" }),
-    // Soon after it has stopped its queue has it again.
+    // Soon after a turn has stopped, its queue runs it again.
     Effect.retry({ schedule: Schedule.spaced("1 second"), while: ({ _tag }) => _tag === "TurnStopped" }),
     Effect.orDie
   )

@@ -1,41 +1,41 @@
 /**
- * Whether this runner surely owns a shard at this moment.
+ * Decides whether this runner surely owns a shard at this moment.
  *
- * The locks of a runner that stands still (stopped, swapped out, cut off) are taken from it after `EXPIRATION_MS`; when it goes on
- * it does not know that yet. The journal keeps it from writing; this keeps it from asking a provider, and from accepting what
- * somebody else should.
+ * A frozen runner (stopped, swapped out, cut off) loses its locks after `EXPIRATION_MS`, and does not know that when it resumes. The
+ * journal keeps it from writing; the lease keeps it from calling a provider, and from accepting turns that belong to another runner.
  *
- * L1. A shard is surely owned for `SURE_MS` from the beginning of an answer of PostgreSQL that it is. Then one has to wait for the
- *     next such answer, which comes every three seconds.
- * L2. Time is counted by both clocks, and the longer time counts: one can be set, the other stands still with the machine.
- * L3. Asking costs a look at the clocks; nothing is sent for it.
+ * Lease.L1. A shard is surely owned for `SURE_MS` from the moment of the query that PostgreSQL answered with the lock. After that a caller
+ *     waits for the next such answer, which comes every three seconds.
+ * Lease.L2. Both clocks measure the time, and the longer time counts: one clock can be set, the other stops with the machine.
+ * Lease.L3. A check reads the clocks; it sends nothing.
  *
  * **Gotchas**
  *
- * Between the look and what is done then, a process can be stopped too; and a lock goes at once when its connection is cut,
- * which this runner hears of three seconds later at most. Then it may send a request in vain; of what it writes, the journal lets
- * nothing stand beside what the owner writes (J2). Nothing but a provider that knows our ids could close the rest.
+ * A process can also be stopped between the check and the action; and a cut connection loses its lock at once, which this runner
+ * learns at most three seconds later. Then it may send a useless request; the journal refuses its writes beside the owner's (`Journal.J2`).
+ * Only a provider that knows Holdfast's ids could close the remaining gap.
  */
+import { Patience } from "@holdfast/journal/sql"
 import { StorageError, type Wait } from "@holdfast/journal"
 import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
-import * as Patience from "../storage/Patience.ts"
 
-/** After this a runner that is silent counts as gone. Long enough for a full garbage collection, or a hiccup of the network. */
+/** Milliseconds after which a silent runner counts as dead. Long enough for a full garbage collection, or a short fault of the network. */
 export const EXPIRATION_MS = 10_000
 
-/** What was looked up may take a moment to be acted upon. */
+/** Milliseconds for which an answer counts; the rest of `EXPIRATION_MS` is for the action that follows. */
 export const SURE_MS = EXPIRATION_MS - 1_000
 
+/** The ownership of shards by this runner. */
 export class Lease extends Context.Service<
   Lease,
   {
-    /** Waits until it is sure that a shard is owned. For one that has gone that is never: whoever waits is interrupted. */
+    /** Waits until a shard is surely owned. For a shard that was lost it never returns: its caller is interrupted. */
     readonly sure: (shard: ShardId.ShardId) => Effect.Effect<void>
   }
 >()("@holdfast/session-orchestrator/cluster/Lease") {}
 
-/** A lease that overhears what the cluster asks its storage. */
+/** A lease that reads the cluster's own queries of its storage, and their answers. */
 export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> =
   Layer.effectContext(
     Effect.gen(function* () {
@@ -47,7 +47,7 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
       })
       const confirmedAt = new Map<string, Wait.Readings>()
       let next = Latch.makeUnsafe()
-      /** Notes what an answer says of the shards that were asked about, and of no others. */
+      /** Records an answer for the shards of its query, and for no others. */
       const hear = (
         asked: ReadonlyArray<ShardId.ShardId>,
         owned: ReadonlyArray<ShardId.ShardId>,
@@ -98,7 +98,7 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
     })
   )
 
-/** Waits until it is sure, for as long as a database may be silent. */
+/** Waits until the shard is surely owned, for as long as a database may be silent. */
 export const inTime = (sure: Effect.Effect<void>): Effect.Effect<void, StorageError> =>
   Effect.timeoutOrElse(sure, {
     duration: Patience.SILENCE_LIMIT,

@@ -1,8 +1,8 @@
 /** Reports in words, once per outage, that a runner could not keep the locks of its shards, and why. */
+import { StorageFailure } from "@holdfast/journal/sql"
 import { Cause, Duration, Effect, Layer } from "effect"
 import { ClusterError, RunnerStorage } from "effect/cluster"
 import { SqlError } from "effect/sql"
-import * as StorageFailure from "../storage/StorageFailure.ts"
 
 /** How often locks are refreshed, and what the cluster gives a refresh. */
 export const REFRESH_LIMIT = Duration.seconds(3)

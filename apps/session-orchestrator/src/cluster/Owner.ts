@@ -13,11 +13,11 @@
  *     conversation to another runner. So an owner sends an empty message at once and every few seconds: a stream without them is opened
  *     again. A result that takes long is asked for again.
  */
+import { Patience } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
 import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
-import * as Patience from "../storage/Patience.ts"
 import type { Batch } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 

@@ -1,17 +1,17 @@
 /**
- * A conversation on the runner that owns it: the local `Conversations`, restricted to this one, for as long as it is here.
+ * Runs one conversation on the runner that owns it, by the local `Conversations`.
  *
- * R1. It takes up its unsealed turns when it comes, and they stop, unsealed, when it goes: before another runner runs them, if
- *     this one knows that it has to go.
- * R2. A runner that does not know, because it was frozen or cut off, asks no provider, runs no tool and records nothing before it
- *     knows again (`Lease`), and is fenced by the journal: its turn stops at its next record (J2). It may be that the other one was late, and
- *     not this one. So a turn that is stopped runs again, from the records, for as long as this runner owns it (`TurnQueue`).
- * R3. While a turn of it runs it has to be held in memory; `busy` is called whenever that begins. When all of them are sealed, or
- *     the one at the head waits on disk, it may go, and leaves the alarm clock to call it back. One whose time has come, and that
- *     its gate holds, stays: it would be held anew whenever it came back (K2).
- * R4. A turn whose start was put off into a spread is not started earlier by somebody who looks at it.
+ * Resident.R1. It takes up its unsealed turns when it starts, and stops them, unsealed, when it ends: before another runner runs them, if
+ *     this runner knows that it has to give the conversation up.
+ * Resident.R2. A runner without that knowledge, because it was frozen or cut off, calls no provider, runs no tool and records nothing until
+ *     its ownership is sure again (`Lease`). The journal fences it: its turn stops at its next record (`Journal.J2`). The other runner may
+ *     be the late one. So a stopped turn runs again, from the records, for as long as this runner owns it (`TurnQueue`).
+ * Resident.R3. While a turn runs the conversation has to stay in memory; `busy` is called whenever that begins. When all turns are sealed,
+ *     or the first one waits on disk, it may leave memory, and the alarm clock calls it back. A turn whose time has come, and that its gate
+ *     holds, stays: the gate would hold it again at each return.
+ * Resident.R4. A turn with a delayed start (`Spread`) is not started earlier by a request for its conversation.
  */
-import { JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
+import { type Interruptions, JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
@@ -23,44 +23,47 @@ import type { Gates } from "../gate/Gates.ts"
 import { ParkingPlace, type ParkingSpot, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
-import type { Interruptions } from "../storage/Interruptions.ts"
 import { Journal } from "../storage/Journal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import { Store } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
+/** A conversation in memory. */
 export interface Resident {
+  /** Its requests; other conversations are unknown. */
   readonly conversations: Conversations["Service"]
   /**
-   * Waits until nothing of it runs: every turn is sealed, those that come meanwhile too, or the one at the head waits on disk.
-   * Fails when one was stopped (R2).
+   * Waits until no turn runs: every turn is sealed, also turns that arrive meanwhile, or the first one waits on disk. Fails when a turn
+   * was stopped (R2).
    */
   readonly untilQuiet: Effect.Effect<void, StorageError | TurnStopped.TurnStopped>
-  /** Whether a turn is in the middle of an answer. */
+  /** Whether a provider's answer to a turn is streaming. */
   readonly isAnswering: () => boolean
 }
 
+/** The conversation, and the runner's part of it. */
 export interface Options {
   readonly id: Ids.ConversationId
   readonly alarms: AlarmClock
-  /** Waits until it is sure that this runner owns it. */
+  /** Waits until this runner surely owns the conversation. */
   readonly sure: Effect.Effect<void>
-  /** R3 */
+  /** Is called when the conversation has to stay in memory (R3). */
   readonly busy: () => void
 }
 
+/** The services of a runner that a resident uses. */
 export type Requirements =
   | Store
   | Journal
   | Standings
-  | Interruptions
+  | Interruptions.Interruptions
   | Timer.Timer
   | Providers
   | Gates
   | Tools
   | Defaults
 
-/** Lives as long as its scope. Its unsealed turns have been taken up when it is there. */
+/** Starts a resident, which lives as long as its scope. Its unsealed turns have been taken up when this returns. */
 export const make = Effect.fnUntraced(function* ({
   id,
   alarms,
@@ -72,8 +75,8 @@ export const make = Effect.fnUntraced(function* ({
   const journal = yield* Journal
   const parked = new ParkedTurn(id, alarms, busy)
   const leaving = yield* Deferred.make<void>()
-  // What a runner records that has lost its lock would stop the next one, which comes too late for it. Nobody can interrupt an
-  // append, so one that waits is told when this conversation goes.
+  // A record by a runner without its lock would stop the next owner, which comes too late for it. An append cannot be interrupted, so a
+  // waiting append ends when this conversation leaves.
   const fenced = (turnId: Ids.TurnId) =>
     Effect.raceFirst(sure, Effect.andThen(Deferred.await(leaving), Effect.fail(new JournalConflict({ turnId }))))
   const append: Journal["Service"]["append"] = (turnId, ...rest) =>
@@ -88,7 +91,7 @@ export const make = Effect.fnUntraced(function* ({
     Layer.succeed(Tools, sureToolsOf(yield* Tools, sure)),
     Layer.fresh(Condition.layer)
   )
-  // An orchestrator of its own, whatever the layers around it share. What each of them took up is no news: `TakeOver` told.
+  // Its own orchestrator, whatever the layers around it share. It does not log the turns that it takes up: `TakeOver` has done that.
   const context = yield* Layer.build(Layer.fresh(Orchestrator.layer).pipe(Layer.provideMerge(own))).pipe(
     Effect.provideService(References.MinimumLogLevel, "Warn")
   )
@@ -96,7 +99,7 @@ export const make = Effect.fnUntraced(function* ({
   const conversations = Context.get(context, Conversations)
   const condition = Context.get(context, Condition.Condition)
   yield* condition.started
-  // Runs first of all that ends with it: nothing has been stopped yet.
+  // Runs before the other finalizers: no turn has been stopped yet.
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
       const counts = yield* conversations.counts
@@ -121,7 +124,7 @@ export const make = Effect.fnUntraced(function* ({
 
 // --- internal
 
-/** The turn that waits on disk, in memory or out of it. */
+/** The turn of the conversation that waits on disk, if any. */
 class ParkedTurn {
   private sleeping: Sleeping | undefined = undefined
   private readonly id: Ids.ConversationId
@@ -135,12 +138,12 @@ class ParkedTurn {
     this.busy = busy
   }
 
-  /** Whether one sleeps; one that its gate holds does not (R3). */
+  /** Whether a turn sleeps; a turn that its gate holds does not (R3). */
   get isAsleep(): boolean {
     return this.sleeping !== undefined
   }
 
-  /** Waits until a turn sleeps here; whoever hears of it may let it go at once, so it has to be there by then. */
+  /** Waits until a turn sleeps here; the caller may evict it at once, so its entry exists by then. */
   get await(): Effect.Effect<void> {
     return Effect.andThen(this.latch.await, Effect.yieldNow)
   }
@@ -160,7 +163,7 @@ class ParkedTurn {
     return { startAt, ticket, left }
   }
 
-  /** What sleeps here waits for the next resident: nothing wakes it any more. */
+  /** Leaves the sleeping turn to the next resident: this resident does not wake it any more. */
   letGo(): Sleeping | undefined {
     const { sleeping } = this
     this.sleeping = undefined
@@ -174,7 +177,7 @@ interface Sleeping extends Pick<Waiting, "awaited" | "letGo"> {
   readonly until: number
 }
 
-/** What it is to be called back for. */
+/** The alarm for its return to memory. */
 const alarmOf = (
   sleeping: Sleeping | undefined,
   { queued, retrying, running }: TurnCounts,

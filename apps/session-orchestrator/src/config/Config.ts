@@ -6,10 +6,10 @@
  */
 import type { Allowance, Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
-import { Context, Data, type Duration, type Redacted } from "effect"
+import { Context, Data, type Redacted } from "effect"
 import * as Problem from "./reading/Problem.ts"
 import type { Body } from "./reading/RequestSettings.ts"
-import type { Plain } from "./reading/Settings.ts"
+import type { Plain, PlainNotifications, PlainRequest, PlainRetryLog, PlainTool } from "./reading/Settings.ts"
 
 /** One of a provider's keys, under the name of its variable. */
 export interface Credential {
@@ -18,7 +18,7 @@ export interface Credential {
 }
 
 /** A provider that is reached over HTTP. */
-export interface HttpProvider {
+interface HttpProvider {
   readonly type: "openai-compatible" | "anthropic"
   readonly name: string
   readonly baseUrl: string
@@ -37,19 +37,13 @@ export interface HttpProvider {
 }
 
 /** An operator's additions to a provider's requests. */
-export interface RequestOptions {
-  /** Merged into every body. */
-  readonly body: Body | undefined
+export interface RequestOptions extends PlainRequest {
   /** By model, merged after `body`. */
   readonly modelBody: ReadonlyMap<string, Body>
-  /** Anthropic: the most tokens of an answer. */
-  readonly maxTokens: number | undefined
-  /** Anthropic: whether the prompt is marked for the provider's cache. */
-  readonly promptCaching: boolean | undefined
 }
 
 /** The provider that simulates outages in this process. */
-export interface SimulatedProvider {
+interface SimulatedProvider {
   readonly type: "simulated"
   readonly name: string
 }
@@ -75,23 +69,13 @@ export type ToolServerReach =
     }
 
 /** A server of tools (MCP). */
-export interface ToolServer {
+export interface ToolServer extends PlainTool {
   readonly name: string
   readonly reach: ToolServerReach
-  /** How long a call may take. */
-  readonly timeout: Duration.Duration
-  /** How long it may take from the start to the list of tools. */
-  readonly startTimeout: Duration.Duration
   /** Turns wait for its tools and do not run without them. */
   readonly isRequired: boolean
-  /** The most bytes of an output that the model gets. */
-  readonly maxOutput: number
-  /** Names of tools, or patterns with `*`: these tools run again after a crash (X8). */
-  readonly idempotent: ReadonlyArray<string>
-  /** The tools that are offered; `undefined`: all. */
+  /** The tools that are offered; `undefined`: all. `deny` has precedence. */
   readonly allow: ReadonlyArray<string> | undefined
-  /** Tools that are not offered, even if `allow` lists them. */
-  readonly deny: ReadonlyArray<string>
   /** All secrets in this entry, for redaction. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
@@ -138,15 +122,11 @@ export class Config extends Context.Service<
     readonly log: Plain<"log">
     /** Telemetry. An absent part is off; metrics are always on. */
     readonly telemetry: {
-      readonly retryLog:
-        | { readonly path: string; readonly maxBytes: number; /** The number of older files. */ readonly keep: number }
-        | undefined
+      readonly retryLog: (PlainRetryLog & { readonly path: string }) | undefined
       /** The collector of traces. */
       readonly otlp: { readonly url: string; readonly headers: Readonly<Record<string, Redacted.Redacted>> } | undefined
       readonly notifications:
-        | {
-            /** How long an endpoint must have answered no turn before it is an incident. */
-            readonly after: Duration.Duration
+        | (PlainNotifications & {
             readonly webhook:
               | { readonly url: Redacted.Redacted; readonly headers: Readonly<Record<string, Redacted.Redacted>> }
               | undefined
@@ -154,7 +134,7 @@ export class Config extends Context.Service<
             readonly command: readonly [string, ...ReadonlyArray<string>] | undefined
             /** The file that keeps incidents over a restart; `undefined`: they are not kept. */
             readonly state: string | undefined
-          }
+          })
         | undefined
     }
     /** The proxies of the environment; absent: every server is reached directly. */

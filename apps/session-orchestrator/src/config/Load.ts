@@ -20,7 +20,7 @@ import type * as Sources from "./Sources.ts"
 export const DEFAULT_FILE = "holdfast.config.json"
 
 /** The surroundings of the process. */
-export interface Options {
+interface Options {
   /** The file that the command line names. */
   readonly file?: string | undefined
   readonly environment: Environment.Environment

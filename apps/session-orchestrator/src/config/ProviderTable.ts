@@ -5,7 +5,7 @@
  * ProviderTable.T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address gets
  *     only keys that it names: a key belongs to the host it was issued for.
  */
-import { Target } from "@holdfast/wire"
+import { defined, Target } from "@holdfast/wire"
 import { Redacted, Schema } from "effect"
 import * as BuiltIn from "./BuiltIn.ts"
 import type { Credential, ProviderConfig, RequestOptions } from "./Config.ts"
@@ -86,7 +86,7 @@ export const make = (
       secrets: headers.secrets,
       credentials: credentialsOf(apiKeyEnv, environment),
       ...requestOf(name, entry, models),
-      ...(entry.limits === undefined ? {} : { limits: entry.limits })
+      ...defined({ limits: entry.limits })
     })
   }
   for (const [name, { body }] of Object.entries(models)) {
@@ -118,7 +118,7 @@ export const keyNames = (provider: ProviderConfig | undefined): ReadonlyArray<st
 /** The additions to a provider's requests; no field if there are none. */
 const requestOf = (
   name: string,
-  { body, maxTokens, promptCaching }: Partial<Settings.ProviderSettings>,
+  entry: Partial<Settings.ProviderSettings>,
   models: Readonly<Record<string, Settings.ModelSettings>>
 ): { readonly request?: RequestOptions } => {
   const modelBody = new Map(
@@ -127,8 +127,8 @@ const requestOf = (
       return body === undefined || model === undefined || provider !== name ? [] : [[model, body]]
     })
   )
-  const isPlain = body === undefined && maxTokens === undefined && promptCaching === undefined
-  return isPlain && modelBody.size === 0 ? {} : { request: { body, modelBody, maxTokens, promptCaching } }
+  const { apiKeyEnv: _apiKeyEnv, baseUrl: _baseUrl, headers: _headers, limits: _limits, type: _type, ...added } = entry
+  return Object.keys(added).length === 0 && modelBody.size === 0 ? {} : { request: { ...added, modelBody } }
 }
 
 /** The same key in two variables is one credential: switching to it again would not help. */
@@ -161,8 +161,8 @@ const builtInAddress = (
 const NOTHING_LEAVES = 'a "simulated" provider has none: nothing leaves this machine.'
 
 const uselessKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<Problem.Problem> =>
-  (["baseUrl", "apiKeyEnv", "headers", "body", "maxTokens", "promptCaching", "limits"] as const)
-    .filter((key) => entry[key] !== undefined)
+  Object.keys(entry)
+    .filter((key) => key !== "type")
     .map((key) => ({ place: `${place}.${key}`, message: NOTHING_LEAVES }))
 
 /** The problems of keys that belong to another wire format. */

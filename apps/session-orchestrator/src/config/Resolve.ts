@@ -25,7 +25,7 @@ import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
 
 /** The database file by default. The defaults of plain keys are in `Settings.DEFAULTS`. */
-export const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
+const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
 /** The address of this runner by default. */
 export const DEFAULT_RUNNER = { host: "127.0.0.1", port: 4748 }
 
@@ -100,7 +100,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
       ...chosen.notices,
       ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
       ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
-      ...Environment.strangers(
+      ...Environment.unknownVariables(
         sources.environment,
         namedVariables(settings, table.providers, [...table.variables, ...tools.variables])
       )

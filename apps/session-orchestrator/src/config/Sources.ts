@@ -4,6 +4,7 @@
  * Sources.S1. Each source is decoded separately, and names its values as a person wrote them: a path, a variable, a flag.
  * Sources.S2. A file that cannot be read is a mistake like any other; the other two sources are checked all the same.
  */
+import { defined } from "@holdfast/wire"
 import type { Origin } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import type * as ModelChoice from "./ModelChoice.ts"
@@ -11,7 +12,7 @@ import * as Partial from "./reading/Partial.ts"
 import * as Problem from "./reading/Problem.ts"
 
 /** The configuration file: its name as the person wrote it, its path, and its content as JSON has it. */
-export interface File {
+interface File {
   readonly name: string
   readonly path: string
   readonly content: unknown
@@ -90,14 +91,11 @@ const flagOf = (path: string): string => FLAGS.find(([known]) => known === path)
 const flagsLayer = ({ host, model, port, profile, runner }: Flags): Layer =>
   layerOf(
     {
-      ...(host === undefined && port === undefined ? {} : { server: defined({ host, port }) }),
-      ...(profile === undefined ? {} : { retry: { profile } }),
-      ...(runner === undefined ? {} : { cluster: { runner } }),
+      server: defined({ host, port }),
+      retry: defined({ profile }),
+      cluster: defined({ runner }),
       ...defined({ model })
     },
     (path) => flagOf(Problem.formatPath(path)),
     flagOf
   )
-
-const defined = (record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))

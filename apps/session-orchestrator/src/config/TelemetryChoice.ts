@@ -17,12 +17,16 @@ import * as Settings from "./reading/Settings.ts"
 /** The telemetry of the configuration in force. */
 export type Telemetry = Values["telemetry"]
 
-/** The default size of a retry log in bytes: some 30,000 lines. */
-export const DEFAULT_MAX_BYTES = 10_000_000
-/** The default number of older retry logs: 60 MB at most, with the current file. */
-export const DEFAULT_KEEP = 5
-/** The default time before an outage is an incident: a shorter one is over before an operator can act. */
-export const DEFAULT_AFTER = Duration.minutes(5)
+/** The defaults of plain keys. A key that is missing here does not compile. */
+export const DEFAULTS: {
+  readonly retryLog: Settings.PlainRetryLog
+  readonly notifications: Settings.PlainNotifications
+} = {
+  // Bytes: some 30,000 lines. With `keep` older files, 60 MB at most.
+  retryLog: { maxBytes: 10_000_000, keep: 5 },
+  // A shorter outage is over before an operator can act.
+  notifications: { after: Duration.minutes(5) }
+}
 
 /** Facts from outside the `telemetry` section. */
 export interface Surroundings {
@@ -60,9 +64,7 @@ const beside = (file: string, name: string): string => `${file.slice(0, file.sea
 const retryLogOf = (given: Given<"retryLog">, { absolute, database }: Surroundings): Telemetry["retryLog"] => {
   if (given === false) return undefined
   const path = given?.path === undefined ? database && beside(database, "retries.jsonl") : absolute(given.path)
-  return path === undefined
-    ? undefined
-    : { path, maxBytes: given?.maxBytes ?? DEFAULT_MAX_BYTES, keep: given?.keep ?? DEFAULT_KEEP }
+  return path === undefined ? undefined : { ...DEFAULTS.retryLog, ...given, path }
 }
 
 const otlpOf = (
@@ -122,16 +124,17 @@ const notificationsOf = (
 ): Telemetry["notifications"] => {
   if (given === undefined) return undefined
   const url = given.webhook ?? fromVariable(given, environment, problems)
-  const { command } = given
-  if (url === undefined && command === undefined && given.webhookEnv === undefined) {
+  const { command, headers, state, webhook: _webhook, webhookEnv, ...plain } = given
+  if (url === undefined && command === undefined && webhookEnv === undefined) {
     const message = 'no receiver is set. Give it a "webhook", a "webhookEnv" or a "command".'
     problems.push({ place: "telemetry.notifications", message })
   }
   return {
-    after: given.after ?? DEFAULT_AFTER,
-    webhook: url === undefined ? undefined : { url, headers: given.headers ?? {} },
+    ...DEFAULTS.notifications,
+    ...plain,
+    webhook: url === undefined ? undefined : { url, headers: headers ?? {} },
     command,
-    state: given.state === undefined ? database && beside(database, "incidents.json") : absolute(given.state)
+    state: state === undefined ? database && beside(database, "incidents.json") : absolute(state)
   }
 }
 

@@ -21,14 +21,17 @@ export interface ToolTable {
   readonly problems: ReadonlyArray<Problem.Problem>
 }
 
-/** The default limit of a call: most tools are faster, and a person waits this long. */
-export const DEFAULT_TIMEOUT = Duration.seconds(60)
-
-/** The default limit of a start: the first start by `npx` downloads the server. */
-export const DEFAULT_START_TIMEOUT = Duration.seconds(30)
-
-/** The default limit of an output in bytes: some 16,000 tokens. */
-export const DEFAULT_MAX_OUTPUT = 65_536
+/** The defaults of plain keys. A key that is missing here does not compile. */
+export const DEFAULTS: Settings.PlainTool = {
+  // Most tools are faster, and a person waits this long.
+  timeout: Duration.seconds(60),
+  // The first start by `npx` downloads the server.
+  startTimeout: Duration.seconds(30),
+  // Bytes: some 16,000 tokens.
+  maxOutput: 65_536,
+  idempotent: [],
+  deny: []
+}
 
 /** Builds the table. `absolute` makes a path of the file absolute. */
 export const make = (
@@ -52,6 +55,17 @@ export const make = (
       }
       return expanded.values
     }
+    const {
+      allow,
+      args: _args,
+      command: _command,
+      cwd: _cwd,
+      env: _env,
+      headers: _headers,
+      required,
+      url: _url,
+      ...plain
+    } = entry
     problems.push(...misplaced(place, entry))
     const reach = reachOf(entry, expand, absolute)
     if (reach === undefined) {
@@ -60,15 +74,12 @@ export const make = (
     }
     return [
       {
+        ...DEFAULTS,
+        ...plain,
         name,
         reach,
-        timeout: entry.timeout ?? DEFAULT_TIMEOUT,
-        startTimeout: entry.startTimeout ?? DEFAULT_START_TIMEOUT,
-        isRequired: entry.required ?? false,
-        maxOutput: entry.maxOutput ?? DEFAULT_MAX_OUTPUT,
-        idempotent: entry.idempotent ?? [],
-        allow: entry.allow,
-        deny: entry.deny ?? [],
+        isRequired: required ?? false,
+        allow,
         secrets
       }
     ]

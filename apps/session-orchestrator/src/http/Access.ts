@@ -34,7 +34,7 @@ export interface Policy {
 }
 
 /** The parts of a request that the decision needs. */
-export interface Head {
+interface Head {
   readonly method: string
   /** Path and query. */
   readonly url: string
@@ -42,7 +42,7 @@ export interface Head {
 }
 
 /** The problem of a refused request. */
-export type Refusal = Problem.Forbidden | Problem.Unauthorized | Problem.UnsupportedMediaType | Problem.BodyTooLarge
+type Refusal = Problem.Forbidden | Problem.Unauthorized | Problem.UnsupportedMediaType | Problem.BodyTooLarge
 
 /** Makes the check for a policy. `undefined` means that the request may pass. */
 export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {

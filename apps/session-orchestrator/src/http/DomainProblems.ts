@@ -1,5 +1,6 @@
 /** Maps refusals of the conversations to the problems that clients receive. */
 import type { StorageError } from "@holdfast/journal"
+import { defined } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
@@ -47,7 +48,7 @@ const problemOf = (error: Refusal): ProblemOf[keyof ProblemOf] => {
     case "TurnNotFound": {
       const { conversationId, message, turnId } = error
       return new Problem.TurnNotFound({
-        ...(conversationId === undefined ? {} : { conversationId }),
+        ...defined({ conversationId }),
         turnId,
         detail: message
       })

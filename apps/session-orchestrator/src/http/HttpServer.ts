@@ -7,6 +7,7 @@
  *     connections `SHUTDOWN_GRACE`.
  * HttpServer.H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
  */
+import { DefaultAddress } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Api } from "@holdfast/wire/api"
 import { ByteSize, Duration, Effect, Layer, Predicate, type Redacted, Schema } from "effect"
@@ -26,12 +27,8 @@ import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
 
-/** Where the server listens by default. */
-export const DEFAULT_HOST = "127.0.0.1"
-export const DEFAULT_PORT = 4747
-
 /** The largest accepted body by default, in bytes. */
-export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024
+const DEFAULT_MAX_BODY_BYTES = 1024 * 1024
 
 /**
  * How long a shutdown waits for answers that have begun. Most end by then. Together with `SHUTDOWN_GRACE` it stays below the 30 s
@@ -77,11 +74,11 @@ export const layer = (options: Options = {}) => served(options).pipe(Layer.provi
  * of the service that has the port, and never runs its turns a second time (HttpServer.H4).
  */
 export const bound = (options: Options = {}) =>
-  bind(options.host ?? DEFAULT_HOST, options.port ?? DEFAULT_PORT, options)
+  bind(options.host ?? DefaultAddress.HOST, options.port ?? DefaultAddress.PORT, options)
 
 /** The API's calls, on a bound socket. */
 export const served = (options: Options = {}) => {
-  const calls = HttpRouter.serve(Layer.provideMerge(routes, guard(options.host ?? DEFAULT_HOST, options)), {
+  const calls = HttpRouter.serve(Layer.provideMerge(routes, guard(options.host ?? DefaultAddress.HOST, options)), {
     disableLogger: true,
     disableListenLog: true
   })
@@ -161,7 +158,7 @@ const bind = (host: string, port: number, options: Options) =>
       // HttpServer.H1
       if (options.token === undefined && !Loopback.isLoopback(host)) {
         return yield* new BindError({
-          message: `Refused to listen on ${at(host, port)} without a token: others could reach it. Set server.token, or listen on ${DEFAULT_HOST}.`
+          message: `Refused to listen on ${at(host, port)} without a token: others could reach it. Set server.token, or listen on ${DefaultAddress.HOST}.`
         })
       }
       return NodeHttpServer.layer(() => makeServer(options), {

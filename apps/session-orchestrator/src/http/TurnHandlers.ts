@@ -4,7 +4,7 @@
  * TurnHandlers.T1. The head of an answer leaves after the turn is on disk, never before.
  * TurnHandlers.T2. A client that disconnects does not affect the turn.
  */
-import { type Ids, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
+import { defined, type Ids, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
 import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -122,7 +122,7 @@ const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   turnId,
   status: end.status,
   text,
-  ...(end.error === undefined ? {} : { error: end.error })
+  ...defined({ error: end.error })
 })
 
 /** The explanation as text. Times are in UTC, because a client may be in any time zone. */

@@ -4,11 +4,10 @@
  * Evidence.R1. No turn is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
  * Evidence.R2. The row is read first: a turn that seals meanwhile appears as it was before.
  */
-import type { Interruption, StorageError } from "@holdfast/journal"
+import { type Interruption, Interruptions, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
-import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal } from "../storage/Journal.ts"
 import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 
@@ -30,18 +29,20 @@ export type Redact = (text: string) => string
 type Read = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
 
 /** The reader of the storage in the context. */
-export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions> = Effect.gen(function* () {
-  const store = yield* Store
-  const journal = yield* Journal
-  const interruptions = yield* Interruptions
-  return Effect.fnUntraced(function* (turnId) {
-    const turn = Option.getOrUndefined(yield* store.turn(turnId)) // Evidence.R2
-    if (turn === undefined) return Option.none()
-    // A turn's row refers to it, so it exists.
-    const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
-    const events = (yield* store.turnEvents(turnId)).map(({ event }) => event)
-    const records = yield* journal.load(turnId)
-    const interruption = Option.getOrUndefined(yield* interruptions.find(turnId))
-    return Option.some({ turn, conversation, events, records, interruption })
-  })
-})
+export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions.Interruptions> = Effect.gen(
+  function* () {
+    const store = yield* Store
+    const journal = yield* Journal
+    const interruptions = yield* Interruptions.Interruptions
+    return Effect.fnUntraced(function* (turnId) {
+      const turn = Option.getOrUndefined(yield* store.turn(turnId)) // Evidence.R2
+      if (turn === undefined) return Option.none()
+      // A turn's row refers to it, so it exists.
+      const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
+      const events = (yield* store.turnEvents(turnId)).map(({ event }) => event)
+      const records = yield* journal.load(turnId)
+      const interruption = Option.getOrUndefined(yield* interruptions.find(turnId))
+      return Option.some({ turn, conversation, events, records, interruption })
+    })
+  }
+)

@@ -1,10 +1,9 @@
 /** Explains turns to clients of the service (rule X9). */
-import type { StorageError } from "@holdfast/journal"
+import type { Interruptions, StorageError } from "@holdfast/journal"
 import type { Ids, TurnExplanation } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import { ConversationNotFound } from "../conversation/Conversations.ts"
-import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Journal } from "../storage/Journal.ts"
 import { Store } from "../storage/Store.ts"
 import * as Evidence from "./Evidence.ts"
@@ -24,21 +23,22 @@ export class Explanations extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/Explanations") {}
 
 /** Explains turns from the stored data. */
-export const layer: Layer.Layer<Explanations, never, Store | Journal | Interruptions | Secrets> = Layer.effect(
-  Explanations,
-  Effect.gen(function* () {
-    const store = yield* Store
-    const read = yield* Evidence.reader
-    const { redact } = yield* Secrets
-    return {
-      explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {
-        const evidence = Option.getOrUndefined(yield* read(turnId))
-        if (evidence?.turn.conversationId === conversationId) return Explanation.of(evidence, redact)
-        const conversation = yield* store.conversation(conversationId)
-        return yield* Option.isNone(conversation)
-          ? new ConversationNotFound({ conversationId })
-          : new TurnNotFound({ conversationId, turnId })
-      })
-    }
-  })
-)
+export const layer: Layer.Layer<Explanations, never, Store | Journal | Interruptions.Interruptions | Secrets> =
+  Layer.effect(
+    Explanations,
+    Effect.gen(function* () {
+      const store = yield* Store
+      const read = yield* Evidence.reader
+      const { redact } = yield* Secrets
+      return {
+        explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {
+          const evidence = Option.getOrUndefined(yield* read(turnId))
+          if (evidence?.turn.conversationId === conversationId) return Explanation.of(evidence, redact)
+          const conversation = yield* store.conversation(conversationId)
+          return yield* Option.isNone(conversation)
+            ? new ConversationNotFound({ conversationId })
+            : new TurnNotFound({ conversationId, turnId })
+        })
+      }
+    })
+  )

@@ -4,6 +4,8 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. The result shows one moment: everything is read in one transaction.
  */
+import { InterruptionTable, JournalTable, Patience, StorageFailure } from "@holdfast/journal/sql"
+import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
 import { defined, type Ids } from "@holdfast/wire"
@@ -15,13 +17,9 @@ import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
-import * as InterruptionTable from "../storage/tables/InterruptionTable.ts"
-import * as JournalTable from "../storage/tables/JournalTable.ts"
 import * as Migrations from "../storage/migrations/Migrations.ts"
-import * as Patience from "../storage/Patience.ts"
-import * as SqliteClient from "../storage/sqlite/SqliteClient.ts"
-import * as StorageFailure from "../storage/StorageFailure.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
+import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
@@ -203,7 +201,7 @@ const evidenceOf = Effect.fnUntraced(function* (
   const conversation = yield* conversationOf(sql, turn.value)
   const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
   const records = yield* recordsOf(sql, turnId)
-  const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, turnId))
+  const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, SealTable.TABLES, turnId))
   return Option.some({ turn: turn.value, conversation, events, records, interruption })
 })
 
@@ -217,7 +215,7 @@ const recordsOf = (
   sql: SqlClient.SqlClient,
   turnId: Ids.TurnId
 ): Effect.Effect<ReadonlyArray<Records.Stored>, Failure> =>
-  Effect.map(JournalTable.load(sql)([turnId]), ([records = []]) => records)
+  Effect.map(JournalTable.load(sql, SealTable.TABLES)([turnId]), ([records = []]) => records)
 
 const UNKNOWN: Service = { _tag: "Unknown" }
 

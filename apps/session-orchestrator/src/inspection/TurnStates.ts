@@ -1,10 +1,9 @@
 /** Reads a turn's state for a client that left it running (rule X15). */
-import type { StorageError } from "@holdfast/journal"
+import type { Interruptions, StorageError } from "@holdfast/journal"
 import { defined, type Ids, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
-import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Journal } from "../storage/Journal.ts"
 import type { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
@@ -22,19 +21,20 @@ export class TurnStates extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
 /** Reads the states from the stored data. */
-export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptions | Secrets> = Layer.effect(
-  TurnStates,
-  Effect.gen(function* () {
-    const read = yield* Evidence.reader
-    const { redact } = yield* Secrets
-    return {
-      find: Effect.fn("TurnStates.find")(function* (turnId) {
-        const evidence = Option.getOrUndefined(yield* read(turnId))
-        return evidence === undefined ? yield* new TurnNotFound({ turnId }) : of(evidence, redact)
-      })
-    }
-  })
-)
+export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptions.Interruptions | Secrets> =
+  Layer.effect(
+    TurnStates,
+    Effect.gen(function* () {
+      const read = yield* Evidence.reader
+      const { redact } = yield* Secrets
+      return {
+        find: Effect.fn("TurnStates.find")(function* (turnId) {
+          const evidence = Option.getOrUndefined(yield* read(turnId))
+          return evidence === undefined ? yield* new TurnNotFound({ turnId }) : of(evidence, redact)
+        })
+      }
+    })
+  )
 
 /** The state of a turn, from its stored data. */
 export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnState.TurnState => {

@@ -12,12 +12,11 @@
  *     disk earlier. Exceptions: the database is in trouble or the history damaged, or the client gave the turn id, because such a turn may
  *     exist already.
  */
-import { Interruption, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
+import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
 import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
-import type { Interruptions } from "../storage/Interruptions.ts"
 import type { Journal } from "../storage/Journal.ts"
 import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
@@ -38,7 +37,7 @@ export interface Dependencies {
   readonly queue: TurnQueue
   readonly tenancy: TenancyService
   readonly gates: Gates.Gates["Service"]
-  readonly interruptions: Interruptions["Service"]
+  readonly interruptions: Interruptions.Interruptions["Service"]
   /** The name of this process. */
   readonly life: string
   readonly isStopping: Effect.Effect<boolean>

@@ -5,8 +5,9 @@
  * ConversationViews.V2. The records of a wait do not include a gate's hold; `Parking` has its expected end.
  */
 import { RecordedWait, type StorageError } from "@holdfast/journal"
+import { RetryEvent } from "@holdfast/kernel"
 import { RetryPolicy } from "@holdfast/policy"
-import { type ConversationState, defined, Failure, type Ids, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, defined, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
@@ -91,20 +92,19 @@ const waitOf = (
   Effect.map(journal.load(turnId), (records) => {
     const wait = RecordedWait.of(records)
     if (wait === undefined) return undefined
-    const { asks, attempt, credential, delayMs, retryAt, failure, target } = wait
-    const maxAttempts = RetryPolicy.mostRetries(TurnSetting.policyOf(conversation, defaults))
-    return {
-      type: "provider-retry",
+    const { asks, attempt, credential, delayMs, failure, retryAt, target = conversation.model } = wait
+    return RetryEvent.of({
       conversationId: conversation.conversationId,
       turnId,
       attempt,
       delayMs,
       retryAt,
-      message: failure.message,
-      reason: failure.reason,
-      target: target ?? conversation.model,
-      ...defined({ credential, code: Failure.codeOf(failure), maxAttempts, asks })
-    }
+      failure,
+      target,
+      credential,
+      maxRetries: RetryPolicy.mostRetries(TurnSetting.policyOf(conversation, defaults)),
+      asks
+    })
   })
 
 const withoutModel = (

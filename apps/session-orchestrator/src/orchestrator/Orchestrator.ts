@@ -6,7 +6,7 @@
  * Orchestrator.O3. A turn that the last process did not seal is queued again at start, in the order of acceptance (`Startup`).
  * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
  */
-import { Life, type StorageError } from "@holdfast/journal"
+import { Interruptions, Life, type StorageError } from "@holdfast/journal"
 import { Push } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Option, Stream } from "effect"
@@ -17,7 +17,6 @@ import { Journal } from "../storage/Journal.ts"
 import { Gates } from "../gate/Gates.ts"
 import { Sessions } from "../session/Sessions.ts"
 import * as Watching from "../session/Watching.ts"
-import { Interruptions } from "../storage/Interruptions.ts"
 import { Standings } from "../storage/Standings.ts"
 import { type Conversation, Store } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
@@ -73,7 +72,7 @@ const collect = Effect.gen(function* () {
     sessions,
     queue,
     gates: yield* Gates,
-    interruptions: yield* Interruptions,
+    interruptions: yield* Interruptions.Interruptions,
     life: yield* Life.Life,
     tenancy: yield* Tenancy,
     isStopping: Deferred.isDone(down)

@@ -4,9 +4,9 @@
  * Startup.S1. A database that cannot be read is asked again every `INTERVAL`; until then the service reports that it is not ready, and why.
  * Startup.S2. Calls wait as long as for a silent database, and then fail with the error of the start.
  */
+import { Patience } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
 import { Effect, Schedule } from "effect"
-import * as Patience from "../storage/Patience.ts"
 import type { Condition } from "../system/Condition.ts"
 import * as Acceptance from "./Acceptance.ts"
 

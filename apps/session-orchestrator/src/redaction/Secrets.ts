@@ -9,11 +9,12 @@
  * Secrets.K4. The patterns are compiled once. Redaction costs time that grows with the text, so it runs on failures and logs, not
  *     on tokens.
  */
+import { Redaction } from "@holdfast/wire"
 import { Context, Layer, Redacted } from "effect"
 import { Config, type Values } from "../config/Config.ts"
 
 /** The text in place of a secret. */
-export const PLACEHOLDER = "[redacted]"
+export const { PLACEHOLDER } = Redaction
 
 /** Characters. A shorter value is a dummy (`none`, `ollama`) and no secret; redacting it would garble every text. */
 export const SHORTEST_SECRET = 8

@@ -25,7 +25,7 @@ const WORKED_MS = 1_000
 const REST_FACTOR = 100
 
 /** The activity of the event loop; times in milliseconds. */
-export interface Seen {
+interface Seen {
   /** Busy share of the time since the last sample, 0 to 1. */
   readonly utilization: number
   /** Busy time since the last collection. */
@@ -36,7 +36,7 @@ export interface Seen {
 }
 
 /** Whether to collect garbage now. */
-export const isDue = ({ sinceMs, tookMs, utilization, workedMs }: Seen): boolean =>
+const isDue = ({ sinceMs, tookMs, utilization, workedMs }: Seen): boolean =>
   utilization < QUIET && workedMs >= WORKED_MS && sinceMs >= REST_FACTOR * tookMs
 
 /** Samples the event loop every `INTERVAL_MS` and calls `collect` when that is due. Never ends. */

@@ -13,7 +13,7 @@ import * as Span from "../text/Span.ts"
 export const PATIENCE_MS = 2_000
 
 /** Between two lines. */
-export const INTERVAL_MS = 5_000
+const INTERVAL_MS = 5_000
 
 /** Takes the position of a running operation. */
 export interface Progress {

@@ -17,7 +17,7 @@ import { Effect, Layer } from "effect"
 import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../config/Config.ts"
-import { DEFAULT_AFTER } from "../config/TelemetryChoice.ts"
+import * as TelemetryChoice from "../config/TelemetryChoice.ts"
 import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as Delivery from "./incidents/Delivery.ts"
@@ -55,7 +55,7 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> 
     }
     listeners.push(
       yield* Notifications.make({
-        after: notifications?.after ?? DEFAULT_AFTER,
+        after: notifications?.after ?? TelemetryChoice.DEFAULTS.notifications.after,
         receivers: notifications === undefined ? new Map() : yield* receiversOf(notifications),
         file: notifications?.state === undefined ? IncidentFile.none : yield* IncidentFile.make(notifications.state),
         timer: yield* Timer.Timer,

@@ -9,7 +9,7 @@ import type { Message } from "@holdfast/wire"
 import type { Count } from "./Tokenizer.ts"
 
 /** The parts of a request that take tokens. */
-export type Request = Pick<Provider.ProviderRequest, "messages" | "tools"> & { readonly system: string | undefined }
+type Request = Pick<Provider.ProviderRequest, "messages" | "tools"> & { readonly system: string | undefined }
 
 /** The overhead of one message or tool in the providers' formats, in tokens; OpenAI's cookbook counts 3 to 4. */
 const FRAME = 4

@@ -10,7 +10,7 @@
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
  *     asked again.
  */
-import { CallFailure, Opening, type Provider, Push, type RetryStrategy } from "@holdfast/kernel"
+import { CallFailure, Opening, Provider, Push, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
@@ -205,13 +205,13 @@ const counted = (pull: EventPull, permit: Permit): EventPull => {
 const reporting = (pull: EventPull, call: Call): EventPull => {
   let hasAnswered = false
   const report = (events: Events): Events => {
-    if (!hasAnswered && events.some(isContent)) {
+    if (!hasAnswered && events.some(isAnswer)) {
       hasAnswered = true
       call.answered()
     }
     const last = events[events.length - 1]
     if (last?.type === "finish") call.ended()
-    else if (last?.type === "error") call.failed({ ...last.failure, retryable: last.failure.retryable ?? false })
+    else if (last?.type === "error") call.failed(CallFailure.emitted(last.failure))
     return events
   }
   const reportFailure = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
@@ -223,16 +223,5 @@ const reporting = (pull: EventPull, call: Call): EventPull => {
   return Push.through(Effect.tapCause(Effect.map(pull, report), reportFailure), pull, report)
 }
 
-/** Content as rule C8 defines it: an empty delta is none. */
-const isContent = (event: Provider.ProviderEvent): boolean => {
-  switch (event.type) {
-    case "text-delta":
-    case "reasoning-delta":
-      return event.delta !== ""
-    case "tool-calls-cut":
-    case "error":
-      return false
-    default:
-      return true
-  }
-}
+/** A response that only finishes is an answer too. */
+const isAnswer = (event: Provider.ProviderEvent): boolean => Provider.isContent(event) || event.type === "finish"

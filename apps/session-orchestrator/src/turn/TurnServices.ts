@@ -1,9 +1,8 @@
 /** Collects the services that turns run on. */
-import { Life, Timer } from "@holdfast/journal"
+import { Interruptions, Life, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Random } from "effect"
-import { Interruptions } from "../storage/Interruptions.ts"
 import { Journal } from "../storage/Journal.ts"
 import { Standings } from "../storage/Standings.ts"
 import { Store } from "../storage/Store.ts"
@@ -34,7 +33,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     timer: yield* Timer.Timer,
     store: yield* Store,
     journal: yield* Journal,
-    interruptions: yield* Interruptions,
+    interruptions: yield* Interruptions.Interruptions,
     quarantine: yield* Quarantine,
     place: yield* ParkingPlace,
     rightOfWay: yield* RightOfWay,

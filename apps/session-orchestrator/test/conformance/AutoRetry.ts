@@ -1,5 +1,5 @@
 /** Automatic retries of a conversation: the interactive profile (rules P). */
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { BEGUN, type Scenario, type Turn, type When, aborted, answered, failed, waits } from "./Scenario.ts"
 import { ANSWER, ANSWERED, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
@@ -145,7 +145,7 @@ const backoff: ReadonlyArray<Scenario> = [
 const anew = (prompt: string, when?: ReadonlyArray<When>): Turn => ({
   prompt,
   given: [overloaded, says(ANSWER)],
-  ...(when === undefined ? {} : { when }),
+  ...defined({ when }),
   follows: { events: [...BEGUN, ...waits(2 * SECOND), ...answered(0)], shown: ANSWER }
 })
 

@@ -1,4 +1,5 @@
 /** Shortens all delays of a retry configuration. */
+import { defined } from "@holdfast/wire"
 import { type Backoff, Profile, type Waits } from "@holdfast/policy"
 import { Result } from "effect"
 
@@ -31,10 +32,12 @@ export const settings = (given: Settings, scale: number): Settings => {
     }
   }
   const reasonOf = ({ hint, leastMs, mostMs, schedule }: Waits.ReasonWait): Reason => ({
-    ...(schedule === undefined ? {} : { schedule: schedule === "none" ? schedule : scheduleOf(schedule) }),
-    ...(hint === undefined ? {} : { hint }),
-    ...(leastMs === undefined ? {} : { atLeast: span(leastMs) }),
-    ...(mostMs === undefined ? {} : { atMost: span(mostMs) })
+    ...defined({
+      schedule: schedule === undefined || schedule === "none" ? schedule : scheduleOf(schedule),
+      hint,
+      atLeast: leastMs === undefined ? undefined : span(leastMs),
+      atMost: mostMs === undefined ? undefined : span(mostMs)
+    })
   })
   return {
     ...given,

@@ -7,7 +7,7 @@
  */
 import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Message, TurnExplanation } from "@holdfast/wire"
+import { defined, Message, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import * as Given from "../config/Given.ts"
 import * as Service from "../service/Service.ts"
@@ -79,7 +79,7 @@ const configOf = Effect.fnUntraced(function* (scenario: Scenario.Scenario, forma
     ),
     model: targets[0],
     retry: retry === null ? { enabled: false } : Scaling.settings(retry, scaleOf(scenario)),
-    ...(models === undefined ? {} : { models }),
+    ...defined({ models }),
     ...(tools === undefined ? {} : { tools: { scripted: { url: yield* ToolEndpoint.start(tools) } } })
   }
   const environment = Object.fromEntries(

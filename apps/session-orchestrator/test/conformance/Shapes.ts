@@ -1,5 +1,5 @@
 /** Common scenarios: a turn is answered after some failures, or fails. */
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 import { type Answer, says } from "./Answers.ts"
 import * as Scenario from "./Scenario.ts"
 
@@ -63,7 +63,7 @@ export const endsIn = (
             ...(shown === undefined ? [] : (["text-delta"] as const)),
             ...Scenario.failed(reason, waits.length === 0 ? undefined : { attempt: waits.length - 1 })
           ],
-          ...(shown === undefined ? {} : { shown })
+          ...defined({ shown })
         }
       }
     ],

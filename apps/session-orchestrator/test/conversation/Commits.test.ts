@@ -1,11 +1,11 @@
 /** Counts a turn's commits: each is a full sync, and some delay the client. */
+import { SqliteClient } from "@holdfast/journal/sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
-import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { type Options, watching, withService } from "./ConversationSetup.ts"
 

@@ -1,4 +1,5 @@
 /** Runs a crowd of turns against one endpoint with little room, under a test clock. */
+import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
@@ -13,7 +14,6 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as GateTable from "../../src/storage/tables/GateTable.ts"
-import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 

@@ -7,7 +7,7 @@
  * Rig.G2. A call to a process that goes down meanwhile is given up, as its connection would be.
  * Rig.G3. A conversation that is answered twice at the same time is a fault, and so is a turn that is called out of its order.
  */
-import { Life, StorageError, Timer } from "@holdfast/journal"
+import { Interruptions, Life, StorageError, Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { Calls } from "@holdfast/providers"
@@ -22,7 +22,6 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
 import { RightOfWay } from "../../src/pacing/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
-import { Interruptions } from "../../src/storage/Interruptions.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
@@ -51,7 +50,7 @@ export const memory: Effect.Effect<Ports, StorageError, Scope.Scope> = Effect.ma
     store: Context.get(context, Store),
     journal: Context.get(context, Journal),
     standings: Context.get(context, Standings),
-    interruptions: Context.get(context, Interruptions)
+    interruptions: Context.get(context, Interruptions.Interruptions)
   })
 )
 
@@ -86,7 +85,7 @@ export class Rig {
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
   readonly standings: Standings["Service"]
-  readonly interruptions: Interruptions["Service"]
+  readonly interruptions: Interruptions.Interruptions["Service"]
   deaths = 0
   /** Writes of all processes, of turns and of their results. */
   writes = 0
@@ -234,7 +233,7 @@ export class Rig {
           appendEvents: (...append) => alive(store.appendEvents(...append))
         }),
         Layer.succeed(Standings, standings),
-        Layer.succeed(Interruptions, {
+        Layer.succeed(Interruptions.Interruptions, {
           ...interruptions,
           takeUp: (...note) => alive(interruptions.takeUp(...note)),
           note: (...note) => alive(interruptions.note(...note))

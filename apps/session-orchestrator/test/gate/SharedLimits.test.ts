@@ -1,4 +1,5 @@
 /** Tests two runners before a provider with limits, over one database. */
+import { StorageFailure } from "@holdfast/journal/sql"
 import { expect, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import type { Allowance } from "@holdfast/policy"
@@ -6,7 +7,6 @@ import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Gates from "../../src/gate/Gates.ts"
 import { GateTable } from "../../src/storage/tables/GateTable.ts"
-import * as StorageFailure from "../../src/storage/StorageFailure.ts"
 import { onDisk } from "../conversation/CrowdedEndpoint.ts"
 
 /** The limiter of a runner. */

@@ -5,6 +5,7 @@
  * them. They are never made anew: a change that cannot resume them breaks the databases of users. A later format gets a set of
  * its own: `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts Golden.e2e`.
  */
+import { SqliteClient } from "@holdfast/journal/sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import * as ScriptedServer from "@holdfast/simulated/testing"
@@ -17,7 +18,6 @@ import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Onlooker from "../service/Onlooker.ts"
 import * as Process from "../service/Process.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
-import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as Account from "./Account.ts"
 import { configOf, type Phase, phases } from "./Phases.ts"

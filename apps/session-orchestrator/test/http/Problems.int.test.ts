@@ -1,3 +1,4 @@
+import { defined } from "@holdfast/wire"
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
 import type * as Socket from "./Socket.ts"
@@ -57,7 +58,7 @@ it.effect("U+0000 is refused anywhere in a request, and its path is named", () =
       [`/v1/conversations/${id}/retry-now`, { commandId: "c\0" }, "body", "commandId"],
       ["/v1/conversations/c%00d", undefined, "path", "conversationId"]
     ] as const) {
-      const { problem, status } = yield* refused(server, { path, ...(body === undefined ? {} : { body }) })
+      const { problem, status } = yield* refused(server, { path, ...defined({ body }) })
       expect(status).toBe(400)
       expect(problem.errors).toMatchObject([{ in: place, path: key }])
     }

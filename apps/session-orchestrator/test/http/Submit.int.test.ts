@@ -1,4 +1,5 @@
 /** Tests submitting a turn over a socket: the answer comes without waiting (X15). */
+import { defined } from "@holdfast/wire"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Redacted } from "effect"
 import * as TestServer from "./TestServer.ts"
@@ -42,7 +43,7 @@ describe("Prefer: respond-async", () => {
           method: "POST",
           path: `/v1/conversations/${id}/${name}`,
           headers: ASYNC,
-          ...(body === undefined ? {} : { body })
+          ...defined({ body })
         })
         assert.strictEqual(answer.status, 202, answer.text)
         const { turnId } = JSON.parse(answer.text)

@@ -1,21 +1,19 @@
 /** Tests inspections of a file, with and without a running service. */
+import { GivenRecords as Records, TemporaryFile } from "@holdfast/journal/testing"
+import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { expect, it } from "@effect/vitest"
-import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { Context, Effect, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Inspection from "../../src/inspection/Inspection.ts"
-import * as DatabaseFile from "../../src/storage/sqlite/DatabaseFile.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as Migrations from "../../src/storage/migrations/Migrations.ts"
-import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Tenancy from "../../src/storage/sqlite/Tenancy.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "../storage/Given.ts"
-import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Upgrade from "../storage/Upgrade.ts"
 
 const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
@@ -42,7 +40,7 @@ const fill = Effect.gen(function* () {
 
 it.effect("lists waiting turns, with and without a service that uses the file", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     yield* TestClock.setTime(2_000)
     const beside = yield* Effect.gen(function* () {
       yield* fill
@@ -69,7 +67,7 @@ it.effect("lists waiting turns, with and without a service that uses the file", 
 
 it.effect("lists all turns on request, in the order of acceptance", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const { turns } = yield* look(filename, true)
     expect(turns.map(({ state }) => state)).toEqual(["waiting", "completed", "queued"])
@@ -79,7 +77,7 @@ it.effect("lists all turns on request, in the order of acceptance", () =>
 
 it.effect("has the last target of ended turns, and the turn that retried each", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(Given.conversation(1))
@@ -111,7 +109,7 @@ it.effect("has the last target of ended turns, and the turn that retried each", 
 
 it.effect("Inspection.I1: changes nothing, and creates no database", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     const { message } = yield* Effect.flip(look(filename))
     expect(message).toContain(`There is no database at ${filename}.`)
     expect(fs.existsSync(filename)).toBe(false)
@@ -124,7 +122,7 @@ it.effect("Inspection.I1: changes nothing, and creates no database", () =>
 
 it.effect("names a file that is no database", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     fs.mkdirSync(path.dirname(filename))
     fs.writeFileSync(filename, "Dear diary, ".repeat(1000))
     const { message } = yield* Effect.flip(look(filename))
@@ -137,7 +135,7 @@ it.effect(
   "Migrations.V3: names a database of an older Holdfast with the way to upgrade it, and does not change it",
   () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* DatabaseFile.prepare(filename)
       yield* Effect.flatMap(SqliteClient.make({ filename }), Upgrade.write).pipe(
         Effect.provide(Reactivity.layer),
@@ -154,7 +152,7 @@ it.effect(
 
 it.effect("Migrations.V2: names a database of a newer Holdfast with the version that can read it", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     yield* Effect.flatMap(
       SqliteClient.make({ filename }),
@@ -168,7 +166,7 @@ it.effect("Migrations.V2: names a database of a newer Holdfast with the version 
 
 it.effect("X9: has all stored data of a turn, and none for an unknown one", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const built = yield* Layer.build(Inspection.layerSqlite(filename, { defaults }))
     const { evidence } = Context.get(built, Inspection.Inspection)

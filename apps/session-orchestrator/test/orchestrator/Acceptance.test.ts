@@ -1,6 +1,6 @@
 /** Tests which turns are accepted and taken up, and in which order. */
+import { Interruption, Interruptions } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
-import { Interruption } from "@holdfast/journal"
 import { GivenRecords } from "@holdfast/journal/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Logger } from "effect"
@@ -9,7 +9,6 @@ import * as Acceptance from "../../src/orchestrator/Acceptance.ts"
 import type { Parking } from "../../src/parking/Parking.ts"
 import { Sessions } from "../../src/session/Sessions.ts"
 import type { TurnQueue } from "../../src/orchestrator/TurnQueue.ts"
-import { Interruptions } from "../../src/storage/Interruptions.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -21,7 +20,7 @@ const { conversationId, turnId } = Given
 const given = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
-  const interruptions = yield* Interruptions
+  const interruptions = yield* Interruptions.Interruptions
   const done: Array<string> = []
   const has = new Set<string>()
   const elsewhere = new Set<string>()

@@ -1,9 +1,9 @@
 /** Tests commands over HTTP: after a 202 the database file contains their effect. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Duration, Effect } from "effect"
-import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Records from "./Records.ts"
 import * as Service from "./Service.ts"
 
@@ -18,7 +18,7 @@ const steps = (delay: Duration.Duration): Profile.RetrySettings => ({
 /** A turn that waits, in memory or on disk alone. */
 const waiting = (delay: Duration.Duration) =>
   Effect.gen(function* () {
-    const database = yield* temporaryFile
+    const database = yield* TemporaryFile.temporaryFile
     const provider = yield* ScriptedServer.start()
     provider.fallback(overloaded)
     const service = yield* Service.start({ provider, database, retry: steps(delay) })

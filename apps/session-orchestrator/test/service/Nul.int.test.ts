@@ -1,10 +1,10 @@
 /** Tests U+0000 in a model's output: a PostgreSQL column cannot contain it. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Exit, Scope } from "effect"
 import { freePort } from "../FreePort.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
-import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Service from "./Service.ts"
 import { toolCalls } from "./ToolFrames.ts"
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const databases = {
-  SQLite: Effect.map(temporaryFile, (database): Service.Options => ({ database })),
+  SQLite: Effect.map(TemporaryFile.temporaryFile, (database): Service.Options => ({ database })),
   PostgreSQL: Effect.gen(function* () {
     if (server === undefined) return yield* Effect.die("it was not started")
     const postgres = { url: yield* server.database, runnerPort: yield* freePort }

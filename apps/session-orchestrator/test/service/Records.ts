@@ -1,9 +1,9 @@
 /** Reads a turn's committed data from a database file, by another connection. */
+import { NodeSqlite } from "@holdfast/journal/sqlite"
 import { type Directive, Records, RetryStrategy } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as EventText from "../../src/storage/tables/EventText.ts"
-import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
 
 /** A turn's journal, in order. */
 export const journalOf = (database: string, turnId: string): ReadonlyArray<Records.Stored> =>

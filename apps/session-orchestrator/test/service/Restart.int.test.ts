@@ -1,8 +1,8 @@
 /** Stops a service and starts it again over the same database, in one process. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Clock, Duration, Effect, Logger } from "effect"
-import { temporaryFile } from "../storage/TemporaryFile.ts"
 import { stillWaits, withWait } from "./LongerWaits.ts"
 import * as Service from "./Service.ts"
 
@@ -123,7 +123,7 @@ describe("a start with turns to take up", () => {
 })
 
 const setup = Effect.fnUntraced(function* (delay: Duration.Duration = Duration.hours(1)) {
-  const database = yield* temporaryFile
+  const database = yield* TemporaryFile.temporaryFile
   const provider = yield* ScriptedServer.start()
   const retry = { schedule: { type: "steps", delays: [delay], tail: delay } } as const
   return { provider, start: Service.start({ provider, database, retry }) }

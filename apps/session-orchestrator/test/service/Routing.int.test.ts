@@ -1,9 +1,9 @@
 /** Tests a turn's next target after a failure: keys, targets, and remembered cooldowns. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
-import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Service from "./Service.ts"
 
 const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
@@ -62,7 +62,7 @@ describe("a service whose target fails", () => {
 
   it.live("P8, P9: remembers over a restart that a target cools down, in all conversations", () =>
     Effect.gen(function* () {
-      const database = yield* temporaryFile
+      const database = yield* TemporaryFile.temporaryFile
       const provider = yield* ScriptedServer.start()
       const options = { database, provider, providers: ["scripted", "second"], retry: chain }
       const first = yield* Service.start(options)

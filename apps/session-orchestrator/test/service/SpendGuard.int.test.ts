@@ -1,10 +1,10 @@
 /** Tests a turn that asks before it spends tokens, over HTTP (rule X11). */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Duration, Effect } from "effect"
 import { Inspection, layerSqlite } from "../../src/inspection/Inspection.ts"
-import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as Service from "./Service.ts"
 
 const { ErrorBody, answerFrames } = ScriptedServer
@@ -21,7 +21,7 @@ const guarded = (answerWithin: Duration.Duration): Profile.RetrySettings => ({
 
 /** A turn that asks. */
 const asking = Effect.fnUntraced(function* (answerWithin: Duration.Duration = Duration.hours(1)) {
-  const database = yield* temporaryFile
+  const database = yield* TemporaryFile.temporaryFile
   const provider = yield* ScriptedServer.start()
   provider.respond(overloaded, { frames: answerFrames("openai", "Good morning") })
   const retry = guarded(answerWithin)

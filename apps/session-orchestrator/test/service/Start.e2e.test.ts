@@ -1,4 +1,5 @@
 /** Tests a start that cannot succeed: it reports why, and changes nothing. */
+import { NodeSqlite } from "@holdfast/journal/sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, type Scope, Semaphore } from "effect"
@@ -6,7 +7,6 @@ import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Migrations from "../../src/storage/migrations/Migrations.ts"
-import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"

@@ -1,8 +1,8 @@
 /** Starves the service of its provider, of reading clients, and of disk space. */
+import { NodeSqlite } from "@holdfast/journal/sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
-import * as NodeSqlite from "../../src/storage/sqlite/NodeSqlite.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"

@@ -1,4 +1,5 @@
 /** Tests Store.W1: kills a process that writes, and looks for its acknowledged writes. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { expect, it } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"
 import { spawn } from "node:child_process"
@@ -8,7 +9,6 @@ import { fileURLToPath } from "node:url"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
-import { temporaryFile } from "./TemporaryFile.ts"
 
 /** Set it to the seed that a failure prints, to kill at the same moment again. */
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 1e9))
@@ -38,7 +38,7 @@ for (let kill = 0; kill < KILLS; kill++) {
   const events = 1 + ((Math.imul(SEED + kill, 0x9e3779b1) >>> 0) % MOST_WRITES)
   it.live(`W1: after kill -9 every write that was acknowledged is there (seed ${SEED}, ${events} events)`, () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       const acknowledged = yield* Effect.promise(() => killAfter(filename, events))
       expect(acknowledged.length).toBeGreaterThanOrEqual(events)
       yield* Effect.gen(function* () {

@@ -1,4 +1,5 @@
 /** Tests the deletion of old journals on a real database. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
@@ -6,7 +7,6 @@ import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"
-import { temporaryFile } from "./TemporaryFile.ts"
 
 /** More turns than one batch deletes. */
 const TURNS = 70
@@ -31,7 +31,7 @@ const sweep = Effect.fnUntraced(function* (sealedBefore: number) {
 
 it.live("N1: old journals of sealed turns are deleted; other journals, and all events, stay", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.gen(function* () {
       const store = yield* Store
       const journal = yield* Journal

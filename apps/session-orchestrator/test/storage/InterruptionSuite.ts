@@ -1,8 +1,7 @@
 /** Tests the laws of every `Interruptions` (rules C10, X14). */
-import { Interruption, type StorageError } from "@holdfast/journal"
+import { Interruption, Interruptions, type StorageError } from "@holdfast/journal"
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { Interruptions } from "../../src/storage/Interruptions.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import type { Storage } from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -20,7 +19,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
     const store = yield* Store
     yield* store.createConversation(Given.conversation(1))
     yield* store.acceptTurn(Given.turn(1, 1))
-    return yield* Interruptions
+    return yield* Interruptions.Interruptions
   })
 
   test(

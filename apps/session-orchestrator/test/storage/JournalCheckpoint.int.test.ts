@@ -1,14 +1,14 @@
 /** Runs the suite of `Checkpoint` over the journal of a SQLite file, which each life opens again. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { JournalCheckpoint } from "@holdfast/journal"
 import { CheckpointSuite } from "@holdfast/kernel/testing"
 import { Context, Effect, Layer } from "effect"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Given from "./Given.ts"
-import { temporaryFile } from "./TemporaryFile.ts"
 
 const engine: CheckpointSuite.MakeEngine = Effect.gen(function* () {
-  const path = yield* temporaryFile
+  const path = yield* TemporaryFile.temporaryFile
   yield* Effect.provide(Given.oneTurn, SqlStore.layer({ path }))
   return {
     live: Effect.flatMap(Layer.build(SqlStore.layer({ path })), (services) => {

@@ -1,10 +1,9 @@
 /** Tests a store whose database fails: the result of its check, and which calls fail. */
+import { SqliteClient, SqliteError } from "@holdfast/journal/sqlite"
 import { assert, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import * as SqliteClient from "../../src/storage/sqlite/SqliteClient.ts"
-import * as SqliteError from "../../src/storage/SqliteError.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as Given from "./Given.ts"

@@ -9,6 +9,7 @@ import type * as Delivery from "../../src/telemetry/incidents/Delivery.ts"
 import * as IncidentFile from "../../src/telemetry/incidents/IncidentFile.ts"
 import type { Notice } from "../../src/telemetry/incidents/Notice.ts"
 import * as Notifications from "../../src/telemetry/incidents/Notifications.ts"
+import * as Outbox from "../../src/telemetry/incidents/Outbox.ts"
 import * as Given from "./Given.ts"
 
 const MINUTE = 60_000
@@ -169,7 +170,7 @@ describe("a notice", () => {
         assert.deepStrictEqual(state.content.outgoing, [])
         const count = (receiver: string, outcome: string) =>
           Effect.map(
-            Metric.value(Metric.withAttributes(Notifications.notices, { receiver, outcome })),
+            Metric.value(Metric.withAttributes(Outbox.deliveries, { receiver, outcome })),
             ({ count }) => count
           )
         assert.deepStrictEqual(
@@ -272,7 +273,7 @@ describe("an observation of a turn", () => {
     logged(() =>
       Effect.gen(function* () {
         const listeners = yield* start([])
-        const open = Effect.map(Metric.value(Notifications.incidents), ({ value }) => value)
+        const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
         waits(listeners)
         waits(listeners, { conversationId: conversation(2) })
         yield* TestClock.adjust(5 * MINUTE)

@@ -1,4 +1,5 @@
 /** Tests the service's telemetry with third-party readers: a Prometheus parser, an OTLP decoder. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import manifest from "../../package.json" with { type: "json" }
 import { assert, describe, it } from "@effect/vitest"
 import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
@@ -11,7 +12,6 @@ import { Labels } from "../../src/telemetry/metrics/Labels.ts"
 import * as TurnMetrics from "../../src/telemetry/metrics/TurnMetrics.ts"
 import * as Service from "../service/Service.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
-import { temporaryFile } from "../storage/TemporaryFile.ts"
 import * as PromQl from "./PromQl.ts"
 import * as PrometheusText from "./PrometheusText.ts"
 import * as Receivers from "./Receivers.ts"
@@ -279,7 +279,7 @@ describe("traces", () => {
   it.live("Spans.S1: of a turn that waits over a restart are one trace", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
-      const database = yield* temporaryFile
+      const database = yield* TemporaryFile.temporaryFile
       const provider = yield* ScriptedServer.start()
       const options = { database, provider, telemetry: { otlp: { url: `${collector.url}/v1/traces`, headers: {} } } }
       const first = yield* Service.start({ ...options, retry: Service.LONG })
@@ -323,7 +323,7 @@ describe("traces", () => {
 describe("the retry log", () => {
   it.live("M4: has a line for each retry of the service, without its key", () =>
     Effect.gen(function* () {
-      const file = path.join(path.dirname(yield* temporaryFile), "retries.jsonl")
+      const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
       const service = yield* Service.start({
         apiKey: KEY,
         retry: { ...Service.QUICK, maxRetries: 2 },
@@ -373,7 +373,7 @@ describe("a turn that switches its target", () => {
   it.live("A16, M4: is in metrics, spans and log, each with the new target", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
-      const file = path.join(path.dirname(yield* temporaryFile), "retries.jsonl")
+      const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
       const service = yield* Service.start({
         providers: ["scripted", "second"],
         retry: { ...Service.QUICK, routing: { type: "fallback-chain", chains: { default: ["second/m"] } } },
@@ -425,7 +425,7 @@ describe("notifications", () => {
   it.live("X12: reach a webhook and a command once at the beginning and once at the end of an incident", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver([503])
-      const directory = path.dirname(yield* temporaryFile)
+      const directory = path.dirname(yield* TemporaryFile.temporaryFile)
       fs.mkdirSync(directory, { recursive: true })
       const heard = path.join(directory, "heard")
       const append = `process.stdin.pipe(require("node:fs").createWriteStream(process.argv[1], { flags: "a" }))`
@@ -465,7 +465,7 @@ describe("notifications", () => {
   it.live("X12: of an incident that lasts over a restart report its beginning once", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver()
-      const database = yield* temporaryFile
+      const database = yield* TemporaryFile.temporaryFile
       const state = path.join(path.dirname(database), "incidents.json")
       const provider = yield* ScriptedServer.start()
       const options = { database, provider, retry: Service.LONG, telemetry: notified(webhook.url, state) }
@@ -498,7 +498,7 @@ describe("notifications", () => {
 
   it.live("Notifications.N2: that were not delivered before the end are delivered by the next process", () =>
     Effect.gen(function* () {
-      const database = yield* temporaryFile
+      const database = yield* TemporaryFile.temporaryFile
       const state = path.join(path.dirname(database), "incidents.json")
       const service = yield* Service.start({
         database,
@@ -518,7 +518,7 @@ describe("notifications", () => {
   it.live("M4, X12: a webhook and a command that hang, and a log that cannot be written, slow no turn and no end", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver(["hangs"])
-      const directory = path.dirname(yield* temporaryFile)
+      const directory = path.dirname(yield* TemporaryFile.temporaryFile)
       const running = path.join(directory, "running")
       const hang = `require("node:fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)`
       fs.mkdirSync(directory, { recursive: true })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Ids, type Message } from "@holdfast/wire"
+import { defined, Ids, type Message } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as ContextSize from "../../src/tokens/ContextSize.ts"
 import * as Tokenizer from "../../src/tokens/Tokenizer.ts"
@@ -25,7 +25,7 @@ const answer = (text: string, at: number, usage?: Message.Usage): Message.Assist
   createdAt: at,
   content: [{ type: "text", text }],
   target: { provider: "test", model: "m" },
-  ...(usage === undefined ? {} : { usage })
+  ...defined({ usage })
 })
 
 const sizeOf = (messages: ReadonlyArray<Message.Message>, system?: string): number =>

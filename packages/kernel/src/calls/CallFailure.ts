@@ -1,6 +1,7 @@
 /** Turns the cause of a broken provider call into a failure. Pure; also for hosts that call providers themselves. */
 import type { Failure } from "@holdfast/wire"
 import { Cause, Option } from "effect"
+import type { EmittedFailure } from "../ports/Provider.ts"
 import type { TurnStopped } from "../ports/TurnStopped.ts"
 
 /** Returns the failure in a cause: emitted, thrown, a bug (C10), or an abort that the user did not request (M3). */
@@ -31,6 +32,12 @@ export const incomplete: Failure.Failure = {
   message: "The response ended before it was complete.",
   retryable: true
 }
+
+/** Returns the failure of an `error` event. Without `retryable` it is final (D3). */
+export const emitted = (failure: EmittedFailure): Failure.Failure => ({
+  ...failure,
+  retryable: failure.retryable ?? false
+})
 
 /** Adds the body to a failure, where there is one. */
 export const withBody = (failure: Failure.Failure, body: string | undefined): Broken =>

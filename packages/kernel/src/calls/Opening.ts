@@ -74,7 +74,7 @@ export const ofDefect = (defect: unknown): Refusal => ({ type: "error", failure:
 export const failureOf = (refusal: Refusal): CallFailure.Broken =>
   refusal instanceof Failure.ProviderFailure
     ? CallFailure.withBody(refusal.failure, refusal.body)
-    : CallFailure.withBody({ ...refusal.failure, retryable: refusal.failure.retryable ?? false }, refusal.body)
+    : CallFailure.withBody(CallFailure.emitted(refusal.failure), refusal.body)
 
 // --- internal
 

@@ -1,5 +1,5 @@
 /** The port that shortens a context which is too long for its model (P19). */
-import { Failure, type Ids, type Message } from "@holdfast/wire"
+import { defined, Failure, type Ids, type Message } from "@holdfast/wire"
 import { Context, Effect, Layer } from "effect"
 import * as Attempt from "../internal/calls/Attempt.ts"
 import { Content } from "../internal/calls/Content.ts"
@@ -72,7 +72,7 @@ const summarise = Effect.fnUntraced(function* (
     .join("")
     .trim()
   if (summary === "") return yield* new Failure.ProviderFailure({ failure: empty })
-  return { summary, upTo: plan.upTo, ...(outcome.usage === undefined ? undefined : { usage: outcome.usage }) }
+  return { summary, upTo: plan.upTo, ...defined({ usage: outcome.usage }) }
 })
 
 const UNHEARD: EventSink["Service"] = { live: () => undefined, persist: () => Effect.void }

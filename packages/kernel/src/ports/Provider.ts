@@ -43,7 +43,8 @@ export type ProviderEvent =
   | { readonly type: "reasoning-delta"; readonly delta: string }
   /** Closes a reasoning block that carries a signature, or that came redacted as a whole. */
   | { readonly type: "reasoning-end"; readonly signature?: string; readonly redacted?: string }
-  | ToolCallEvent
+  /** A whole tool call (Provider.P3). */
+  | Message.ToolCallPart
   /**
    * Calls that had begun and are incomplete, because a failure follows: they do not run (C7), but a report among them counts as attempted
    * (A12).
@@ -55,11 +56,24 @@ export type ProviderEvent =
   /** `body` as in `Failure.ProviderFailure`. */
   | { readonly type: "error"; readonly failure: EmittedFailure; readonly body?: string }
 
-/** A whole tool call (Provider.P3). */
-export type ToolCallEvent = Message.ToolCallPart
-
 /** A failure as a provider emits it. Without `retryable` it ends the step (D3). */
 export type EmittedFailure = Omit<Failure.Failure, "retryable"> & { readonly retryable?: boolean }
+
+/** Whether an event is a delta without text, which is no content (C8). */
+export const isEmptyDelta = (event: ProviderEvent): boolean =>
+  (event.type === "text-delta" || event.type === "reasoning-delta") && event.delta === ""
+
+/** Whether an event is content: text, reasoning, a tool call or usage (Provider.P1, C8). */
+export const isContent = (event: ProviderEvent): boolean => {
+  switch (event.type) {
+    case "tool-calls-cut":
+    case "finish":
+    case "error":
+      return false
+    default:
+      return !isEmptyDelta(event)
+  }
+}
 
 /** Calls a model, one attempt each. */
 export class Provider extends Context.Service<

@@ -1,4 +1,4 @@
-import { Cause, Schema } from "effect"
+import { Schema } from "effect"
 
 /** The turn cannot be recorded, or another process owns it: it stops unsealed, and can resume from its records. */
 export class TurnStopped extends Schema.TaggedError<TurnStopped>()("TurnStopped", {
@@ -14,9 +14,3 @@ export const ofDefect = (defect: unknown): TurnStopped =>
 /** Describes a defect in one line, for a person. */
 export const describe = (defect: unknown): string =>
   defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
-
-/** Returns the defect in a cause, as the stop of its turn; `undefined`: there is none. An interruption is no defect. */
-export const defectIn = (cause: Cause.Cause<TurnStopped>): TurnStopped | undefined => {
-  const die = cause.reasons.find(Cause.isDieReason)
-  return die === undefined ? undefined : ofDefect(die.defect)
-}

@@ -17,7 +17,7 @@
  * BeforeContent.B1. It emits, records and reports to observers what the interpreter would: both ask the same machine.
  * BeforeContent.B2. Where it returns `undefined` it has emitted and reported nothing of that event.
  */
-import type { Message, TurnEvent } from "@holdfast/wire"
+import { defined, type Message, type TurnEvent } from "@holdfast/wire"
 import type { Broken } from "../calls/CallFailure.ts"
 import * as Directives from "./Directive.ts"
 import { once } from "../internal/interpreter/Calls.ts"
@@ -82,7 +82,7 @@ export class BeforeContent {
   constructor(facts: Facts, ports: Ports) {
     this.ports = ports
     const { maxRetries } = ports.strategy.budget
-    this.ledger = start({ ...facts, ...(maxRetries === undefined ? undefined : { maxRetries }) })
+    this.ledger = start({ ...facts, ...defined({ maxRetries }) })
   }
 
   /** The facts of this life that `Turn.runTurn` needs. */

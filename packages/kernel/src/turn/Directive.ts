@@ -13,7 +13,7 @@ import type { Because, Directive } from "../records/Records.ts"
 import type { RetryStrategy, Spent } from "../ports/RetryStrategy.ts"
 
 /** The retries after a bug (C10): it fails the same way a third time. */
-export const MAX_DEFECT_RETRIES = 2
+const MAX_DEFECT_RETRIES = 2
 
 export { Because, Directive } from "../records/Records.ts"
 

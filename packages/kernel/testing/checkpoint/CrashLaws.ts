@@ -26,6 +26,7 @@ const doneWith = (number: number) => ({
   dies: ({ at, name }: Point) => at === "done" && name === Records.nameOf("Tool", 0, number)
 })
 
+/** The laws of crashes. */
 export const laws: ReadonlyArray<Law> = [
   ofLives("X2: content that had left is voided by `step-discarded`; without marks its attempt is made again", (make) =>
     Effect.gen(function* () {

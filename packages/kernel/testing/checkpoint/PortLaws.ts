@@ -42,6 +42,7 @@ const RESULTS: ReadonlyArray<readonly [name: string, value: Schema.Json]> = [
   [Records.nameOf("Attempt", 1), null]
 ]
 
+/** The laws of the port. */
 export const laws: ReadonlyArray<Law> = [
   ofOneLife("`run` passes on a success, a failure or a defect unchanged, at once", (make) =>
     Effect.gen(function* () {

@@ -5,6 +5,7 @@
  * Process.D2. A `run` inside another is a fault, and so is a `run` beside another unless both are tool calls of one response. The engine's
  *     reaction does not matter.
  */
+import { defined } from "@holdfast/wire"
 import { Context, Effect, type Schema } from "effect"
 import type { Checkpoint } from "../../src/ports/Checkpoint.ts"
 import { TurnStopped } from "../../src/ports/TurnStopped.ts"
@@ -25,6 +26,7 @@ export interface Point {
   readonly name: string
 }
 
+/** The process of one life. */
 export class Process {
   isDead = false
   /** The names of the known records at its beginning, then those of all calls of `run`. */
@@ -52,7 +54,7 @@ export class Process {
     const marking = (name: string, marked: Effect.Effect<void, TurnStopped>) =>
       Effect.suspend(() => (this.isDead ? DEATH : Effect.andThen(marked, this.pass("marked", name))))
     return {
-      ...(known === undefined ? undefined : { known }),
+      ...defined({ known }),
       ...(mark === undefined ? undefined : { mark: (name) => marking(name, mark(name)) }),
       run: (name, schema, effect) => this.run(run, name, schema, effect)
     }

@@ -4,7 +4,7 @@
  * Stage.G1. It keeps the requests, sleeps, tool calls, events and names of records of all lives.
  * Stage.G2. Time advances only in sleeps, so that every life has the same times as a life without a death.
  */
-import { Ids, type TurnEvent } from "@holdfast/wire"
+import { defined, Ids, type TurnEvent } from "@holdfast/wire"
 import { Cause, Duration, Effect, Exit, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Checkpoint } from "../../src/ports/Checkpoint.ts"
@@ -47,12 +47,13 @@ export interface Life {
 }
 
 /** How a life ended. */
-export interface Fate {
+interface Fate {
   readonly exit: Exit.Exit<TurnEvent.TurnEnd, TurnParked | TurnStopped>
   /** It died at a point. */
   readonly isDead: boolean
 }
 
+/** One turn on an engine, over several lives. */
 export class Stage {
   /** The persisted events of all lives. */
   readonly sink = new RecordingSink()
@@ -95,8 +96,7 @@ export class Stage {
         history: [],
         prompt: "Hello",
         startedAt: 0,
-        ...(limits === undefined ? undefined : { limits }),
-        ...(abort === undefined ? undefined : { abort })
+        ...defined({ limits, abort })
       })
       const exit = yield* Effect.exit(Effect.provide(turn, services))
       return { exit, isDead: process.isDead }

@@ -58,6 +58,7 @@ const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
   return sequence.filter((name, i) => sequence.indexOf(name) === i)
 }
 
+/** The laws of whole turns. */
 export const laws: ReadonlyArray<Law> = [
   ofOneLife("a turn reaches its seal, with no `run` inside another", (make) =>
     Effect.gen(function* () {

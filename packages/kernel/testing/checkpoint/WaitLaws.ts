@@ -21,6 +21,7 @@ const parkedUntil = (exit: Exit.Exit<unknown, unknown>): number | undefined => {
 
 const told = (stage: Stage): ReadonlyArray<number> => stage.sink.of("provider-retry").map(({ retryAt }) => retryAt)
 
+/** The laws of waits. */
 export const laws: ReadonlyArray<Law> = [
   ofLives("X1: a wait that has ended does not run again", (make) =>
     Effect.gen(function* () {

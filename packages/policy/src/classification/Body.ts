@@ -7,6 +7,7 @@
 import * as Envelope from "./Envelope.ts"
 import * as Fields from "./Fields.ts"
 
+/** A body by its kind. */
 export type Body =
   | { readonly kind: "empty" }
   /** HTML or XML of an intermediary; it gives no reason. */

@@ -9,7 +9,7 @@
  * Classification.K4. A 2xx status is not reported: it has no information about the failure, and a person would read it as the error's code.
  * Classification.K5. A context overflow is never retryable (P2).
  */
-import { Failure } from "@holdfast/wire"
+import { defined, Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import * as Body from "./Body.ts"
 import type * as Envelope from "./Envelope.ts"
@@ -238,10 +238,7 @@ const build = (
     message: Body.cut(message),
     retryable: isRetryable(reason, hint, headers["x-should-retry"]),
     ...(status !== undefined && Status.isStatus(status) && !Status.isSuccess(status) ? { status } : {}),
-    ...(code === undefined ? {} : { code }),
-    ...(hint === undefined ? {} : { hint }),
-    ...(scope === undefined ? {} : { scope }),
-    ...(evidence === undefined ? {} : { evidence })
+    ...defined({ code, hint, scope, evidence })
   }
 }
 
@@ -271,7 +268,7 @@ const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failu
     now,
     codes,
     otherwise: "unknown",
-    ...(link.status === undefined ? {} : { status: link.status })
+    ...defined({ status: link.status })
   }
   const failure = ofBody(context)
   return body.kind === "answer" || body.kind === "broken" ? { ...failure, message: Body.cut(spoken) } : failure
@@ -291,8 +288,7 @@ const ofEntry = (entry: Network.Entry, message: string, code?: string): Failure.
   reason: entry.reason,
   message: Body.cut(message),
   retryable: entry.retryable ?? Verdict.isRetryable(entry.reason),
-  ...(code === undefined ? {} : { code }),
-  ...(entry.defect === undefined ? {} : { defect: entry.defect })
+  ...defined({ code, defect: entry.defect })
 })
 
 /** The description of a thrown value without a message. An object is not printed: it may contain a request (Classification.K3). */

@@ -15,8 +15,10 @@
  */
 import type { Failure } from "@holdfast/wire"
 
+/** How strong a code is (Codes.K1 to K3). */
 export type Weight = "exact" | "family" | "vague"
 
+/** The reason of a code, and its weight. */
 export interface Verdict {
   readonly reason: Failure.Reason
   readonly weight: Weight

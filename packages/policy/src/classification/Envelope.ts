@@ -9,11 +9,12 @@
  * Envelope.N3. The message is the innermost one, verbatim: it is the provider's own, the outer ones are packaging.
  * Envelope.N4. Bounded: a limited number of levels and of entries of a list, for any input.
  */
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 import * as Fields from "./Fields.ts"
 import * as Scope from "./Scope.ts"
 import * as Status from "./Status.ts"
 
+/** The provider's error in a body. */
 export interface Envelope {
   readonly message?: string
   /** Unchanged: the error's own first, then those of wrapped errors. */
@@ -174,10 +175,7 @@ const ownOf = (value: object, sentence: string | undefined, trail: Trail): Envel
   return {
     codes,
     texts,
-    ...(message === undefined ? {} : { message }),
-    ...(status === undefined ? {} : { status }),
-    ...(implied === undefined ? {} : { implied }),
-    ...(scope === undefined ? {} : { scope })
+    ...defined({ message, status, implied, scope })
   }
 }
 
@@ -189,10 +187,7 @@ const merge = (wrapped: Envelope, own: Envelope): Envelope => {
   return {
     codes: [...wrapped.codes, ...own.codes],
     texts: [...wrapped.texts, ...own.texts],
-    ...(message === undefined ? {} : { message }),
-    ...(status === undefined ? {} : { status }),
-    ...(implied === undefined ? {} : { implied }),
-    ...(scope === undefined ? {} : { scope })
+    ...defined({ message, status, implied, scope })
   }
 }
 
@@ -264,14 +259,13 @@ const detailsOf = (value: object): Pick<Envelope, "codes" | "implied" | "scope">
     }
   }
   scope = Scope.ofQuotas(quotas) ?? scope
-  const implied = quotas.some((quota) => /per_?(?:day|month)/i.test(quota))
+  const implied: Failure.Reason | undefined = quotas.some((quota) => /per_?(?:day|month)/i.test(quota))
     ? "quota-exhausted"
     : quotas.some((quota) => /per_?(?:second|minute|hour)/i.test(quota))
       ? "rate-limited"
       : undefined
   return {
     codes,
-    ...(implied === undefined ? {} : { implied }),
-    ...(scope === undefined ? {} : { scope })
+    ...defined({ implied, scope })
   }
 }

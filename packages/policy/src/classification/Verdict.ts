@@ -21,6 +21,7 @@ export interface Evidence {
   readonly implied?: Failure.Reason | undefined
 }
 
+/** The reason of a failure, and whether it is retryable. */
 export interface Verdict {
   readonly reason: Failure.Reason
   /** The code that decided, or else the first one. */

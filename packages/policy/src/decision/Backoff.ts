@@ -26,6 +26,7 @@ export interface Linear {
   readonly incrementMs: number
 }
 
+/** The delays before retries, by the number of the retry. */
 export type Schedule = Steps | Exponential | Linear
 
 /** A year, in milliseconds: the longest wait. Sums of such delays stay exact numbers. */

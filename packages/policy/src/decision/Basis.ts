@@ -5,7 +5,7 @@
  * left out, and so is the random draw, which the record of the attempt has.
  */
 import type { Directive, RetryStrategy } from "@holdfast/kernel"
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as Gate from "../gate/Gate.ts"
 import * as ReasonLimits from "./ReasonLimits.ts"
@@ -63,6 +63,7 @@ const common = {
   routing: Schema.optionalKey(RoutingType)
 }
 
+/** The basis of a decision: a wait, a refusal, or a retry at once. */
 export const Basis = Schema.Union([
   Schema.TaggedStruct("Delay", {
     delayMs: Schema.Finite,
@@ -165,8 +166,7 @@ const limitsOf = (policy: RetryPolicy.RetryPolicy, reason: Failure.Reason | unde
   return {
     schedule: schedule.type,
     measure: budget.measure,
-    ...(budget.totalMs === undefined ? {} : { totalMs: budget.totalMs }),
-    ...(maxRetries === undefined ? {} : { maxRetries }),
+    ...defined({ totalMs: budget.totalMs, maxRetries }),
     ...(maxDelayMs === undefined || maxDelayMs <= 0 ? {} : { maxDelayMs }),
     ...(ReasonLimits.has(policy, reason) ? { onReason: ownOf(policy, reason) } : {})
   }
@@ -178,5 +178,5 @@ const ownOf = (
 ): NonNullable<(typeof Limits.Type)["onReason"]> => {
   const totalMs = ReasonLimits.budgetOf(policy, reason)?.totalMs
   const maxRetries = RetryPolicy.mostRetriesOn(policy, reason)
-  return { ...(totalMs === undefined ? {} : { totalMs }), ...(maxRetries === undefined ? {} : { maxRetries }) }
+  return defined({ totalMs, maxRetries })
 }

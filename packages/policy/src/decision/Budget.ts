@@ -14,6 +14,7 @@ import { RetryStrategy } from "@holdfast/kernel"
 /** The time that the budget counts. */
 export type Measure = RetryStrategy.Budget["measure"]
 
+/** A limit of the total waiting time of a step. */
 export interface Budget {
   /** Milliseconds. Absent: unlimited. */
   readonly totalMs?: number

@@ -2,6 +2,7 @@
 import type { Directive, Route } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
 
+/** A decision in the words of rule A1. */
 export interface Report {
   /** `retry`: the same target again. `skip-provider`: another one. `abort`: no further attempt of this step. */
   readonly action: "retry" | "skip-provider" | "abort"

@@ -13,7 +13,7 @@
  * RetryPolicy.R5. Everything else equal, more spending gives a shorter wait, down to none.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 import { Data } from "effect"
 import * as Backoff from "./Backoff.ts"
 import * as Budget from "./Budget.ts"
@@ -32,6 +32,7 @@ export interface RequestTimeout {
   readonly idleMs: number
 }
 
+/** A resolved retry policy. Times are in milliseconds; absent means no limit. */
 export interface RetryPolicy {
   /** `false`: the first error ends the step. */
   readonly enabled: boolean
@@ -147,7 +148,7 @@ export const grant = (
   return Decision.Delay({
     delayMs: grantedMs + jitterMs,
     scheduledMs,
-    ...(hintMs === undefined ? {} : { hintMs }),
+    ...defined({ hintMs }),
     jitterMs,
     clipped: grantedMs < baseMs
   })

@@ -11,6 +11,7 @@ import type { Message, TurnEvent } from "@holdfast/wire"
 import { Duration } from "effect"
 import type { CountTokens } from "../routing/Models.ts"
 
+/** The limits of a request after a long wait. */
 export interface SpendGuard {
   /** A long wait: the real waiting of a step, one wait or several, in milliseconds. */
   readonly afterMs: number

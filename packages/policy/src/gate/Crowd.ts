@@ -19,6 +19,7 @@ export interface Endpoint {
   readonly serviceMs: number
 }
 
+/** A simulated crowd and its endpoint. */
 export interface Options {
   readonly turns: number
   readonly policy: RetryPolicy.RetryPolicy
@@ -28,6 +29,7 @@ export interface Options {
   readonly gated: boolean
 }
 
+/** The result of a simulation. */
 export interface Outcome {
   readonly calls: number
   /** Calls that were refused. */

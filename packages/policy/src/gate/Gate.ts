@@ -20,6 +20,7 @@
 import type { Failure } from "@holdfast/wire"
 import { Data } from "effect"
 
+/** The gate of one endpoint and credential. */
 export interface Gate {
   /** `open`: no failure of the endpoint is known. `shut`: it fails. `ramp`: it answers again, and not all turns have been admitted yet. */
   readonly phase: "open" | "shut" | "ramp"
@@ -81,10 +82,10 @@ export type Answer = Data.TaggedEnum<{
 export const Answer = Data.taggedEnum<Answer>()
 
 /** The largest age of a shared failure. */
-export const FRESH_MS = 60_000
+const FRESH_MS = 60_000
 
 /** A shared failure is no older than this part of the turn's own wait: after 5 s of waiting, half a second. */
-export const FRESH_SHARE = 0.1
+const FRESH_SHARE = 0.1
 
 /** Probes cost no more than this part of the calls that schedules would have made (Gate.G4). */
 export const PROBE_SHARE = 0.03
@@ -103,6 +104,7 @@ export const CERTAIN_MS = 2_000
 
 /** An endpoint that has just stopped answering a crowd may be back soon: this many probes are made 5 s, 15 s, 45 s … apart. */
 export const EAGER_PROBES = 5
+/** The factor between the times of these probes. */
 export const EAGER_FACTOR = 3
 
 /** Gate.G5: the time by which the last of those probes would have been made, had a turn been left to make it: 20 minutes. */

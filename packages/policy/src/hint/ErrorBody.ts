@@ -16,6 +16,7 @@ export interface Said {
   readonly texts: ReadonlyArray<string>
 }
 
+/** Returns the parts of a body that may have a delay. */
 export const saidIn = (body: Body.Body): Said => {
   switch (body.kind) {
     case "envelope":

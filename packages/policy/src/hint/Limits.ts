@@ -13,10 +13,11 @@ import { Rfc3339 } from "@holdfast/wire"
 import * as Instant from "./Instant.ts"
 import * as Span from "./Span.ts"
 
+/** Response headers by lower-case name. */
 export type Headers = Readonly<Record<string, string>>
 
 /** The wait for a limit, and its header. */
-export interface Reset {
+interface Reset {
   readonly ms: number
   readonly header: string
 }

@@ -1,4 +1,5 @@
 /** Makes the kernel's `RetryStrategy` from a policy and a `sleep`. */
+import { defined } from "@holdfast/wire"
 import { RetryStrategy } from "@holdfast/kernel"
 import { Duration, Layer } from "effect"
 import * as Basis from "../decision/Basis.ts"
@@ -66,8 +67,8 @@ const budgetOf = (policy: RetryPolicy.RetryPolicy): RetryStrategy.Budget => {
   const { measure, totalMs } = policy.budget
   const maxRetries = RetryPolicy.mostRetries(policy)
   return {
-    ...(totalMs === undefined ? {} : { totalMs }),
+    ...defined({ totalMs }),
     measure,
-    ...(maxRetries === undefined ? {} : { maxRetries })
+    ...defined({ maxRetries })
   }
 }

@@ -1,4 +1,5 @@
 /** The schema of budgets in a configuration. */
+import { defined } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import * as Durations from "./Durations.ts"
 
@@ -17,8 +18,5 @@ export const toBudget = (
   budget: typeof BudgetSettings.Type | undefined
 ): { readonly totalMs?: number; readonly clip?: boolean } => {
   const { clip, total } = Duration.isDuration(budget) ? { total: budget, clip: undefined } : (budget ?? {})
-  return {
-    ...(total === undefined ? {} : { totalMs: Duration.toMillis(total) }),
-    ...(clip === undefined ? {} : { clip })
-  }
+  return defined({ totalMs: total && Duration.toMillis(total), clip })
 }

@@ -1,6 +1,7 @@
 /** Settings of the final report of a turn (A9 to A14); the kernel enforces it. */
 import { Schema } from "effect"
 
+/** The settings of a final report. */
 export const FinalReport = Schema.Struct({
   /** The JSON Schema of a report. The model receives it as the final-report tool's input. */
   schema: Schema.Record(Schema.String, Schema.Json).annotate({

@@ -6,6 +6,7 @@
  * Profile.S1. Decoding is strict: an unknown key, unit or value is an error with its path and the expected value.
  * Profile.S2. Every decoded schedule makes progress: none repeats a delay of 0 without end.
  */
+import { defined } from "@holdfast/wire"
 import { Duration, type Result, Schema, type SchemaAST } from "effect"
 import type * as Budget from "../decision/Budget.ts"
 import * as Durations from "./Durations.ts"
@@ -34,29 +35,30 @@ export const decode: (input: unknown) => Result.Result<RetrySettings, Schema.Sch
 /** Returns the policy of settings: the profile, with each primitive replaced that is set. */
 export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
   const profile = profiles[settings.profile ?? "overnight"]
+  const { jitter, maxDelay, routing, schedule, spendGuard } = settings
   return {
     ...profile,
-    ...(settings.enabled === undefined ? {} : { enabled: settings.enabled }),
-    ...(settings.schedule === undefined ? {} : { schedule: toSchedule(settings.schedule) }),
+    ...defined({
+      enabled: settings.enabled,
+      schedule: schedule && toSchedule(schedule),
+      jitter: jitter === "none" ? Jitter.none : jitter,
+      maxRetries: settings.maxRetries,
+      counts: settings.counts,
+      maxDelayMs: maxDelay && maxDelayOf(maxDelay),
+      hints: settings.hints,
+      spendGuard: spendGuard === "none" ? undefined : spendGuard && toSpendGuard(spendGuard),
+      maxResponseCharacters: settings.maxResponseCharacters,
+      routing: routing && toRouting(routing),
+      maxTurns: settings.maxTurns,
+      maxFailedToolSteps: settings.maxFailedToolSteps,
+      finalReport: settings.finalReport
+    }),
     reasons: { ...profile.reasons, ...toReasons(settings.reasons ?? {}) },
-    ...(settings.jitter === undefined ? {} : { jitter: settings.jitter === "none" ? Jitter.none : settings.jitter }),
-    ...(settings.maxRetries === undefined ? {} : { maxRetries: settings.maxRetries }),
-    ...(settings.counts === undefined ? {} : { counts: settings.counts }),
     budget: budgetOf(profile.budget, settings),
-    ...(settings.maxDelay === undefined ? {} : { maxDelayMs: maxDelayOf(settings.maxDelay) }),
-    ...(settings.hints === undefined ? {} : { hints: settings.hints }),
-    ...(settings.spendGuard === undefined || settings.spendGuard === "none"
-      ? {}
-      : { spendGuard: toSpendGuard(settings.spendGuard) }),
     requestTimeout: {
       firstContentMs: Durations.millisOr(settings.requestTimeout?.firstContent, profile.requestTimeout.firstContentMs),
       idleMs: Durations.millisOr(settings.requestTimeout?.idle, profile.requestTimeout.idleMs)
-    },
-    ...(settings.maxResponseCharacters === undefined ? {} : { maxResponseCharacters: settings.maxResponseCharacters }),
-    ...(settings.routing === undefined ? {} : { routing: toRouting(settings.routing) }),
-    ...(settings.maxTurns === undefined ? {} : { maxTurns: settings.maxTurns }),
-    ...(settings.maxFailedToolSteps === undefined ? {} : { maxFailedToolSteps: settings.maxFailedToolSteps }),
-    ...(settings.finalReport === undefined ? {} : { finalReport: settings.finalReport })
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 /** The schema of waits and limits by reason in a configuration. */
-import { Failure } from "@holdfast/wire"
+import { defined, Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import * as Durations from "./Durations.ts"
 import type { ReasonRule, ReasonRules } from "../decision/ReasonLimits.ts"
@@ -51,14 +51,16 @@ const isReason = Schema.is(Failure.Reason)
 /** An infinite budget is no budget. */
 const limitOf = (settings: typeof BudgetSettings.Type | undefined): Pick<ReasonRule, "budget"> => {
   const { totalMs = Infinity, clip } = toBudget(settings)
-  return Number.isFinite(totalMs) ? { budget: { totalMs, ...(clip === undefined ? {} : { clip }) } } : {}
+  return Number.isFinite(totalMs) ? { budget: { totalMs, ...defined({ clip }) } } : {}
 }
 
 const toReason = ({ atLeast, atMost, budget, hint, maxRetries, schedule }: typeof Reason.Type): ReasonRule => ({
-  ...(schedule === undefined ? {} : { schedule: schedule === "none" ? schedule : toSchedule(schedule) }),
-  ...(hint === undefined ? {} : { hint }),
-  ...(atLeast === undefined ? {} : { leastMs: Duration.toMillis(atLeast) }),
-  ...(atMost === undefined ? {} : { mostMs: Duration.toMillis(atMost) }),
-  ...(maxRetries === undefined ? {} : { maxRetries }),
+  ...defined({
+    schedule: schedule === "none" ? schedule : schedule && toSchedule(schedule),
+    hint,
+    leastMs: atLeast && Duration.toMillis(atLeast),
+    mostMs: atMost && Duration.toMillis(atMost),
+    maxRetries
+  }),
   ...limitOf(budget)
 })

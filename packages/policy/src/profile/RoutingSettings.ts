@@ -13,7 +13,7 @@ const TargetName = Schema.String.annotate({ message: `Expected ${EXPECTED}` }).c
 )
 
 /** The limit of targets, more than any real configuration. The record of each decision names all targets that were considered. */
-export const MOST_TARGETS = 100
+const MOST_TARGETS = 100
 
 const Targets = Schema.Array(TargetName).check(
   Schema.makeFilter(
@@ -59,6 +59,7 @@ const RoundRobin = Schema.Struct({
   targets: Schema.optionalKey(Targets)
 })
 
+/** The `routing` of a `retry` object. */
 export const RoutingSettings = Schema.Union([FallbackChain, RoundRobin]).annotate({
   message: 'Expected a routing: an object whose "type" is "fallback-chain" or "round-robin"'
 })

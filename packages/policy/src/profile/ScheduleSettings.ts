@@ -33,6 +33,7 @@ const Linear = Schema.Struct({
   increment: Schema.optionalKey(Durations.NotNegative)
 })
 
+/** The `schedule` of a `retry` object. */
 export const Schedule = Schema.Union([Steps, Exponential, Linear]).annotate({
   message: 'Expected a schedule: an object whose "type" is "steps", "exponential" or "linear"'
 })

@@ -1,4 +1,5 @@
 /** The schema of the spend guard in a configuration (X11). */
+import { defined } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as Durations from "./Durations.ts"
 import * as SpendGuard from "../decision/SpendGuard.ts"
@@ -41,7 +42,6 @@ export const toSpendGuard = ({
   maxTurnTokens
 }: typeof Guard.Type): SpendGuard.SpendGuard => ({
   afterMs: Durations.millisOr(after, SpendGuard.AFTER_MS),
-  ...(maxInputTokens === undefined ? {} : { maxInputTokens }),
-  ...(maxTurnTokens === undefined ? {} : { maxTurnTokens }),
+  ...defined({ maxInputTokens, maxTurnTokens }),
   answerWithinMs: Durations.millisOr(answerWithin, SpendGuard.ANSWER_WITHIN_MS)
 })

@@ -1,13 +1,13 @@
 /** Derives pauses of targets, credentials and accounts from failures (C12, P7, P8). */
 import type { Directive } from "@holdfast/kernel"
-import type { Target } from "@holdfast/wire"
+import { defined, type Target } from "@holdfast/wire"
 import * as Backoff from "../decision/Backoff.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import * as Waits from "../decision/Waits.ts"
 import * as Standing from "./Standing.ts"
 
 /** The pause of a credential whose error names no reset: providers count quotas by the hour and longer. */
-export const QUOTA_MS = 3_600_000
+const QUOTA_MS = 3_600_000
 
 /**
  * Returns the pauses after a used-up quota, until its reset (P7).
@@ -90,6 +90,6 @@ const pauseOf = (
     reason: failure.reason,
     retryable: failure.retryable,
     since: now,
-    ...(askedUntil === undefined ? {} : { askedUntil })
+    ...defined({ askedUntil })
   }
 }

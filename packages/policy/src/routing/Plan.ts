@@ -5,12 +5,13 @@
  * request.
  */
 import type { Route, Router } from "@holdfast/kernel"
-import { Target } from "@holdfast/wire"
+import { defined, Target } from "@holdfast/wire"
 import type { Way } from "../decision/Basis.ts"
 import * as Models from "./Models.ts"
 import * as Prospect from "./Prospect.ts"
 import * as Routing from "./Routing.ts"
 
+/** The targets of a chain, in order, for one request. */
 export interface Plan {
   readonly primary: Target.Target
   /** The key of the chain; absent: there is none. */
@@ -50,6 +51,6 @@ export const isAt = (route: Route.Route | undefined, target: Target.Target): boo
 /** Makes the route to a target of the plan, with its role (P8). */
 export const routeTo = ({ primary, role }: Plan, { credential, target }: Prospect.Prospect): Route.Route => ({
   target,
-  ...(credential === undefined ? {} : { credential }),
+  ...defined({ credential }),
   ...(role === undefined || Prospect.isSame(target, primary) ? {} : { role })
 })

@@ -11,7 +11,7 @@
  *     failure was final is the last. Otherwise the step would not end.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
-import { type Failure, Target } from "@holdfast/wire"
+import { defined, type Failure, Target } from "@holdfast/wire"
 import { Option, Schema } from "effect"
 import * as Basis from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
@@ -58,10 +58,10 @@ export const direct = (
  * - `again`: the same target, at once, after an error inside a response that began with success.
  * - `skip`: the next target, at once.
  */
-export type Kind = "limited" | "wait" | "again" | "skip"
+type Kind = "limited" | "wait" | "again" | "skip"
 
 /** Returns the reaction to a failure. An HTTP status other than 200 outweighs the reason: the endpoint itself has refused. */
-export const kindOf = (failure: Failure.Failure): Kind => {
+const kindOf = (failure: Failure.Failure): Kind => {
   const { reason, status } = failure
   if (reason === "rate-limited") return "limited"
   if ((status !== undefined && status !== 200) || !Answer.isPassing(failure)) return "skip"
@@ -146,7 +146,7 @@ const sceneOf = (
       const name = Target.format(target)
       return {
         target: name,
-        ...(unfit === undefined ? {} : { unfit }),
+        ...defined({ unfit }),
         ...(decoded.limited.includes(name) ? { had: true as const } : {})
       }
     })
@@ -226,7 +226,7 @@ const routeTo = (
   now: number
 ): Route.Route => {
   const { credential } = Prospect.of(known, to, inUse, now)
-  return { target: to, ...(credential === undefined ? {} : { credential }) }
+  return { target: to, ...defined({ credential }) }
 }
 
 /** Returns the findings of a used-up quota, which all turns share (P7), including this one in its next round. */

@@ -22,13 +22,14 @@ export interface RoundRobin {
   readonly targets: ReadonlyArray<Target.Target>
 }
 
+/** How attempts get their routes. */
 export type Routing = FallbackChain | RoundRobin
 
 /** The key of the chain for every primary without its own chain. */
 export const ANY_PRIMARY = "default"
 
 /** Long enough for most overloads to pass (P8). */
-export const COOLDOWN_MS = 300_000
+const COOLDOWN_MS = 300_000
 
 /** No chain yet; credentials are switched (P7), and every primitive has its default (P3). */
 export const noChains: FallbackChain = {

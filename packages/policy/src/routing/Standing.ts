@@ -44,6 +44,7 @@ export const Entry = Schema.Struct({
 })
 export type Entry = typeof Entry.Type
 
+/** The pauses of all things, by kind and name. */
 export const Standing = Schema.Struct({
   /** Targets that cool down (P8), by `provider/model`. */
   targets: Schema.Record(Schema.String, Entry),
@@ -58,6 +59,7 @@ export type Standing = typeof Standing.Type
 
 /** The kinds of things that can be paused. */
 export const KINDS = ["targets", "credentials", "accounts", "models"] as const
+/** The kind of a thing. */
 export type Kind = (typeof KINDS)[number]
 
 /** A thing that can be paused. */

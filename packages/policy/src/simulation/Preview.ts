@@ -3,7 +3,7 @@
  *
  * It uses the function that decides for real turns, with an endpoint that gives no hints and fails at once every time.
  */
-import { type Failure, Target } from "@holdfast/wire"
+import { defined, type Failure, Target } from "@holdfast/wire"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Simulation from "./Simulation.ts"
 
@@ -19,6 +19,7 @@ export interface Row {
   readonly clipped: boolean
 }
 
+/** The retries of a policy, row by row. */
 export interface Preview {
   readonly rows: ReadonlyArray<Row>
   /** The total sleep, in milliseconds. */
@@ -95,7 +96,7 @@ const outlookOf = (
       ? [{ delayMs: directive.delayMs, target: Target.format(next.route.target) }]
       : []
   })
-  return { steps, ...(because === undefined ? {} : { because }) }
+  return { steps, ...defined({ because }) }
 }
 
 const failure = (
@@ -104,7 +105,7 @@ const failure = (
   status?: number
 ): readonly [kind: string, failure: Failure.Failure] => [
   reason,
-  { reason, message: reason, retryable, ...(status === undefined ? {} : { status }) }
+  { reason, message: reason, retryable, ...defined({ status }) }
 ]
 
 /** Failures as providers send them, without a hint. A context that is too long is not decided by a policy. */

@@ -17,6 +17,7 @@ import * as Routes from "../routing/Routes.ts"
 /** Returns the failure of a call; `undefined`: it succeeds. `at` is in milliseconds from the beginning; `n` counts calls from 0. */
 export type Outage = (route: Route.Route, at: number, n: number) => Failure.Failure | undefined
 
+/** A step, its policy and an outage. */
 export interface Scenario {
   readonly policy: RetryPolicy
   readonly primary: Target.Target
@@ -33,6 +34,7 @@ export interface Scenario {
   readonly mostCalls?: number
 }
 
+/** One simulated call. */
 export interface Call {
   /** Milliseconds from the beginning. */
   readonly at: number
@@ -43,6 +45,7 @@ export interface Call {
   readonly directive?: Directive.Directive
 }
 
+/** The result of a simulated step. */
 export interface Run {
   /** `endless`: it was stopped after `mostCalls`. */
   readonly outcome: "answered" | "failed" | "endless"
@@ -58,7 +61,7 @@ export interface Run {
 }
 
 /** The default limit of calls: more are not useful to read. */
-export const MOST_CALLS = 1_000
+const MOST_CALLS = 1_000
 
 /** Simulates a step to its end. */
 export const run = (scenario: Scenario): Run => {

@@ -5,7 +5,7 @@
  * ids and long lists are shortened, a reset's time may be moved after `NOW`, and a status or a header that the report leaves out is taken
  * from the provider's pages. `constructed`: put together from what the page in `source` documents.
  */
-import type { Failure } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 
 export type Origin =
   | "openai"
@@ -99,7 +99,7 @@ export const of = (origin: Origin) => ({
       via: "stream",
       headers: given.headers ?? {},
       data: textOf(given.data),
-      ...(given.event === undefined ? {} : { event: given.event })
+      ...defined({ event: given.event })
     },
     expected: given.expected
   }),

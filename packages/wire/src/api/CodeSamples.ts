@@ -1,12 +1,13 @@
 /** Writes `curl` commands for the calls that return a stream. */
 import { Predicate } from "effect"
+import * as DefaultAddress from "../DefaultAddress.ts"
 import * as Ndjson from "../Ndjson.ts"
 import * as Sse from "../Sse.ts"
 
 type Json = Record<string, unknown>
 
 /** The origin in the samples. A page that shows them replaces it with its own. */
-export const ORIGIN = "http://127.0.0.1:4747"
+export const { ORIGIN } = DefaultAddress
 
 /** The samples of an operation. None where it returns a single document: tools that render OpenAPI write those themselves. */
 export const of = (method: string, path: string, operation: Json, body: unknown): ReadonlyArray<Json> => {

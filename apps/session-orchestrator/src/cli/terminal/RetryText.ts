@@ -97,7 +97,7 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
 ]
 
 /** Aligns columns: all but the last one to the right. */
-export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows.map((row) =>
     row.map((cell, column) => (column < row.length - 1 ? cell.padStart(widths[column] ?? 0) : cell)).join("   ")

@@ -100,7 +100,7 @@ export const aborting = (state: State): Update => [
 ]
 
 /** The width of the terminal, and the local form of a time of day. */
-export interface Surroundings {
+interface Surroundings {
   readonly columns: number
   readonly timeOfDay: (epochMs: number) => string
 }
@@ -160,7 +160,7 @@ export const plainLine = (
 }
 
 /** The time between two reminders: the log of a night has a hundred lines, not thirty thousand. */
-export const REMINDER_MS = 5 * 60_000
+const REMINDER_MS = 5 * 60_000
 
 // --- internal
 

@@ -88,7 +88,7 @@ export const problems = (environment: Environment): ReadonlyArray<Problem> => {
  *
  * `named` are the variables that the configuration names for a token or a key.
  */
-export const strangers = (environment: Environment, named: ReadonlySet<string>): ReadonlyArray<string> =>
+export const unknownVariables = (environment: Environment, named: ReadonlySet<string>): ReadonlyArray<string> =>
   Object.keys(environment)
     .filter((name) => name.startsWith(PREFIX) && !names.includes(name) && !named.has(name))
     .map((name) => {

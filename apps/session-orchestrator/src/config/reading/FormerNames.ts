@@ -5,7 +5,7 @@
  */
 
 /** The replacement of one name. */
-export interface FormerName {
+interface FormerName {
   /** The key that replaces it. */
   readonly key: string
   /** The text to write, from the value that was found; milliseconds become durations. */
@@ -68,10 +68,10 @@ export const adviceFor = (path: ReadonlyArray<PropertyKey>, found: unknown): str
 
 const ROUND_ROBIN = '"routing": { "type": "round-robin", "targets": [...] }'
 
-const numberOf = (found: unknown, otherwise: number): number => (Number.isInteger(found) ? Number(found) : otherwise)
+const numberOf = (found: unknown, fallback: number): number => (Number.isInteger(found) ? Number(found) : fallback)
 
 /** A limit of 0 or less meant no limit, which is "0 seconds" here. */
-const durationOf = (found: unknown, otherwise: number): string => {
-  const ms = Math.max(0, typeof found === "number" && Number.isFinite(found) ? found : otherwise)
+const durationOf = (found: unknown, fallback: number): string => {
+  const ms = Math.max(0, typeof found === "number" && Number.isFinite(found) ? found : fallback)
   return ms % 1_000 === 0 ? `"${ms / 1_000} seconds"` : `"${ms} millis"`
 }

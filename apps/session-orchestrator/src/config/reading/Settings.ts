@@ -6,7 +6,7 @@
  * with this schema.
  */
 import { Durations, Models, Profile } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
+import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
 
@@ -92,7 +92,7 @@ export const BaseUrl = checked(isBaseUrl, HTTP, BASE_URL)
 
 const PORT = "an integer from 0 to 65535"
 
-export const ServerSettings = Schema.Struct({
+const ServerSettings = Schema.Struct({
   host: Schema.optionalKey(filled('an address to listen on, such as "127.0.0.1"')),
   port: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${PORT}` }).check(
@@ -110,7 +110,7 @@ export const ServerSettings = Schema.Struct({
 /** The expectation of a database's address, for messages. */
 const DATABASE_URL = 'the address of a PostgreSQL database, such as "postgres://user@host:5432/holdfast"'
 
-export const DatabaseSettings = Schema.Struct({
+const DatabaseSettings = Schema.Struct({
   path: Schema.optionalKey(filled('a file\'s path, such as "./.holdfast/holdfast.db"')),
   retention: Schema.optionalKey(Durations.Limit),
   /** It may contain a password. */
@@ -129,7 +129,7 @@ const RUNNER_PATTERN = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/u
 const MOST_SHARDS = 10_000
 const SHARDS = `an integer from 1 to ${MOST_SHARDS}`
 
-export const ClusterSettings = Schema.Struct({
+const ClusterSettings = Schema.Struct({
   runner: Schema.optionalKey(checked((value) => parseRunner(value) !== undefined, RUNNER_PATTERN.source, RUNNER)),
   shards: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${SHARDS}` }).check(
@@ -149,13 +149,13 @@ export const parseRunner = (text: string): { readonly host: string; readonly por
 /** The log levels, from the most lines to the fewest. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const
 
-export const LogSettings = Schema.Struct({
+const LogSettings = Schema.Struct({
   level: Schema.optionalKey(
     Schema.Literals(LOG_LEVELS).annotate({ message: 'Expected "debug", "info", "warn" or "error"' })
   )
 })
 
-export const GateSettings = Schema.Struct({
+const GateSettings = Schema.Struct({
   enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
 })
 
@@ -182,8 +182,11 @@ export const ProviderSettings = Schema.Struct({
     })
   ),
   headers: Schema.optionalKey(Headers),
+  /** Merged into every request body. */
   body: Schema.optionalKey(Body),
+  /** Anthropic: the most tokens of an answer. */
   maxTokens: Schema.optionalKey(atLeastOne("an integer of tokens, 1 or more")),
+  /** Anthropic: whether the prompt is marked for the provider's cache. */
   promptCaching: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
   limits: Schema.optionalKey(LimitSettings)
 })
@@ -207,6 +210,7 @@ const RetryLogSettings = Schema.Struct({
       Schema.isGreaterThanOrEqualTo(1_000, { message: `Expected ${BYTES}` })
     )
   ),
+  /** The number of older files. */
   keep: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${KEEP}` }).check(
       Schema.isInt({ message: `Expected ${KEEP}` }),
@@ -215,7 +219,7 @@ const RetryLogSettings = Schema.Struct({
   )
 })
 
-export const TelemetrySettings = Schema.Struct({
+const TelemetrySettings = Schema.Struct({
   retryLog: Schema.optionalKey(Schema.Union([Schema.Literal(false), RetryLogSettings])),
   otlp: Schema.optionalKey(
     Schema.Struct({
@@ -225,6 +229,7 @@ export const TelemetrySettings = Schema.Struct({
   ),
   notifications: Schema.optionalKey(
     Schema.Struct({
+      /** How long an endpoint must have answered no turn before it is an incident. */
       after: Schema.optionalKey(Durations.NotNegative),
       /** A secret: every client with the address can post to it. */
       webhook: Schema.optionalKey(checked(isWebhook, HTTP, `an ${WEBHOOK}`).pipe(Schema.RedactedFromValue)),
@@ -262,17 +267,22 @@ export const ToolServerSettings = Schema.Struct({
   cwd: Schema.optionalKey(filled("a directory's path")),
   url: Schema.optionalKey(checked(isBaseUrl, HTTP, TOOLS_URL)),
   headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)),
+  /** How long a call may take. */
   timeout: Schema.optionalKey(Durations.Positive),
+  /** How long it may take from the start to the list of tools. */
   startTimeout: Schema.optionalKey(Durations.Positive),
   required: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
+  /** The most bytes of an output that the model gets. */
   maxOutput: Schema.optionalKey(
     Schema.Number.annotate({ message: `Expected ${OUTPUT}` }).check(
       Schema.isInt({ message: `Expected ${OUTPUT}` }),
       Schema.isBetween({ minimum: MIN_OUTPUT_BYTES, maximum: MAX_OUTPUT_BYTES }, { message: `Expected ${OUTPUT}` })
     )
   ),
+  /** These tools run again after a crash (X8). */
   idempotent: Schema.optionalKey(ToolNames),
   allow: Schema.optionalKey(ToolNames),
+  /** Tools that are not offered, even if `allow` lists them. */
   deny: Schema.optionalKey(ToolNames)
 })
 export type ToolServerSettings = typeof ToolServerSettings.Type
@@ -314,7 +324,7 @@ export const Settings = Schema.Struct({
 export type Settings = typeof Settings.Type
 
 /** Keys that need more than a default: they are resolved together with other keys or with the environment. */
-export interface Joined {
+interface Joined {
   readonly server: "token" | "tokenEnv"
   readonly database: "path" | "url"
   readonly cluster: "runner"
@@ -325,9 +335,27 @@ export interface Joined {
 /** The other keys of a section: the written value or the default is in force. */
 export type Plain<Section extends keyof Joined> = Omit<Required<NonNullable<Settings[Section]>>, Joined[Section]>
 
+/** The keys of a tool server's entry that are in force as written, or by their default. */
+export type PlainTool = Required<
+  Omit<ToolServerSettings, "command" | "args" | "env" | "cwd" | "url" | "headers" | "required" | "allow">
+>
+
+/** The keys of a provider's entry that are added to its requests as written. */
+export type PlainRequest = Omit<ProviderSettings, "type" | "baseUrl" | "apiKeyEnv" | "headers" | "limits">
+
+type TelemetrySection = NonNullable<Settings["telemetry"]>
+
+/** The keys of the retry log that have a default; its path is resolved together with the database's. */
+export type PlainRetryLog = Omit<Required<Exclude<TelemetrySection["retryLog"], false | undefined>>, "path">
+
+/** The keys of notifications that have a default; the others are resolved together or with the environment. */
+export type PlainNotifications = Required<
+  Omit<NonNullable<TelemetrySection["notifications"]>, "webhook" | "webhookEnv" | "headers" | "command" | "state">
+>
+
 /** The defaults of plain keys. A key that is missing here does not compile. */
 export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
-  server: { host: "127.0.0.1", port: 4747, hostnames: [] },
+  server: { host: DefaultAddress.HOST, port: DefaultAddress.PORT, hostnames: [] },
   // A turn can be explained for this long.
   database: { retention: Duration.days(30) },
   // A dozen or more per runner for more runners than a cluster will have, so the shards can be divided evenly.

@@ -44,7 +44,7 @@ export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientSt
 }
 
 /** The items of a response, and its format. */
-export interface Options<A, E> {
+interface Options<A, E> {
   readonly contentType: string
   /** The text that is written while there are no items (LiveResponse.L2). */
   readonly keepAlive: string

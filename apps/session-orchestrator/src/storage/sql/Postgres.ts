@@ -5,6 +5,7 @@
  *
  * Postgres.P1. No message contains the password, or any other parameter of the address.
  */
+import { StorageFailure } from "@holdfast/journal/sql"
 import { PgClient } from "@effect/sql-pg"
 import type { StorageError } from "@holdfast/journal"
 import { Effect, Layer, type Redacted } from "effect"
@@ -12,7 +13,6 @@ import type { SqlClient } from "effect/sql"
 import * as SessionName from "./SessionName.ts"
 import { nameOf } from "./DatabaseUrl.ts"
 import * as SqlStore from "./SqlStore.ts"
-import * as StorageFailure from "../StorageFailure.ts"
 
 export interface Config {
   /** `postgres://user:password@host:port/database`. */

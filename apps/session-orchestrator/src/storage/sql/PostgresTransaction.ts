@@ -7,7 +7,7 @@
  * PostgresTransaction.T3. Every statement can be interrupted, `BEGIN` and `COMMIT` too, so that a silent connection is not held without
  *     limit: the client closes a connection that does not answer a cancellation.
  *
- * Without T1 a prompt that was written could be taken for one that was there before, or be refused. T3 is why this is not the client's
+ * Without T1 a prompt that was written could count as an earlier prompt, or be refused. T3 is why this is not the client's
  * own `withTransaction`.
  *
  * Read: https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-SNAPSHOT (pg_xact_status).

@@ -4,13 +4,13 @@
  * Every turn is read here each time it is taken up, with all messages of its conversation. So the database joins a history into one row,
  * and its JSON is parsed at once; it was written from the type that it is read as.
  */
+import { IdList } from "@holdfast/journal/sql"
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
-import * as IdList from "../tables/IdList.ts"
 import type { Resumption, Turn } from "../Store.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 

@@ -10,13 +10,12 @@
  *
  * Read: https://www.sqlite.org/backup.html, and `sqlite3_backup_step` in SQLite's backup.c for what an open transaction does.
  */
+import { DatabaseFile, NodeSqlite } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import { Effect, Predicate, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type { DatabaseSync } from "node:sqlite"
-import * as DatabaseFile from "./DatabaseFile.ts"
-import * as NodeSqlite from "./NodeSqlite.ts"
 
 /** The progress of a copy. */
 export interface Progress {

@@ -9,12 +9,12 @@
  *     opened, it begins as a SQLite file does, and it has not shrunk.
  * Damage.D3. A file that had content before it was opened is read from end to end once, by another thread (`Integrity`).
  */
+import { StorageFailure } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
 import { Clock, Effect, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import * as fs from "node:fs"
 import * as Integrity from "./Integrity.ts"
-import * as StorageFailure from "../StorageFailure.ts"
 
 /** The watch over one database. */
 export interface Damage {

@@ -17,11 +17,10 @@
  *
  * Read: https://www.sqlite.org/lockingv3.html (a RESERVED lock lets readers in).
  */
+import { DatabaseFile, NodeSqlite } from "@holdfast/journal/sqlite"
 import { Predicate } from "effect"
 import * as fs from "node:fs"
 import type { DatabaseSync } from "node:sqlite"
-import * as DatabaseFile from "./DatabaseFile.ts"
-import * as NodeSqlite from "./NodeSqlite.ts"
 
 /** The outcome of an attempt to take the lock. */
 export type Attempt =

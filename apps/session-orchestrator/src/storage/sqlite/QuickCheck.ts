@@ -3,7 +3,7 @@
  *
  * Read: https://www.sqlite.org/pragma.html#pragma_quick_check.
  */
-import * as NodeSqlite from "./NodeSqlite.ts"
+import { NodeSqlite } from "@holdfast/journal/sqlite"
 
 /** The most faults in a report. */
 const MOST = 3

@@ -13,12 +13,12 @@
  * Both hold locks beside the database (`FileLock`): `FILE.lock` is the owner's, `FILE.run-NAME` a guest's. The files exist while the
  * locks are held, and after a `kill -9`.
  */
+import { DatabaseFile } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import { Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Schema, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
-import * as DatabaseFile from "./DatabaseFile.ts"
 import * as FileLock from "./FileLock.ts"
 import * as TurnIds from "../TurnIds.ts"
 

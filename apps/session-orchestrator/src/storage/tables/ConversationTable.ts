@@ -1,10 +1,8 @@
 /** Reads and writes the rows of conversations. */
+import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import * as IdList from "./IdList.ts"
-import { insertAll } from "./Inserts.ts"
-import * as RowNumbers from "./RowNumbers.ts"
 import type { Conversation } from "../Store.ts"
 
 /** A change of a conversation's switch for automatic retries. */
@@ -17,7 +15,7 @@ export interface AutoRetry {
 export const insert =
   (sql: SqlClient.SqlClient) =>
   (conversations: ReadonlyArray<Conversation>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
-    insertAll(
+    Inserts.insertAll(
       sql,
       "conversations",
       conversations.map((conversation) => ({

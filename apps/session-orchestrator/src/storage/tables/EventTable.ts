@@ -6,15 +6,13 @@
  *     again, and the key refuses that.
  * EventTable.E2. A turn's positions have no gap (`EventSink.S3` of the kernel), so its newest event has the last of them.
  */
+import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
 import { Ids, LongJson, type Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import type { Place } from "./ConversationTable.ts"
 import { type Append, type Placed, plan } from "./EventNumbers.ts"
 import * as EventText from "./EventText.ts"
-import * as IdList from "./IdList.ts"
-import { insertAll } from "./Inserts.ts"
-import * as RowNumbers from "./RowNumbers.ts"
 import type { StoredEvent } from "../Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
@@ -190,7 +188,7 @@ const insert = Effect.fnUntraced(function* (
     const payload = EventText.pack(json, { conversationId, turnId, type }, opening)
     return { conversation, event_id: id, turn: number, position, type, payload }
   })
-  yield* insertAll(sql, "events", rows)
+  yield* Inserts.insertAll(sql, "events", rows)
   for (const { event, id, turnId } of added) if (event.type === "turn-end") yield* TurnTable.seal(sql, turnId, id)
 })
 

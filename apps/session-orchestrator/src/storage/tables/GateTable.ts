@@ -6,13 +6,12 @@
  * GateTable.T2. A runner's use of a provider's limits is a row of its own. A row that was not written for `STALE_MS` belongs to a runner
  *     that has died: its calls are no longer under way, and the calls that it began still count for their minute.
  */
+import { Patience, StorageFailure } from "@holdfast/journal/sql"
 import type { StorageError } from "@holdfast/journal"
 import type { Allowance, News } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import * as Patience from "../Patience.ts"
-import * as StorageFailure from "../StorageFailure.ts"
 
 /** News of one endpoint. */
 export interface Posted extends News.News {

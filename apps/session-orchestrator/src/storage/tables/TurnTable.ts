@@ -4,14 +4,12 @@
  * A turn's end is in its `turn-end` event, to which the row points (`Store.W3`). `number` is the order of acceptance over all
  * conversations; it does not depend on a clock.
  */
+import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Place } from "./ConversationTable.ts"
 import * as EventText from "./EventText.ts"
-import * as IdList from "./IdList.ts"
-import { insertAll } from "./Inserts.ts"
-import * as RowNumbers from "./RowNumbers.ts"
 import type { Turn } from "../Store.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
@@ -31,7 +29,7 @@ export const insert = (
   places: ReadonlyMap<Ids.ConversationId, Place>
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, number>, SqlError.SqlError> =>
   Effect.map(
-    insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
+    Inserts.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
       sql,
       "turns",
       turns.map((turn) => {

@@ -105,7 +105,7 @@ export const dueAt = (
  *
  * @param situation how many turns wait for an endpoint, and the end of its incident if that is due
  */
-export const told = (
+export const dueNotices = (
   causes: Causes,
   at: number,
   settleMs: number,
@@ -114,11 +114,11 @@ export const told = (
   const notices: Array<Notice.Notice> = []
   let next = causes
   for (const [key, all] of causes) {
-    const untold = all.filter(({ isTold }) => !isTold)
-    const [first] = untold
+    const unreported = all.filter(({ isTold }) => !isTold)
+    const [first] = unreported
     if (first === undefined) continue
     const { ending, waiting } = situation(first.target)
-    const due = untold.filter((cause) => at >= momentOf(cause, settleMs, ending))
+    const due = unreported.filter((cause) => at >= momentOf(cause, settleMs, ending))
     if (due.length === 0) continue
     next = HashMap.set(
       next,

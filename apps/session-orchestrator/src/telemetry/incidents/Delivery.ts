@@ -1,13 +1,13 @@
 /**
  * Delivers a notice to a webhook, or to a command on its standard input.
  *
- * Delivery.Y1. A failed delivery is classified by the same classifier as turns, and retried after a wait of `PATIENCE` or the receiver's hint.
- *     A permanent failure (a wrong address, a refusal) is not retried.
- * Delivery.Y2. A notice is delivered twice if the service dies between the delivery and its record. Both have the same `id`, which is also
- *     the header `idempotency-key`.
+ * Delivery.Y1. A failed delivery is classified by the same classifier as turns. It is retried after the longer of the schedule's wait and
+ *     the receiver's hint. A permanent failure (a wrong address, a refusal) is not retried.
+ * Delivery.Y2. A notice is delivered twice if the service dies between the delivery and its record. Both have the same `id`, which is
+ *     also the header `idempotency-key`.
  * Delivery.Y3. Errors never quote the webhook's address or the command's arguments.
  */
-import { Backoff, Budget, Classification, Jitter, RetryPolicy, Routing } from "@holdfast/policy"
+import { Backoff, Classification } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Duration, Effect, Redacted, Stream } from "effect"
 import type { HttpClient } from "effect/http"
@@ -24,20 +24,17 @@ type Webhook = NonNullable<NonNullable<Values["telemetry"]["notifications"]>["we
 /** Delivers one notice, in one attempt. */
 export type Deliver = (notice: Notice) => Effect.Effect<void, Failure.Failure>
 
-/** 9 attempts within two hours. A notice that is not delivered by then is in the log. */
-export const PATIENCE: RetryPolicy.RetryPolicy = {
-  enabled: true,
-  schedule: Backoff.steps([1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000]),
-  reasons: {},
-  jitter: Jitter.none,
-  maxRetries: 8,
-  counts: "retries",
-  budget: Budget.unlimited,
-  maxDelayMs: 3_600_000,
-  hints: true,
-  requestTimeout: { firstContentMs: 10_000, idleMs: 10_000 },
-  routing: Routing.noChains
-}
+/** The waits before retries; the last one repeats. With `MOST_RETRIES` this gives 9 attempts within two hours. */
+const WAITS = Backoff.steps([1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000])
+
+/** A notice that is not delivered by then is in the log. */
+const MOST_RETRIES = 8
+
+/** The longest wait that a receiver may ask for. A notice is given up rather than delivered later. */
+const LONGEST_WAIT_MS = 3_600_000
+
+/** The time limit of one attempt. */
+const LIMIT_MS = 10_000
 
 /** Posts the notice as JSON. A status other than 2xx is a failure. */
 export const toWebhook =
@@ -89,7 +86,7 @@ export const patiently =
   (notice) => {
     const go = (retry: number): Effect.Effect<void, Failure.Failure> =>
       Effect.catch(deliver(notice), (failure) => {
-        const delayMs = failure.retryable ? RetryPolicy.delay(PATIENCE, retry, failure) : undefined
+        const delayMs = waitBefore(retry, failure)
         return delayMs === undefined
           ? Effect.fail(failure)
           : Effect.andThen(
@@ -104,10 +101,15 @@ export const patiently =
 
 const failed = (message: string): Failure.Failure => ({ reason: "unknown", message, retryable: true })
 
-const timed = (delivery: Effect.Effect<void, Failure.Failure>): Effect.Effect<void, Failure.Failure> => {
-  const { firstContentMs } = PATIENCE.requestTimeout
-  return Effect.timeoutOrElse(delivery, {
-    duration: Duration.millis(firstContentMs),
-    orElse: () => Effect.fail(Classification.timedOut("first-content", firstContentMs))
-  })
+/** Milliseconds before a retry (0-based); `undefined`: there is none (Delivery.Y1). */
+const waitBefore = (retry: number, { hint, retryable }: Failure.Failure): number | undefined => {
+  if (!retryable || retry >= MOST_RETRIES) return undefined
+  const ms = Math.max(Backoff.delayAt(WAITS, retry), hint?.retryAfterMs ?? 0)
+  return ms > LONGEST_WAIT_MS ? undefined : ms
 }
+
+const timed = (delivery: Effect.Effect<void, Failure.Failure>): Effect.Effect<void, Failure.Failure> =>
+  Effect.timeoutOrElse(delivery, {
+    duration: Duration.millis(LIMIT_MS),
+    orElse: () => Effect.fail(Classification.timedOut("first-content", LIMIT_MS))
+  })

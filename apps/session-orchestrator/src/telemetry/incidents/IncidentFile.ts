@@ -4,7 +4,7 @@
  * The file is replaced as a whole, by a rename, so a reader finds the old one or the new one. A file that cannot be read counts as no
  * file: an outage that lasts is detected again.
  */
-import { Effect, FileSystem, Path, type PlatformError, Schema } from "effect"
+import { Effect, FileSystem, Path, type PlatformError, Schema, Semaphore } from "effect"
 import * as Causes from "./Causes.ts"
 import * as Incidents from "./Incidents.ts"
 import { Notice } from "./Notice.ts"
@@ -61,6 +61,36 @@ export const make = Effect.fnUntraced(function* (
       })
   }
 })
+
+/** Saves a content that changes often. */
+export interface Saver {
+  /** Records that the content has changed. */
+  readonly changed: () => void
+  /** Writes the content if it has changed. A failed write is logged once, and repeated with the next call. */
+  readonly save: Effect.Effect<void>
+}
+
+/** The saver of a file; `content` returns the present content. */
+export const saver = (file: IncidentFile, content: () => Omit<Content, "version">): Saver => {
+  const writing = Semaphore.makeUnsafe(1)
+  let isSaved = true
+  let isRefused = false
+  const save = Effect.suspend(() => {
+    if (isSaved) return Effect.void
+    isSaved = true
+    return file.write({ version: 1, ...content() })
+  }).pipe(
+    Effect.tap(() => Effect.sync(() => (isRefused = false))),
+    Effect.catch(({ message }) => {
+      isSaved = false
+      if (isRefused) return Effect.void
+      isRefused = true
+      return Effect.logError(`Incidents are not kept over a restart for now. ${message}`)
+    }),
+    writing.withPermits(1)
+  )
+  return { changed: () => void (isSaved = false), save }
+}
 
 // --- internal
 

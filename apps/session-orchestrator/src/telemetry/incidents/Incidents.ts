@@ -13,7 +13,7 @@
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
-import { Target, type TurnEvent } from "@holdfast/wire"
+import { defined, Target, type TurnEvent } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
 import * as Causes from "./Causes.ts"
 import * as Notice from "./Notice.ts"
@@ -73,7 +73,7 @@ export type Input =
   | { readonly _tag: "Passed"; readonly at: number }
 
 /** Everything that `Incidents` has recorded. */
-export interface State {
+interface State {
   readonly troubles: HashMap.HashMap<string, Trouble>
   /** Where each turn is counted, by its conversation, which has one running turn at a time. */
   readonly turns: HashMap.HashMap<string, Counted>
@@ -83,22 +83,22 @@ export interface State {
 }
 
 /** The state that is kept over a restart (Incidents.I4). */
-export interface Saved {
+interface Saved {
   readonly troubles: ReadonlyArray<Kept>
   readonly causes: ReadonlyArray<Causes.Cause>
 }
 
 /** One trouble of an endpoint; a later trouble of the same endpoint has another number. */
-interface Place {
+interface TroubleId {
   readonly key: string
   readonly number: number
 }
 
 interface Counted {
   /** The trouble that it waits for. */
-  readonly waits: Place | undefined
+  readonly waits: TroubleId | undefined
   /** The troubles that it waited for before it switched to another endpoint. */
-  readonly left: ReadonlyArray<Place>
+  readonly left: ReadonlyArray<TroubleId>
 }
 
 interface Trouble extends Kept {
@@ -148,8 +148,7 @@ export const save = ({ causes, troubles }: State): Saved => ({
     isTold,
     waitsUntil,
     said,
-    ...(outcomes === undefined ? undefined : { outcomes }),
-    ...(endsAt === undefined ? undefined : { endsAt })
+    ...defined({ outcomes, endsAt })
   }))
 })
 
@@ -162,7 +161,7 @@ export const counts = ({ troubles }: State, at: number): ReadonlyArray<Count> =>
   }))
 
 /** An endpoint in trouble, for metrics. */
-export interface Count {
+interface Count {
   /** It is an incident. */
   readonly isTold: boolean
   /** It is an incident, and a turn waits for it here (Incidents.I3). */
@@ -181,7 +180,7 @@ export const dueAt = ({ causes, troubles }: State, afterMs: number): number | un
 }
 
 /** Folds a fact into the state and returns the notices that are due. */
-export const hear = (
+export const record = (
   state: State,
   input: Input,
   afterMs: number
@@ -223,7 +222,7 @@ const OUTCOMES: Readonly<Record<TurnEvent.TurnStatus, Outcome>> = {
 
 const NOWHERE: Counted = { waits: undefined, left: [] }
 
-const troubleAt = ({ troubles }: State, { key, number }: Place): Trouble | undefined => {
+const troubleAt = ({ troubles }: State, { key, number }: TroubleId): Trouble | undefined => {
   const found = Option.getOrUndefined(HashMap.get(troubles, key))
   return found?.number === number ? found : undefined
 }
@@ -373,7 +372,7 @@ const isWaitedFor = ({ inheritedUntil, waiting }: Trouble, at: number): boolean 
 
 /** Makes the notices of causes that are due and of incidents that have begun or given up, and removes trouble without a waiting turn. */
 const due = (state: State, at: number, afterMs: number): readonly [State, ReadonlyArray<Notice.Notice>] => {
-  const [causes, failures] = Causes.told(state.causes, at, settleOf(afterMs), (target) => {
+  const [causes, failures] = Causes.dueNotices(state.causes, at, settleOf(afterMs), (target) => {
     const trouble = Option.getOrUndefined(HashMap.get(state.troubles, Target.format(target)))
     return { waiting: trouble?.waiting ?? 0, ending: endingOf(state.troubles, target) }
   })
@@ -386,14 +385,14 @@ const due = (state: State, at: number, afterMs: number): readonly [State, Readon
       notices.push(noticeOf("incident-gave-up", trouble, at)) // Incidents.I3
     } else if (at - trouble.since >= afterMs) {
       if (isWaitedFor(trouble, at)) {
-        const told = { ...trouble, isTold: true }
-        troubles = HashMap.set(troubles, key, told)
-        notices.push(noticeOf("incident-began", told, at))
+        const began = { ...trouble, isTold: true }
+        troubles = HashMap.set(troubles, key, began)
+        notices.push(noticeOf("incident-began", began, at))
       } else troubles = HashMap.remove(troubles, key) // Incidents.I3
     }
   }
-  const told = [...notices, ...failures].toSorted((a, b) => a.since - b.since)
-  return [troubles === state.troubles && causes === state.causes ? state : { ...state, causes, troubles }, told]
+  const all = [...notices, ...failures].toSorted((a, b) => a.since - b.since)
+  return [troubles === state.troubles && causes === state.causes ? state : { ...state, causes, troubles }, all]
 }
 
 /** The end of an endpoint's incident, whose notice reports failed turns; it is due if no turn waits again. */

@@ -5,7 +5,7 @@ import * as Prose from "../../text/Prose.ts"
 import { NO_OUTCOMES, type Notice, type Outcomes } from "./Notice.ts"
 
 /** The JSON of a notice. */
-export interface Body {
+interface Body {
   /** The same if the notice is delivered a second time. */
   readonly id: string
   readonly type: Notice["type"]

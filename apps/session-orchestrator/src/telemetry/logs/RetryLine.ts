@@ -6,10 +6,10 @@
  */
 import type { Observer } from "@holdfast/kernel"
 import { Report } from "@holdfast/policy"
-import { type Failure, type Message, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, type Message, Target, type TurnEvent } from "@holdfast/wire"
 
 /** The kind of a line about a retry. */
-export type Type = "retry" | "retry_succeeded" | "retry_exhausted" | "manual_retry"
+type Type = "retry" | "retry_succeeded" | "retry_exhausted" | "manual_retry"
 
 /** The fields of every line. */
 interface Line {
@@ -119,7 +119,7 @@ export const ofDecision = (decided: Observer.Decided, surroundings: Surroundings
       delayMs,
       retryAt: new Date(retryAt).toISOString(),
       ...(to === undefined || to === Target.format(decided.target) ? undefined : { to }),
-      ...(route?.credential === undefined ? undefined : { credential: route.credential })
+      ...defined({ credential: route?.credential })
     })
   }
   const { because } = directive
@@ -138,7 +138,7 @@ export const ofSeal = (sealed: Observer.Sealed, surroundings: Surroundings): Tur
     finalStatus: end.status,
     totalAttempts: end.attempts,
     retryLoopDurationMs: retryLoopMs,
-    ...(end.waitedMs === undefined ? undefined : { waitedMs: end.waitedMs }),
+    ...defined({ waitedMs: end.waitedMs }),
     ...(end.error === undefined ? undefined : troubleOf(end.error))
   }
 }
@@ -163,8 +163,7 @@ const placeOf = (
   return {
     time: new Date(at).toISOString(),
     ...target,
-    ...(api === undefined ? undefined : { api }),
-    ...(thinkingLevel === undefined ? undefined : { thinkingLevel }),
+    ...defined({ api, thinkingLevel }),
     step,
     cwd,
     sessionId: conversationId,
@@ -175,8 +174,7 @@ const placeOf = (
 const troubleOf = ({ code, message, reason, status }: Failure.Failure): Trouble => ({
   errorMessage: message,
   reason,
-  ...(status === undefined ? undefined : { status }),
-  ...(code === undefined ? undefined : { code })
+  ...defined({ status, code })
 })
 
 const latencyOf = (startedAt: number | undefined, endedAt: number): { readonly latencyMs?: number } =>

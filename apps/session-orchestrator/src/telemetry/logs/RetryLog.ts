@@ -10,7 +10,7 @@ import * as LineFile from "./LineFile.ts"
 import * as RetryLine from "./RetryLine.ts"
 
 /** The file and its limits. */
-export interface Options extends LineFile.Options {
+interface Options extends LineFile.Options {
   readonly surroundings: RetryLine.Surroundings
   readonly redact: (text: string) => string
 }

@@ -4,7 +4,7 @@
  * The retry log has the failures that were retried. A completed or aborted turn has no line here.
  */
 import type { Observer } from "@holdfast/kernel"
-import { Failure, Target } from "@holdfast/wire"
+import { defined, Failure, Target } from "@holdfast/wire"
 import { type Context, Effect } from "effect"
 import * as Prose from "../../text/Prose.ts"
 
@@ -26,7 +26,7 @@ export const observer = (redact: (text: string) => string, context: Context.Cont
           turn: turnId,
           target: Target.format(target),
           reason: error?.reason ?? "unknown",
-          ...(code === undefined ? undefined : { code: redact(code) }),
+          ...defined({ code: code && redact(code) }),
           attempts
         })
       )

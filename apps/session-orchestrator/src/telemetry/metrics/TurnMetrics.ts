@@ -27,11 +27,11 @@ export const attempts = counter(
   "holdfast_attempts_total",
   "Calls of a provider that have ended, by provider, model and status: completed, interrupted, lost, or the reason of the failure; shared are no calls, but retries that took another turn's fresh failure for their own."
 )
-export const attemptSeconds = Metric.histogram("holdfast_attempt_duration_seconds", {
+const attemptSeconds = Metric.histogram("holdfast_attempt_duration_seconds", {
   description: "How long calls of a provider took, to the end of the answer or to the failure.",
   boundaries: SECONDS
 })
-export const firstContentSeconds = Metric.histogram("holdfast_attempt_first_content_seconds", {
+const firstContentSeconds = Metric.histogram("holdfast_attempt_first_content_seconds", {
   description: "How long it took until a call's first content, of calls that had any.",
   boundaries: SECONDS
 })
@@ -39,7 +39,7 @@ export const retries = counter(
   "holdfast_retries_total",
   "Retries that were decided on, by provider, model and reason of the failure."
 )
-export const backoffSeconds = counter(
+const backoffSeconds = counter(
   "holdfast_backoff_seconds_total",
   "Waiting that was decided on, by provider, model and reason of the failure."
 )
@@ -47,7 +47,7 @@ export const refusals = counter(
   "holdfast_refusals_total",
   "Failures that were not retried, by why: after-content, not-retryable, context-overflow, defect, no-strategy, exhausted."
 )
-export const waitsEnded = counter(
+const waitsEnded = counter(
   "holdfast_waits_ended_total",
   "Waits that ended or were changed, by what did it: elapsed, early (the gate let the retry in before its time), now, cancelled, until, switched, extended, asked (a person is to say)."
 )
@@ -55,11 +55,11 @@ export const fallbacks = counter(
   "holdfast_fallbacks_total",
   "Targets of fallback chains that took over, by provider, model and outcome: applied, answered (the first time)."
 )
-export const targetChanges = counter(
+const targetChanges = counter(
   "holdfast_target_changes_total",
   "Turns that went on at another target, by its provider and model: by a fallback, back again, or by a command."
 )
-export const syntheticRetries = counter(
+const syntheticRetries = counter(
   "holdfast_synthetic_retries_total",
   "Whole responses that would not do and were asked for again, by provider and model."
 )
@@ -67,7 +67,7 @@ export const reports = counter(
   "holdfast_final_reports_total",
   "Final reports that were handed in, by provider, model and outcome: accepted, malformed (could not be read), incomplete (the response ended before it), invalid (does not fit its schema)."
 )
-export const finalSteps = counter(
+const finalSteps = counter(
   "holdfast_final_steps_total",
   "Steps that were made the last of their turn, by why: max-turns, context, malformed-report, retries-exhausted."
 )
@@ -75,20 +75,20 @@ export const compactions = counter(
   "holdfast_compactions_total",
   "Contexts that were too long, by what came of making them smaller: compacted, nothing (it could not be), failed."
 )
-export const stepsDiscarded = counter(
+const stepsDiscarded = counter(
   "holdfast_steps_discarded_total",
   "Steps of which clients were told that what they had been shown is void."
 )
 export const turns = counter("holdfast_turns_sealed_total", "Turns that have ended, by status.")
-export const turnAttempts = Metric.histogram("holdfast_turn_attempts", {
+const turnAttempts = Metric.histogram("holdfast_turn_attempts", {
   description: "Attempts of a turn, by the turn's status.",
   boundaries: [1, 2, 3, 5, 10, 20, 30, 50, 100]
 })
-export const retryLoopSeconds = Metric.histogram("holdfast_turn_retry_loop_seconds", {
+const retryLoopSeconds = Metric.histogram("holdfast_turn_retry_loop_seconds", {
   description: "From a step's first failure to its response or the turn's end, of turns that met a failure, by status.",
   boundaries: HOURS
 })
-export const waitedSeconds = Metric.histogram("holdfast_turn_waited_seconds", {
+const waitedSeconds = Metric.histogram("holdfast_turn_waited_seconds", {
   description: "How long the waits before retries really took, of turns that waited, by the turn's status.",
   boundaries: HOURS
 })
@@ -97,7 +97,7 @@ export const tokens = counter(
   "Tokens that providers have counted, by provider, model and direction: input, output."
 )
 export const toolCalls = counter("holdfast_tool_calls_total", "Tool calls, by tool and outcome: ok, error, malformed.")
-export const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
+const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
   description: "How long tool calls took, by tool.",
   boundaries: SECONDS
 })

@@ -27,7 +27,7 @@ import { createHash } from "node:crypto"
 export type Value = string | number | boolean | ReadonlyArray<string>
 
 /** The attributes of a span, by name; `undefined` is left out. */
-export type Attributes = Readonly<Record<string, Value | undefined>>
+type Attributes = Readonly<Record<string, Value | undefined>>
 
 /** A span that has ended. */
 export interface Span {

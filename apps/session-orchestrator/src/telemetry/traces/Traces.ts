@@ -12,7 +12,7 @@ import * as Collector from "./Collector.ts"
 import * as Spans from "./Spans.ts"
 
 /** The collector, and what is removed from spans. */
-export interface Options {
+interface Options {
   /** The address that traces are posted to. */
   readonly url: string
   readonly headers: Readonly<Record<string, Redacted.Redacted>>
@@ -25,7 +25,7 @@ export interface Options {
 const INTERVAL = "2 seconds"
 
 /** Characters. Longer texts are cut: a model's name may be a whole script. */
-export const LONGEST_VALUE = 256
+const LONGEST_VALUE = 256
 
 /** Starts the exporter and returns the listeners of turns. A last batch is sent when the scope closes, within 2 seconds. */
 export const make = Effect.fnUntraced(function* ({

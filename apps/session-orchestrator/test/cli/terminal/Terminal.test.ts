@@ -1,3 +1,4 @@
+import { defined } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import * as Terminal from "../../../src/cli/terminal/Terminal.ts"
 import type { Environment } from "../../../src/config/reading/Environment.ts"
@@ -6,7 +7,7 @@ const columnsOf = (stdout: number | undefined, stderr: number | undefined): numb
   const stream = (columns: number | undefined): Terminal.Stream => ({
     isTTY: true,
     write: () => true,
-    ...(columns === undefined ? {} : { columns })
+    ...defined({ columns })
   })
   return Terminal.make(stream(stdout), stream(stderr), {}).columns()
 }

@@ -45,7 +45,7 @@ describe("Environment", () => {
       HOLDFAST_TOKN: "x",
       MY_HOLDFAST_MODEL: "x"
     }
-    expect(Environment.strangers(environment, new Set(["HOLDFAST_MINE"]))).toEqual([
+    expect(Environment.unknownVariables(environment, new Set(["HOLDFAST_MINE"]))).toEqual([
       "HOLDFAST_XYZZY is set, and Holdfast does not read it.",
       "HOLDFAST_TOKN is set, and Holdfast does not read it. Did you mean HOLDFAST_TOKEN?"
     ])

@@ -1,3 +1,5 @@
+import { TemporaryFile } from "@holdfast/journal/testing"
+import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { describe, expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
@@ -7,11 +9,9 @@ import { Migrator, SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as DatabaseFile from "../../../src/storage/sqlite/DatabaseFile.ts"
 import { Journal } from "../../../src/storage/Journal.ts"
 import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
 import { migration as initial } from "../../../src/storage/migrations/0001_initial.ts"
-import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
 import { Store } from "../../../src/storage/Store.ts"
@@ -20,10 +20,9 @@ import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
-import { temporaryFile } from "../TemporaryFile.ts"
 import * as Upgrade from "../Upgrade.ts"
 
-const file = Layer.unwrap(Effect.map(temporaryFile, (filename) => SqlStore.layer({ path: filename })))
+const file = Layer.unwrap(Effect.map(TemporaryFile.temporaryFile, (filename) => SqlStore.layer({ path: filename })))
 InterruptionSuite.suite("file", file)
 StoreSuite.suite("file", file)
 JournalWithEventsSuite.suite("file", file)
@@ -52,7 +51,7 @@ const modeOf = (file: string) => fs.statSync(file).mode & 0o777
 describe("a SQLite file", () => {
   it.live("W1: the data is there after closing and opening again", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       const events = [Given.message(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)] as const
       const written = yield* withStore(filename, (store) =>
         Effect.gen(function* () {
@@ -78,7 +77,7 @@ describe("a SQLite file", () => {
 
   it.live("W1: writes that were queued before closing are made", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
           yield* store.createConversation(Given.conversation(1))
@@ -93,7 +92,7 @@ describe("a SQLite file", () => {
 
   it.live("a closed store fails with an error that names that", () =>
     Effect.gen(function* () {
-      const store = yield* withStore(yield* temporaryFile, Effect.succeed)
+      const store = yield* withStore(yield* TemporaryFile.temporaryFile, Effect.succeed)
       const error = yield* Effect.flip(store.createConversation(Given.conversation(1)))
       expect(error.message).toContain("the database has been closed")
     })
@@ -101,7 +100,7 @@ describe("a SQLite file", () => {
 
   it.live("the file, its directories and its logs are readable by their owner only", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) =>
         Effect.map(store.createConversation(Given.conversation(1)), () => {
           expect(modeOf(path.dirname(filename))).toBe(0o700)
@@ -113,7 +112,7 @@ describe("a SQLite file", () => {
 
   it.live("existing files and directories keep their mode", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       fs.mkdirSync(path.dirname(filename), { mode: 0o750 })
       fs.writeFileSync(filename, "", { mode: 0o640 })
       yield* withStore(filename, (store) => store.check)
@@ -123,7 +122,7 @@ describe("a SQLite file", () => {
 
   it.live("a database is migrated to this version once", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) => store.check)
       yield* withStore(filename, (store) => store.check)
       yield* withSql(filename, (sql) =>
@@ -139,7 +138,7 @@ describe("a SQLite file", () => {
 
   it.live("a database of the first version is migrated with all its data", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* DatabaseFile.prepare(filename)
       yield* withSql(filename, (sql) =>
         Effect.gen(function* () {
@@ -181,7 +180,7 @@ describe("a SQLite file", () => {
 
   it.live("a database of the version before is migrated, with turns that had ended, waited and queued", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* DatabaseFile.prepare(filename)
       yield* withSql(filename, Upgrade.write)
       yield* Upgrade.check.pipe(Effect.provide(SqlStore.layer({ path: filename })))
@@ -200,7 +199,7 @@ describe("a SQLite file", () => {
 
   it.live("V4: a migration is logged, with its progress by statement if it takes long; a new database is not", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* DatabaseFile.prepare(filename)
       const lines: Array<string> = []
       // Each reading of the clock is a second later than the last.
@@ -236,7 +235,7 @@ describe("a SQLite file", () => {
 
   it.live("V2: a database of a newer version is refused, with the next step, and is not touched", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) => store.check)
       yield* withSql(
         filename,
@@ -255,7 +254,7 @@ describe("a SQLite file", () => {
 describe("a disk that refuses", () => {
   it.live("that is locked for longer than a check may take fails that check, and succeeds when it is free", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
           const whileLocked = withSql(filename, (sql) =>
@@ -276,7 +275,7 @@ describe("a disk that refuses", () => {
 
   it.live("that is full fails the write with words for a person, keeps its data, and works again with room", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, (store, sql) =>
         Effect.gen(function* () {
           yield* store.createConversation(Given.conversation(1))
@@ -309,7 +308,7 @@ describe("a disk that refuses", () => {
 
   it.live("G3: all writes of a commit that a full disk refused fail, and none of them is stored", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, (store, sql) =>
         Effect.gen(function* () {
           yield* store.createConversation(Given.conversation(1))
@@ -327,7 +326,7 @@ describe("a disk that refuses", () => {
 
   it.live("that is read-only can be read, and refuses writes with the things to check", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) => store.createConversation(Given.conversation(1)))
       yield* Effect.gen(function* () {
         const store = yield* Store
@@ -344,7 +343,7 @@ describe("a disk that refuses", () => {
 
   it.live("G4: a write waits for a lock of another program", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, (store) =>
         withSql(filename, (other) =>
           Effect.gen(function* () {
@@ -365,7 +364,7 @@ describe("a disk that refuses", () => {
 
   it.effect("the error for a lock that is never released names the program to close", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, (store) =>
         withSql(filename, (other) =>
           other.withTransaction(
@@ -384,7 +383,7 @@ describe("a disk that refuses", () => {
 
   it.live("the errors of a foreign file, a damaged file and a wrong path differ", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       const failure = (file: string) => Effect.map(Effect.flip(withStore(file, (store) => store.check)), messageOf)
 
       fs.mkdirSync(path.dirname(filename))
@@ -406,7 +405,7 @@ describe("a disk that refuses", () => {
 
   it.live("P8: a pause that a newer Holdfast wrote, and this version cannot read, stops no turn", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       const standings = yield* withDatabase(filename, (_, sql) =>
         Effect.gen(function* () {
           const standings = yield* Standings
@@ -424,7 +423,7 @@ describe("a disk that refuses", () => {
 
   it.live("P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
       const [before, after] = yield* withDatabase(filename, (_, sql) =>
         Effect.gen(function* () {
@@ -452,7 +451,7 @@ describe("a disk that refuses", () => {
 
   it.live("a row with a foreign value is reported as damaged, and the others are still read", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, (store, sql) =>
         Effect.gen(function* () {
           yield* store.createConversation(Given.conversation(1))

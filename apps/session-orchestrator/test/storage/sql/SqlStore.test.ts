@@ -1,6 +1,6 @@
+import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Layer } from "effect"
 import * as GateTable from "../../../src/storage/tables/GateTable.ts"
-import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"

@@ -1,4 +1,6 @@
 /** Tests copies of a database that other processes write to. */
+import { TemporaryFile } from "@holdfast/journal/testing"
+import { SqliteClient } from "@holdfast/journal/sqlite"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -9,17 +11,15 @@ import process from "node:process"
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import * as Backup from "../../../src/storage/sqlite/Backup.ts"
-import * as SqliteClient from "../../../src/storage/sqlite/SqliteClient.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as Given from "../Given.ts"
-import { temporaryFile } from "../TemporaryFile.ts"
 
 const quietly = (): void => {}
 
 /** A database with one conversation and one turn in it. */
 const given = Effect.gen(function* () {
-  const filename = yield* temporaryFile
+  const filename = yield* TemporaryFile.temporaryFile
   yield* Effect.provide(Given.oneTurn, SqlStore.layer({ path: filename }))
   const copies = path.join(path.dirname(path.dirname(filename)), "copies")
   fs.mkdirSync(copies)
@@ -89,7 +89,7 @@ describe("a backup", () => {
   it.live("B1: is of one moment while another process writes, and delays no writer", () =>
     Effect.gen(function* () {
       const { copies } = yield* given
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       const { child, told } = yield* writer(filename, 12_000)
       const before = told()
       const to = path.join(copies, "busy.db")
@@ -126,7 +126,7 @@ describe("a backup", () => {
   it.live("B2: an interrupted copy leaves no file", () =>
     Effect.gen(function* () {
       const { copies, to } = yield* given
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* Effect.scoped(writer(filename, 12_000))
       const begun = yield* Deferred.make<void>()
       const backup = yield* Effect.forkChild(

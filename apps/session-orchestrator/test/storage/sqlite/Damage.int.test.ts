@@ -1,4 +1,5 @@
 /** Tests files that are damaged before a service opens them, and while they are open. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Effect, Result, Stream } from "effect"
@@ -12,7 +13,6 @@ import { Store } from "../../../src/storage/Store.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
 import * as Given from "../Given.ts"
-import { temporaryFile } from "../TemporaryFile.ts"
 
 const withStore = <A, E>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, E>) =>
   Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
@@ -28,7 +28,7 @@ const overwrite = (filename: string, from: number, bytes: number): void => {
 
 /** A file with a history of many pages, closed. */
 const filled = Effect.gen(function* () {
-  const filename = yield* temporaryFile
+  const filename = yield* TemporaryFile.temporaryFile
   yield* withStore(filename, (store) =>
     Effect.gen(function* () {
       yield* store.createConversation(Given.conversation(1))
@@ -66,7 +66,7 @@ const untilRefused = (store: Store["Service"]): Effect.Effect<StorageError> =>
 describe("a SQLite file that is damaged", () => {
   it.live("while it is open, in pages that are not read: the store is not ready and accepts nothing", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
           yield* store.createConversation(Given.conversation(1))
@@ -123,7 +123,7 @@ describe("a SQLite file that is damaged", () => {
 
   it.live("a service on it is not ready, reports the next step, and accepts no prompts", () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       const service = yield* Service.start({ database: filename })
       const id = yield* service.create()
       expect((yield* service.call({ path: "/readyz" })).status).toBe(200)
@@ -147,7 +147,7 @@ describe("a SQLite file that is damaged", () => {
 describe("Damage", () => {
   /** A file that begins as a SQLite file does, and is empty otherwise. */
   const like = Effect.tap(
-    Effect.map(temporaryFile, (name) => path.join(path.dirname(path.dirname(name)), "a.db")),
+    Effect.map(TemporaryFile.temporaryFile, (name) => path.join(path.dirname(path.dirname(name)), "a.db")),
     (name) =>
       Effect.sync(() => fs.writeFileSync(name, Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(PAGE)])))
   )

@@ -1,14 +1,14 @@
 /** Tests a file lock within one process; `Tenancy.int.test.ts` tests it between several. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import * as FileLock from "../../../src/storage/sqlite/FileLock.ts"
-import { temporaryFile } from "../TemporaryFile.ts"
 
 /** The path of a lock in a directory that exists. */
-const lockFile = Effect.map(temporaryFile, (filename) => {
+const lockFile = Effect.map(TemporaryFile.temporaryFile, (filename) => {
   fs.mkdirSync(path.dirname(filename))
   return `${filename}.lock`
 })

@@ -1,15 +1,15 @@
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import * as QuickCheck from "../../../src/storage/sqlite/QuickCheck.ts"
-import { temporaryFile } from "../TemporaryFile.ts"
 
 const PAGE = 4_096
 
 /** A closed file with a table whose rows take several pages each. */
-const filled = Effect.map(temporaryFile, (filename) => {
+const filled = Effect.map(TemporaryFile.temporaryFile, (filename) => {
   fs.mkdirSync(path.dirname(filename), { recursive: true })
   const database = new DatabaseSync(filename)
   database.exec(`PRAGMA page_size = ${PAGE}; BEGIN; CREATE TABLE a (text TEXT)`)

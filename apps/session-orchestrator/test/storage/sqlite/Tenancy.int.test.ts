@@ -1,4 +1,5 @@
 /** Tests the ownership of a file between real processes. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
@@ -11,7 +12,6 @@ import { fileURLToPath } from "node:url"
 import * as Backup from "../../../src/storage/sqlite/Backup.ts"
 import * as FileLock from "../../../src/storage/sqlite/FileLock.ts"
 import * as Tenancy from "../../../src/storage/sqlite/Tenancy.ts"
-import { temporaryFile } from "../TemporaryFile.ts"
 
 const HOLDER = fileURLToPath(new URL("LockHolder.ts", import.meta.url))
 
@@ -42,7 +42,7 @@ const lockOf = (filename: string): string => `${filename}.lock`
 
 it.live("T1: a second owner is refused, and the error names the file, its owner and the next step", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     const { child, said } = yield* holder(filename)
     yield* said
     const { message } = yield* Effect.flip(owning(filename))
@@ -59,7 +59,7 @@ it.live("T1: a second owner is refused, and the error names the file, its owner 
 
 it.live("T3: kill -9 releases the file; nothing has to be deleted", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     const { child, said } = yield* holder(filename)
     yield* said
     yield* kill(child)
@@ -72,7 +72,7 @@ it.live("T3: kill -9 releases the file; nothing has to be deleted", () =>
 
 it.live("an owner that ends leaves only the database", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.scoped(owning(filename))
     expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
     yield* Effect.scoped(owning(filename))
@@ -81,7 +81,7 @@ it.live("an owner that ends leaves only the database", () =>
 
 it.live("a file is the same file under each of its paths", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     yield* owning(filename)
     const link = path.join(path.dirname(path.dirname(filename)), "link.db")
     fs.symlinkSync(filename, link)
@@ -91,7 +91,7 @@ it.live("a file is the same file under each of its paths", () =>
 
 it.live("T1: of many processes that start at once one owns the file", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     const holders = yield* Effect.forEach([1, 2, 3, 4, 5], () => holder(filename))
     const said = yield* Effect.forEach(holders, (each) => each.said, { concurrency: "unbounded" })
     expect(said.filter((text) => !text.includes("belongs to another Holdfast"))).toHaveLength(1)
@@ -100,7 +100,7 @@ it.live("T1: of many processes that start at once one owns the file", () =>
 
 it.live("L3: a lock without its file does not count as held", () =>
   Effect.gen(function* () {
-    const filename = lockOf(yield* temporaryFile)
+    const filename = lockOf(yield* TemporaryFile.temporaryFile)
     fs.mkdirSync(path.dirname(filename))
     const first = FileLock.acquireUnsafe(filename, "first")
     fs.rmSync(filename)
@@ -114,7 +114,7 @@ it.live("L3: a lock without its file does not count as held", () =>
 
 it.live("T2: a guest starts and ends beside an owner, and no other process runs its turns while it lives", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     const guest = yield* holder(filename, "guest")
     const turnId = Ids.TurnId.make(yield* guest.said)
     const { isElsewhere, newTurnId } = yield* Effect.provide(Tenancy.Tenancy, yield* owning(filename))
@@ -132,7 +132,7 @@ it.live("T2: a guest starts and ends beside an owner, and no other process runs 
 
 it.live("the error of a lock that cannot be taken names the file and the things to check", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     fs.mkdirSync(lockOf(filename), { recursive: true })
     const { message } = yield* Effect.flip(owning(filename))
     expect(message).toContain(`Could not lock the database ${filename}`)
@@ -152,7 +152,7 @@ it.live(
   "T4: a file with a second name is refused under both, to owners and guests, and can be owned without that name",
   () =>
     Effect.gen(function* () {
-      const filename = yield* temporaryFile
+      const filename = yield* TemporaryFile.temporaryFile
       const other = path.join(path.dirname(filename), "other.db")
       const first = yield* holder(filename)
       yield* first.said
@@ -176,7 +176,7 @@ it.live(
 
 it.live("T1: a symbolic link leads to the lock of the file that it names", () =>
   Effect.gen(function* () {
-    const filename = yield* temporaryFile
+    const filename = yield* TemporaryFile.temporaryFile
     const first = yield* holder(filename)
     yield* first.said
     const link = path.join(path.dirname(filename), "link.db")

@@ -22,7 +22,7 @@ const after = (...happenings: ReadonlyArray<readonly [at: number, reason: Failur
 
 const quiet = () => ({ waiting: 0, ending: undefined })
 
-const told = (causes: Causes.Causes, at: number) => Causes.told(causes, at, SETTLE, quiet)
+const told = (causes: Causes.Causes, at: number) => Causes.dueNotices(causes, at, SETTLE, quiet)
 
 describe("causes of failed turns", () => {
   it("X12: there is one per endpoint and reason, with the number of failed turns", () => {
@@ -40,7 +40,7 @@ describe("causes of failed turns", () => {
     assert.strictEqual(Causes.dueAt(causes, SETTLE), 1 + SETTLE)
     const [unchanged, none] = told(causes, SETTLE)
     assert.deepStrictEqual([unchanged === causes, none], [true, []])
-    const [next, notices] = Causes.told(causes, 1 + SETTLE, SETTLE, () => ({ waiting: 3, ending: undefined }))
+    const [next, notices] = Causes.dueNotices(causes, 1 + SETTLE, SETTLE, () => ({ waiting: 3, ending: undefined }))
     assert.deepStrictEqual(notices, [
       {
         type: "turns-failed",
@@ -59,7 +59,7 @@ describe("causes of failed turns", () => {
 
   it("Causes.K3: are not reported beside the end of an incident that reports the same", () => {
     const causes = after([1, "auth"], [1, "refused"])
-    const [next, notices] = Causes.told(causes, 1 + SETTLE, SETTLE, () => ({
+    const [next, notices] = Causes.dueNotices(causes, 1 + SETTLE, SETTLE, () => ({
       waiting: 0,
       ending: { reason: "auth", at: 1 + SETTLE }
     }))

@@ -47,7 +47,7 @@ const passed = (at: number): Incidents.Input => ({ _tag: "Passed", at })
 const told = (inputs: ReadonlyArray<Incidents.Input>, restarts: (i: number) => boolean = () => false) => {
   let state = Incidents.empty
   return inputs.flatMap((input, i) => {
-    const [next, notices] = Incidents.hear(state, input, AFTER)
+    const [next, notices] = Incidents.record(state, input, AFTER)
     state = restarts(i) ? Incidents.restore(Incidents.save(next)) : next
     return notices
   })
@@ -330,10 +330,10 @@ describe("in every sequence of inputs", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         let state = Incidents.empty
-        for (const input of inputs) [state] = Incidents.hear(state, input, AFTER)
+        for (const input of inputs) [state] = Incidents.record(state, input, AFTER)
         const at = (inputs.at(-1)?.at ?? 0) + 1
         for (const { waiting } of Incidents.counts(state, at)) expect(waiting).toBeGreaterThanOrEqual(0)
-        for (let turn = 0; turn < 5; turn++) [state] = Incidents.hear(state, sealed(`t${turn}`, at, "aborted"), AFTER)
+        for (let turn = 0; turn < 5; turn++) [state] = Incidents.record(state, sealed(`t${turn}`, at, "aborted"), AFTER)
         for (const { isTold, waiting } of Incidents.counts(state, at)) expect([isTold, waiting]).toEqual([true, 0])
       })
     )
@@ -374,10 +374,10 @@ describe("in every sequence of inputs", () => {
       fc.property(history, (inputs) => {
         let state = Incidents.empty
         const stay = inputs.filter(({ _tag }) => _tag !== "Moved")
-        for (const input of stay) [state] = Incidents.hear(state, input, AFTER)
+        for (const input of stay) [state] = Incidents.record(state, input, AFTER)
         const at = (stay.at(-1)?.at ?? 0) + 1
-        for (let turn = 0; turn < 5; turn++) [state] = Incidents.hear(state, sealed(`t${turn}`, at), AFTER)
-        ;[state] = Incidents.hear(state, passed(at + Incidents.SETTLE_MS), AFTER)
+        for (let turn = 0; turn < 5; turn++) [state] = Incidents.record(state, sealed(`t${turn}`, at), AFTER)
+        ;[state] = Incidents.record(state, passed(at + Incidents.SETTLE_MS), AFTER)
         expect(Incidents.counts(state, at)).toEqual([])
         expect(Incidents.dueAt(state, AFTER)).toBeUndefined()
         expect(state.turns.pipe(HashMap.size)).toBe(0)

@@ -20,7 +20,7 @@ const make = Effect.fnUntraced(function* (file: IncidentFile.IncidentFile = Inci
     timer: yield* Timer.Timer,
     redact: (text) => text
   })
-  const open = Effect.map(Metric.value(Notifications.incidents), ({ value }) => value)
+  const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
   /** A turn of a conversation waits for half an hour. */
   const waits = (at: number, id: Ids.ConversationId = conversationId) =>
     listeners.decision?.(

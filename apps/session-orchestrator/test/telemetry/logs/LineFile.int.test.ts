@@ -1,4 +1,5 @@
 /** Tests the retry log's file on a real disk. */
+import { TemporaryFile } from "@holdfast/journal/testing"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Logger, Schedule, Scope } from "effect"
@@ -6,7 +7,6 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as LineFile from "../../../src/telemetry/logs/LineFile.ts"
 import * as SmallDisk from "../../service/SmallDisk.ts"
-import { temporaryFile } from "../../storage/TemporaryFile.ts"
 
 const read = (file: string): string => (fs.existsSync(file) ? fs.readFileSync(file, "utf8") : "")
 
@@ -20,7 +20,7 @@ const until = (isThere: () => boolean, what: string) =>
 describe("a file of lines on a disk", () => {
   it.live("M4: has every line in order over all its files, is readable by its user alone, and keeps the limit", () =>
     Effect.gen(function* () {
-      const file = path.join(path.dirname(yield* temporaryFile), "retries.jsonl")
+      const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
       const scope = yield* Scope.make()
       const write = yield* LineFile.make({ path: file, maxBytes: 1_000, keep: 2 }).pipe(Scope.provide(scope))
       const line = (n: number) => JSON.stringify({ n, pad: "x".repeat(80) })
@@ -46,7 +46,7 @@ describe("a file of lines on a disk", () => {
 
   it.live("appends to the file of an earlier process, and drops the oldest", () =>
     Effect.gen(function* () {
-      const file = yield* temporaryFile
+      const file = yield* TemporaryFile.temporaryFile
       fs.mkdirSync(path.dirname(file), { recursive: true })
       fs.writeFileSync(file, "o".repeat(999))
       fs.writeFileSync(`${file}.1`, "older")
@@ -58,7 +58,7 @@ describe("a file of lines on a disk", () => {
 
   it.live("LineFile.F4: has the lines that were added before the shutdown", () =>
     Effect.gen(function* () {
-      const file = yield* temporaryFile
+      const file = yield* TemporaryFile.temporaryFile
       yield* Effect.scoped(
         Effect.map(LineFile.make({ path: file, maxBytes: 1_000, keep: 1 }), (write) => {
           write("one")

@@ -9,11 +9,11 @@
  */
 import type { Failure, Message } from "@holdfast/wire"
 import { Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
-import * as Push from "../../calls/Push.ts"
-import { Content } from "./Content.ts"
+import type { Content } from "./Content.ts"
 import * as CallFailure from "../../calls/CallFailure.ts"
+import * as Push from "../../calls/Push.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
-import type { Provider, ProviderEvent, ProviderRequest } from "../../ports/Provider.ts"
+import { isContent, type Provider, type ProviderEvent, type ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome } from "../../records/Records.ts"
 import * as ResponseLimit from "../../calls/ResponseLimit.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
@@ -103,7 +103,7 @@ class Ear {
           this.end = { _tag: "Finished", finishReason: event.finishReason }
           return false
         case "error":
-          this.end = broken({ ...event.failure, retryable: event.failure.retryable ?? false }, event.body)
+          this.end = broken(CallFailure.emitted(event.failure), event.body)
           return false
         default:
           return event satisfies never
@@ -127,9 +127,9 @@ const listen = <E>(
 ): Effect.Effect<void, E | TurnStopped | Cause.Done> => {
   const rest = Push.forEach(pull, (events) => (ear.hear(events) ? undefined : Cause.done()))
   const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done> = Effect.flatMap(pull, (events) => {
-    const isContent = events.some(Content.isContent)
-    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : isContent ? rest : untilContent))
-    return isContent ? Effect.andThen(mark, heard) : heard
+    const hasContent = events.some(isContent)
+    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : hasContent ? rest : untilContent))
+    return hasContent ? Effect.andThen(mark, heard) : heard
   })
   return untilContent
 }

@@ -9,7 +9,6 @@
  *     (C11, A10).
  */
 import { JsonShape, type Message } from "@holdfast/wire"
-import type { ProviderEvent } from "../../ports/Provider.ts"
 import * as ResponseLimit from "../../calls/ResponseLimit.ts"
 import { TextBuffer } from "../../calls/TextBuffer.ts"
 
@@ -17,21 +16,6 @@ type Open = { readonly kind: "text" | "reasoning"; readonly text: TextBuffer }
 
 /** The parts of one response, while it streams. */
 export class Content {
-  /** Whether an event is content. */
-  static isContent(this: void, event: ProviderEvent): boolean {
-    switch (event.type) {
-      case "text-delta":
-      case "reasoning-delta":
-        return event.delta.length > 0
-      case "tool-calls-cut":
-      case "finish":
-      case "error":
-        return false
-      default:
-        return true
-    }
-  }
-
   /** The usage of this attempt, as last reported. */
   usage: Message.Usage | undefined = undefined
   /** Tools whose calls had begun and are incomplete. */

@@ -15,7 +15,7 @@ export interface Options {
 }
 
 /** The default: the newest quarter is the work in progress; with a summary beside it there is room for more work. */
-export const KEEP_SHARE = 0.25
+const KEEP_SHARE = 0.25
 
 /**
  * The transcript for the summary must fit into a window that the whole context exceeded, with room for the summary. Most of it was sent
@@ -30,7 +30,7 @@ export const LEAST_CHARACTERS = 250
 export const MOST_CHARACTERS = 16_000
 
 /** Some 1,000 tokens: small beside any window in use, and enough for the findings of a long turn. */
-export const SUMMARY_WORDS = 750
+const SUMMARY_WORDS = 750
 
 /** The instruction for the model. */
 export const SYSTEM = `You are given the older part of a conversation between a user and an assistant, because it has become too long to go on with. Write the summary that will stand in its place.

@@ -6,7 +6,7 @@
  * Run.S2. Persisting an event is not interrupted, or the position would no longer match that of the sink. For the same reason nothing is
  *     persisted after an event that could not be persisted.
  */
-import type { TurnEvent } from "@holdfast/wire"
+import { defined, type TurnEvent } from "@holdfast/wire"
 import { Effect, Random } from "effect"
 import type { Begun } from "../../turn/BeforeContent.ts"
 import type { Checkpoint } from "../../ports/Checkpoint.ts"
@@ -103,7 +103,7 @@ export class Run {
     if (call === undefined) return {}
     const { content, isMade } = call
     const { usage } = content
-    const said = { content: content.parts(), ...(usage === undefined ? undefined : { usage }) }
+    const said = { content: content.parts(), ...defined({ usage }) }
     return isMade ? { said, called: true } : { said }
   }
 

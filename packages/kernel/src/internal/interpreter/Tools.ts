@@ -20,7 +20,7 @@ import type { Run } from "./Run.ts"
 type RunTool = Extract<Command, { readonly _tag: "RunTool" }>
 
 /** The length of the quotation when malformed arguments are sent back to the model, in characters. */
-export const QUOTED_CHARACTERS = 2_000
+const QUOTED_CHARACTERS = 2_000
 
 /** Runs a call, and records its beginning and its result. `running` has the calls of the response without a result yet. */
 export const call = Effect.fnUntraced(function* (

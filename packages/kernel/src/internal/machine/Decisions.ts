@@ -9,17 +9,19 @@
  * Decisions.W3. A wait with a question (X11) ends only by a person, or by the end of the time for an answer.
  * Decisions.W4. A turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
  */
-import { Failure, type TurnEvent } from "@holdfast/wire"
+import type { Failure } from "@holdfast/wire"
+import { type TurnEvent } from "@holdfast/wire"
 import { Duration } from "effect"
 import * as Directives from "../../turn/Directive.ts"
 import type { Directive, Wake } from "../../records/Records.ts"
 import { endsWait, waitedMs } from "../../ports/RetryStrategy.ts"
+import * as RetryEvent from "../../turn/RetryEvent.ts"
 import * as Spending from "../../turn/Spending.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Phase, Retry, Setback, Wait } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
 import * as Routes from "./Routes.ts"
-import { Batch, calling, closeRetryLoop, entering, eventOf, responseOf, spend, stepOf, targetNameOf } from "./Saying.ts"
+import { Batch, calling, closeRetryLoop, entering, responseOf, spend, stepOf, targetNameOf } from "./Saying.ts"
 
 /** The `finalError` of a turn whose retries a person cancelled (P11). */
 export const CANCELLED = "Retry cancelled"
@@ -89,7 +91,7 @@ export const isOfItself = (wake: Wake): boolean =>
  * Ends the turn, or begins one last step that offers the report alone (A14). There is no such step after outages, nor after that step
  * itself.
  */
-export const giveUp = (
+const giveUp = (
   ledger: Ledger,
   { last }: Setback,
   {
@@ -121,22 +123,19 @@ export const retryEvent = (
   ledger: Ledger,
   { asks, delayMs, retry, retryAt, setback }: Wait
 ): TurnEvent.ProviderRetry => {
-  const { failure } = setback
   const { attempt, route } = retry
-  const { maxRetries } = ledger.turn
-  const code = Failure.codeOf(failure)
-  return eventOf(ledger.turn, {
-    type: "provider-retry",
+  const { conversationId, maxRetries, turnId } = ledger.turn
+  return RetryEvent.of({
+    conversationId,
+    turnId,
     attempt,
     delayMs,
     retryAt,
-    message: failure.message,
-    reason: failure.reason,
+    failure: setback.failure,
     target: targetNameOf(ledger),
-    ...(route?.credential === undefined ? undefined : { credential: route.credential }),
-    ...(code === undefined ? undefined : { code }),
-    ...(maxRetries === undefined ? undefined : { maxAttempts: maxRetries }),
-    ...(asks === undefined ? undefined : { asks })
+    credential: route?.credential,
+    maxRetries,
+    asks
   })
 }
 

@@ -4,7 +4,7 @@
  * Ending.E1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
  * Ending.E2. The content until then stays in the history, and is not sent to the model (P12).
  */
-import { Failure, type Message, type TurnEvent } from "@holdfast/wire"
+import { defined, Failure, type Message, type TurnEvent } from "@holdfast/wire"
 import type { Seal } from "../../records/Records.ts"
 import { waitedMs } from "../../ports/RetryStrategy.ts"
 import * as Judging from "./Judging.ts"
@@ -58,8 +58,7 @@ export const ending = (
   const end: TurnEvent.TurnEnd = {
     ...eventOf(turn, { type: "turn-end", status, endedAt }),
     ...tally,
-    ...(failure === undefined ? undefined : { error: failure }),
-    ...(report === undefined ? undefined : { report })
+    ...defined({ error: failure, report })
   }
   return failure === undefined ? [end] : [end, errorOf(turn, failure)]
 }
@@ -154,6 +153,6 @@ const errorOf = (
     type: "error",
     message: failure.message,
     reason: failure.reason,
-    ...(code === undefined ? undefined : { code })
+    ...defined({ code })
   })
 }

@@ -9,7 +9,7 @@
  *     and for a response without a tool call in any step, Judging.J1 applies: no later step could correct it.
  * Judging.J3. The first valid report is the turn's; a later failure does not remove it (A13).
  */
-import { type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"
 import type { FinalReport, Refusal } from "../../ports/FinalReport.ts"
 import type { AttemptOutcome } from "../../records/Records.ts"
@@ -19,7 +19,7 @@ type Completed = Extract<AttemptOutcome, { readonly _tag: "Completed" }>
 type Failed = Extract<AttemptOutcome, { readonly _tag: "Failed" }>
 
 /** The reason why a response is rejected. */
-export interface Shortcoming {
+interface Shortcoming {
   readonly message: string
   /** The fault of the report in the response (A12). */
   readonly report?: Refusal
@@ -35,7 +35,7 @@ export const failedWith = (outcome: Completed, found: Shortcoming, spread: numbe
     contentSeen: false, // Judging.J1
     spread,
     whole: true,
-    ...(found.report === undefined ? undefined : { report: found.report })
+    ...defined({ report: found.report })
   }
 }
 

@@ -166,7 +166,7 @@ export interface Step {
 }
 
 /** The route of a turn's attempts. */
-export interface Way {
+interface Way {
   /** The turn's own target, until a person switches it (X4). */
   readonly primary: Target.Target
   readonly route: Route

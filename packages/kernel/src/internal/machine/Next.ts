@@ -5,7 +5,7 @@
  * Next.N2. Only tool calls can be open several at once. No command is part of another.
  * Next.N3. The kernel decides about a failure that no route can help; if there is a router, it decides about all others (A1).
  */
-import type { Failure, Message, TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, type Message, type TurnEvent } from "@holdfast/wire"
 import type { TooLong } from "../../ports/Compactor.ts"
 import * as Directive from "../../turn/Directive.ts"
 import * as ModelContext from "../../turn/ModelContext.ts"
@@ -136,9 +136,7 @@ const requestOf = (ledger: Ledger, attempt: number): TooLong => {
     attempt,
     target,
     messages: ModelContext.of(messagesOf(ledger)),
-    ...(credential === undefined ? undefined : { credential }),
-    ...(turn.system === undefined ? undefined : { system: turn.system }),
-    ...(maxResponseCharacters === undefined ? undefined : { maxResponseCharacters })
+    ...defined({ credential, system: turn.system, maxResponseCharacters })
   }
 }
 

@@ -1,5 +1,5 @@
 /** Shared by the handlers of records: events, messages and counts. Pure. */
-import { type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import * as Spending from "../../turn/Spending.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Emission, Ledger, Phase, Step, Tally, TurnFacts } from "./Ledger.ts"
@@ -86,9 +86,7 @@ export const responseOf = (
   createdAt,
   content: said.content,
   target: ledger.way.route.target,
-  ...(said.finishReason === undefined ? undefined : { finishReason: said.finishReason }),
-  ...(said.usage === undefined ? undefined : { usage: said.usage }),
-  ...(failure === undefined ? undefined : { error: failure })
+  ...defined({ finishReason: said.finishReason, usage: said.usage, error: failure })
 })
 
 /** Returns the tools that the model may call. */

@@ -1,0 +1,79 @@
+/** Reads which turns have a seal, across the tables of turns, events and journals. */
+import { InterruptionTable, type SqlJournal, type TableError, type Tables } from "@holdfast/journal/sql"
+import type { Ids } from "@holdfast/wire"
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { Unsealed } from "../Store.ts"
+import * as TurnTable from "./TurnTable.ts"
+
+/** The names of the journal's tables in the service's database. */
+export const TABLES: Tables = { turns: "turns", journal: "journal", interruptions: "interruptions" }
+
+/** The next turns after an id that have records and an end, with that end in epoch milliseconds; at most `limit`. */
+export const sealed = (
+  sql: SqlClient.SqlClient,
+  after: Ids.TurnId | undefined,
+  limit: number
+): Effect.Effect<ReadonlyArray<SqlJournal.SealedTurn>, TableError> =>
+  Effect.flatMap(
+    sql<SealedRow>`
+      SELECT t.turn_id AS "turnId", c.conversation_id AS "conversationId", e.payload FROM journal j
+      JOIN turns t ON t.number = j.turn
+      JOIN conversations c ON c.number = t.conversation
+      JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
+      WHERE j.seq = 0 AND j.turn > COALESCE((SELECT number FROM turns WHERE turn_id = ${after ?? ""}), 0)
+      ORDER BY j.turn LIMIT ${limit}`,
+    Effect.forEach((row) =>
+      Effect.map(TurnTable.endOf(row.payload, row), ({ endedAt }) => ({ turnId: row.turnId, endedAt }))
+    )
+  )
+
+/**
+ * The turns without a seal, of all conversations or of one, oldest first, each with its newest record.
+ *
+ * A start waits for this query, with ten thousand rows and more. All columns are text that was written from these types.
+ */
+export const unsealed = (
+  sql: SqlClient.SqlClient,
+  of?: Ids.ConversationId
+): Effect.Effect<ReadonlyArray<Unsealed>, TableError> =>
+  Effect.map(
+    sql<UnsealedRow>`
+      SELECT t.turn_id, c.conversation_id, c.model, j.seq, j.name, j.value, ${sql.literal(InterruptionTable.COLUMNS)}
+      FROM turns t
+      JOIN conversations c ON c.number = t.conversation
+      LEFT JOIN interruptions i ON i.turn = t.number
+      LEFT JOIN journal j ON j.turn = t.number AND j.seq = (SELECT max(seq) FROM journal WHERE turn = t.number)
+      WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND c.conversation_id = ${of}`} ORDER BY t.number`,
+    (rows) =>
+      rows.map(({ conversation_id, model, name, seq, turn_id, value, ...row }) => ({
+        turnId: turn_id,
+        conversationId: conversation_id,
+        model,
+        tail: name === null || value === null ? undefined : { name, value },
+        records: (seq ?? -1) + 1,
+        interruption: isPresent(row) ? InterruptionTable.read(row) : undefined
+      }))
+  )
+
+// --- internal
+
+interface UnsealedRow extends Nullable<InterruptionTable.Row> {
+  readonly turn_id: Ids.TurnId
+  readonly conversation_id: Ids.ConversationId
+  readonly model: string
+  readonly seq: number | null
+  readonly name: string | null
+  readonly value: string | null
+}
+
+/** The columns of a row that may be missing. */
+type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null }
+
+const isPresent = (row: Nullable<InterruptionTable.Row>): row is InterruptionTable.Row => row.life !== null
+
+interface SealedRow {
+  readonly turnId: Ids.TurnId
+  readonly conversationId: Ids.ConversationId
+  readonly payload: string
+}

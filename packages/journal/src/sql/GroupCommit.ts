@@ -1,0 +1,259 @@
+/**
+ * Commits the writes of many turns in one transaction.
+ *
+ * A full sync costs the same for one row as for a thousand. So writes are queued, one fiber commits the queued writes, and the writes
+ * that arrive meanwhile go into its next commit. A write never waits for others to arrive.
+ *
+ * GroupCommit.G1. A caller continues after the commit that holds its write, and fails only if its write is not stored.
+ * GroupCommit.G2. A refused write (a constraint, a damaged row) fails alone: its neighbours are committed without it.
+ * GroupCommit.G3. An error that concerns all writes (a full disk, a lost connection) fails all writes of the commit, and none is stored;
+ *     it also fails the writes that were queued meanwhile, which would each wait as long for the same error.
+ * GroupCommit.G4. While another process holds a lock, the commit waits without stopping this process (`Patience`); for a silent database
+ *     it waits no longer than callers do.
+ * GroupCommit.G5. Closing accepts no more writes and commits the queued ones. An interrupted caller's write is made all the same.
+ * GroupCommit.G6. After a commit of more than a few writes the writer yields a few times, to collect the next writes of the same turns in
+ *     one commit: each commit is a sync that stops the thread. Yielding takes microseconds when the process is idle, and a few writes
+ *     never wait for it.
+ * GroupCommit.G7. `isSteady`: the last commit succeeded, and none has been under way for long. Then a queued write is likely to be made soon.
+ * GroupCommit.G8. Before the commit of a write that its caller runs ahead of, the writer yields as well, so that a request is sent before
+ *     the sync.
+ *
+ * Writes of one lane keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were made. So a write
+ * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
+ */
+import { Array as Arr, Cause, Clock, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
+import * as Patience from "./Patience.ts"
+
+/** Makes the writes of a lane: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
+export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
+
+/** Commits the writes of many callers together. */
+export interface GroupCommit<E> {
+  /**
+   * A queue for writes of one kind. `aheadOf` may return a callback for a write that is queued alone; it is called at once if the
+   * database is steady (G7). Writes that are queued in later lanes from then on are committed with that write or after it.
+   */
+  readonly lane: <In, Out>(
+    apply: Apply<In, Out, E>,
+    aheadOf?: (input: In) => (() => void) | undefined
+  ) => Writes<In, Out, E>
+}
+
+/** Queues a write of one kind, and waits for its commit. */
+export interface Writes<In, Out, E> {
+  (input: In): Effect.Effect<Out, E>
+  /** Queues many writes, each with its own outcome; they may be in several commits. */
+  readonly all: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Exit.Exit<Out, E>>>
+}
+
+/** The database's part of a group commit. */
+export interface Options<E> {
+  /** Runs an effect in a transaction, or in a savepoint of the open transaction. */
+  readonly transaction: <A>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** `one`: this write was refused (G2). `all`: no write can be made (G3). `busy`: a retry can succeed (G4). */
+  readonly scope: (error: E) => "one" | "all" | "busy"
+  /** Abandons a commit without an answer in time; whether it was made is unknown then. Absent: every commit is answered. */
+  readonly answered?: <A>(commit: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** The error of a write after closing. */
+  readonly closed: () => E
+  /** The error of a write in a commit that died of a bug. */
+  readonly died: (cause: Cause.Cause<never>) => E
+}
+
+/** The most writes of one lane in one commit: some ten milliseconds of the thread. With more, a person who reads a stream sees it halt. */
+export const MAX_WRITES = 500
+
+/** With more writes than this in a commit, their turns are likely to write again together. */
+const CROWD = 4
+
+/** Turns of the event loop from the end of a commit to the next write of its turns: they receive the result, read, and write (G6). */
+const CROWD_ROUNDS = 8
+
+/** Turns of the event loop that a turn takes from its acceptance to the request of its provider (G8). */
+const AHEAD_ROUNDS = 8
+
+/** Starts the writer. It ends with the scope, after the last commit (G5). */
+export const make = Effect.fnUntraced(function* <E>(
+  options: Options<E>
+): Effect.fn.Return<GroupCommit<E>, never, Scope.Scope> {
+  const lanes: Array<Lane<E>> = []
+  const work = Latch.makeUnsafe(false)
+  let closed = false
+  let rounds = 1
+  const state: State = { isAhead: false, isFailing: false, begunAt: undefined }
+
+  const writer = yield* Effect.gen(function* () {
+    while (true) {
+      if (lanes.every((lane) => lane.isEmpty())) {
+        if (closed) return
+        work.closeUnsafe()
+        yield* work.await
+      }
+      // Writes that are queued in this turn of the event loop get into this commit (G6).
+      for (let round = 0; round < Math.max(rounds, state.isAhead ? AHEAD_ROUNDS : 0); round++) yield* Effect.yieldNow
+      state.isAhead = false
+      const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
+      state.begunAt = yield* Clock.currentTimeMillis
+      yield* commit(options, taken, lanes, state)
+      state.begunAt = undefined
+      rounds = taken.reduce((count, { size }) => count + size, 0) > CROWD ? CROWD_ROUNDS : 1
+    }
+  }).pipe(Effect.forkScoped)
+  // Added after the fork, so run before it: the writer ends by itself.
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      closed = true
+      work.openUnsafe()
+      return Fiber.await(writer)
+    })
+  )
+
+  return {
+    lane: <In, Out>(apply: Apply<In, Out, E>, aheadOf: (input: In) => (() => void) | undefined = () => undefined) => {
+      const waiting: Array<Pending<In, Out, E>> = []
+      lanes.push(laneOf(options, waiting, apply))
+      const add = (pending: Pending<In, Out, E>): void => {
+        if (closed) return pending.resume(Exit.fail(options.closed()))
+        waiting.push(pending)
+        work.openUnsafe()
+      }
+      const one = (input: In) =>
+        Effect.clockWith((clock) =>
+          Effect.callback<Out, E>((resume) => {
+            add({ input, resume })
+            const ahead = aheadOf(input)
+            if (closed || ahead === undefined || waiting.length > MAX_WRITES || !isSteady(state, clock)) return
+            state.isAhead = true
+            ahead()
+          })
+        )
+      const all = (inputs: ReadonlyArray<In>) =>
+        Effect.callback<ReadonlyArray<Exit.Exit<Out, E>>>((resume) => {
+          const outcomes: Array<Exit.Exit<Out, E>> = []
+          let left = inputs.length
+          if (left === 0) return resume(Effect.succeed(outcomes))
+          for (const [i, input] of inputs.entries()) {
+            add({
+              input,
+              resume: (outcome) => {
+                outcomes[i] = outcome
+                if (--left === 0) resume(Effect.succeed(outcomes))
+              }
+            })
+          }
+        })
+      return Object.assign(one, { all })
+    }
+  }
+})
+
+// --- internal
+
+/** A commit that takes longer than this waits for something: a lock, a server, a disk that is being repaired. */
+const OVERDUE_MS = 250
+
+/** The state of the commits (G7). */
+interface State {
+  /** A caller runs ahead of a write that waits (G8). */
+  isAhead: boolean
+  isFailing: boolean
+  /** The start of the commit that is under way, in epoch milliseconds. */
+  begunAt: number | undefined
+}
+
+const isSteady = ({ begunAt, isFailing }: State, clock: Clock.Clock): boolean =>
+  !isFailing && (begunAt === undefined || clock.currentTimeMillisUnsafe() - begunAt < OVERDUE_MS)
+
+interface Pending<In, Out, E> {
+  readonly input: In
+  readonly resume: (outcome: Exit.Exit<Out, E>) => void
+}
+
+/** A lane as the writer sees it, whatever it writes. */
+interface Lane<E> {
+  readonly isEmpty: () => boolean
+  /** Takes all writes that wait, to fail them. */
+  readonly giveUp: () => (error: E) => void
+  readonly take: () => Taken<E>
+}
+
+/** The writes of a lane that one commit makes. Both ways of writing return a function that resumes the callers after the commit (G1). */
+interface Taken<E> {
+  readonly size: number
+  readonly together: Effect.Effect<() => void, E>
+  readonly oneByOne: Effect.Effect<() => void, E>
+  readonly fail: (error: E) => void
+}
+
+const commit = <E>(
+  options: Options<E>,
+  taken: ReadonlyArray<Taken<E>>,
+  lanes: ReadonlyArray<Lane<E>>,
+  state: State
+): Effect.Effect<void> =>
+  options.transaction(Effect.forEach(taken, (writes) => writes.together)).pipe(
+    Effect.catchIf(
+      (error) => options.scope(error) === "one",
+      () => options.transaction(Effect.forEach(taken, (writes) => writes.oneByOne))
+    ),
+    Patience.whileBusy((error) => options.scope(error) === "busy"),
+    options.answered ?? identity,
+    Effect.matchCause({
+      onSuccess: (tellAll) => {
+        state.isFailing = false
+        tellAll.forEach((tell) => tell())
+      },
+      onFailure: (cause) => {
+        state.isFailing = true
+        const found = Cause.findError(cause)
+        const error = Result.isSuccess(found) ? found.success : options.died(found.failure)
+        // G3. Taken before the first caller resumes, which may queue another write at once.
+        const behind = Result.isSuccess(found) ? lanes.map((lane) => lane.giveUp()) : []
+        for (const writes of taken) writes.fail(error)
+        for (const fail of behind) fail(error)
+      }
+    })
+  )
+
+const laneOf = <In, Out, E>(
+  options: Options<E>,
+  waiting: Array<Pending<In, Out, E>>,
+  apply: Apply<In, Out, E>
+): Lane<E> => ({
+  isEmpty: () => waiting.length === 0,
+  giveUp: () => {
+    const given = waiting.splice(0)
+    return (error) => given.forEach(({ resume }) => resume(Exit.fail(error)))
+  },
+  take: () => {
+    const taken = waiting.splice(0, MAX_WRITES)
+    const tell = (outcomeOf: (index: number) => Exit.Exit<Out, E>) => () =>
+      taken.forEach((write, index) => write.resume(outcomeOf(index)))
+    const write = (inputs: ReadonlyArray<In>) =>
+      Arr.isReadonlyArrayNonEmpty(inputs) ? apply(inputs) : Effect.succeed([])
+    const alone = (input: In): Effect.Effect<Exit.Exit<Out, E>, E> =>
+      options.transaction(write([input])).pipe(
+        Effect.map((results) => resultAt<Out, E>(results, 0)),
+        Effect.catchIf(
+          (error) => options.scope(error) === "one", // G2
+          (error) => Effect.succeed(Exit.fail(error))
+        )
+      )
+    return {
+      size: taken.length,
+      together: write(taken.map(({ input }) => input)).pipe(
+        Effect.map((results) => tell((index) => resultAt(results, index)))
+      ),
+      oneByOne: Effect.forEach(taken, ({ input }) => alone(input)).pipe(
+        Effect.map((outcomes) => tell((index) => outcomes[index] ?? resultAt([], index)))
+      ),
+      fail: (error) => tell(() => Exit.fail(error))()
+    }
+  }
+})
+
+const resultAt = <Out, E>(results: ReadonlyArray<Out>, index: number): Exit.Exit<Out, E> =>
+  Option.match(Arr.get(results, index), {
+    onNone: () => Exit.die(new Error("A lane gave fewer results than it had inputs")),
+    onSome: Exit.succeed
+  })

@@ -1,0 +1,141 @@
+/** Reads and writes the rows of turns' journals. */
+import type { Records } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import * as IdList from "./IdList.ts"
+import { insertAll } from "./Inserts.ts"
+import * as InterruptionTable from "./InterruptionTable.ts"
+import * as RowNumbers from "./RowNumbers.ts"
+import type { TableError, Tables } from "./Tables.ts"
+
+/** Records of a turn, and the number of the first of them. */
+export interface Append {
+  readonly turnId: Ids.TurnId
+  /** The number of the first record in its turn, 0-based. */
+  readonly seq: number
+  readonly records: ReadonlyArray<Records.Stored>
+}
+
+/**
+ * Writes records whose numbers are free, and returns for each append whether the table holds it now. A record that is repeated is there
+ * already. A different record under its number is a collision (`Journal.J2`), and nothing of that append is written. The same record by
+ * another writer is a collision too: both writers are about to act on it.
+ *
+ * @param writer names this process, where other processes write to the same database
+ */
+export const append =
+  (sql: SqlClient.SqlClient, tables: Tables, writer?: string) =>
+  (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<boolean>, TableError> =>
+    Effect.gen(function* () {
+      const ends = yield* findEnds(sql, tables, appends)
+      const wanted = appends.map((append) => rowsOf(append, ends, writer))
+      const lastSeqs = new Map([...ends.values()].map(({ lastSeq, number }) => [number, lastSeq ?? -1]))
+      const repeated = wanted.flat().filter(({ seq, turn }) => turn !== null && seq <= (lastSeqs.get(turn) ?? -1))
+      const taken = new Map((yield* findTaken(sql, tables, repeated, writer)).map((row) => [keyOf(row), row]))
+      const added: Array<Row> = []
+      const holds = wanted.map((rows) => {
+        const isFree = (row: Row) => isSame(taken.get(keyOf(row)) ?? row, row)
+        if (!rows.every(isFree)) return false
+        for (const row of rows) {
+          if (taken.has(keyOf(row))) continue
+          taken.set(keyOf(row), row)
+          added.push(row)
+        }
+        return true
+      })
+      yield* insertAll(sql, tables.journal, added)
+      return holds
+    })
+
+/** The records of each turn, oldest first, in the order of the ids. */
+export const load =
+  (sql: SqlClient.SqlClient, tables: Tables) =>
+  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, TableError> =>
+    Effect.map(
+      // The columns are text and NOT NULL, so there is nothing to decode.
+      sql<{ readonly turn_id: Ids.TurnId; readonly name: string; readonly value: string }>`
+        SELECT t.turn_id, j.name, j.value FROM ${sql.literal(tables.turns)} t JOIN ${sql.literal(tables.journal)} j ON j.turn = t.number
+        WHERE ${IdList.has(sql, "t.turn_id", ids)} ORDER BY j.turn, j.seq`,
+      (rows) => {
+        const journals = new Map<Ids.TurnId, Array<Records.Stored>>(ids.map((id) => [id, []]))
+        for (const { name, turn_id, value } of rows) journals.get(turn_id)?.push({ name, value })
+        return ids.map((id) => journals.get(id) ?? [])
+      }
+    )
+
+/** Deletes the records of turns, and their interruptions. */
+export const forget =
+  (sql: SqlClient.SqlClient, tables: Tables) =>
+  (turns: ReadonlyArray<ReadonlyArray<Ids.TurnId>>): Effect.Effect<ReadonlyArray<void>, TableError> =>
+    Effect.forEach(turns, (ids) =>
+      Effect.andThen(
+        sql`DELETE FROM ${sql.literal(tables.journal)} WHERE turn IN (
+          SELECT t.number FROM ${sql.literal(tables.turns)} t WHERE ${IdList.has(sql, "t.turn_id", ids)})`,
+        InterruptionTable.forget(sql, tables, ids)
+      )
+    )
+
+// --- internal
+
+/** The last record numbers of turns. The subquery is one step into an index, whatever the length of a journal. */
+const findEnds = (sql: SqlClient.SqlClient, tables: Tables, appends: ReadonlyArray<Append>) =>
+  Effect.map(
+    // Keys and numbers, so there is nothing to decode.
+    sql<End>`
+      SELECT t.turn_id AS "turnId", ${RowNumbers.read(sql, "t.number")} AS "number",
+        (SELECT max(j.seq) FROM ${sql.literal(tables.journal)} j WHERE j.turn = t.number) AS "lastSeq"
+      FROM ${sql.literal(tables.turns)} t WHERE ${IdList.has(
+        sql,
+        "t.turn_id",
+        appends.map(({ turnId }) => turnId)
+      )}`,
+    (rows) => new Map(rows.map((row) => [row.turnId, row]))
+  )
+
+interface End {
+  readonly turnId: Ids.TurnId
+  readonly number: number
+  readonly lastSeq: number | null
+}
+
+/** A type and no interface, so that it is a record of its columns. */
+type Row = {
+  /** The number of its turn's row; null without such a row, which the table refuses. */
+  readonly turn: number | null
+  readonly seq: number
+  readonly name: string
+  readonly value: string
+  /** A column on PostgreSQL only; null in rows older than the column. */
+  readonly writer?: string | null
+}
+
+const rowsOf = (
+  { turnId, seq, records }: Append,
+  ends: ReadonlyMap<Ids.TurnId, End>,
+  writer: string | undefined
+): ReadonlyArray<Row> => {
+  const turn = ends.get(turnId)?.number ?? null
+  const by = writer === undefined ? undefined : { writer }
+  return records.map(({ name, value }, i) => ({ turn, seq: seq + i, name, value, ...by }))
+}
+
+const keyOf = ({ seq, turn }: Row): string => `${seq} ${turn}`
+
+const isSame = (a: Row, b: Row): boolean => a.name === b.name && a.value === b.value && a.writer === b.writer
+
+/** The stored rows under numbers that may be taken. They are few: a turn writes each record once. */
+const findTaken = (
+  sql: SqlClient.SqlClient,
+  tables: Tables,
+  rows: ReadonlyArray<Row>,
+  writer: string | undefined
+): Effect.Effect<ReadonlyArray<Row>, TableError> => {
+  const columns = sql.literal(writer === undefined ? "seq, name, value" : "seq, name, value, writer")
+  const found = Effect.forEach(
+    rows,
+    ({ seq, turn }) => sql<Row>`
+      SELECT ${RowNumbers.read(sql, "turn")} AS turn, ${columns} FROM ${sql.literal(tables.journal)} WHERE turn = ${turn} AND seq = ${seq}`
+  )
+  return Effect.map(found, (found) => found.flat())
+}

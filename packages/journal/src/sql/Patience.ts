@@ -1,0 +1,68 @@
+/**
+ * Waits for a busy or silent database, within limits.
+ *
+ * The limits are long enough for a backup to begin, a person's query to end or a server to restart, and short enough that a caller gets
+ * an answer within ten seconds.
+ *
+ * Patience.P1. The limit is a time, not a number of tries: one try can take as long as all of them may.
+ * Patience.P2. After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
+ */
+import { Clock, Duration, Effect, type Exit, type Fiber } from "effect"
+
+/** Between two tries: short enough to find the gap between two transactions of another program. */
+const INTERVAL = Duration.millis(100)
+
+/** No try begins later than this after the first. */
+export const BUSY_LIMIT = Duration.seconds(5)
+
+/** A database without an answer for this long counts as away. A page of a history, or a commit of many turns, takes a hundredth of it. */
+export const SILENCE_LIMIT = Duration.seconds(8)
+
+/** Retries an effect while `isBusy` holds for its error, until `BUSY_LIMIT` has passed since the first try (P1). */
+export const whileBusy =
+  <E>(isBusy: (error: E) => boolean) =>
+  <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Clock.Clock, (clock) => {
+      const until = nowMs(clock) + Duration.toMillis(BUSY_LIMIT)
+      const again: Effect.Effect<A, E, R> = Effect.catchIf(Effect.delay(effect, INTERVAL), isBusy, (error) =>
+        nowMs(clock) < until ? again : Effect.fail(error)
+      )
+      return Effect.catchIf(effect, isBusy, () => again)
+    })
+
+/**
+ * Fails when an effect has not ended within a limit, also in an uninterruptible region. The effect is interrupted then, without waiting
+ * for its end (P2).
+ */
+export const within = <E>(limit: Duration.Duration, silent: () => E) =>
+  unless<E>(Effect.flatMap(Effect.sleep(limit), () => Effect.fail(silent())))
+
+/** Runs an effect, and fails as soon as `trouble` fails; the effect is then interrupted as `within` does at its limit. */
+export const unless =
+  <E>(trouble: Effect.Effect<never, E>) =>
+  <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Effect.context<R>(), (context) =>
+      Effect.callback<A, E>((resume) => {
+        const fork = Effect.runForkWith(context)
+        const work = fork(effect)
+        const watch = fork(trouble)
+        let isOver = false
+        const end = (loser: Fiber.Fiber<unknown, E>) => (exit: Exit.Exit<A, E>) => {
+          if (isOver) return
+          isOver = true
+          loser.interruptUnsafe()
+          resume(exit)
+        }
+        work.addObserver(end(watch))
+        watch.addObserver(end(work))
+        return Effect.sync(() => {
+          work.interruptUnsafe()
+          watch.interruptUnsafe()
+        })
+      })
+    )
+
+// --- internal
+
+/** The monotonic clock: setting the wall clock must neither end a wait nor prolong it. */
+const nowMs = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

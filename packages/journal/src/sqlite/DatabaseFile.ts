@@ -1,0 +1,70 @@
+/**
+ * Creates the database's directory, and a file that only its owner can read.
+ *
+ * Conversations are private. New directories and files are accessible to their owner only (0700, 0600), whatever the umask is, and SQLite
+ * gives its log files the mode of the database. Existing files and directories keep their mode.
+ */
+import { StorageError } from "../StorageError.ts"
+import { Effect, Predicate } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+
+/** SQLite's name for a database in memory. */
+export const MEMORY = ":memory:"
+
+/** Creates the file and its directories if they are missing. */
+export const prepare = (filename: string): Effect.Effect<void, StorageError> =>
+  Effect.try({
+    try: () => {
+      fs.mkdirSync(path.dirname(filename), { recursive: true, mode: 0o700 })
+      createMissing(filename)
+    },
+    catch: (cause) =>
+      new StorageError({
+        message:
+          `Could not create the database ${filename}: the system said "${messageOf(cause)}". ` +
+          "Check that its directory can be written by this user, or set database.path to another place."
+      })
+  })
+
+/**
+ * Fails for a file that has more than one name.
+ *
+ * The files that belong to a database have its name: its lock, and SQLite's log. A process that opens another name of the file finds
+ * neither.
+ */
+export const refuseLinks = (filename: string): Effect.Effect<void, StorageError> =>
+  Effect.try({
+    try: () => fs.statSync(filename),
+    catch: (cause) =>
+      new StorageError({
+        message: `Could not look at the database ${filename}: the system said "${messageOf(cause)}".`
+      })
+  }).pipe(
+    Effect.map((found) => ({ ino: found.ino, nlink: found.isFile() ? found.nlink : 1 })), // A directory has two names.
+    Effect.flatMap(({ ino, nlink }) =>
+      nlink <= 1
+        ? Effect.void
+        : Effect.fail(
+            new StorageError({
+              message:
+                `The database ${filename} is one file with ${nlink} names (hard links). By another name a second Holdfast could run ` +
+                "the same turns, and SQLite would not find what it wrote last. Nothing was changed. Find the other names with: " +
+                `find / -xdev -inum ${ino}, and remove them, or copy the file with cp and set database.path to the copy.`
+            })
+          )
+    )
+  )
+
+/** Creates a file if it is missing; never touches an existing file. Throws the system's error. */
+export const createMissing = (filename: string): void => {
+  try {
+    fs.closeSync(fs.openSync(filename, "wx", 0o600))
+  } catch (error) {
+    if (!(Predicate.hasProperty(error, "code") && error.code === "EEXIST")) throw error
+  }
+}
+
+// --- internal
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
