@@ -20,6 +20,14 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  "ai-sdk": [
+    "@holdfast/wire",
+    "@holdfast/kernel",
+    "@holdfast/policy",
+    "@holdfast/providers",
+    "holdfast",
+    "@ai-sdk/provider"
+  ],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "session-orchestrator": [
     "@holdfast/",
@@ -113,8 +121,8 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   // A provider on a socket: loaded only by programs that import this folder.
   "packages/simulated/src/server/": ["node:"],
   // HTTP on Node: likewise.
-  "packages/providers/src/Undici.ts": ["undici"],
-  "packages/providers/src/Proxy.ts": ["undici"],
+  "packages/providers/src/http/Undici.ts": ["undici"],
+  "packages/providers/src/http/Proxy.ts": ["undici"],
   // A store on a file: likewise.
   "packages/holdfast/src/stores/Sqlite.ts": ["node:"]
 }

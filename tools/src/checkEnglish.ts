@@ -3,25 +3,18 @@
  *
  * `--write` lowers the recorded figures to the present ones. `--files` prints each file that has idioms.
  */
-import { globSync, readFileSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
+import * as Files from "./Files.ts"
 import * as PlainEnglish from "./PlainEnglish.ts"
 
 const root = new URL("../../", import.meta.url).pathname
 const record = `${root}tools/english.json`
 
-/** Pages that programs write (docs/rules.md quotes test titles). */
-const generated = new Set(["docs/rules.md", "docs/profiles.md", "docs/crowd.md"])
-
 /** The package of a file; pages at the root and in `docs` are one part. */
 const partOf = (path: string): string =>
   /^(?:packages|apps)\/[^/]+|^(?:tools|bench|examples)(?=\/)/.exec(path)?.[0] ?? "docs"
 
-const sources = ["{packages,apps}/*/{src,test,testing,tools}/**/*.ts", "{tools,bench,examples}/{src,test}/**/*.ts"]
-const pages = ["*.md", "docs/**/*.md", "{packages,apps}/*/*.md", "{tools,bench,examples}/*.md"]
-const paths = globSync([...sources, ...pages], { cwd: root }).filter((path) => !generated.has(path))
-
-const counted = paths.toSorted().map((path) => {
-  const text = readFileSync(root + path, "utf8")
+const counted = Files.read(root, [...Files.ALL_SOURCES, ...Files.PAGES]).map(({ path, text }) => {
   const prose = path.endsWith(".md") ? PlainEnglish.proseOfPage(text) : PlainEnglish.proseOfSource(path, text)
   return { path, count: PlainEnglish.countOf(prose) }
 })

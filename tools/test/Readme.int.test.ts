@@ -152,4 +152,13 @@ describe("every example", () => {
       "turn-start message retry-end message turn-end"
     ])
   })
+
+  it("X1: a turn whose process is killed while it waits is resumed from its file", async () => {
+    assert.deepStrictEqual((await run("11-survive-a-kill.ts")).trim().split("\n"), [
+      "killed while it waited",
+      "step-start",
+      "text-delta",
+      "completed after 2 attempts"
+    ])
+  })
 })

@@ -66,7 +66,7 @@ const credentialsOf = (config: ProviderConfig): ReadonlyArray<Credential> =>
 const http = Layer.effect(
   Http.Http,
   Effect.gen(function* () {
-    return RightOfWay.behind(yield* Http.Http, yield* RightOfWay.RightOfWay)
+    return RightOfWay.holdingBack(yield* Http.Http, yield* RightOfWay.RightOfWay)
   })
 ).pipe(Layer.provide(Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(config))))))
 

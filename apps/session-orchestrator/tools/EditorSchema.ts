@@ -59,7 +59,7 @@ const rowOf = (columns: ReadonlyArray<string>, cells: ReadonlyArray<string>): Ro
   const cellOf = (column: string): string => cells[columns.indexOf(column)] ?? ""
   const values = PROFILES.map((profile) => cellOf(profile) || "none")
   return {
-    description: capital(cellOf("what it is")),
+    description: capital(cellOf("meaning")),
     default: columns.includes("default") ? cellOf("default") : cellOf("overnight"),
     byProfile:
       new Set(values).size > 1 && cellOf("cycling") !== ""

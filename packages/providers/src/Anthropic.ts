@@ -7,9 +7,9 @@ import type { Provider } from "@holdfast/kernel"
 import { Effect } from "effect"
 import * as Request from "./anthropic/Request.ts"
 import * as Response from "./anthropic/Response.ts"
-import * as Endpoint from "./Endpoint.ts"
-import { Http } from "./Http.ts"
-import * as Prompt from "./Prompt.ts"
+import * as Endpoint from "./http/Endpoint.ts"
+import { Http } from "./http/Http.ts"
+import * as Prompt from "./requests/Prompt.ts"
 import * as Transport from "./Transport.ts"
 
 /** The version of the API that this adapter was written for. (Claude API documentation, "Versions") */
@@ -38,7 +38,7 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
         Transport.stream({
           conceal: endpoint.conceal,
           post: (scope) => endpoint.post(Request.make(request, options), scope),
-          begin: begin && ((world, heard) => begin(Request.make(request, options), world, heard)),
+          begin: begin && ((world, listener) => begin(Request.make(request, options), world, listener)),
           machine: () => Response.make(Prompt.callId(request)),
           request
         })

@@ -7,11 +7,11 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import { Effect } from "effect"
-import * as Endpoint from "./Endpoint.ts"
+import * as Endpoint from "./http/Endpoint.ts"
 import * as Request from "./openai/Request.ts"
 import * as Response from "./openai/Response.ts"
-import { Http } from "./Http.ts"
-import * as Prompt from "./Prompt.ts"
+import { Http } from "./http/Http.ts"
+import * as Prompt from "./requests/Prompt.ts"
 import * as Transport from "./Transport.ts"
 
 /** `baseUrl` is the part before `/chat/completions`, e.g. `https://api.openai.com/v1`. */
@@ -29,7 +29,7 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
         Transport.stream({
           conceal: endpoint.conceal,
           post: (scope) => endpoint.post(Request.make(request, options), scope),
-          begin: begin && ((world, heard) => begin(Request.make(request, options), world, heard)),
+          begin: begin && ((world, listener) => begin(Request.make(request, options), world, listener)),
           machine: () => Response.make(Prompt.callId(request)),
           request
         })

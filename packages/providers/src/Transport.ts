@@ -7,22 +7,22 @@
  * Transport.T3. The end of the body before the model has stopped is a failure (C6). A connection failure after that is ignored.
  * Transport.T4. `finish` waits for the end of the body, for a limited time, to receive late usage and to reuse the connection.
  * Transport.T5. The events of one network read are emitted as one array. While a text is under way they are pushed (`Push`).
- * Transport.T6. A response is bounded as a whole (C11), and so is its work in one turn of the event loop (`Pace`).
+ * Transport.T6. A response is bounded as a whole (C11), and so is its work in one turn of the event loop (`ReadPace`).
  * Transport.T7. When the stream's scope closes, for any reason, an unfinished connection is closed.
  */
 import { Opening, type Provider, Push, ResponseLimit } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Cause, Channel, Effect, Pull, Scope, Stream } from "effect"
-import * as Body from "./Body.ts"
-import * as Deadline from "./Deadline.ts"
-import * as Decoder from "./Decoder.ts"
-import type { Answer, Broken, Heard } from "./Http.ts"
-import * as Pace from "./Pace.ts"
-import { Progress } from "./Progress.ts"
-import type { Machine } from "./Protocol.ts"
-import * as Secrets from "./Secrets.ts"
-import * as WholeBody from "./WholeBody.ts"
+import * as ResponseBody from "./http/ResponseBody.ts"
+import * as Deadline from "./limits/Deadline.ts"
+import * as Decoder from "./decoding/Decoder.ts"
+import type { HttpResponse, Broken, ResponseListener } from "./http/Http.ts"
+import * as ReadPace from "./http/ReadPace.ts"
+import { Progress } from "./limits/Progress.ts"
+import type { Machine } from "./decoding/Protocol.ts"
+import * as KeyRedaction from "./KeyRedaction.ts"
+import * as WholeBody from "./http/WholeBody.ts"
 
 /** The longest wait for usage after the model has stopped, in milliseconds. Providers send it with the next frame. */
 export const AWAIT_USAGE_MS = 1000
@@ -33,12 +33,12 @@ export const AWAIT_END_MS = 250
 /** One attempt: its request, its protocol, and its limits. */
 export interface Options {
   /** Sends the request. */
-  readonly post: (scope: Scope.Scope) => Effect.Effect<Answer, Broken>
+  readonly post: (scope: Scope.Scope) => Effect.Effect<HttpResponse, Broken>
   /** The same without a fiber, where the client supports it. */
-  readonly begin?: ((world: Opening.World, heard: Heard) => () => void) | undefined
+  readonly begin?: ((world: Opening.World, listener: ResponseListener) => () => void) | undefined
   readonly machine: () => Machine
   /** Removes secrets from the endpoint's texts. */
-  readonly conceal: Secrets.Conceal
+  readonly conceal: KeyRedaction.Conceal
   /** The limit of the response (C11). */
   readonly request: Pick<Provider.ProviderRequest, "maxResponseCharacters">
 }
@@ -91,11 +91,11 @@ type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
 
 /** The dependencies of making a failure. */
-interface Saying extends Pick<Options, "conceal"> {
+interface FailureContext extends Pick<Options, "conceal"> {
   readonly now: () => number
 }
 
-interface Attempt extends Options, Saying {
+interface Attempt extends Options, FailureContext {
   readonly scope: Scope.Scope
   readonly progress: () => void
 }
@@ -103,7 +103,11 @@ interface Attempt extends Options, Saying {
 type ErrorEvent = Extract<Provider.ProviderEvent, { readonly type: "error" }>
 
 /** The failure of a response that is no stream. */
-const judgedAs = (self: Saying, { headers, status }: Pick<Answer, "headers" | "status">, body: string): ErrorEvent => {
+const judgedAs = (
+  self: FailureContext,
+  { headers, status }: Pick<HttpResponse, "headers" | "status">,
+  body: string
+): ErrorEvent => {
   const text = self.conceal(body)
   return cleanedError(
     self,
@@ -112,9 +116,9 @@ const judgedAs = (self: Saying, { headers, status }: Pick<Answer, "headers" | "s
   )
 }
 
-const cleanedError = (self: Saying, event: ErrorEvent, said: string): ErrorEvent => {
+const cleanedError = (self: FailureContext, event: ErrorEvent, text: string): ErrorEvent => {
   const failure = cleanedFailure(self, event.failure)
-  const body = WholeBody.of(said, failure)
+  const body = WholeBody.of(text, failure)
   return { ...event, failure, ...(body === undefined ? undefined : { body: copied(body) }) }
 }
 
@@ -127,36 +131,36 @@ const attempt = (self: Attempt): EventPull => {
     Effect.flatMap(Effect.mapError(self.post(self.scope), thrown(self)), answered)
   )
 
-  const answered = (unpaced: Answer): EventPull => {
-    const answer = { ...unpaced, bytes: Pace.paced(unpaced.bytes) }
+  const answered = (unpaced: HttpResponse): EventPull => {
+    const answer = { ...unpaced, bytes: ReadPace.paced(unpaced.bytes) }
     return answer.status >= 200 && answer.status < 300 ? begun(answer) : refused(answer, [])
   }
 
   /** The endpoint has answered, and not with a stream. */
-  const refused = (answer: Answer, read: ReadonlyArray<Uint8Array>): EventPull =>
-    Effect.map(Body.text(answer, read), (body) => judged(answer, body))
+  const refused = (answer: HttpResponse, read: ReadonlyArray<Uint8Array>): EventPull =>
+    Effect.map(ResponseBody.text(answer, read), (body) => judged(answer, body))
 
-  const judged = (answer: Answer, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
+  const judged = (answer: HttpResponse, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
     next = Cause.done()
     return [judgedAs(self, answer, body)]
   }
 
   /** A server that ignores `stream: true` sends one document; an error may arrive this way, too (C3). */
-  const whole = (answer: Answer, reads: ReadonlyArray<Uint8Array>): EventPull =>
-    Effect.matchEffect(Body.document(answer.bytes, reads, Decoder.mostOfFrame(most), self.progress), {
+  const whole = (answer: HttpResponse, reads: ReadonlyArray<Uint8Array>): EventPull =>
+    Effect.matchEffect(ResponseBody.document(answer.bytes, reads, Decoder.mostOfFrame(most), self.progress), {
       onFailure: (broken) => Effect.fail(thrown(self)(broken)),
       onSuccess: (text): EventPull => {
         next = Cause.done()
         if (text === undefined) return Effect.succeed([{ type: "error", failure: ResponseLimit.exceeded(most) }])
         const decoder = decoderOf(answer)
-        if (!decoder.whole(text)) return Effect.succeed(judged(answer, text.slice(0, Body.MAX_BYTES)))
+        if (!decoder.whole(text)) return Effect.succeed(judged(answer, text.slice(0, ResponseBody.MAX_BYTES)))
         return concluded(decoder)
       }
     })
 
   /** The text of an error frame. */
   let frame = ""
-  const decoderOf = ({ headers }: Answer): Decoder.Decoder =>
+  const decoderOf = ({ headers }: HttpResponse): Decoder.Decoder =>
     Decoder.make(
       self.machine(),
       (data, event) => {
@@ -176,8 +180,8 @@ const attempt = (self: Attempt): EventPull => {
     const events = decoder.take()
     return decoder.standing() === "failed" ? Arr.map(events, (event) => cleaned(event, frame)) : events
   }
-  const cleaned = (event: Provider.ProviderEvent, said: string): Provider.ProviderEvent =>
-    event.type === "error" ? cleanedError(self, event, said) : event
+  const cleaned = (event: Provider.ProviderEvent, text: string): Provider.ProviderEvent =>
+    event.type === "error" ? cleanedError(self, event, text) : event
 
   /** The last events of a response. */
   const concluded = (decoder: Decoder.Decoder): EventPull => {
@@ -188,10 +192,10 @@ const attempt = (self: Attempt): EventPull => {
   }
 
   /** Checks that a stream begins: a proxy's page and a JSON error may have a 200 and any media type (C3). */
-  const begun = (answer: Answer): EventPull =>
+  const begun = (answer: HttpResponse): EventPull =>
     Pull.matchEffect(answer.bytes, {
       onSuccess: (reads): EventPull => {
-        switch (Body.kindOf(reads)) {
+        switch (ResponseBody.kindOf(reads)) {
           case "blank":
             return begun(answer)
           case "page":
@@ -206,7 +210,7 @@ const attempt = (self: Attempt): EventPull => {
       onDone: () => Effect.fail(incomplete)
     })
 
-  const streamed = (answer: Answer) => {
+  const streamed = (answer: HttpResponse) => {
     const { bytes } = answer
     const decoder = decoderOf(answer)
     let held = 0
@@ -294,15 +298,15 @@ const attempt = (self: Attempt): EventPull => {
 }
 
 const thrown =
-  (self: Saying) =>
+  (self: FailureContext) =>
   ({ cause }: Broken): Failure.ProviderFailure => {
     const failure = cleanedFailure(self, Classification.ofThrown(cause, self.now()))
     return new Failure.ProviderFailure({ failure })
   }
 
 /** A failure without secrets. */
-const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: Saying, failure: F): F =>
-  copied(Secrets.inFailure(conceal, failure))
+const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: FailureContext, failure: F): F =>
+  copied(KeyRedaction.inFailure(conceal, failure))
 
 /**
  * A deep copy that keeps no other text alive: V8 keeps the whole text behind a slice, which may be megabytes for an error, and failures

@@ -5,12 +5,12 @@ import { Cause, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Anthropic from "../src/Anthropic.ts"
-import * as Body from "../src/Body.ts"
-import { type Http, layerClient } from "../src/Http.ts"
-import * as Limits from "../src/Limits.ts"
+import * as ResponseBody from "../src/http/ResponseBody.ts"
+import { type Http, layerClient } from "../src/http/Http.ts"
+import * as Limits from "../src/limits/Limits.ts"
 import * as OpenAiCompatible from "../src/OpenAiCompatible.ts"
 import { AWAIT_USAGE_MS } from "../src/Transport.ts"
-import * as Undici from "../src/Undici.ts"
+import * as Undici from "../src/http/Undici.ts"
 import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
 import { advanceUntilDone, run, signal, text, usage } from "./harness/Run.ts"
 import { cut, type Handler, hang, pieces, serve } from "./harness/Server.ts"
@@ -81,7 +81,7 @@ describe.each(clients)("Transport over %s", (name, layer) => {
         const fiber = yield* Effect.forkChild(run(yield* dialect.make(server.url)))
         const { exit, passedMs } = yield* advanceUntilDone(fiber, 500)
         expect(exit).toMatchObject({ value: { emitted: { status: 503, retryable: true } } })
-        expect(passedMs).toBeGreaterThanOrEqual(Body.MAX_WAIT_MS)
+        expect(passedMs).toBeGreaterThanOrEqual(ResponseBody.MAX_WAIT_MS)
         yield* server.closed(1)
       })
     )

@@ -4,10 +4,10 @@ import { Push } from "@holdfast/kernel"
 import { PushSource } from "@holdfast/kernel/testing"
 import { Cause, Channel, Effect, Fiber, Pull, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { type Answer, Broken, type BytePull } from "../src/Http.ts"
+import { type HttpResponse, Broken, type BytePull } from "../src/http/Http.ts"
 import * as OpenAi from "../src/openai/Response.ts"
-import { Progress } from "../src/Progress.ts"
-import * as Secrets from "../src/Secrets.ts"
+import { Progress } from "../src/limits/Progress.ts"
+import * as KeyRedaction from "../src/KeyRedaction.ts"
 import * as Transport from "../src/Transport.ts"
 import { KEY, openAiCompatible as dialect } from "./harness/Dialect.ts"
 import { calls, run, text, usage } from "./harness/Run.ts"
@@ -24,7 +24,7 @@ interface Given {
 /** Runs attempts with the given response; returns how they end, and the number of requests. */
 const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 200 }: Given) => {
   let asked = 0
-  const answer = (): Answer => {
+  const answer = (): HttpResponse => {
     const left = [...pieces]
     const bytes = Effect.suspend((): BytePull => {
       const piece = left.shift()
@@ -41,7 +41,7 @@ const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 20
             return answer()
           }),
         machine: () => OpenAi.make((n) => `id${n}`),
-        conceal: Secrets.conceal([Redacted.make(KEY)]),
+        conceal: KeyRedaction.conceal([Redacted.make(KEY)]),
         request: most === undefined ? {} : { maxResponseCharacters: most }
       })
   }
@@ -216,13 +216,13 @@ describe("Transport", () => {
   it.effect("C8: a read that extends a call is progress, and any other is not", () =>
     Effect.gen(function* () {
       const [first, next] = dialect.endlessCall('{"a":1}')
-      let heard = 0
+      let reads = 0
       const pieces = [first, dialect.ping, next, dialect.ping, dialect.ping, stopped, done]
-      const { events } = yield* attempt({ pieces }).pipe(Effect.provideService(Progress, () => heard++))
+      const { events } = yield* attempt({ pieces }).pipe(Effect.provideService(Progress, () => reads++))
       expect(calls(events)).toMatchObject([{ input: { a: 1 } }])
-      expect(heard).toBe(2)
-      yield* attempt({ pieces: [hi, dialect.ping, stopped] }).pipe(Effect.provideService(Progress, () => heard++))
-      expect(heard).toBe(2)
+      expect(reads).toBe(2)
+      yield* attempt({ pieces: [hi, dialect.ping, stopped] }).pipe(Effect.provideService(Progress, () => reads++))
+      expect(reads).toBe(2)
     })
   )
 })
@@ -234,7 +234,7 @@ describe("a text that is pushed", () => {
     const stream = Transport.stream({
       post: () => Effect.succeed({ status: 200, headers: {}, bytes: source.pull, isWhole: () => false }),
       machine: () => OpenAi.make((n) => `id${n}`),
-      conceal: Secrets.conceal([Redacted.make(KEY)]),
+      conceal: KeyRedaction.conceal([Redacted.make(KEY)]),
       request: {}
     })
     const seen: Array<string> = []

@@ -8,7 +8,7 @@
  */
 import { type Opening, Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
-import { Calls, ToolArguments } from "@holdfast/providers"
+import { OpeningStream, ToolArguments } from "@holdfast/providers"
 import { Failure, Message } from "@holdfast/wire"
 import { Array as Arr, Cause, Clock, Effect, Layer, type Pull, Result, Stream } from "effect"
 import * as AnswerText from "./AnswerText.ts"
@@ -30,7 +30,7 @@ export const make: Effect.Effect<Provider.Provider["Service"]> = Effect.sync(() 
   const respond = Responder.make()
   return {
     stream: (request) =>
-      Calls.make(({ now }, listener) => {
+      OpeningStream.make(({ now }, listener) => {
         const actions = Result.match(respond(readRequest(request, now()), now()), {
           onFailure: noSuchModel,
           onSuccess: (response) => response.actions
@@ -138,7 +138,7 @@ const eventsOf = (
     case "End":
       return Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Events, Failure.ProviderFailure> => {
         const refusal = refusalOf(action, now)
-        return refusal === undefined ? Effect.succeed([]) : Calls.emitted(refusal)
+        return refusal === undefined ? Effect.succeed([]) : OpeningStream.emitted(refusal)
       })
     case "Silence":
       return Effect.never

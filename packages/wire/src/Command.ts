@@ -6,8 +6,8 @@
  */
 import { Schema } from "effect"
 import { CommandId, ConversationId, TurnId } from "./Ids.ts"
-import { Moment } from "./Moment.ts"
-import { NonEmptyText } from "./Text.ts"
+import { Moment } from "./values/Moment.ts"
+import { NonEmptyText } from "./values/Text.ts"
 
 const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
   Schema.Struct({ type: Schema.tag(type), conversationId: ConversationId, ...fields })

@@ -298,35 +298,35 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "in an empty level there is nothing to find, and none behind it"
   },
   {
-    path: "packages/providers/src/DeltaTemplate.ts",
+    path: "packages/providers/src/decoding/DeltaTemplate.ts",
     operator: "boundary",
     before: "at < 0",
     line: "if (at < 0 || data.includes(literal, at + 2)) return undefined",
     reason: "no JSON begins with a colon"
   },
   {
-    path: "packages/providers/src/EventStream.ts",
+    path: "packages/providers/src/decoding/EventStream.ts",
     operator: "constant",
     before: "0",
     line: 'if (held.length > 0) read("\\n")',
     reason: "a line of one character is no field"
   },
   {
-    path: "packages/providers/src/Undici.ts",
+    path: "packages/providers/src/http/Undici.ts",
     operator: "dropped",
     before: "this.wake = undefined",
     line: "this.wake = undefined",
     reason: "a waiter that is woken a second time ignores it"
   },
   {
-    path: "packages/providers/src/Limits.ts",
+    path: "packages/providers/src/limits/Limits.ts",
     operator: "constant",
     before: "true",
     line: "return Effect.forkIn(watchdog, scope, { startImmediately: true })",
     reason: "the watchdog counts from when the waiting began, not from when it first looks at the clock"
   },
   {
-    path: "packages/providers/src/DeltaTemplate.ts",
+    path: "packages/providers/src/decoding/DeltaTemplate.ts",
     operator: "boundary",
     before: "end < known.before.length",
     line: "if (end < known.before.length) return undefined",

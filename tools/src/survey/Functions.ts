@@ -46,7 +46,7 @@ export const castsOf = (parsed: Parsed): ReadonlyArray<Cast> => {
 const isFunction = (node: Node): boolean =>
   node.type === "FunctionDeclaration" || node.type === "FunctionExpression" || node.type === "ArrowFunctionExpression"
 
-/** The name of a function, or of what it is assigned to. */
+/** The name of a function, or of its variable or property. */
 const nameOf = (node: Node, ancestors: ReadonlyArray<Node>): string => {
   for (const at of [node, ...ancestors]) {
     const name = ["id", "key"].map((key) => Reflect.get(at, key)?.name).find((name) => typeof name === "string")

@@ -11,7 +11,7 @@ import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as RetryText from "./terminal/RetryText.ts"
 import * as Setup from "./Setup.ts"
-import * as Span from "../text/Span.ts"
+import * as DurationText from "../text/DurationText.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
 /** The command `config` with its subcommand `check`. */
@@ -141,7 +141,7 @@ const receiversOf = ({ after, command, webhook }: NonNullable<Values["telemetry"
     ...(webhook === undefined ? [] : ["by a webhook"]),
     ...(command === undefined ? [] : [`by ${command[0]}`])
   ]
-  return `after ${Span.format(Duration.toMillis(after))}, ${receivers.join(" and ")}`
+  return `after ${DurationText.format(Duration.toMillis(after))}, ${receivers.join(" and ")}`
 }
 
 const capabilitiesOf = ({ contextWindow, tools }: Models.Capabilities): string =>

@@ -56,7 +56,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         { file: Option.getOrUndefined(flags.config), flags: { model, profile: Option.getOrUndefined(flags.profile) } },
         ({ database }) =>
           Effect.gen(function* () {
-            const place = yield* RunInput.readPlace(flags, database)
+            const place = yield* RunInput.readOptions(flags, database)
             const wanted = { ...place, model, prompt: yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt)) }
             yield* place.conversationId === undefined && place.turnId === undefined
               ? Effect.provide(runTurn(begin(wanted), flags.json), [parts.conversations, Signals.layer])

@@ -35,7 +35,7 @@ export const flags = {
 }
 
 /** The flags as the person wrote them. */
-interface Given {
+interface GivenFlags {
   readonly system: Option.Option<string>
   readonly systemFile: Option.Option<string>
   readonly conversation: Option.Option<string>
@@ -43,14 +43,14 @@ interface Given {
 }
 
 /** The checked flags. */
-interface Place {
+interface TurnOptions {
   readonly system: string | undefined
   readonly conversationId: Ids.ConversationId | undefined
   readonly turnId: Ids.TurnId | undefined
 }
 
 /** Checks the flags and reads the file of `--system-file`. */
-export const readPlace = Effect.fnUntraced(function* (given: Given, database: Pick<Values["database"], "url">) {
+export const readOptions = Effect.fnUntraced(function* (given: GivenFlags, database: Pick<Values["database"], "url">) {
   const conversationId = yield* idOf("--conversation", given.conversation)
   const turnId = yield* idOf("--turn-id", given.turnId)
   if (database.url !== undefined && (conversationId ?? turnId) !== undefined) {
@@ -58,12 +58,12 @@ export const readPlace = Effect.fnUntraced(function* (given: Given, database: Pi
       `${conversationId === undefined ? "--turn-id" : "--conversation"}: with database.url the conversations belong to the runners, and \`run\` has none of them. Send the prompt to a runner: POST /v1/conversations/ID/turns.`
     )
   }
-  const place: Place = {
+  const options: TurnOptions = {
     system: yield* readSystem(given),
     conversationId: conversationId === undefined ? undefined : Ids.ConversationId.make(conversationId),
     turnId: turnId === undefined ? undefined : Ids.TurnId.make(turnId)
   }
-  return place
+  return options
 })
 
 /** The prompt from the command line, or else from standard input without its last line break. */
@@ -81,7 +81,7 @@ export const readPrompt = Effect.fnUntraced(function* (argument: string | undefi
 
 // --- internal
 
-const readSystem = Effect.fnUntraced(function* ({ system, systemFile }: Given) {
+const readSystem = Effect.fnUntraced(function* ({ system, systemFile }: GivenFlags) {
   if (Option.isSome(system) && Option.isSome(systemFile)) {
     return yield* refused("--system and --system-file both give the system prompt. Give one of them.")
   }

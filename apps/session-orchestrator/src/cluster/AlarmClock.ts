@@ -16,7 +16,7 @@
 import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
-import type { Awaited, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
+import type { GateWait, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
 
 /** A conversation that is not in memory. */
 export interface Alarm {
@@ -27,7 +27,7 @@ export interface Alarm {
   /** The number of turns behind the first. */
   readonly queued: number
   /** The gate that the first turn waits for; absent: it waits for its time only. */
-  readonly awaited?: Awaited
+  readonly awaited?: GateWait
 }
 
 /** The services that an alarm clock uses. */

@@ -148,10 +148,10 @@ class ParkedTurn {
     return Effect.andThen(this.latch.await, Effect.yieldNow)
   }
 
-  readonly take = ({ awaited, letGo, wakeAt }: Waiting): ParkingSpot => {
+  readonly take = ({ awaited, release, wakeAt }: Waiting): ParkingSpot => {
     const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // R4
     const ticket = this.alarms.handOver(this.id)
-    const sleeping = { awaited, letGo, until: startAt }
+    const sleeping = { awaited, release, until: startAt }
     this.sleeping = sleeping
     this.latch.openUnsafe()
     const left = (): void => {
@@ -167,12 +167,12 @@ class ParkedTurn {
   letGo(): Sleeping | undefined {
     const { sleeping } = this
     this.sleeping = undefined
-    sleeping?.letGo()
+    sleeping?.release()
     return sleeping
   }
 }
 
-interface Sleeping extends Pick<Waiting, "awaited" | "letGo"> {
+interface Sleeping extends Pick<Waiting, "awaited" | "release"> {
   /** Epoch milliseconds. */
   readonly until: number
 }

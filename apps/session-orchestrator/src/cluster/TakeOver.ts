@@ -14,7 +14,7 @@ import { Interruption, RecordedWait, Spread } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Schedule } from "effect"
 import { Sharding } from "effect/cluster"
-import type { Awaited } from "../gate/Gatekeeper.ts"
+import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import * as Progress from "../system/Progress.ts"
 import { Journal } from "../storage/Journal.ts"
@@ -44,7 +44,7 @@ export const run = Effect.fnUntraced(function* (
       heads.add(turn.conversationId)
       const read = Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
         ...turn,
-        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.remembered(gates, wait, turn.model) }
+        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.waitOfRecord(gates, wait, turn.model) }
       }))
       return Effect.andThen(
         progress.at(() => `${n} of ${turns.length} read`),
@@ -87,7 +87,7 @@ export interface Unfinished extends Pick<Unsealed, "turnId" | "conversationId" |
     | {
         /** Epoch milliseconds. */
         readonly wakeAt: number
-        readonly awaited: Awaited | undefined
+        readonly awaited: GateWait | undefined
       }
     | undefined
 }

@@ -7,7 +7,7 @@
 import type { Allowance, Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
-import * as Problem from "./reading/Problem.ts"
+import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import type { Body } from "./reading/RequestSettings.ts"
 import type { Plain, PlainNotifications, PlainRequest, PlainRetryLog, PlainTool } from "./reading/Settings.ts"
 
@@ -160,10 +160,10 @@ export type Values = Config["Service"]
 export class ConfigError extends Data.TaggedError("ConfigError")<{
   /** The source: a file's name, or `The configuration`. */
   readonly subject: string
-  readonly problems: ReadonlyArray<Problem.Problem>
+  readonly problems: ReadonlyArray<ConfigProblem.Problem>
 }> {
   override get message(): string {
     const count = this.problems.length === 1 ? "a problem" : `${this.problems.length} problems`
-    return [`${this.subject} has ${count}.`, ...this.problems.map(Problem.format)].join("\n  ")
+    return [`${this.subject} has ${count}.`, ...this.problems.map(ConfigProblem.format)].join("\n  ")
   }
 }

@@ -12,7 +12,7 @@ import { Config, ConfigError, type Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import * as JsonText from "./reading/JsonText.ts"
 import type { SimulatedModels } from "./ModelChoice.ts"
-import * as Problem from "./reading/Problem.ts"
+import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Resolve from "./Resolve.ts"
 import type * as Sources from "./Sources.ts"
 
@@ -56,7 +56,7 @@ export const layer = (options: Options): Layer.Layer<Config, ConfigError, FileSy
 
 interface Read {
   readonly content: unknown
-  readonly problem: Problem.Problem | undefined
+  readonly problem: ConfigProblem.Problem | undefined
   /** The text, if it is JSON. */
   readonly text?: string
 }
@@ -64,7 +64,9 @@ interface Read {
 /** The error with the positions of its problems (Load.L3). */
 const located = (error: ConfigError, text: string | undefined): ConfigError => {
   if (text === undefined) return error
-  const positions = new Map(JsonText.places(text).map(({ path, position }) => [Problem.formatPath(path), position]))
+  const positions = new Map(
+    JsonText.places(text).map(({ path, position }) => [ConfigProblem.formatPath(path), position])
+  )
   const problems = error.problems.map((problem) => {
     const position = positionOf(positions, problem.place)
     return position === undefined ? problem : { ...problem, position }
@@ -96,7 +98,7 @@ const readFile = Effect.fnUntraced(function* (
     onSuccess: (content): Read => {
       const nul = Text.findNul(content)
       const read =
-        nul === undefined ? { content, problem: undefined } : broken(Problem.formatPath(nul.path), nul.message)
+        nul === undefined ? { content, problem: undefined } : broken(ConfigProblem.formatPath(nul.path), nul.message)
       return { ...read, text: text.success }
     },
     onFailure: ({ column, line, message }): Read => broken(`line ${line}, column ${column}`, message)

@@ -12,7 +12,7 @@ import { Result } from "effect"
 import * as BuiltIn from "./BuiltIn.ts"
 import type { Origin, Values } from "./Config.ts"
 import { nearest } from "./reading/Nearest.ts"
-import type { Problem } from "./reading/Problem.ts"
+import type { Problem } from "./reading/ConfigProblem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import type { Settings } from "./reading/Settings.ts"
 

@@ -3,7 +3,7 @@ import { Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import type { Values } from "./Config.ts"
 import * as ModelChoice from "./ModelChoice.ts"
-import * as Problem from "./reading/Problem.ts"
+import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as ReportSchema from "../report/ReportSchema.ts"
 import type { Settings } from "./reading/Settings.ts"
 
@@ -12,11 +12,11 @@ export const problems = (
   { models = {}, retry = {} }: Settings,
   providers: Values["providers"],
   simulated: ModelChoice.SimulatedModels
-): ReadonlyArray<Problem.Problem> => {
-  const unusable = (path: ReadonlyArray<PropertyKey>, name: string): ReadonlyArray<Problem.Problem> => {
+): ReadonlyArray<ConfigProblem.Problem> => {
+  const unusable = (path: ReadonlyArray<PropertyKey>, name: string): ReadonlyArray<ConfigProblem.Problem> => {
     const target = Target.parse(name)
     const message = target && ModelChoice.unusable(target, providers, simulated)
-    return message === undefined ? [] : [{ place: Problem.formatPath(path), message }]
+    return message === undefined ? [] : [{ place: ConfigProblem.formatPath(path), message }]
   }
   const schema = ReportSchema.problemOf(retry)
   return [
@@ -29,10 +29,10 @@ export const problems = (
 // --- internal
 
 /** An entry of `models` needs a known provider. It needs no key: a model that cannot be used may be described. */
-const unknownProvider = (name: string, providers: Values["providers"]): ReadonlyArray<Problem.Problem> => {
+const unknownProvider = (name: string, providers: Values["providers"]): ReadonlyArray<ConfigProblem.Problem> => {
   const provider = Target.parse(name)?.provider ?? name
   if (providers.has(provider)) return []
   const known = Array.from(providers.keys()).join(", ")
   const message = `there is no provider ${JSON.stringify(provider)}. Known: ${known}.`
-  return [{ place: Problem.formatPath(["models", name]), message }]
+  return [{ place: ConfigProblem.formatPath(["models", name]), message }]
 }

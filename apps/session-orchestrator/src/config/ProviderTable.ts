@@ -11,7 +11,7 @@ import * as BuiltIn from "./BuiltIn.ts"
 import type { Credential, ProviderConfig, RequestOptions } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import * as Expansion from "./reading/Expansion.ts"
-import * as Problem from "./reading/Problem.ts"
+import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as RequestSettings from "./reading/RequestSettings.ts"
 import * as Settings from "./reading/Settings.ts"
 
@@ -20,7 +20,7 @@ export interface ProviderTable {
   readonly providers: ReadonlyMap<string, ProviderConfig>
   /** The variables that headers name. */
   readonly variables: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<Problem.Problem>
+  readonly problems: ReadonlyArray<ConfigProblem.Problem>
 }
 
 /** Builds the table. `models` adds the fields of single models to their providers' requests. */
@@ -29,7 +29,7 @@ export const make = (
   models: Readonly<Record<string, Settings.ModelSettings>>,
   environment: Environment.Environment
 ): ProviderTable => {
-  const problems: Array<Problem.Problem> = []
+  const problems: Array<ConfigProblem.Problem> = []
   const variables: Array<string> = []
   const providers = new Map<string, ProviderConfig>([["simulated", { type: "simulated", name: "simulated" }]])
   for (const builtIn of BuiltIn.builtIns) {
@@ -48,7 +48,7 @@ export const make = (
     })
   }
   for (const [name, entry] of Object.entries(settings)) {
-    const place = Problem.formatPath(["providers", name])
+    const place = ConfigProblem.formatPath(["providers", name])
     const { type } = entry
     if (type === "simulated") {
       problems.push(...uselessKeys(place, entry))
@@ -92,7 +92,7 @@ export const make = (
   for (const [name, { body }] of Object.entries(models)) {
     const provider = Target.parse(name)?.provider
     if (body === undefined || provider === undefined || providers.get(provider)?.type !== "simulated") continue
-    problems.push({ place: Problem.formatPath(["models", name, "body"]), message: NOTHING_LEAVES })
+    problems.push({ place: ConfigProblem.formatPath(["models", name, "body"]), message: NOTHING_LEAVES })
   }
   return { providers, variables, problems }
 }
@@ -148,7 +148,7 @@ const isBaseUrl = Schema.is(Settings.BaseUrl)
 const builtInAddress = (
   builtIn: BuiltIn.BuiltIn,
   environment: Environment.Environment
-): { readonly baseUrl: string; readonly problem?: Problem.Problem } => {
+): { readonly baseUrl: string; readonly problem?: ConfigProblem.Problem } => {
   const variable = builtIn.baseUrlEnv
   const baseUrl = variable === undefined ? undefined : Environment.get(environment, variable)
   if (variable === undefined || baseUrl === undefined) return { baseUrl: builtIn.baseUrl }
@@ -160,13 +160,13 @@ const builtInAddress = (
 
 const NOTHING_LEAVES = 'a "simulated" provider has none: nothing leaves this machine.'
 
-const uselessKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<Problem.Problem> =>
+const uselessKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<ConfigProblem.Problem> =>
   Object.keys(entry)
     .filter((key) => key !== "type")
     .map((key) => ({ place: `${place}.${key}`, message: NOTHING_LEAVES }))
 
 /** The problems of keys that belong to another wire format. */
-const foreignKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<Problem.Problem> =>
+const foreignKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<ConfigProblem.Problem> =>
   entry.type === "anthropic"
     ? []
     : (["maxTokens", "promptCaching"] as const)

@@ -8,7 +8,7 @@ import type { Proxies } from "@holdfast/providers/proxy"
 import { Redacted } from "effect"
 import type { Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
-import type { Problem } from "./reading/Problem.ts"
+import type { Problem } from "./reading/ConfigProblem.ts"
 
 /** The proxies of the environment, with problems of their variables. */
 export interface ProxyChoice {

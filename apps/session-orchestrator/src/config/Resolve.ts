@@ -16,7 +16,7 @@ import * as Environment from "./reading/Environment.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import * as Partial from "./reading/Partial.ts"
 import * as PolicyChecks from "./PolicyChecks.ts"
-import type * as Problem from "./reading/Problem.ts"
+import type * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import * as ProxyChoice from "./ProxyChoice.ts"
 import * as Settings from "./reading/Settings.ts"
@@ -174,7 +174,7 @@ const namedVariables = (
 const tokenOf = (
   { server }: Settings.Settings,
   environment: Environment.Environment
-): { readonly value: Redacted.Redacted | undefined; readonly problems: ReadonlyArray<Problem.Problem> } => {
+): { readonly value: Redacted.Redacted | undefined; readonly problems: ReadonlyArray<ConfigProblem.Problem> } => {
   if (server?.tokenEnv === undefined) return { value: server?.token, problems: [] }
   const place = "server.tokenEnv"
   if (server.token !== undefined) {
@@ -204,7 +204,7 @@ const exposed = (host: string): string =>
   `Runners reach this one at ${host}, over connections that are not encrypted and ask for no token: ` +
   "keep them in a network of their own."
 
-const unprotected = (host: string, origin: Origin): Problem.Problem => ({
+const unprotected = (host: string, origin: Origin): ConfigProblem.Problem => ({
   place: origin.startsWith("HOLDFAST_") || origin.startsWith("--") ? origin : "server.host",
   message:
     `${host} can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) ` +

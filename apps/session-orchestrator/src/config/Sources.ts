@@ -9,7 +9,7 @@ import type { Origin } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import type * as ModelChoice from "./ModelChoice.ts"
 import * as Partial from "./reading/Partial.ts"
-import * as Problem from "./reading/Problem.ts"
+import * as ConfigProblem from "./reading/ConfigProblem.ts"
 
 /** The configuration file: its name as the person wrote it, its path, and its content as JSON has it. */
 interface File {
@@ -17,7 +17,7 @@ interface File {
   readonly path: string
   readonly content: unknown
   /** Why there is no content (Sources.S2). */
-  readonly problem?: Problem.Problem | undefined
+  readonly problem?: ConfigProblem.Problem | undefined
 }
 
 /** The flags of the command line that override settings. */
@@ -71,7 +71,7 @@ const layerOf = (
 const fileLayer = (file: File | undefined): Layer => {
   const origin = () => file?.name ?? "default"
   return file?.problem === undefined
-    ? layerOf(file?.content ?? {}, Problem.formatPath, origin)
+    ? layerOf(file?.content ?? {}, ConfigProblem.formatPath, origin)
     : { settings: {}, problems: [file.problem], missing: [[]], origin }
 }
 
@@ -96,6 +96,6 @@ const flagsLayer = ({ host, model, port, profile, runner }: Flags): Layer =>
       cluster: defined({ runner }),
       ...defined({ model })
     },
-    (path) => flagOf(Problem.formatPath(path)),
+    (path) => flagOf(ConfigProblem.formatPath(path)),
     flagOf
   )

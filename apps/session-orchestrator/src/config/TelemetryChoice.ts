@@ -11,7 +11,7 @@
 import { Duration, Redacted } from "effect"
 import type { Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
-import type { Problem } from "./reading/Problem.ts"
+import type { Problem } from "./reading/ConfigProblem.ts"
 import * as Settings from "./reading/Settings.ts"
 
 /** The telemetry of the configuration in force. */
@@ -55,20 +55,20 @@ export const choose = (
 
 // --- internal
 
-type Given<Key extends keyof NonNullable<Settings.Settings["telemetry"]>> = NonNullable<
+type Written<Key extends keyof NonNullable<Settings.Settings["telemetry"]>> = NonNullable<
   Settings.Settings["telemetry"]
 >[Key]
 
 const beside = (file: string, name: string): string => `${file.slice(0, file.search(/[^\\/]*$/))}${name}`
 
-const retryLogOf = (given: Given<"retryLog">, { absolute, database }: Surroundings): Telemetry["retryLog"] => {
+const retryLogOf = (given: Written<"retryLog">, { absolute, database }: Surroundings): Telemetry["retryLog"] => {
   if (given === false) return undefined
   const path = given?.path === undefined ? database && beside(database, "retries.jsonl") : absolute(given.path)
   return path === undefined ? undefined : { ...DEFAULTS.retryLog, ...given, path }
 }
 
 const otlpOf = (
-  given: Given<"otlp">,
+  given: Written<"otlp">,
   environment: Environment.Environment,
   problems: Array<Problem>
 ): Telemetry["otlp"] => {
@@ -118,7 +118,7 @@ const decoded = (text: string): string => {
 }
 
 const notificationsOf = (
-  given: Given<"notifications">,
+  given: Written<"notifications">,
   { absolute, database, environment }: Surroundings,
   problems: Array<Problem>
 ): Telemetry["notifications"] => {
@@ -139,7 +139,7 @@ const notificationsOf = (
 }
 
 const fromVariable = (
-  { webhook, webhookEnv }: NonNullable<Given<"notifications">>,
+  { webhook, webhookEnv }: NonNullable<Written<"notifications">>,
   environment: Environment.Environment,
   problems: Array<Problem>
 ): Redacted.Redacted | undefined => {

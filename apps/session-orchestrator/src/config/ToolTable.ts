@@ -9,7 +9,7 @@ import { Duration, type Redacted } from "effect"
 import type { ToolServer, ToolServerReach } from "./Config.ts"
 import type * as Environment from "./reading/Environment.ts"
 import * as Expansion from "./reading/Expansion.ts"
-import * as Problem from "./reading/Problem.ts"
+import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import type * as Settings from "./reading/Settings.ts"
 
 /** The tool servers, with the problems of their entries. */
@@ -18,7 +18,7 @@ export interface ToolTable {
   readonly servers: ReadonlyArray<ToolServer>
   /** The variables that the entries name. */
   readonly variables: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<Problem.Problem>
+  readonly problems: ReadonlyArray<ConfigProblem.Problem>
 }
 
 /** The defaults of plain keys. A key that is missing here does not compile. */
@@ -39,10 +39,10 @@ export const make = (
   environment: Environment.Environment,
   absolute: (path: string) => string
 ): ToolTable => {
-  const problems: Array<Problem.Problem> = []
+  const problems: Array<ConfigProblem.Problem> = []
   const variables: Array<string> = []
   const servers = Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServer> => {
-    const place = Problem.formatPath(["tools", name])
+    const place = ConfigProblem.formatPath(["tools", name])
     const secrets: Array<Redacted.Redacted> = []
     const expand = (key: "env" | "headers"): Readonly<Record<string, Redacted.Redacted>> => {
       const kind = key === "headers" ? "headers" : "variables"
@@ -110,7 +110,7 @@ const reachOf = (
 }
 
 /** The problems of keys that do not apply beside the others. */
-const misplaced = (place: string, entry: Settings.ToolServerSettings): ReadonlyArray<Problem.Problem> => {
+const misplaced = (place: string, entry: Settings.ToolServerSettings): ReadonlyArray<ConfigProblem.Problem> => {
   if (entry.command !== undefined && entry.url !== undefined) {
     return [{ place: `${place}.url`, message: "there is a command too. Keep one of them." }]
   }

@@ -5,7 +5,7 @@
  *   take ──▶ inbox ── a pass: call, decide ──▶ records of the pass, in one append ──▶ parked
  *              ▲ ▲               │                                  │
  *              │ └─ call failed ─┘                                  └──▶ `handOver`: to a fiber
- *              └─ rung: its time has come ── stands by (read ahead of its time)
+ *              └─ resumed: time has come ── stands by (read ahead of its time)
  * ```
  *
  * The kernel (`BeforeContent`) decides the next action of a turn. The driver makes its calls, writes its records and parks it. Everything
@@ -19,7 +19,7 @@
 import type { Journal as Port } from "@holdfast/journal"
 import { type BeforeContent, Opening, type Records, type TurnStopped } from "@holdfast/kernel"
 import { Effect, Exit, MutableList } from "effect"
-import type { Awaited } from "../gate/Gatekeeper.ts"
+import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
@@ -42,7 +42,7 @@ interface Exits {
     session: Session,
     turn: TurnLife.TurnLife,
     /** Absent: the turn is still parked, and was in memory ahead of its time. */
-    wait: { readonly retryAt: number; readonly awaited: Awaited | undefined } | undefined
+    wait: { readonly retryAt: number; readonly awaited: GateWait | undefined } | undefined
   ) => void
   /** The turn stops, with the process or by a defect. */
   readonly stopped: (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) => void
@@ -60,14 +60,14 @@ export interface Driver {
 
 /** A driver whose passes run by `fork`. */
 export const make = (services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => unknown): Driver =>
-  new Drives(services, exits, fork)
+  new GroupDriver(services, exits, fork)
 
 // --- internal
 
-type Happened =
+type DriverEvent =
   | ({ readonly _tag: "Taken" } & Entrance.Found)
   /** The turn stands by, and is to continue. */
-  | { readonly _tag: "Rung"; readonly turn: DrivenTurn.DrivenTurn }
+  | { readonly _tag: "Resumed"; readonly turn: DrivenTurn.DrivenTurn }
   | { readonly _tag: "Refused"; readonly turn: DrivenTurn.DrivenTurn; readonly refusal: Opening.Refusal }
   | { readonly _tag: "Answered"; readonly turn: DrivenTurn.DrivenTurn; readonly answer: Opening.Answered }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
@@ -83,12 +83,12 @@ interface Write {
 type Wait = Extract<BeforeContent.Next, { readonly _tag: "Wait" }>
 type Outcome = Handover.Refused["outcome"]
 
-class Drives implements Driver {
+class GroupDriver implements Driver {
   private readonly services: TurnServices
   private readonly exits: Exits
   private readonly fork: (effect: Effect.Effect<void>) => unknown
   private readonly world: Opening.World
-  private readonly inbox = MutableList.make<Happened>()
+  private readonly inbox = MutableList.make<DriverEvent>()
   private readonly turns = new Set<DrivenTurn.DrivenTurn>()
   private readonly entrance: Entrance.Entrance
   private isRunning = false
@@ -108,7 +108,7 @@ class Drives implements Driver {
     this.entrance = new Entrance.Entrance(
       services,
       {
-        found: (found) => this.happened({ _tag: "Taken", ...found }),
+        found: (found) => this.enqueue({ _tag: "Taken", ...found }),
         elsewhere: ({ session, turn }, handover) => exits.handOver(session, turn, handover)
       },
       fork
@@ -142,7 +142,7 @@ class Drives implements Driver {
 
   // --- passes
 
-  private happened(what: Happened): void {
+  private enqueue(what: DriverEvent): void {
     if (this.isOver) return
     MutableList.append(this.inbox, what)
     if (this.isRunning) return
@@ -154,14 +154,14 @@ class Drives implements Driver {
   private readonly passes: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     while (this.inbox.length > 0) {
       const writes: Array<Write> = []
-      for (const what of MutableList.takeN(this.inbox, AT_ONCE)) this.deal(what, writes)
+      for (const what of MutableList.takeN(this.inbox, AT_ONCE)) this.process(what, writes)
       if (writes.length > 0) this.fork(this.written(writes))
       yield* Effect.yieldNow
     }
     this.isRunning = false
   })
 
-  private deal(what: Happened, writes: Array<Write>): void {
+  private process(what: DriverEvent, writes: Array<Write>): void {
     const turn = what._tag === "Taken" ? this.enter(what) : what.turn
     if (turn === undefined) return
     if (!this.turns.has(turn)) return what._tag === "Answered" ? what.answer.cancel() : undefined // Driver.D2
@@ -173,8 +173,8 @@ class Drives implements Driver {
           return this.refused(turn, what.refusal, writes)
         case "Answered":
           return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel, isUnderWay: true })
-        case "Rung":
-          return this.rung(turn)
+        case "Resumed":
+          return this.resumed(turn)
         case "Aborted":
           if (turn.isStandingBy) return this.handOver(turn)
           // While its records are written, the abort takes effect after them.
@@ -227,17 +227,17 @@ class Drives implements Driver {
     const cancel = begunSafely(opening, this.world, {
       refused: (reported) => {
         if (isOpening) refusal = reported
-        else this.happened({ _tag: "Refused", turn, refusal: reported })
+        else this.enqueue({ _tag: "Refused", turn, refusal: reported })
       },
       answered: (answer) => {
         turn.cancel = answer.cancel
-        this.happened({ _tag: "Answered", turn, answer })
+        this.enqueue({ _tag: "Answered", turn, answer })
       }
     })
     isOpening = false
     if (refusal !== undefined) return this.refused(turn, refusal, writes)
     turn.cancel ??= cancel
-    life.onAbort = () => this.happened({ _tag: "Aborted", turn })
+    life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
   }
 
   private refused(turn: DrivenTurn.DrivenTurn, refusal: Opening.Refusal, writes: Array<Write>): void {
@@ -298,21 +298,21 @@ class Drives implements Driver {
     life.begins(true)
     value.waits(now) // rule D5
     if (life.standsBy) return this.standBy(turn)
-    const awaited = Gates.awaited(this.services.gates, next.awaited)
+    const awaited = Gates.waitOf(this.services.gates, next.awaited)
     life.move(TurnLife.waitAt(awaited))
     if (life.wait.hasNews) return this.elapsed(turn)
     if (this.leave(turn)) this.exits.parked(session, life, { retryAt: next.retryAt, awaited })
   }
 
-  /** A turn that was read ahead of its time stands by until it is rung, as in `TurnRunner`. */
+  /** A turn that was read ahead of its time stands by until it is resumed, as in `TurnRunner`. */
   private standBy(turn: DrivenTurn.DrivenTurn): void {
     const { life } = turn
     turn.isStandingBy = true
-    life.onAbort = () => this.happened({ _tag: "Aborted", turn })
-    life.wait.standByThen(() => this.happened({ _tag: "Rung", turn }))
+    life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
+    life.wait.standByThen(() => this.enqueue({ _tag: "Resumed", turn }))
   }
 
-  private rung(turn: DrivenTurn.DrivenTurn): void {
+  private resumed(turn: DrivenTurn.DrivenTurn): void {
     const { life, session } = turn
     turn.isStandingBy = false
     if (life.isCalled) return this.handOver(turn)

@@ -94,7 +94,7 @@ export class Entrance {
     }
     turn.move(TurnLife.begin)
     turn.move(TurnLife.enter(stay))
-    turn.wait.know(JournalCheckpoint.commandIdsOf(known))
+    turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
     turn.state.slot?.weigh(ContextSize.charactersOf(resumption.history))
     return driven
   }

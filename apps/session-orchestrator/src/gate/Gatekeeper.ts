@@ -28,18 +28,18 @@ export const HOLD_STEP_MS = 15_000
 const ORIGINS = { room: "the gate: the endpoint answers again", probe: "the gate: to see whether the endpoint answers" }
 
 /** Whether the gate ended a wait. */
-export const isGates = ({ by }: Pick<RetryStrategy.Wake, "by">): boolean =>
+export const isByGate = ({ by }: Pick<RetryStrategy.Wake, "by">): boolean =>
   by !== undefined && Object.values(ORIGINS).includes(by.origin)
 
 /** Clock and timer of a gatekeeper. */
-export interface World {
+export interface GateClock {
   /** Epoch milliseconds. */
   readonly now: () => number
   readonly at: At
 }
 
 /** The wait of a turn. */
-export interface Awaited {
+export interface GateWait {
   readonly gatekeeper: Gatekeeper
   /** Length of the wait, in milliseconds. */
   readonly waitMs: number
@@ -52,7 +52,7 @@ export interface Awaited {
 }
 
 /** A turn that waits. It belongs to one gatekeeper, from `enter` until it is woken or leaves. */
-export interface Sleeper extends Awaited {
+export interface Sleeper extends GateWait {
   /** Lets the turn continue. Called at most once, at any time after `enter` and before `leave`. */
   readonly wake: (ticket: GateTicket) => void
   /** The turn's time has come and it is held; `until` is the expected end, in epoch milliseconds. */
@@ -122,7 +122,7 @@ export interface Call {
 export class Gatekeeper {
   private gate: Gate.Gate = Gate.open
   private answeredAt = 0
-  private readonly world: World
+  private readonly clock: GateClock
   /** Sleepers that may be woken early, in the order of their arrival. */
   private readonly asleep = new Set<Sleeper>()
   /** The sum of their waits, in milliseconds. */
@@ -134,9 +134,9 @@ export class Gatekeeper {
   private readonly alarm: Alarm
   private isSettling = false
 
-  constructor(world: World) {
-    this.world = world
-    this.alarm = new Alarm(world.at, () => this.settle())
+  constructor(clock: GateClock) {
+    this.clock = clock
+    this.alarm = new Alarm(clock.at, () => this.settle())
   }
 
   /** Whether no turn waits and no admitted call is in progress. */
@@ -162,13 +162,13 @@ export class Gatekeeper {
 
   /** A turn begins to wait. */
   enter(sleeper: Sleeper): void {
-    const now = this.world.now()
+    const now = this.clock.now()
     const { notBefore, since, waitMs } = sleeper
     this.gate = Gate.entered(this.gate, now)
     if (notBefore !== Infinity) this.gate = Gate.remembered(this.gate, since)
     if (notBefore <= now) this.rest(sleeper)
     else if (notBefore < since + waitMs) {
-      const cancel = this.world.at(notBefore, () => {
+      const cancel = this.clock.at(notBefore, () => {
         this.deep.delete(sleeper)
         this.rest(sleeper)
         this.settle()
@@ -182,7 +182,7 @@ export class Gatekeeper {
   due(sleeper: Sleeper): void {
     this.take(sleeper)
     if (sleeper.isWanted) return sleeper.wake(this.admit())
-    const held: Held = { since: this.world.now(), until: 0, cancel: () => {} }
+    const held: Held = { since: this.clock.now(), until: 0, cancel: () => {} }
     this.door.set(sleeper, held)
     this.settle()
     if (this.door.get(sleeper) === held) this.hold(sleeper, held)
@@ -196,20 +196,20 @@ export class Gatekeeper {
 
   /** Admits a turn that must not be held, because a person ordered it to continue. */
   admit(): GateTicket {
-    this.gate = Gate.admit(this.gate, this.world.now())
+    this.gate = Gate.admit(this.gate, this.clock.now())
     return new GateTicket(this)
   }
 
   /** The failure that a first attempt shares instead of calling, if there is one. */
   shareFirst(): Failure.Failure | undefined {
-    const now = this.world.now()
+    const now = this.clock.now()
     const answer = Gate.askFirst(this.gate, now)
     return answer._tag === "Share" ? sharedOf(answer.failure, this.gate, now) : undefined
   }
 
   /** A call begins. `isLetIn`: its turn was admitted; otherwise it is a first attempt. */
   begin(isLetIn: boolean): Call {
-    const beganAt = this.world.now()
+    const beganAt = this.clock.now()
     let isOpen = true
     let hadAnswered = false
     const close = (change: (gate: Gate.Gate) => Gate.Gate): void => {
@@ -221,13 +221,13 @@ export class Gatekeeper {
       answered: () => {
         if (hadAnswered || !isOpen) return
         hadAnswered = true
-        this.answeredAt = this.world.now()
+        this.answeredAt = this.clock.now()
         this.update(isLetIn ? Gate.answered : Gate.answeredFirst)
       },
       failed: (failure) =>
         close((gate) => {
           if (!Gate.concerns(failure)) return isLetIn ? Gate.ended(gate, hadAnswered) : gate
-          const now = this.world.now()
+          const now = this.clock.now()
           if (isLetIn) return Gate.failed(gate, now, failure, { beganAt, hadAnswered })
           return hadAnswered ? gate : Gate.failedFirst(gate, now, failure)
         }),
@@ -254,11 +254,11 @@ export class Gatekeeper {
   }
 
   private hold(sleeper: Sleeper, held: Held): void {
-    const now = this.world.now()
+    const now = this.clock.now()
     const limit = held.since + HOLD_LIMIT_MS
     if (now >= limit) return this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now) // Gatekeeper.K2
     held.until = Math.min(limit, now + Math.max(HOLD_STEP_MS, held.until - held.since))
-    held.cancel = this.world.at(held.until, () => this.hold(sleeper, held))
+    held.cancel = this.clock.at(held.until, () => this.hold(sleeper, held))
     sleeper.held(held.until)
   }
 
@@ -282,7 +282,7 @@ export class Gatekeeper {
     this.isSettling = true
     while (this.letIn() || this.wakeOne()) {}
     this.isSettling = false
-    if (!this.isWaitedAt) this.gate = Gate.settled(this.gate, this.world.now())
+    if (!this.isWaitedAt) this.gate = Gate.settled(this.gate, this.clock.now())
   }
 
   private get isWaitedAt(): boolean {
@@ -292,7 +292,7 @@ export class Gatekeeper {
   private letIn(): boolean {
     const [sleeper] = this.door.keys()
     if (sleeper === undefined) return false
-    const now = this.world.now()
+    const now = this.clock.now()
     const [answer, gate] = Gate.ask(this.gate, now, sleeper.waitMs)
     if (answer._tag === "Hold") return false
     this.wake(sleeper, answer, gate, now)
@@ -303,7 +303,7 @@ export class Gatekeeper {
     // No due turn is left that there is room for (Gatekeeper.K1).
     const [sleeper] = this.asleep
     const count = this.asleep.size
-    const now = this.world.now()
+    const now = this.clock.now()
     const early = Gate.wakes(this.gate, now, { count, meanWaitMs: count === 0 ? 0 : this.asleepMs / count })
     if (early.count > 0 && sleeper !== undefined) {
       this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now)

@@ -12,7 +12,7 @@ import { type Allowance, Gate, News } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
-import { type Awaited, Gatekeeper } from "./Gatekeeper.ts"
+import { type GateWait, Gatekeeper } from "./Gatekeeper.ts"
 import { Limiter } from "./Limiter.ts"
 import * as SharedLimits from "./SharedLimits.ts"
 
@@ -102,10 +102,10 @@ export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): 
   digest([target.provider, endpoint.baseUrl, credential ?? endpoint.credential ?? "", target.model])
 
 /** The wait of a sleeping turn at its gate; `undefined` if there is no gate. */
-export const awaited = (
+export const waitOf = (
   gates: Gates["Service"],
   { failure, isMoved, retryAt, route, since }: RetryStrategy.Awaited
-): Awaited | undefined => {
+): GateWait | undefined => {
   const gatekeeper = gates.of(route)
   if (gatekeeper === undefined) return undefined
   const isEarly = !isMoved && Gate.concerns(failure)
@@ -117,11 +117,11 @@ export const awaited = (
  * The wait of a turn by its records, in a process that has not run it. A turn that a person has sent elsewhere waits at its old gate until
  * its time; that costs one call.
  */
-export const remembered = (
+export const waitOfRecord = (
   gates: Gates["Service"],
   { delayMs, hintMs = 0, isMoved, ofEndpoint, retryAt, route }: RecordedWait.Begun,
   model: string
-): Awaited | undefined => {
+): GateWait | undefined => {
   const target = Target.parse(model)
   const to = route ?? (target && { target })
   const gatekeeper = to && gates.of(to)

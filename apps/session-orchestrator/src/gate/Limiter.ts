@@ -9,7 +9,7 @@
 import { Allowance } from "@holdfast/policy"
 import { Effect, type Scope } from "effect"
 import { Alarm } from "../system/Alarm.ts"
-import type { World } from "./Gatekeeper.ts"
+import type { GateClock } from "./Gatekeeper.ts"
 
 /** Interval of the next look when calls of other processes hold every permit. */
 const LOOK_AGAIN_MS = 1_000
@@ -26,15 +26,15 @@ export class Limiter {
   private own = Allowance.unused
   private others: ReadonlyArray<Allowance.Use> = []
   private readonly allowance: Allowance.Allowance
-  private readonly world: World
+  private readonly clock: GateClock
   private readonly queue = new Set<Waiting>()
   private readonly alarm: Alarm
   private isSettling = false
 
-  constructor(allowance: Allowance.Allowance, world: World) {
+  constructor(allowance: Allowance.Allowance, clock: GateClock) {
     this.allowance = allowance
-    this.world = world
-    this.alarm = new Alarm(world.at, () => this.settle())
+    this.clock = clock
+    this.alarm = new Alarm(clock.at, () => this.settle())
   }
 
   /** Whether tokens are limited, so that a request has to be measured. */
@@ -44,7 +44,7 @@ export class Limiter {
 
   /** The use of this process. */
   get use(): Allowance.Use {
-    return { ...this.own, seconds: Allowance.recent(this.own, this.world.now()) }
+    return { ...this.own, seconds: Allowance.recent(this.own, this.clock.now()) }
   }
 
   /** The number of calls that wait for a permit. */
@@ -85,7 +85,7 @@ export class Limiter {
   /** Limiter.L1 */
   private admitFirst(): boolean {
     const [first] = this.queue
-    const now = this.world.now()
+    const now = this.clock.now()
     const at =
       first === undefined ? Infinity : Allowance.nextAt(this.allowance, [this.own, ...this.others], now, first.tokens)
     if (first === undefined || at > now) {
@@ -106,7 +106,7 @@ export class Limiter {
     return {
       counted: ({ inputTokens = estimate, outputTokens = 0 }) => {
         const usage = { inputTokens, outputTokens }
-        this.own = Allowance.counted(this.own, this.world.now(), call, usage, known)
+        this.own = Allowance.counted(this.own, this.clock.now(), call, usage, known)
         known = usage
         this.settle()
       },

@@ -14,7 +14,7 @@ import { HttpServerError, type HttpServerRequest, HttpServerRespondable, HttpSer
 import { HttpApiError } from "effect/http-api"
 import { randomUUID } from "node:crypto"
 import * as Access from "./Access.ts"
-import * as Routes from "./Routes.ts"
+import * as ApiPaths from "./ApiPaths.ts"
 
 /** A problem as a response, with its headers. */
 export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.HttpServerRequest) =>
@@ -23,7 +23,7 @@ export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.
       case "UnauthorizedProblem":
         return HttpServerResponse.setHeader(response, "www-authenticate", "Bearer")
       case "MethodNotAllowedProblem":
-        return HttpServerResponse.setHeader(response, "allow", Routes.methodsOf(request.url).join(", "))
+        return HttpServerResponse.setHeader(response, "allow", ApiPaths.methodsOf(request.url).join(", "))
       default:
         return response
     }
@@ -74,12 +74,12 @@ const problemOf = (
 }
 
 const noRoute = (request: HttpServerRequest.HttpServerRequest): Problem.Problem => {
-  const undecodable = Routes.undecodable(request.url)
+  const undecodable = ApiPaths.undecodable(request.url)
   if (undecodable !== undefined) {
     const detail = `The path has ${Quote.of(undecodable)}, which cannot be decoded: expected "%" and two hexadecimal digits, as UTF-8.`
     return new Problem.InvalidRequest({ detail })
   }
-  const methods = Routes.methodsOf(request.url)
+  const methods = ApiPaths.methodsOf(request.url)
   return methods.length === 0
     ? new Problem.NotFound({ detail: "No call has this path. /docs lists all calls." })
     : new Problem.MethodNotAllowed({ detail: `This path takes ${methods.join(", ")}; not ${request.method}.` })

@@ -23,7 +23,7 @@ import * as Prefer from "./Prefer.ts"
 
 const JSON_TYPE = "application/json"
 
-type Answer = Effect.Effect<
+type TurnResponse = Effect.Effect<
   HttpServerResponse.HttpServerResponse | TurnsGroup.TurnResult | typeof TurnsGroup.Submitted.Type,
   Problem.StorageUnavailable | Problem.TurnStopped | Problem.ShuttingDown
 >
@@ -47,7 +47,7 @@ export const layer = HttpApiBuilder.group(
       request: HttpServerRequest.HttpServerRequest,
       within: Ids.ConversationId,
       turnId: Ids.TurnId
-    ): Answer => {
+    ): TurnResponse => {
       if (Prefer.isAsync(request.headers["prefer"])) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
         case Ndjson.CONTENT_TYPE:
@@ -137,12 +137,12 @@ const answerSealed = (
   request: HttpServerRequest.HttpServerRequest,
   result: ReturnType<Conversations["Service"]["result"]>,
   drain: Drain["Service"]
-): Answer => {
+): TurnResponse => {
   const sealed = Effect.map(result, toJson)
   return orProblem(sealed).pipe(
     Effect.raceFirst(Effect.as(Effect.sleep(LiveResponse.KEEP_ALIVE_INTERVAL), undefined)),
     Effect.raceFirst(Effect.andThen(drain.ended, Effect.fail(goingDown))),
-    Effect.flatMap((answer): Answer => {
+    Effect.flatMap((answer): TurnResponse => {
       return answer === undefined ? inPieces(request, drain, sealed) : whole(request, drain, answer, answer.text)
     })
   )

@@ -9,7 +9,7 @@ import { Interruption } from "@holdfast/journal"
 import { Directive, ModelContext, type Records, type RetryStrategy } from "@holdfast/kernel"
 import { defined, type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Turn } from "../storage/Store.ts"
-import { isGates } from "../gate/Gatekeeper.ts"
+import { isByGate } from "../gate/Gatekeeper.ts"
 import * as Account from "../recovery/Account.ts"
 import type { Evidence, Redact } from "./Evidence.ts"
 import * as Grounds from "./Grounds.ts"
@@ -93,7 +93,7 @@ const unrecorded = (
   { end }: Turn,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
   records: ReadonlyArray<Records.Stored>,
-  { attempts, place, target, tools }: Account.Account
+  { attempts, progress, target, tools }: Account.Account
 ): ReadonlyArray<Account.AttemptAccount> => {
   const isEnded =
     end === undefined ? events.length === 0 : end.status === "completed" || end.attempts <= Account.endedCalls(attempts)
@@ -102,8 +102,8 @@ const unrecorded = (
   const none = { target, hasContent: false, outcome: undefined, decision: undefined, wakes: [] }
   const last = attempts.at(-1)
   if (last === undefined) return [{ step: 0, number: 0, ...none }]
-  if (place._tag === "Working" && place.attempt > last.number)
-    return [{ step: last.step, number: place.attempt, ...none }]
+  if (progress._tag === "Working" && progress.attempt > last.number)
+    return [{ step: last.step, number: progress.attempt, ...none }]
   const calls = callsOf(last)
   const answered = tools.filter(({ result, step }) => step === last.step && result !== undefined)
   return calls.length > 0 && answered.length === calls.length ? [{ step: last.step + 1, number: 0, ...none }] : []
@@ -212,7 +212,7 @@ const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Wai
         ? { type: "elapsed", ...commandOf(wake, redact), rules: [] }
         : { type: "elapsed", heldMs: wake.heldMs, ...commandOf(wake, redact), rules: ["X5"] }
     case "now":
-      return { type: "retry-now", ...commandOf(wake, redact), rules: [isGates(wake) ? "X5" : "X4"] }
+      return { type: "retry-now", ...commandOf(wake, redact), rules: [isByGate(wake) ? "X5" : "X4"] }
     case "switched":
       return { type: "switched", target: Target.format(wake.target), ...commandOf(wake, redact), rules: ["X4"] }
     case "cancelled":

@@ -1,35 +1,36 @@
 /**
- * Reads which runner has each conversation, from the locks that PostgreSQL holds for the runners' sessions.
+ * Finds each conversation's runner by the locks that PostgreSQL holds for runners.
  *
- * H1. The lock is what ownership is (`Cluster`, L1), so the answer holds after a take-over, and after a `kill -9`: the locks of a
- *     process go with its connection.
- * H2. Nothing is written for it, and the cluster is not asked: it costs one query.
+ * Holders.H1. Ownership is the lock (`Cluster`), so the result is right after a take-over, and after a `kill -9`: the locks of a process end
+ *     with its connection.
+ * Holders.H2. Nothing is written for it, and the cluster is not asked: it costs one query.
  */
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as SessionName from "../storage/sql/SessionName.ts"
 
-/** The runner of a conversation: its address, `UNKNOWN`, or null where no runner has it at the moment. */
+/** The runner of a conversation: its address, `UNKNOWN`, or null if no runner has it at the moment. */
 export type Holder = string | null
 
-/** A runner whose version does not name its sessions may have it. */
+/** A runner may have the conversation whose version does not name its sessions. */
 export const UNKNOWN = "unknown"
 
+/** The runners of all conversations at one moment. */
 export interface Holders {
   readonly of: (id: Ids.ConversationId) => Holder
-  /** The runners that have anything, by address. */
+  /** The addresses of runners that have at least one shard. */
   readonly runners: ReadonlyArray<string>
 }
 
-/** Who has what at this moment; `undefined` for a database that runners do not share. */
+/** Reads the present runners; `undefined` for a database that runners do not share. */
 export const read = (sql: SqlClient.SqlClient): Effect.Effect<Holders | undefined, SqlError.SqlError> =>
   sql.onDialectOrElse({
     pg: () => Effect.flatMap(locksOf(sql), (locks) => holders(sql, locks)),
     orElse: () => Effect.succeed(undefined)
   })
 
-/** The shard of a conversation, from 1 to `shards`: what `Sharding.getShardId` answers, without a cluster. */
+/** The shard of a conversation, from 1 to `shards`: the result of `Sharding.getShardId`, without a cluster. */
 export const shardOf = (id: Ids.ConversationId, shards: number): number => {
   let hash = 5381
   for (let i = id.length - 1; i >= 0; i--) hash = (hash * 33) ^ id.charCodeAt(i)
@@ -42,12 +43,12 @@ export const shardOf = (id: Ids.ConversationId, shards: number): number => {
 /** The key of all locks of the cluster: in `SqlRunnerStorage`, the FNV-1a hash of `effect-cluster:cluster`, which never changes. */
 const LOCKS = 2_839_596_291
 
-/** Locks of the first group of shards, which is the only one here, are numbered from here on. */
+/** The first lock number of the first group of shards, which is the only group here. */
 const FIRST_GROUP = 1_000_000
 
 interface Lock {
   readonly shard: number
-  /** The name of the session that holds it. */
+  /** The name of the session that holds the lock. */
   readonly session: string
 }
 

@@ -122,19 +122,19 @@ export const ofOpen = (
   const head = headOf(turn, conversation, now)
   const attempts = Account.endedCalls(account.attempts)
   const budget = budgetOf(account.spending, policy, now)
-  const { place } = account
+  const { progress } = account
   const opened = { ...head, model: targetOf(account) ?? head.model, state: stateOf(undefined, account, true), attempts }
-  if (place._tag !== "Waiting") return { ...opened, ...budget }
+  if (progress._tag !== "Waiting") return { ...opened, ...budget }
   return {
     ...opened,
     wait: {
-      retry: place.retry,
-      retryAt: place.wakeAt,
-      leftMs: Math.max(0, place.wakeAt - now),
-      since: place.since,
-      ...defined({ asks: place.asks })
+      retry: progress.retry,
+      retryAt: progress.wakeAt,
+      leftMs: Math.max(0, progress.wakeAt - now),
+      since: progress.since,
+      ...defined({ asks: progress.asks })
     },
-    error: errorOf(place.failure),
+    error: errorOf(progress.failure),
     ...budget
   }
 }
@@ -142,13 +142,13 @@ export const ofOpen = (
 /** The state of a turn. A turn without events is behind another one of its conversation. */
 export const stateOf = (
   end: TurnEvent.TurnEnd | undefined,
-  { place }: Pick<Account.Account, "place">,
+  { progress }: Pick<Account.Account, "progress">,
   hasEvents: boolean
-): State => end?.status ?? (place._tag === "Waiting" ? "waiting" : hasEvents ? "running" : "queued")
+): State => end?.status ?? (progress._tag === "Waiting" ? "waiting" : hasEvents ? "running" : "queued")
 
 /** `provider/model` that a turn waits for, or that its attempts use; absent if no command or router has chosen one. */
-export const targetOf = ({ place, target }: Pick<Account.Account, "place" | "target">): string | undefined =>
-  place._tag === "Waiting" ? place.target : target
+export const targetOf = ({ progress, target }: Pick<Account.Account, "progress" | "target">): string | undefined =>
+  progress._tag === "Waiting" ? progress.target : target
 
 /** A failure without the evidence that it was classified by. */
 export const errorOf = (failure: Failure.Failure): ErrorReport => {

@@ -55,11 +55,11 @@ export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnSt
 // --- internal
 
 const waitingOf = (
-  { place }: Account.Account,
+  { progress }: Account.Account,
   redact: Evidence.Redact
 ): Pick<TurnState.TurnState, "wait" | "error"> => {
-  if (place._tag !== "Waiting") return {}
-  const { asks, failure, retry, since, wakeAt } = place
+  if (progress._tag !== "Waiting") return {}
+  const { asks, failure, retry, since, wakeAt } = progress
   return {
     wait: { retry, retryAt: wakeAt, since, ...defined({ asks }) },
     error: cleaned(TurnReport.errorOf(failure), redact)

@@ -6,7 +6,7 @@
  */
 import type { Failure, TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
-import * as Span from "../text/Span.ts"
+import * as DurationText from "../text/DurationText.ts"
 
 /** Formats a moment in epoch milliseconds. */
 export type At = (epochMs: number) => string
@@ -24,7 +24,9 @@ export const failure = ({ code, message, reason, status }: Failure.Failure): str
 
 /** The delay that the provider asked for, and where it was found. Empty if it asked for none. */
 export const asking = ({ evidence = {}, hint }: Failure.Failure): string =>
-  hint === undefined ? "" : `The provider asked for ${Span.format(hint.retryAfterMs)} (${source(hint, evidence)}).`
+  hint === undefined
+    ? ""
+    : `The provider asked for ${DurationText.format(hint.retryAfterMs)} (${source(hint, evidence)}).`
 
 /** Further data of the provider's response: a hint, with where it was found, and the request's id. Empty if there is none. */
 export const evidence = (failure: Failure.Failure): string => {
@@ -75,7 +77,7 @@ export const decision = (decision: WithoutWords<TurnExplanation.Decision>, faile
 export const change = (change: WithoutWords<TurnExplanation.WaitChange>, at: At): string =>
   change.type === "moved"
     ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
-    : `${Span.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
+    : `${DurationText.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
 
 /** A wait's question, and until when an answer is accepted. */
 export const asked = ({ asks, rules, until }: WithoutWords<TurnExplanation.Asked>, at: At): string =>
@@ -93,7 +95,7 @@ export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.Wait, "changes"
 export const waitEnd = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): string => {
   switch (end.type) {
     case "elapsed":
-      return `The wait was over${held(end)}${isLate(end, due) ? `, ${Span.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept` : ""}.`
+      return `The wait was over${held(end)}${isLate(end, due) ? `, ${DurationText.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept` : ""}.`
     case "retry-now":
       return end.rules.includes("X5")
         ? `The wait was ended early by ${end.by?.origin ?? "the gate"} (X5).`
@@ -118,7 +120,7 @@ export const isLate = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number):
 
 /** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
 const held = ({ heldMs }: WithoutWords<TurnExplanation.WaitEnd>): string =>
-  heldMs === undefined ? "" : `, and the turn was held for ${Span.format(heldMs)} until the gate let it in (X5)`
+  heldMs === undefined ? "" : `, and the turn was held for ${DurationText.format(heldMs)} until the gate let it in (X5)`
 
 /** That a step was the last, and why; empty if it was not. */
 export const last = (final: string | undefined): string => {
@@ -173,12 +175,12 @@ export const waiting = ({
   readonly sleptMs: number
   readonly waitedMs?: number | undefined
 }): string => {
-  const scheduled = Span.format(sleptMs)
+  const scheduled = DurationText.format(sleptMs)
   if (waitedMs === undefined) return sleptMs === 0 ? "" : `${scheduled} of scheduled waiting`
   // Timers of a busy process are not exact to the millisecond.
   const isAsScheduled = Math.abs(waitedMs - sleptMs) < LATE_MS
   if (isAsScheduled) return sleptMs === 0 ? "" : `${scheduled} of waiting`
-  const waited = `${waitedMs < LATE_MS ? Span.format(waitedMs) : Span.format(wholeSeconds(waitedMs))} of waiting`
+  const waited = `${waitedMs < LATE_MS ? DurationText.format(waitedMs) : DurationText.format(wholeSeconds(waitedMs))} of waiting`
   return waitedMs < sleptMs ? `${waited} (${scheduled} were scheduled)` : waited
 }
 
@@ -254,17 +256,17 @@ const whereOf = ({ credential, role, target }: WithoutWords<TurnExplanation.Retr
 /** The wait, and the source of its length. */
 const lengthOf = (decision: WithoutWords<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
   const { clipped, delayMs, hintMs = 0, isEarlier, jitterMs = 0, scheduledMs } = decision
-  const wait = Span.format(delayMs)
+  const wait = DurationText.format(delayMs)
   if (scheduledMs === undefined) return wait
   const isHint = hintMs > scheduledMs
   const theirs = isEarlier === true ? "as its provider had asked before:" : "the provider's"
   const base = isHint ? theirs : "the schedule's"
-  const other = isHint ? `longer than the schedule's ${Span.format(scheduledMs)}` : unheeded(decision, hint)
+  const other = isHint ? `longer than the schedule's ${DurationText.format(scheduledMs)}` : unheeded(decision, hint)
   const beside = other === "" ? "" : `, ${other}`
   if (jitterMs === 0 && clipped === undefined) return `${wait}, ${base.replace(/:$/, "")}${beside}`
   const cut = clipped === undefined ? "" : ", cut to what was left of the budget"
-  const chance = jitterMs === 0 ? "" : ` and ${Span.format(jitterMs)} of jitter`
-  return `${wait}: ${base} ${Span.format(Math.max(hintMs, scheduledMs))}${chance}${beside}${cut}`
+  const chance = jitterMs === 0 ? "" : ` and ${DurationText.format(jitterMs)} of jitter`
+  return `${wait}: ${base} ${DurationText.format(Math.max(hintMs, scheduledMs))}${chance}${beside}${cut}`
 }
 
 /** A hint that changed nothing. */
@@ -274,12 +276,12 @@ const unheeded = (
 ): string => {
   if (hintMs !== undefined)
     return isEarlier === true
-      ? `no shorter than the ${Span.format(hintMs)} that its provider had asked for before`
-      : `no shorter than the provider's ${Span.format(hintMs)}`
+      ? `no shorter than the ${DurationText.format(hintMs)} that its provider had asked for before`
+      : `no shorter than the provider's ${DurationText.format(hintMs)}`
   // One target's hint does not count for another.
   return hint === undefined || target !== undefined
     ? ""
-    : `not the provider's ${Span.format(hint.retryAfterMs)}, which is not followed (retry.hints)`
+    : `not the provider's ${DurationText.format(hint.retryAfterMs)}, which is not followed (retry.hints)`
 }
 
 /** The sum of the waits, this one included. */
@@ -291,8 +293,8 @@ const spentWith = (
     if (spending?.totalMs === undefined) return []
     const { measure, spentMs, totalMs } = spending
     return measure === "scheduled"
-      ? [`${Span.format(spentMs + delayMs)} of ${Span.format(totalMs)} spent${on}`]
-      : [`${Span.format(spentMs)} of ${Span.format(totalMs)} had passed${on}`]
+      ? [`${DurationText.format(spentMs + delayMs)} of ${DurationText.format(totalMs)} spent${on}`]
+      : [`${DurationText.format(spentMs)} of ${DurationText.format(totalMs)} had passed${on}`]
   }
   return [...partOf(spending, ""), ...partOf(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
 }
@@ -326,11 +328,11 @@ const whyNot = (
         ? "the maximum of retries was reached"
         : `${count(limit, "retry", "retries")} had been made, and there may be no more`
     case "max-delay":
-      return `the next wait would be ${Span.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${Span.format(limit)}`}`
+      return `the next wait would be ${DurationText.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${DurationText.format(limit)}`}`
     case "budget":
       if (byReason === true)
-        return `the next wait of ${Span.format(refusedMs)} does not fit into the budget for ${reason} (retry.reasons)${spentOf(onReason)}`
-      return `the next wait of ${Span.format(refusedMs)} does not fit into the budget${spentOf(spending)}`
+        return `the next wait of ${DurationText.format(refusedMs)} does not fit into the budget for ${reason} (retry.reasons)${spentOf(onReason)}`
+      return `the next wait of ${DurationText.format(refusedMs)} does not fit into the budget${spentOf(spending)}`
     case "exhausted":
       return "the strategy had no further retry"
     default:
@@ -341,5 +343,5 @@ const whyNot = (
 const spentOf = (spending: TurnExplanation.Spending | undefined): string => {
   if (spending?.totalMs === undefined) return ""
   const { measure, spentMs, totalMs } = spending
-  return `: ${Span.format(spentMs)} of ${Span.format(totalMs)} ${measure === "scheduled" ? "were spent" : "had passed"}`
+  return `: ${DurationText.format(spentMs)} of ${DurationText.format(totalMs)} ${measure === "scheduled" ? "were spent" : "had passed"}`
 }

@@ -21,7 +21,7 @@ import type { Journal } from "../storage/Journal.ts"
 import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import { type ConversationNotFound, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
-import type { Awaited } from "../gate/Gatekeeper.ts"
+import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
@@ -107,7 +107,7 @@ const takeUpAll = Effect.fnUntraced(function* (
   const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
   const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
-  const sleepers: Array<Spread.Sleeper & { readonly awaited: Awaited | undefined }> = []
+  const sleepers: Array<Spread.Sleeper & { readonly awaited: GateWait | undefined }> = []
   const others: Array<Unsealed> = []
   const interrupted = new Map<Ids.TurnId, Interruption.Interruption>()
   const suspects = new Set<Ids.ConversationId>()
@@ -120,7 +120,7 @@ const takeUpAll = Effect.fnUntraced(function* (
     // Only the head of a conversation is parked. A turn behind it has records if the head had stopped in its last life.
     const wait = isHead ? yield* RecordedWait.begunBy(journal, turn) : undefined
     if (wait !== undefined) {
-      const awaited = Gates.remembered(gates, wait, model)
+      const awaited = Gates.waitOfRecord(gates, wait, model)
       sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })
       continue
     }

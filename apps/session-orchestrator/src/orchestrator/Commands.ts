@@ -19,7 +19,7 @@ import { knownTarget, type Providers } from "../conversation/Providers.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
-import { goingDown } from "../turn/TurnRunner.ts"
+import { shuttingDown } from "../turn/TurnRunner.ts"
 import type * as TurnWait from "../pacing/TurnWait.ts"
 
 /** Longest time until a command is answered. Longer than a database is busy for; shorter than clients wait. */
@@ -49,7 +49,7 @@ type CommandResult = Effect.Effect<boolean, StorageError | TurnStopped.TurnStopp
 
 /** Aborts the turn; returns whether there was one. */
 export const abort = (dependencies: Dependencies, address: Address): CommandResult =>
-  answered(dependencies, () =>
+  inTime(dependencies, () =>
     reach(dependencies, address, (turn) => {
       turn.abortNow()
       return Effect.as(Deferred.await(turn.ended), true)
@@ -58,7 +58,7 @@ export const abort = (dependencies: Dependencies, address: Address): CommandResu
 
 /** Hands a command to the turn's wait; returns whether it had an effect. */
 export const steer = (dependencies: Dependencies, address: Address, command: TurnWait.Command): CommandResult =>
-  answered(dependencies, () => reach(dependencies, address, ({ wait }) => wait.steer(command)))
+  inTime(dependencies, () => reach(dependencies, address, ({ wait }) => wait.steer(command)))
 
 /** Converts a client's command into the wait's command. A command without an id gets one. */
 export const decode = (
@@ -106,24 +106,27 @@ const reach = (
   return answer
 }
 
-const answered = ({ stopping, store }: Dependencies, hand: () => TurnWait.CommandResult | undefined): CommandResult =>
+const inTime = ({ stopping, store }: Dependencies, hand: () => TurnWait.CommandResult | undefined): CommandResult =>
   Effect.suspend((): CommandResult => {
     const answer = hand() ?? Effect.succeed(false) // Commands.M2
     // Shutdown comes first: a released turn answers that there was nothing to do, and the client needs the real reason.
-    return Effect.andThen(stopping, Effect.fail(goingDown)).pipe(
+    return Effect.andThen(stopping, Effect.fail(shuttingDown)).pipe(
       Effect.raceFirst(answer),
-      Effect.raceFirst(tooLate(store))
+      Effect.raceFirst(timeLimit(store))
     )
   })
 
 /** Commands.M3. The disk is asked ahead of the limit, so that the answer arrives at the limit. */
-const tooLate = (store: Dependencies["store"]): Effect.Effect<never, StorageError> =>
-  Effect.all([Effect.delay(whyNot(store), Duration.subtract(ANSWER_LIMIT, CHECK_LIMIT)), Effect.sleep(ANSWER_LIMIT)], {
-    concurrency: "unbounded"
-  }).pipe(Effect.flatMap(([error]) => Effect.fail(error)))
+const timeLimit = (store: Dependencies["store"]): Effect.Effect<never, StorageError> =>
+  Effect.all(
+    [Effect.delay(diskError(store), Duration.subtract(ANSWER_LIMIT, CHECK_LIMIT)), Effect.sleep(ANSWER_LIMIT)],
+    {
+      concurrency: "unbounded"
+    }
+  ).pipe(Effect.flatMap(([error]) => Effect.fail(error)))
 
 /** Commands.M3 */
-const whyNot = (store: Dependencies["store"]): Effect.Effect<StorageError> =>
+const diskError = (store: Dependencies["store"]): Effect.Effect<StorageError> =>
   store.check.pipe(
     Effect.as("The database answers again."),
     Effect.catchTag("StorageError", ({ message }) => Effect.succeed(message)),

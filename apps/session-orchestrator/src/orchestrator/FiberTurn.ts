@@ -1,5 +1,5 @@
 /**
- * Runs one turn in a fiber, from its stored state to its end or its next wait.
+ * Runs one turn in a fiber, to its next wait or its end.
  *
  * FiberTurn.F1. A turn that was driven without a fiber continues where the driver left it (`Handover`); its refused records are written first.
  * FiberTurn.F2. A turn is counted among the running turns before it runs (`InterruptedTurns.enter`).
@@ -48,7 +48,7 @@ export const run = Effect.fnUntraced(function* (
         (handover?.known ?? [])
   const options = { persist: patiently, listener: listenerOf(turn) }
   const journaled = JournalCheckpoint.joined(journal, turnId, known, options)
-  turn.wait.know(JournalCheckpoint.commandIdsOf(known))
+  turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, conversation)
   const { history } = resumption
   turn.state.slot?.weigh(ContextSize.charactersOf(history))

@@ -6,7 +6,7 @@
 import { Profile } from "@holdfast/policy"
 import { Ids, Target } from "@holdfast/wire"
 import { Clock, Effect, Result } from "effect"
-import * as Problem from "../config/reading/Problem.ts"
+import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
 import { type CreateOptions, InvalidRequest } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
@@ -34,11 +34,11 @@ export const make = Effect.fnUntraced(function* (
   if (Result.isFailure(settings)) {
     const { issue } = settings.failure
     return yield* new InvalidRequest({
-      message: Problem.firstOf(issue, retry, (path) => Problem.formatPath(["retry", ...path]))
+      message: ConfigProblem.firstOf(issue, retry, (path) => ConfigProblem.formatPath(["retry", ...path]))
     })
   }
   for (const { name, path } of Profile.targetNames(settings.success)) {
-    yield* knownTarget(name, providers, Problem.formatPath(["retry", ...path]))
+    yield* knownTarget(name, providers, ConfigProblem.formatPath(["retry", ...path]))
   }
   const problem = ReportSchema.problemOf(settings.success)
   if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })

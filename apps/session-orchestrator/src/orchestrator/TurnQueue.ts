@@ -20,7 +20,7 @@ import { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, type Deferred, Effect, Exit, Fiber, FiberSet, identity, Option } from "effect"
 import * as Driver from "../driver/Driver.ts"
-import type { Awaited } from "../gate/Gatekeeper.ts"
+import type { GateWait } from "../gate/Gatekeeper.ts"
 import type { Parking } from "../parking/Parking.ts"
 import { Waking } from "../parking/Waking.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
@@ -67,14 +67,14 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K3).
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnRunner.goingDown))
+      for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnRunner.shuttingDown))
     })
   )
   const fork = yield* FiberSet.makeRuntime<never>()
   const queue = new Queue(services, fork)
   yield* Effect.addFinalizer(() => Effect.sync(() => queue.close()))
   // Finalizers run in reverse order, so this one runs first: the turns still run.
-  yield* Effect.addFinalizer(() => InterruptedTurns.inGoodOrder(services))
+  yield* Effect.addFinalizer(() => InterruptedTurns.recordOrderlyStop(services))
   return queue
 })
 
@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 interface Leaving {
   /** Epoch milliseconds. */
   readonly retryAt: number
-  readonly awaited: Awaited | undefined
+  readonly awaited: GateWait | undefined
 }
 
 type Outcome = Exit.Exit<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
@@ -121,7 +121,7 @@ class Queue implements TurnQueue {
   /** Stops all turns that have no fiber; the fibers end with their scope. */
   close(): void {
     this.waking.close()
-    this.driver.stop(TurnRunner.goingDown)
+    this.driver.stop(TurnRunner.shuttingDown)
   }
 
   add(session: Session, turnId: Ids.TurnId, known?: TurnLife.Known): Effect.Effect<void> {
@@ -273,7 +273,7 @@ class Queue implements TurnQueue {
     const { ahead, early, head } = session
     if (early !== undefined) early.move(TurnLife.end)
     else if (ahead !== undefined) ahead.move(TurnLife.park) // TurnQueue.Q6
-    else if (head !== undefined && head.state._tag !== "Queued") this.reportStop(session, head, TurnRunner.goingDown)
+    else if (head !== undefined && head.state._tag !== "Queued") this.reportStop(session, head, TurnRunner.shuttingDown)
   }
 
   // --- how a turn leaves

@@ -75,16 +75,16 @@ export const layer: Layer.Layer<never> = Layer.effect(
 )
 
 /** An HTTP client whose refused calls are held back. */
-export const behind = (http: Http.Http["Service"], { giveWay, whenFree }: RightOfWay): Http.Http["Service"] => ({
+export const holdingBack = (http: Http.Http["Service"], { giveWay, whenFree }: RightOfWay): Http.Http["Service"] => ({
   endpoint: (url, headers) => {
     const post = http.endpoint(url, headers)
     const { begin } = post
-    const behind = (body: string, scope: Scope.Scope) =>
+    const held = (body: string, scope: Scope.Scope) =>
       Effect.matchEffect(post(body, scope), {
         onFailure: (error) => Effect.andThen(giveWay, Effect.fail(error)),
         onSuccess: (answer) => (answer.status < REFUSED ? Effect.succeed(answer) : Effect.as(giveWay, answer))
       })
-    return begin === undefined ? behind : Object.assign(behind, { begin: givingWay(begin, whenFree) })
+    return begin === undefined ? held : Object.assign(held, { begin: givingWay(begin, whenFree) })
   }
 })
 

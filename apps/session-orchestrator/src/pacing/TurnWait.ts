@@ -26,13 +26,13 @@ export class TurnWait {
   private readonly inbox: Array<Pending> = []
   /** The command that the turn has taken and is recording. */
   private taken: Pending | undefined = undefined
-  private bell: Deferred.Deferred<void> | undefined = undefined
+  private signal: Deferred.Deferred<void> | undefined = undefined
   /** `open` also while the turn replays its records; `ending`: the wait is over, and that is not on record yet. */
   private phase: "closed" | "open" | "ending" = "open"
   private isDue = false
-  private isRung = false
+  private isResumed = false
   /** Called when a turn that stands by without a fiber is to continue. */
-  private onRing: (() => void) | undefined = undefined
+  private onResume: (() => void) | undefined = undefined
 
   /** Takes commands from now on. */
   open(): void {
@@ -45,14 +45,14 @@ export class TurnWait {
   }
 
   /** Continues a turn that stands by: with the commands that have arrived, or out of memory again if there are none. */
-  ring(): void {
-    this.isRung = true
+  resume(): void {
+    this.isResumed = true
     this.goOn()
-    if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
+    if (this.signal !== undefined) Deferred.doneUnsafe(this.signal, Effect.void)
   }
 
   /** Counts commands as taken: those in the turn's records when it is taken up. */
-  know(commandIds: ReadonlyArray<string>): void {
+  markTaken(commandIds: ReadonlyArray<string>): void {
     for (const id of commandIds) this.record(id)
   }
 
@@ -81,7 +81,7 @@ export class TurnWait {
     if (this.phase === "closed") return Effect.succeed(false)
     const pending: Pending = { command, answer: Deferred.makeUnsafe() }
     this.inbox.push(pending)
-    if (this.bell !== undefined) Deferred.doneUnsafe(this.bell, Effect.void)
+    if (this.signal !== undefined) Deferred.doneUnsafe(this.signal, Effect.void)
     this.goOn()
     return Deferred.await(pending.answer)
   }
@@ -96,22 +96,22 @@ export class TurnWait {
     return this.inbox.length > 0
   }
 
-  /** Waits until it is rung or a command arrives; `sleep` takes the command then. `over` as in `sleep`. */
+  /** Waits until it is resumed or a command arrives; `sleep` takes the command then. `over` as in `sleep`. */
   standBy(over: () => void): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.phase = "open"
-      if (this.isRung || this.isSteered) return Effect.void
-      const bell = Deferred.makeUnsafe<void>()
-      this.bell = bell
-      return Deferred.await(bell)
+      if (this.isResumed || this.isSteered) return Effect.void
+      const signal = Deferred.makeUnsafe<void>()
+      this.signal = signal
+      return Deferred.await(signal)
     }).pipe(Effect.onInterrupt(() => Effect.sync(() => this.ends(over))))
   }
 
   /** The same without a fiber: calls `act` once, now or then. */
   standByThen(act: () => void): void {
     this.phase = "open"
-    this.onRing = act
-    if (this.isRung || this.isSteered) this.goOn()
+    this.onResume = act
+    if (this.isResumed || this.isSteered) this.goOn()
   }
 
   /** Ends a sleep without a fiber: its time has come, and there is no command. `over` as in `sleep`. */
@@ -126,13 +126,13 @@ export class TurnWait {
     return Effect.suspend((): Effect.Effect<Wake> => {
       this.phase = "open"
       if (this.hasNews) return Effect.succeed(this.take())
-      const bell = Deferred.makeUnsafe<void>()
-      this.bell = bell
-      return Effect.map(Effect.raceFirst(Deferred.await(bell), elapsed), () => this.take())
+      const signal = Deferred.makeUnsafe<void>()
+      this.signal = signal
+      return Effect.map(Effect.raceFirst(Deferred.await(signal), elapsed), () => this.take())
     }).pipe(
       Effect.tap((wake) =>
         Effect.sync(() => {
-          this.bell = undefined
+          this.signal = undefined
           if (RetryStrategy.endsWait(wake)) this.ends(over)
         })
       ),
@@ -141,15 +141,15 @@ export class TurnWait {
   }
 
   private goOn(): void {
-    const { onRing } = this
-    this.onRing = undefined
-    onRing?.()
+    const { onResume } = this
+    this.onResume = undefined
+    onResume?.()
   }
 
   private ends(over: () => void): void {
     this.phase = "ending"
     this.isDue = false
-    this.bell = undefined
+    this.signal = undefined
     over()
   }
 

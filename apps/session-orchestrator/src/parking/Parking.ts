@@ -11,7 +11,7 @@
  */
 import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
-import type { Awaited, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
+import type { GateWait, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
 import type { ParkingPlace } from "../turn/ParkingPlace.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 
@@ -25,15 +25,15 @@ interface Parked {
 }
 
 /** Why a turn is taken up again, as the change that is made to it before it runs. */
-export type Reason = (turn: TurnLife) => void
+export type Preparation = (turn: TurnLife) => void
 
 /** Its time has come. */
-const elapsed: Reason = ({ wait }) => wait.elapse()
+const elapsed: Preparation = ({ wait }) => wait.elapse()
 
 /** Runs the turns that are parked here. */
-export interface Runner {
+export interface ParkingListener {
   /** A turn has left. */
-  readonly takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason) => void
+  readonly takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, prepare: Preparation) => void
   /** The time of a turn is near. */
   readonly near: (conversationId: Ids.ConversationId) => void
   /** A turn is due and held, until `until` (epoch milliseconds) as far as known. */
@@ -51,12 +51,12 @@ export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()
   private readonly timer: Timer.Timer["Service"]
   private readonly place: ParkingPlace
-  private readonly runner: Runner
+  private readonly listener: ParkingListener
 
-  constructor(timer: Timer.Timer["Service"], place: ParkingPlace, runner: Runner) {
+  constructor(timer: Timer.Timer["Service"], place: ParkingPlace, listener: ParkingListener) {
     this.timer = timer
     this.place = place
-    this.runner = runner
+    this.listener = listener
   }
 
   /** The number of parked turns. */
@@ -69,23 +69,23 @@ export class Parking {
   }
 
   /** Parks a turn until `wakeAt`, in epoch milliseconds. The gate may take it up again synchronously. */
-  park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number, awaited?: Awaited): void {
+  park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number, awaited?: GateWait): void {
     const sleeper: Sleeper | undefined = awaited && {
       ...awaited,
       wake: (ticket) => this.letIn(conversationId, ticket),
       held: (until) => {
         entry.heldUntil = until
-        this.runner.held(conversationId, until)
+        this.listener.held(conversationId, until)
       }
     }
-    const letGo = () => {
+    const release = () => {
       stop()
       sleeper?.gatekeeper.leave(sleeper)
     }
-    const { left, ticket, startAt } = this.place.take({ wakeAt, awaited, letGo })
+    const { left, ticket, startAt } = this.place.take({ wakeAt, awaited, release })
     const wake = (isDue: boolean): void => {
       if (!isDue) {
-        if (this.isReadable(conversationId)) this.runner.near(conversationId)
+        if (this.isReadable(conversationId)) this.listener.near(conversationId)
         return
       }
       left()
@@ -94,7 +94,7 @@ export class Parking {
     }
     const stop = this.timer.at(startAt, wake, NEAR_MS)
     const cancel = () => {
-      letGo()
+      release()
       left()
     }
     const entry: Entry = { turnId, wakeAt, heldUntil: undefined, awaited, cancel }
@@ -119,10 +119,10 @@ export class Parking {
   }
 
   /** Takes a parked turn up; returns whether there was one. */
-  leave(conversationId: Ids.ConversationId, reason: Reason): boolean {
+  leave(conversationId: Ids.ConversationId, prepare: Preparation): boolean {
     const entry = this.drop(conversationId)
     if (entry === undefined) return false
-    this.runner.takeUp(conversationId, entry.turnId, reason)
+    this.listener.takeUp(conversationId, entry.turnId, prepare)
     return true
   }
 
@@ -143,6 +143,6 @@ export class Parking {
 
 interface Entry extends Parked {
   heldUntil: number | undefined
-  readonly awaited: Awaited | undefined
+  readonly awaited: GateWait | undefined
   readonly cancel: () => void
 }

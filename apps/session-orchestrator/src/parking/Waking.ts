@@ -10,7 +10,7 @@
  *     read ahead is not reported: at its time the turn is read again.
  */
 import type { Ids } from "@holdfast/wire"
-import { Parking, type Reason, type Runner } from "./Parking.ts"
+import { Parking, type Preparation, type ParkingListener } from "./Parking.ts"
 import * as ReadAhead from "../pacing/ReadAhead.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
@@ -19,7 +19,7 @@ import { Turnstile } from "../pacing/Turnstile.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 
 /** The parked turns of this process, and their ways back into memory. */
-export class Waking implements Runner {
+export class Waking implements ParkingListener {
   readonly parking: Parking
   private readonly sessions: Sessions
   private readonly begin: (session: Session) => void
@@ -56,11 +56,11 @@ export class Waking implements Runner {
     return true
   }
 
-  takeUp(conversationId: Ids.ConversationId, turnId: Ids.TurnId, reason: Reason): void {
+  takeUp(conversationId: Ids.ConversationId, turnId: Ids.TurnId, prepare: Preparation): void {
     const session = this.sessions.wake(conversationId)
-    if (session.ahead !== undefined) return this.call(session.ahead, reason)
+    if (session.ahead !== undefined) return this.call(session.ahead, prepare)
     const turn = session.add(turnId, { _tag: "Queued" }, "first")
-    reason(turn)
+    prepare(turn)
     if (turn.isCalled) return this.begin(session) // Waking.U1
     this.turnstile.come((leave) => {
       if (turn.move(TurnLife.admit(leave))) this.begin(session)
@@ -68,12 +68,12 @@ export class Waking implements Runner {
   }
 
   /** Calls a turn that is in memory already. */
-  private call(turn: TurnLife.TurnLife, reason: Reason): void {
+  private call(turn: TurnLife.TurnLife, prepare: Preparation): void {
     turn.move(TurnLife.call)
-    reason(turn)
+    prepare(turn)
     if (turn.isCalled) return void turn.move(TurnLife.goOn) // Waking.U1
     this.turnstile.come((leave) => {
-      if (turn.move(TurnLife.admit(leave))) turn.wait.ring()
+      if (turn.move(TurnLife.admit(leave))) turn.wait.resume()
     })
   }
 
@@ -84,7 +84,7 @@ export class Waking implements Runner {
   held(conversationId: Ids.ConversationId, until: number): void {
     const session = this.sessions.find(conversationId)
     session?.hub.held(until)
-    session?.ahead?.wait.ring() // Waking.U3
+    session?.ahead?.wait.resume() // Waking.U3
   }
 }
 

@@ -35,7 +35,7 @@ export interface ToolAccount {
 }
 
 /** The progress of a turn. */
-type Place =
+type Progress =
   /** Nothing has been recorded. */
   | { readonly _tag: "Fresh" }
   /** Between two records: an attempt or a tool is in progress, or the next action has not begun. */
@@ -80,7 +80,7 @@ export interface Account {
   readonly tools: ReadonlyArray<ToolAccount>
   /** Why a step was the last (rule A11). */
   readonly finals: ReadonlyArray<{ readonly step: number; readonly cause: Records.FinalCause }>
-  readonly place: Place
+  readonly progress: Progress
   readonly spending: Spending
   /** `provider/model` of the next attempt, if a command (rule X4) or a router has chosen it. */
   readonly target: string | undefined
@@ -100,7 +100,7 @@ export const of = (records: ReadonlyArray<Records.Stored>): Account => {
   const attempts = Array.from(drafts.attempts.values())
   const tools = Array.from(drafts.tools.values())
   const { finals, target } = drafts
-  return { attempts, tools, finals, place: placeOf(attempts), spending: spendingOf(attempts), target, unread }
+  return { attempts, tools, finals, progress: progressOf(attempts), spending: spendingOf(attempts), target, unread }
 }
 
 /** How long the waits of a turn really took, in milliseconds. A wait without a recorded end has lasted until `now` (epoch milliseconds). */
@@ -193,7 +193,7 @@ const ofPlace = <A>(known: Map<string, A>, place: Records.Place, make: (place: R
   return found
 }
 
-const placeOf = (attempts: ReadonlyArray<AttemptAccount>): Place => {
+const progressOf = (attempts: ReadonlyArray<AttemptAccount>): Progress => {
   const last = attempts.at(-1)
   if (last === undefined) return { _tag: "Fresh" }
   const { decision, outcome, step, wakes } = last

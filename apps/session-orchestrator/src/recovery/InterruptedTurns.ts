@@ -65,7 +65,7 @@ export const ofDefect = Effect.fnUntraced(function* (
   if (defects >= Interruption.MOST_DEFECTS) {
     return yield* sealed({ status: "failed", failure: Interruption.stoppedBy(defects, error.message) })
   }
-  session.hub.again()
+  session.hub.restarted()
   yield* pause(abort, DEFECT_PAUSE_MS)
   return undefined
 })
@@ -75,7 +75,7 @@ export const pause = (abort: TurnLife.TurnLife["abort"], ms: number): Effect.Eff
   Effect.raceFirst(Effect.sleep(ms), Deferred.await(abort))
 
 /** Records an orderly stop of the service, so that it counts as no death of the running turns. */
-export const inGoodOrder = ({ interruptions, life, sessions }: TurnServices): Effect.Effect<void> =>
+export const recordOrderlyStop = ({ interruptions, life, sessions }: TurnServices): Effect.Effect<void> =>
   Effect.suspend(() => {
     const turns = Array.from(sessions, ({ turns }) => turns).flat()
     return Effect.forEach(

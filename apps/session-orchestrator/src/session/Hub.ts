@@ -82,14 +82,14 @@ export class Hub {
    * watchers of another turn continue.
    */
   stopped(turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void {
-    this.again()
+    this.restarted()
     for (const subscriber of this.subscribers) {
       if (subscriber.turnId === undefined || subscriber.turnId === turnId) subscriber.fail(error)
     }
   }
 
   /** The turn is run again from its records: its events in progress are void. */
-  again(): void {
+  restarted(): void {
     this.inProgress.reset()
     this.recent.clear()
     this.last = undefined

@@ -37,7 +37,7 @@ import type { Ids } from "@holdfast/wire"
 import { Deferred, Exit } from "effect"
 import type { Resumption } from "../storage/Store.ts"
 import type { Early } from "./Early.ts"
-import { type Awaited, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
+import { type GateWait, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
 import type * as Quarantine from "../pacing/Quarantine.ts"
 import type * as ReadAhead from "../pacing/ReadAhead.ts"
 import type * as Turnstile from "../pacing/Turnstile.ts"
@@ -73,7 +73,7 @@ export interface Holdings {
 
 interface Data extends Holdings, Required<Known> {
   /** The gate that its wait ends at. */
-  readonly awaited: Awaited
+  readonly awaited: GateWait
 }
 
 type In<Tag extends string, Has extends keyof Data> = { readonly _tag: Tag } & {
@@ -155,7 +155,7 @@ export const sleep = (isOver: boolean): Transition =>
   }))
 
 /** The turn's wait ends at this gate. */
-export const waitAt = (awaited: Awaited | undefined): Transition =>
+export const waitAt = (awaited: GateWait | undefined): Transition =>
   from(["Waiting"], (state) => ({ ...state, awaited }))
 
 /** The turn gives something back, or has progressed beyond its interruption. */

@@ -7,7 +7,7 @@
  *     that holds the thread lets no timer fire.
  */
 import { Effect } from "effect"
-import * as Span from "../text/Span.ts"
+import * as DurationText from "../text/DurationText.ts"
 
 /** An operator does not notice a shorter operation. */
 export const PATIENCE_MS = 2_000
@@ -63,4 +63,4 @@ export const reported = <A, E, R>(
 
 // --- internal
 
-const spanOf = (ms: number): string => Span.format(Math.round(ms / 100) * 100)
+const spanOf = (ms: number): string => DurationText.format(Math.round(ms / 100) * 100)

@@ -14,7 +14,7 @@ import { CallFailure, Opening, Provider, Push, type RetryStrategy } from "@holdf
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
-import { type Awaited, type Call, type Gatekeeper, isGates, type GateTicket } from "../gate/Gatekeeper.ts"
+import { type GateWait, type Call, type Gatekeeper, isByGate, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
 import * as TurnLife from "../session/TurnLife.ts"
@@ -23,10 +23,10 @@ import * as TurnLife from "../session/TurnLife.ts"
  * Waits for `elapsed` and then until the gate admits the turn. The gate can also end the wait early, by a command to the turn's wait.
  * `held` is called with an epoch time in milliseconds when the gate prolongs the wait.
  */
-export const awaits = (
+export const waitAtGate = (
   turn: TurnLife.TurnLife,
   elapsed: Effect.Effect<void>,
-  awaited: Awaited | undefined,
+  awaited: GateWait | undefined,
   held: (until: number) => void
 ): Effect.Effect<void> => {
   // A turn that was parked has its ticket already.
@@ -59,7 +59,7 @@ export const awaits = (
 export const endAtGate = (
   sleep: Effect.Effect<RetryStrategy.Wake>,
   turn: TurnLife.TurnLife,
-  awaited: Awaited | undefined
+  awaited: GateWait | undefined
 ): Effect.Effect<RetryStrategy.Wake> =>
   awaited === undefined
     ? sleep
@@ -68,14 +68,14 @@ export const endAtGate = (
           const { heldMs = 0 } = turn.state.ticket ?? {}
           return heldMs === 0 ? wake : { ...wake, heldMs }
         }
-        if (isGates(wake)) return wake
+        if (isByGate(wake)) return wake
         turn.move(TurnLife.without("ticket"))
         if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit())) // Admission.A1
         return wake
       })
 
 /** Returns a provider whose calls go through the gates. */
-export const gated = (
+export const throughGates = (
   provider: Provider.Provider["Service"],
   gates: Gates["Service"],
   turn: TurnLife.TurnLife,

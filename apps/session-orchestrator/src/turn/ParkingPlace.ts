@@ -5,15 +5,15 @@
  * conversation again.
  */
 import { Context } from "effect"
-import type { Awaited, GateTicket } from "../gate/Gatekeeper.ts"
+import type { GateWait, GateTicket } from "../gate/Gatekeeper.ts"
 
 /** A turn that begins to wait, or continues to wait. */
 export interface Waiting {
   /** Epoch milliseconds. */
   readonly wakeAt: number
-  readonly awaited: Awaited | undefined
+  readonly awaited: GateWait | undefined
   /** Removes the turn from the timer and its gate: neither wakes it here afterwards. */
-  readonly letGo: () => void
+  readonly release: () => void
 }
 
 /** How one turn's wait continues. */

@@ -28,7 +28,7 @@ import * as Handover from "./Handover.ts"
 import type { Events } from "../storage/Journal.ts"
 import type { Resumption, Store, StoredEvent } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
-import type { Awaited } from "../gate/Gatekeeper.ts"
+import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Hub } from "../session/Hub.ts"
 import type { Session } from "../session/Session.ts"
@@ -106,7 +106,7 @@ export const run = (
  * Retries writes that the disk refuses: after 1 s, 2 s, 4 s … and then every 30 s, because a person has to empty a full disk. Fails with
  * `TurnStopped` only when the service stops.
  */
-export const untilItWorks =
+export const retryingWrites =
   (turnId: Ids.TurnId, stopping: Effect.Effect<void>): JournalCheckpoint.Persist =>
   (effect) =>
     // A working disk costs nothing but this one look at the outcome.
@@ -119,13 +119,13 @@ export const untilItWorks =
       }).pipe(
         Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(`Turn ${turnId} is paused: ${message}`)),
         Effect.retry({ schedule: patience, while: ({ _tag }) => _tag === "StorageError" }),
-        Effect.raceFirst(Effect.andThen(stopping, Effect.fail(goingDown))),
+        Effect.raceFirst(Effect.andThen(stopping, Effect.fail(shuttingDown))),
         Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
       )
     })
 
 /** The error of callers that wait for a turn when its process releases it. */
-export const goingDown = new TurnStopped.TurnStopped({
+export const shuttingDown = new TurnStopped.TurnStopped({
   message: "This process releases the turn; it continues in the process that takes it up next."
 })
 
@@ -210,13 +210,13 @@ const strategyOf = ({
   const { wait } = life
   const resume = () => session.hub.inProgress.resume()
   const held = (until: number) => session.hub.held(until)
-  const asleep = (elapsed: Effect.Effect<void>, awaited: Awaited | undefined) =>
+  const asleep = (elapsed: Effect.Effect<void>, awaited: GateWait | undefined) =>
     Admission.endAtGate(wait.sleep(elapsed, resume), life, awaited)
   const park = (retryAt: number) => Effect.fail(new TurnParked.TurnParked({ retryAt }))
   const sleep: RetryStrategies.Sleep = (delay, wanted) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const end = now + Duration.toMillis(delay)
-      const awaited = wanted && Gates.awaited(gates, wanted)
+      const awaited = wanted && Gates.waitOf(gates, wanted)
       if (life.standsBy)
         return Effect.flatMap(wait.standBy(resume), () => {
           life.move(TurnLife.goOn)
@@ -224,7 +224,7 @@ const strategyOf = ({
         })
       life.move(TurnLife.waitAt(awaited))
       if (Duration.toMillis(delay) > RESIDENT_MS && !wait.hasNews) return park(end)
-      return asleep(Admission.awaits(life, sleepUntil(end), awaited, held), awaited)
+      return asleep(Admission.waitAtGate(life, sleepUntil(end), awaited, held), awaited)
     })
   return switched(RetryStrategies.make(policy, sleep, ports.countTokens), policy, isEnabled)
 }

@@ -24,7 +24,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
   return {
     sessions,
     isStopping: Deferred.isDone(down),
-    patiently: (turnId: Ids.TurnId) => TurnRunner.untilItWorks(turnId, Deferred.await(down)),
+    patiently: (turnId: Ids.TurnId) => TurnRunner.retryingWrites(turnId, Deferred.await(down)),
     /** The name of this process. */
     life: yield* Life.Life,
     clock: yield* Clock.Clock,

@@ -39,7 +39,7 @@ export const of = (
     target: Target.parse(conversation.model) ?? defaults.model,
     policy,
     isEnabled,
-    provider: Admission.gated(limited, gates, turn, isRetried)
+    provider: Admission.throughGates(limited, gates, turn, isRetried)
   }
 }
 

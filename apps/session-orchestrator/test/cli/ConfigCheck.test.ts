@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
-import * as Given from "../config/Given.ts"
+import * as Configurations from "../config/Configurations.ts"
 
 /** The value of a key in the report, with its origin. */
-const shown = (given: Given.Given, key: string): string | undefined =>
-  ConfigCheck.report(Given.config(given))
+const shown = (given: Configurations.Given, key: string): string | undefined =>
+  ConfigCheck.report(Configurations.config(given))
     .map((line) => /^ {2}(\S+) {2,}(.*)$/.exec(line))
     .find((found) => found?.[1] === key)?.[2]
 
@@ -23,7 +23,7 @@ describe("config check", () => {
     expect(shown({ file }, "telemetry.retryLog")).toBe("/etc/night.jsonl, up to 10000000 bytes, 5 older ones")
     expect(shown({ file }, "telemetry.otlp")).toBe("http://127.0.0.1:4318/v1/traces")
     expect(shown({ file }, "telemetry.notifications")).toBe("after 10 m, by a webhook and by notify")
-    expect(ConfigCheck.report(Given.config({ file })).join("\n")).not.toContain("planted")
+    expect(ConfigCheck.report(Configurations.config({ file })).join("\n")).not.toContain("planted")
   })
 
   it("prints parts that are off", () => {

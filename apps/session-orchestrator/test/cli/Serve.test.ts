@@ -1,13 +1,17 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Simulated } from "@holdfast/simulated"
 import * as Serve from "../../src/cli/Serve.ts"
-import * as Given from "../config/Given.ts"
+import * as Configurations from "../config/Configurations.ts"
 
 const TOKEN = "planted-planted-planted"
 
 /** The example command in the banner. */
-const tried = (given: Given.Given): string => {
-  const lines = Serve.banner({ version: "0", simulated: Simulated }, Given.config(given), "http://127.0.0.1:4747")
+const tried = (given: Configurations.Given): string => {
+  const lines = Serve.banner(
+    { version: "0", simulated: Simulated },
+    Configurations.config(given),
+    "http://127.0.0.1:4747"
+  )
   return lines[lines.indexOf("Try it:") + 1] ?? ""
 }
 

@@ -1,6 +1,6 @@
 /** Tests the least and the largest number and length of each key, and refused values beside them. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Given from "./Given.ts"
+import * as Configurations from "./Configurations.ts"
 
 const own = (entry: object) => ({
   model: "simulated/steady",
@@ -58,7 +58,9 @@ const rows: ReadonlyArray<Row> = [
 
 describe("the configuration", () => {
   it.each(rows)("takes %s within its bounds, and nothing beside them", (_, of, fine, refused) => {
-    for (const value of fine) assert.deepStrictEqual([value, Given.problems({ file: of(value as never) })], [value, []])
-    for (const value of refused) assert.lengthOf(Given.problems({ file: of(value as never) }), 1, String(value))
+    for (const value of fine)
+      assert.deepStrictEqual([value, Configurations.problems({ file: of(value as never) })], [value, []])
+    for (const value of refused)
+      assert.lengthOf(Configurations.problems({ file: of(value as never) }), 1, String(value))
   })
 })

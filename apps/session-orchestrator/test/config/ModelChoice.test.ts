@@ -2,13 +2,13 @@ import { describe, expect, it } from "@effect/vitest"
 import { Target } from "@holdfast/wire"
 import { Redacted } from "effect"
 import * as BuiltIn from "../../src/config/BuiltIn.ts"
-import * as Given from "./Given.ts"
+import * as Configurations from "./Configurations.ts"
 
-const modelOf = (given: Given.Given): string => Target.format(Given.config(given).model)
+const modelOf = (given: Configurations.Given): string => Target.format(Configurations.config(given).model)
 
 describe("ModelChoice", () => {
   it("without a key and a file a simulated model answers, with a notice", () => {
-    const { model, notices } = Given.config()
+    const { model, notices } = Configurations.config()
     expect(Target.format(model)).toBe("simulated/outage-2")
     expect(notices).toEqual([
       "No provider's key was found, so a simulated model answers. Export one, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, and a real one does."
@@ -20,13 +20,13 @@ describe("ModelChoice", () => {
       apiKeyEnv.map((env) => [env, `${name}/${defaultModel}`])
     )
   )("%s alone is enough for %s", (env = "", model = "") => {
-    const config = Given.config({ environment: { [env]: "key-0123456789" } })
+    const config = Configurations.config({ environment: { [env]: "key-0123456789" } })
     expect(Target.format(config.model)).toBe(model)
     expect(config.notices[0]).toContain(`${env} is set, so `)
   })
 
   it("with several keys the first provider is taken, and the others are named", () => {
-    const { notices } = Given.config({
+    const { notices } = Configurations.config({
       environment: { OPENAI_API_KEY: "a-key-a-key", ANTHROPIC_API_KEY: "b-key-b-key" }
     })
     expect(notices).toEqual([
@@ -40,12 +40,12 @@ describe("ModelChoice", () => {
     expect(modelOf({ file: { model: "openai/gpt-4" }, environment, flags: { model: "simulated/steady" } })).toBe(
       "simulated/steady"
     )
-    expect(Given.config({ flags: { model: "simulated/steady" }, environment }).notices).toEqual([])
+    expect(Configurations.config({ flags: { model: "simulated/steady" }, environment }).notices).toEqual([])
   })
 
   it("a provider that names no key needs none", () => {
     const providers = { ollama: { type: "openai-compatible", baseUrl: "http://localhost:11434/v1" } }
-    const config = Given.config({ file: { providers, model: "ollama/llama3" } })
+    const config = Configurations.config({ file: { providers, model: "ollama/llama3" } })
     expect(config.providers.get("ollama")).toMatchObject({ credentials: [], baseUrl: "http://localhost:11434/v1" })
   })
 
@@ -53,7 +53,7 @@ describe("ModelChoice", () => {
     const providers = { openai: { type: "openai-compatible", apiKeyEnv: ["KEY_A", "KEY_B", "KEY_C"] } }
     const environment = { KEY_C: "key-c-key-c", KEY_A: " key-a-key-a\n" }
     expect(
-      Given.config({ file: { providers, model: "openai/gpt-5" }, environment }).providers.get("openai")
+      Configurations.config({ file: { providers, model: "openai/gpt-5" }, environment }).providers.get("openai")
     ).toMatchObject({
       baseUrl: "https://api.openai.com/v1",
       credentials: [
@@ -65,7 +65,7 @@ describe("ModelChoice", () => {
 
   it("a built-in provider with another address gets no key that it does not name", () => {
     const providers = { openai: { type: "openai-compatible", baseUrl: "http://elsewhere.example/v1" } }
-    const config = Given.config({
+    const config = Configurations.config({
       file: { providers, model: "openai/m" },
       environment: { OPENAI_API_KEY: "a-key-a-key" }
     })
@@ -74,8 +74,10 @@ describe("ModelChoice", () => {
 
   it("the SDKs' own variable moves a built-in provider, key and all", () => {
     const environment = { OPENAI_API_KEY: "a-key-a-key", OPENAI_BASE_URL: "http://proxy.example/v1" }
-    expect(Given.config({ environment }).providers.get("openai")).toMatchObject({ baseUrl: "http://proxy.example/v1" })
-    expect(Given.problems({ environment: { OPENAI_BASE_URL: "proxy" } })).toEqual([
+    expect(Configurations.config({ environment }).providers.get("openai")).toMatchObject({
+      baseUrl: "http://proxy.example/v1"
+    })
+    expect(Configurations.problems({ environment: { OPENAI_BASE_URL: "proxy" } })).toEqual([
       'OPENAI_BASE_URL: expected an http or https address such as "https://api.openai.com/v1", without a user and without a fragment.'
     ])
   })

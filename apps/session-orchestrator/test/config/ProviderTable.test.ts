@@ -3,7 +3,7 @@ import { Redacted } from "effect"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
 import * as ProviderTable from "../../src/config/ProviderTable.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
-import * as Given from "./Given.ts"
+import * as Configurations from "./Configurations.ts"
 
 const ADDRESS = "http://localhost:11434/v1"
 
@@ -15,7 +15,7 @@ const own = (entry: object, more: object = {}) =>
 describe("providers", () => {
   describe("fields of requests", () => {
     it("are the provider's, and by model", () => {
-      const { models, providers } = Given.config({
+      const { models, providers } = Configurations.config({
         file: own(
           { body: { temperature: 0, stream_options: null } },
           { models: { "own/a/b": { body: { seed: 1 } }, "own/c": { tools: false, body: { seed: 2 } }, "own/d": {} } }
@@ -36,13 +36,13 @@ describe("providers", () => {
     it.each([{ maxTokens: 5 }, { promptCaching: false }, { body: { top_k: 1 } }])(
       "each alone is enough: %j",
       (entry) => {
-        const config = Given.config({ file: file({ own: { type: "anthropic", ...entry } }) })
+        const config = Configurations.config({ file: file({ own: { type: "anthropic", ...entry } }) })
         expect(config.providers.get("own")).toMatchObject({ request: entry })
       }
     )
 
     it("of a built-in provider's model need no entry of the provider", () => {
-      const { providers } = Given.config({
+      const { providers } = Configurations.config({
         file: { model: "simulated/steady", models: { "openai/gpt-5": { body: { seed: 1 } } } }
       })
       expect(providers.get("openai")).toMatchObject({ request: { modelBody: new Map([["gpt-5", { seed: 1 }]]) } })
@@ -51,11 +51,11 @@ describe("providers", () => {
 
     it("of a simulated model may have every other key", () => {
       const models = { "simulated/m": { tools: false } }
-      expect(Given.config({ file: file({}, { models }) }).models).toEqual(models)
+      expect(Configurations.config({ file: file({}, { models }) }).models).toEqual(models)
     })
 
     it("are shown by `config check`, without secrets", () => {
-      const config = Given.config({
+      const config = Configurations.config({
         file: file(
           {
             own: {
@@ -124,7 +124,7 @@ describe("providers", () => {
         ]
       ]
     ])("%s is refused, by its path", (_, given, expected) => {
-      expect(Given.problems({ file: given })).toEqual(expected)
+      expect(Configurations.problems({ file: given })).toEqual(expected)
     })
   })
 
@@ -132,7 +132,7 @@ describe("providers", () => {
     const SECRET = "planted-in-a-variable"
 
     it("${NAME} stands for a variable, whose value is a secret everywhere", () => {
-      const config = Given.config({
+      const config = Configurations.config({
         file: own({ headers: { Authorization: "Bearer ${MINE}", "HTTP-Referer": "https://example.org/${HOOK}" } }),
         environment: { MINE: SECRET, HOOK: `hook-${SECRET}` }
       })
@@ -151,14 +151,14 @@ describe("providers", () => {
 
     it("a variable that is named there is not pointed out as unknown", () => {
       const given = { file: own({ headers: { "X-Key": "${HOLDFAST_GATEWAY}" } }) }
-      expect(Given.config({ ...given, environment: { HOLDFAST_GATEWAY: SECRET } }).notices).toEqual([])
-      expect(Given.problems(given)).toEqual([
+      expect(Configurations.config({ ...given, environment: { HOLDFAST_GATEWAY: SECRET } }).notices).toEqual([])
+      expect(Configurations.problems(given)).toEqual([
         "providers.own.headers.X-Key: the environment variable HOLDFAST_GATEWAY is not set."
       ])
     })
 
     it("a value that is not valid in a header is refused without quoting it", () => {
-      const [problem, ...others] = Given.problems({
+      const [problem, ...others] = Configurations.problems({
         file: own({ headers: { "X-Key": "${MINE}" } }),
         environment: { MINE: "two\nlines" }
       })
@@ -178,7 +178,7 @@ describe("providers", () => {
       MINE: "sk-mine-01234"
     }
     const keysOf = (name: string, providers: object = {}) => {
-      const provider = Given.config({ file: file(providers), environment }).providers.get(name)
+      const provider = Configurations.config({ file: file(providers), environment }).providers.get(name)
       return provider?.type === "simulated" ? undefined : provider?.credentials.map(({ name }) => name)
     }
 
@@ -199,12 +199,12 @@ describe("providers", () => {
       expect(keysOf("claude", { claude: { type: "anthropic", baseUrl: ADDRESS } })).toEqual([])
       expect(keysOf("openai", { openai: { type: "anthropic" } })).toEqual(["ANTHROPIC_API_KEY"])
       expect(
-        Given.config({ file: file({ openai: { type: "anthropic" } }), environment }).providers.get("openai")
+        Configurations.config({ file: file({ openai: { type: "anthropic" } }), environment }).providers.get("openai")
       ).toMatchObject({ baseUrl: "https://api.anthropic.com" })
     })
 
     it("one key under two names is one credential, without the blanks around it", () => {
-      const google = Given.config({ file: file({}), environment }).providers.get("google")
+      const google = Configurations.config({ file: file({}), environment }).providers.get("google")
       expect(
         google?.type === "openai-compatible" &&
           google.credentials.map(({ name, value }) => [name, Redacted.value(value)])
@@ -214,12 +214,12 @@ describe("providers", () => {
 
   it("limits are as they are written, and refused if they are invalid", () => {
     const limits = { calls: 1, requestsPerMinute: 30, tokensPerMinute: 6000 }
-    const config = Given.config({ file: own({ limits }) })
+    const config = Configurations.config({ file: own({ limits }) })
     expect(config.providers.get("own")).toMatchObject({ limits })
     expect(ConfigCheck.report(config).join("\n")).toContain(
       "1 calls at once, 30 requests a minute, 6000 tokens a minute"
     )
-    expect(Given.problems({ file: own({ limits: { calls: 0, tokensPerMinute: 1.5, request: 1 } }) })).toEqual([
+    expect(Configurations.problems({ file: own({ limits: { calls: 0, tokensPerMinute: 1.5, request: 1 } }) })).toEqual([
       'providers.own.limits.request: unknown key. Did you mean "requestsPerMinute"? Known here: calls, requestsPerMinute, tokensPerMinute.',
       "providers.own.limits.calls: found 0; expected an integer of calls, 1 or more.",
       "providers.own.limits.tokensPerMinute: found 1.5; expected an integer of tokens, 1 or more."
@@ -259,11 +259,15 @@ describe("providers", () => {
         'it ends in /chat/completions, which Holdfast adds itself. Write "https://example.org/v1", with "type": "openai-compatible", which is the format of that path.'
       ]
     ])("%s at %s is told what to write", (type, baseUrl, expected) => {
-      expect(Given.problems({ file: file({ own: { type, baseUrl } }) })).toEqual([`providers.own.baseUrl: ${expected}`])
+      expect(Configurations.problems({ file: file({ own: { type, baseUrl } }) })).toEqual([
+        `providers.own.baseUrl: ${expected}`
+      ])
     })
 
     it("is refused in a provider's own variable, too", () => {
-      expect(Given.problems({ environment: { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" } })).toEqual([
+      expect(
+        Configurations.problems({ environment: { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" } })
+      ).toEqual([
         'OPENAI_BASE_URL: it ends in /chat/completions, which Holdfast adds itself. Write "http://localhost:1/v1".'
       ])
     })
@@ -271,14 +275,17 @@ describe("providers", () => {
     it("is not reported in a variable that an entry of the file replaces", () => {
       const environment = { OPENAI_BASE_URL: "http://localhost:1/v1/chat/completions" }
       expect(
-        Given.problems({ file: file({ openai: { type: "openai-compatible", baseUrl: ADDRESS } }), environment })
+        Configurations.problems({
+          file: file({ openai: { type: "openai-compatible", baseUrl: ADDRESS } }),
+          environment
+        })
       ).toEqual([])
     })
 
     it.each(["https://example.org/v1", "https://example.org/completions", "https://messages.example.org"])(
       "%s does not",
       (baseUrl) => {
-        expect(Given.problems({ file: own({ baseUrl }) })).toEqual([])
+        expect(Configurations.problems({ file: own({ baseUrl }) })).toEqual([])
       }
     )
   })
@@ -286,7 +293,7 @@ describe("providers", () => {
 
 describe("the keys of a provider", () => {
   const of = (entry: object, environment: Record<string, string> = {}) => {
-    const provider = Given.config({ file: own(entry), environment }).providers.get("own")
+    const provider = Configurations.config({ file: own(entry), environment }).providers.get("own")
     return provider ?? expect.fail("it is not there")
   }
   const told = (...given: Parameters<typeof of>) => {
@@ -311,7 +318,7 @@ describe("the keys of a provider", () => {
   })
 
   it("are none for a simulated provider and for an unknown one", () => {
-    const simulated = Given.config().providers.get("simulated")
+    const simulated = Configurations.config().providers.get("simulated")
     expect([ProviderTable.hasKey(simulated), ProviderTable.keyNames(simulated)]).toEqual([false, []])
     expect([ProviderTable.hasKey(undefined), ProviderTable.keyNames(undefined)]).toEqual([false, []])
     expect(simulated && ProviderTable.missingKey(simulated)).toBeUndefined()

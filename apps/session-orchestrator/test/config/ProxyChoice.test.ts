@@ -2,10 +2,10 @@ import { describe, expect, it } from "@effect/vitest"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
 import * as ProxyChoice from "../../src/config/ProxyChoice.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
-import * as Given from "./Given.ts"
+import * as Configurations from "./Configurations.ts"
 
 const proxiesOf = (environment: Readonly<Record<string, string>>) =>
-  ProxyChoice.proxiesOf(Given.config({ environment }))
+  ProxyChoice.proxiesOf(Configurations.config({ environment }))
 
 describe("proxies", () => {
   it("there are none if no variable is set, or only NO_PROXY", () => {
@@ -37,14 +37,14 @@ describe("proxies", () => {
   it.each(["socks5://127.0.0.1:1080", "http://", "not an address", "ftp://x:1/"])(
     "%s is refused without quoting it",
     (address) => {
-      expect(Given.problems({ environment: { https_proxy: address } })).toEqual([
+      expect(Configurations.problems({ environment: { https_proxy: address } })).toEqual([
         'https_proxy: expected the address of an HTTP proxy, such as "http://proxy.example.org:3128".'
       ])
     }
   )
 
   it("credentials are secrets: the password, and it behind its user in base64; a user alone", () => {
-    const config = Given.config({
+    const config = Configurations.config({
       environment: {
         HTTP_PROXY: "http://night:p%2Bss:w0rd@a:1",
         HTTPS_PROXY: "http://token-0123456@b:1",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Redacted, Result } from "effect"
 import * as BuiltIn from "../../src/config/BuiltIn.ts"
-import * as Given from "./Given.ts"
+import * as Configurations from "./Configurations.ts"
 
 const KEY = "sk-test-0123456789"
 const TOKEN = "a-token-of-24-characters"
@@ -10,7 +10,7 @@ const KNOWN = `Known: simulated, ${BuiltIn.builtIns.map(({ name }) => name).join
 
 describe("Resolve", () => {
   describe("refuses values that do not fit, by name", () => {
-    it.each<[string, Given.Given, ReadonlyArray<string>]>([
+    it.each<[string, Configurations.Given, ReadonlyArray<string>]>([
       [
         "an unknown section",
         { file: { sever: {} } },
@@ -255,11 +255,11 @@ describe("Resolve", () => {
         ["--port: found 70000; expected an integer from 0 to 65535."]
       ]
     ])("%s", (_what, given, expected) => {
-      expect(Given.problems(given)).toEqual(expected)
+      expect(Configurations.problems(given)).toEqual(expected)
     })
 
     it("an unknown provider, with the nearest one", () => {
-      expect(Given.problems({ file: { model: "antropic/claude" } })).toEqual([
+      expect(Configurations.problems({ file: { model: "antropic/claude" } })).toEqual([
         expect.stringMatching(
           /^model: there is no provider "antropic"\. Did you mean "anthropic"\? Known: simulated, anthropic, openai/
         )
@@ -267,17 +267,17 @@ describe("Resolve", () => {
     })
 
     it("a simulated model that is no script, with the expected form", () => {
-      expect(Given.problems({ flags: { model: "simulated/nonsense" } })).toEqual([
+      expect(Configurations.problems({ flags: { model: "simulated/nonsense" } })).toEqual([
         expect.stringMatching(/^--model: .*"nonsense".*Valid parts/s)
       ])
     })
 
     it("an address that others reach, if there is no token", () => {
-      expect(Given.problems({ environment: { HOLDFAST_HOST: "0.0.0.0" } })).toEqual([
+      expect(Configurations.problems({ environment: { HOLDFAST_HOST: "0.0.0.0" } })).toEqual([
         "HOLDFAST_HOST: 0.0.0.0 can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) " +
           'to a secret of at least 16 characters, which clients then send as "Authorization: Bearer ...", or listen on 127.0.0.1.'
       ])
-      expect(Given.problems({ environment: { HOLDFAST_HOST: "0.0.0.0", HOLDFAST_TOKEN: TOKEN } })).toEqual([])
+      expect(Configurations.problems({ environment: { HOLDFAST_HOST: "0.0.0.0", HOLDFAST_TOKEN: TOKEN } })).toEqual([])
     })
   })
 
@@ -287,7 +287,7 @@ describe("Resolve", () => {
       environment: { HOLDFAST_RETRY_ENABLED: "maybe" },
       flags: { model: "nothing" }
     }
-    expect(Given.problems(given).map((problem) => problem.split(":")[0])).toEqual([
+    expect(Configurations.problems(given).map((problem) => problem.split(":")[0])).toEqual([
       "sever",
       "server.port",
       "retry.maxRetries",
@@ -299,7 +299,7 @@ describe("Resolve", () => {
 
   it("has the number of problems, and each on its own line", () => {
     const message = (file: unknown) =>
-      Result.match(Given.resolve({ file }), { onSuccess: () => "", onFailure: ({ message }) => message })
+      Result.match(Configurations.resolve({ file }), { onSuccess: () => "", onFailure: ({ message }) => message })
     expect(message({ server: { port: -1 } })).toBe(
       "holdfast.config.json has a problem.\n  server.port: found -1; expected an integer from 0 to 65535."
     )
@@ -309,16 +309,18 @@ describe("Resolve", () => {
   })
 
   it("a bad value in the file is a problem although the environment overrides it", () => {
-    expect(Given.problems({ file: { server: { port: "x" } }, environment: { HOLDFAST_PORT: "80" } })).toHaveLength(1)
+    expect(
+      Configurations.problems({ file: { server: { port: "x" } }, environment: { HOLDFAST_PORT: "80" } })
+    ).toHaveLength(1)
   })
 
   it("precedence: flags, then environment, then file, then defaults", () => {
     const file = { server: { host: "127.0.0.2", port: 1 }, retry: { profile: "interactive", hints: false } }
     const environment = { HOLDFAST_PORT: "2", HOLDFAST_RETRY_PROFILE: "overnight" }
-    expect(Given.config().server).toMatchObject({ host: "127.0.0.1", port: 4747 })
-    expect(Given.config({ file }).server).toMatchObject({ host: "127.0.0.2", port: 1 })
-    expect(Given.config({ file, environment }).server).toMatchObject({ host: "127.0.0.2", port: 2 })
-    const all = Given.config({ file, environment, flags: { port: 3 } })
+    expect(Configurations.config().server).toMatchObject({ host: "127.0.0.1", port: 4747 })
+    expect(Configurations.config({ file }).server).toMatchObject({ host: "127.0.0.2", port: 1 })
+    expect(Configurations.config({ file, environment }).server).toMatchObject({ host: "127.0.0.2", port: 2 })
+    const all = Configurations.config({ file, environment, flags: { port: 3 } })
     expect(all.server).toMatchObject({ host: "127.0.0.2", port: 3 })
     expect(all.retry).toEqual({ profile: "overnight", hints: false })
     expect(Object.fromEntries(all.origins)).toEqual({
@@ -330,38 +332,42 @@ describe("Resolve", () => {
   })
 
   it("an empty variable is not set", () => {
-    expect(Given.config({ environment: { HOLDFAST_PORT: "", OPENAI_API_KEY: "" } }).model.provider).toBe("simulated")
+    expect(Configurations.config({ environment: { HOLDFAST_PORT: "", OPENAI_API_KEY: "" } }).model.provider).toBe(
+      "simulated"
+    )
   })
 
   it("a path in the file is relative to the file, any other to the working directory", () => {
     const file = { database: { path: "./data.db" } }
-    expect(Given.config({ file }).database.path).toBe("/etc/data.db")
-    expect(Given.config({ file, environment: { HOLDFAST_DATABASE_PATH: "./data.db" } }).database.path).toBe(
+    expect(Configurations.config({ file }).database.path).toBe("/etc/data.db")
+    expect(Configurations.config({ file, environment: { HOLDFAST_DATABASE_PATH: "./data.db" } }).database.path).toBe(
       "/home/data.db"
     )
     // So every command finds the database of the service with that file.
-    expect(Given.config({ file: {} }).database.path).toBe("/etc/.holdfast/holdfast.db")
-    expect(Given.config().database.path).toBe("/home/.holdfast/holdfast.db")
-    expect(Given.config({ file: { database: { path: ":memory:" } } }).database.path).toBe(":memory:")
+    expect(Configurations.config({ file: {} }).database.path).toBe("/etc/.holdfast/holdfast.db")
+    expect(Configurations.config().database.path).toBe("/home/.holdfast/holdfast.db")
+    expect(Configurations.config({ file: { database: { path: ":memory:" } } }).database.path).toBe(":memory:")
   })
 
   it("journals are kept for 30 days, or as long as the file sets", () => {
-    expect(Given.config().database.retention).toEqual(Duration.days(30))
-    expect(Given.config({ file: { database: { retention: "2 hours" } } }).database.retention).toEqual(Duration.hours(2))
-    expect(Given.config({ file: { database: { retention: "Infinity" } } }).database.retention).toEqual(
+    expect(Configurations.config().database.retention).toEqual(Duration.days(30))
+    expect(Configurations.config({ file: { database: { retention: "2 hours" } } }).database.retention).toEqual(
+      Duration.hours(2)
+    )
+    expect(Configurations.config({ file: { database: { retention: "Infinity" } } }).database.retention).toEqual(
       Duration.infinity
     )
-    expect(Given.problems({ file: { database: { retention: "a while" } } })).toHaveLength(1)
+    expect(Configurations.problems({ file: { database: { retention: "a while" } } })).toHaveLength(1)
   })
 
   it("a token of the environment replaces one of the file, in either form", () => {
     const given = { file: { server: { tokenEnv: "MY_TOKEN" } }, environment: { HOLDFAST_TOKEN: TOKEN } }
-    expect(Given.config(given).server.token).toEqual(Redacted.make(TOKEN))
+    expect(Configurations.config(given).server.token).toEqual(Redacted.make(TOKEN))
   })
 
   it("a database's address is not printed with the configuration, and its runner has its own address", () => {
     const url = "postgres://me:pass-word-0123@db/holdfast"
-    const config = Given.config({
+    const config = Configurations.config({
       file: { cluster: { shards: 12 } },
       environment: { HOLDFAST_DATABASE_URL: url, HOLDFAST_CLUSTER_RUNNER: "10.0.0.5:4748" },
       flags: { runner: "[::1]:4749" }
@@ -369,24 +375,28 @@ describe("Resolve", () => {
     expect(config.database.url && Redacted.value(config.database.url)).toBe(url)
     expect(String(config.database.url) + JSON.stringify(config.database)).not.toContain("pass-word")
     expect(config.cluster).toEqual({ runner: { host: "::1", port: 4749 }, shards: 12 })
-    expect(Given.config().cluster).toEqual({ runner: { host: "127.0.0.1", port: 4748 }, shards: 300 })
+    expect(Configurations.config().cluster).toEqual({ runner: { host: "127.0.0.1", port: 4748 }, shards: 300 })
   })
 
   it("a runner without a shared database, and a runner that others can reach, are pointed out", () => {
     const flags = { runner: "10.0.0.5:4748" }
-    expect(Given.config({ flags }).notices.join()).toContain(
+    expect(Configurations.config({ flags }).notices.join()).toContain(
       "cluster.runner is set (--runner), and database.url is not"
     )
     const environment = { HOLDFAST_DATABASE_URL: "postgres://db/holdfast" }
-    expect(Given.config({ environment, flags }).notices.join()).toContain("keep them in a network of their own")
-    expect(Given.config({ environment }).notices.join()).not.toContain("network of their own")
+    expect(Configurations.config({ environment, flags }).notices.join()).toContain(
+      "keep them in a network of their own"
+    )
+    expect(Configurations.config({ environment }).notices.join()).not.toContain("network of their own")
   })
 
   it("a misspelt variable is pointed out", () => {
-    expect(Given.config({ environment: { HOLDFAST_PROT: "1" } }).notices).toContain(
+    expect(Configurations.config({ environment: { HOLDFAST_PROT: "1" } }).notices).toContain(
       "HOLDFAST_PROT is set, and Holdfast does not read it. Did you mean HOLDFAST_PORT?"
     )
     const file = { server: { tokenEnv: "HOLDFAST_BEARER" } }
-    expect(Given.config({ file, environment: { HOLDFAST_BEARER: TOKEN } }).notices.join(" ")).not.toContain("BEARER")
+    expect(Configurations.config({ file, environment: { HOLDFAST_BEARER: TOKEN } }).notices.join(" ")).not.toContain(
+      "BEARER"
+    )
   })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Redacted } from "effect"
-import * as Given from "./Given.ts"
+import * as Configurations from "./Configurations.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 
-const telemetryOf = (given: Given.Given) => Given.config(given).telemetry
+const telemetryOf = (given: Configurations.Given) => Configurations.config(given).telemetry
 
 describe("telemetry without settings", () => {
   it("M4: logs retries beside the database, and sends no notices", () => {
@@ -65,7 +65,7 @@ describe("notifications", () => {
   })
 
   it("have an address that is a secret, as a whole and by its path", () => {
-    const config = Given.config({
+    const config = Configurations.config({
       file: { telemetry: { notifications: { webhook: "https://hooks.example.org/T0/B0/abcdefgh" } } }
     })
     const { redact } = Secrets.make(Secrets.ofConfig(config))
@@ -121,6 +121,6 @@ describe("mistakes are named", () => {
       ]
     ]
   ])("%s", (_what, given, expected) => {
-    expect(Given.problems(given)).toEqual(expected)
+    expect(Configurations.problems(given)).toEqual(expected)
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Duration, Redacted } from "effect"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
-import * as Given from "./Given.ts"
+import * as Configurations from "./Configurations.ts"
 
 const TOKEN = "ghp-not-a-real-token-0123456789"
 
@@ -10,7 +10,7 @@ const tools = (tools: unknown, environment = {}) => ({ file: { tools }, environm
 
 describe("tools", () => {
   it("a server is a command or a url; the rest has defaults", () => {
-    const [files, remote] = Given.config(
+    const [files, remote] = Configurations.config(
       tools({
         files: { command: "npx", args: ["-y", "server-files"], cwd: "./work", idempotent: ["read_*"] },
         remote: {
@@ -39,7 +39,7 @@ describe("tools", () => {
   })
 
   it("${NAME} stands for a variable, in env and headers, and its value is a secret", () => {
-    const config = Given.config(
+    const config = Configurations.config(
       tools(
         {
           one: { command: "one", env: { GITHUB_TOKEN: "${GH}", LEVEL: "production" } },
@@ -60,7 +60,7 @@ describe("tools", () => {
   })
 
   it("the value of a variable is a secret, with any name in env and any text around it", () => {
-    const config = Given.config(
+    const config = Configurations.config(
       tools({ one: { command: "one", env: { DSN: "https://${GH}@tracker.example/1", LEVEL: "${GH}" } } }, { GH: TOKEN })
     )
     expect(config.tools[0]?.secrets.map((secret) => Redacted.value(secret))).toContain(TOKEN)
@@ -69,13 +69,13 @@ describe("tools", () => {
   })
 
   it("a variable in env may have several lines, which no header can", () => {
-    const reach = Given.config(tools({ one: { command: "one", env: { PEM: "${PEM}" } } }, { PEM: "a\nb" })).tools[0]
-      ?.reach
+    const reach = Configurations.config(tools({ one: { command: "one", env: { PEM: "${PEM}" } } }, { PEM: "a\nb" }))
+      .tools[0]?.reach
     expect(reach?.type === "stdio" && reach.env["PEM"] && Redacted.value(reach.env["PEM"])).toBe("a\nb")
   })
 
   it("a literal value in env is a secret if its name suggests one", () => {
-    const config = Given.config(
+    const config = Configurations.config(
       tools({ one: { command: "one", env: { DB_PASSWORD: "open-sesame", MODE: "read-only" } } })
     )
     const { redact } = Secrets.make(Secrets.ofConfig(config))
@@ -83,7 +83,7 @@ describe("tools", () => {
   })
 
   it("`config check` prints servers without the values of their variables", () => {
-    const config = Given.config(
+    const config = Configurations.config(
       tools(
         {
           one: { command: "one", args: ["--fast"], env: { GITHUB_TOKEN: "${GH}" } },
@@ -145,6 +145,6 @@ describe("tools", () => {
       ["tools.a.args[0]: found an object; expected a string.", "tools.a.env.A: found a number; expected a string."]
     ]
   ])("%s is refused, by its path", (_, given, expected) => {
-    expect(Given.problems(tools(given))).toEqual(expected)
+    expect(Configurations.problems(tools(given))).toEqual(expected)
   })
 })

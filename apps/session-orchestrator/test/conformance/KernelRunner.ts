@@ -18,7 +18,7 @@ import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Answers from "./Answers.ts"
 import { MemoryEndpoint, type Standstill } from "./MemoryEndpoint.ts"
-import type { Played, PlayedTurn } from "./Played.ts"
+import type { Played, PlayedTurn } from "./PlayedScenario.ts"
 import * as Scenario from "./Scenario.ts"
 import * as Shell from "./Shell.ts"
 

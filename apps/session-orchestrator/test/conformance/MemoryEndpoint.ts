@@ -6,14 +6,14 @@
 import type * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as Answers from "./Answers.ts"
-import * as Asked from "./Asked.ts"
+import * as ReceivedCall from "./ReceivedCall.ts"
 
 /** Time must pass now: until the caller drops a response that never ends, or for a number of milliseconds. */
 export type Standstill =
   | { readonly _tag: "Silent"; readonly isLetGo: () => boolean }
   | { readonly _tag: "Slow"; readonly takesMs: number }
 
-export interface Call extends Asked.Asked {
+export interface Call extends ReceivedCall.Asked {
   /** Epoch milliseconds. */
   readonly at: number
 }
@@ -48,7 +48,7 @@ export class MemoryEndpoint {
     const path = new URL(String(input)).pathname
     const body = await new Response(init?.body ?? "").text()
     const headers = Object.fromEntries(new Headers(init?.headers))
-    this.calls.push({ ...Asked.read({ path, headers, body }), at: this.now() })
+    this.calls.push({ ...ReceivedCall.read({ path, headers, body }), at: this.now() })
     const response = this.responses.shift() ?? { status: 400, body: "No response is scripted for this request." }
     const isLetGo = () => init?.signal?.aborted === true
     if (!Answers.isInside(response)) return this.play(response, isLetGo)

@@ -9,12 +9,12 @@ import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { defined, Message, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import * as Given from "../config/Given.ts"
+import * as Configurations from "../config/Configurations.ts"
 import * as Service from "../service/Service.ts"
 import type { Live } from "../http/Socket.ts"
 import * as Answers from "./Answers.ts"
-import * as Asked from "./Asked.ts"
-import type { Played, PlayedTurn } from "./Played.ts"
+import * as ReceivedCall from "./ReceivedCall.ts"
+import type { Played, PlayedTurn } from "./PlayedScenario.ts"
 import * as Scaling from "./Scaling.ts"
 import * as Scenario from "./Scenario.ts"
 import * as ToolEndpoint from "./ToolEndpoint.ts"
@@ -51,7 +51,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
       yield* perform(service, id, act)
     }
     const events = Service.eventsOf(yield* live.rest)
-    const calls = service.provider.requests().slice(before).map(Asked.read)
+    const calls = service.provider.requests().slice(before).map(ReceivedCall.read)
     turns.push({ events, calls })
     yield* explained(service, id, events, calls)
     assert.strictEqual(service.provider.left(), 0, "responses that nobody asked for")
@@ -85,7 +85,7 @@ const configOf = Effect.fnUntraced(function* (scenario: Scenario.Scenario, forma
   const environment = Object.fromEntries(
     Object.values(credentials).flatMap((names) => names.map((name) => [name, Scenario.keyOf(name)]))
   )
-  return Given.config({ file, environment })
+  return Configurations.config({ file, environment })
 })
 
 /** A response of a server, with its delay. */

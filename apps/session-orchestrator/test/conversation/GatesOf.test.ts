@@ -55,7 +55,7 @@ describe("a turn that waits", () => {
     Effect.gen(function* () {
       const known = yield* gates
       const gatekeeper = known.of({ target })
-      const of = (over: Partial<Parameters<typeof Gates.awaited>[1]>) => Gates.awaited(known, { ...wait, ...over })
+      const of = (over: Partial<Parameters<typeof Gates.waitOf>[1]>) => Gates.waitOf(known, { ...wait, ...over })
       const base = { gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
       assert.deepStrictEqual(of({}), base)
       assert.deepStrictEqual(of({ failure: { ...overloaded, hint } }), { ...base, notBefore: 1_700 })
@@ -71,8 +71,8 @@ describe("a turn that waits", () => {
       const known = yield* gates
       const gatekeeper = known.of({ target })
       const begun = { delayMs: 4_000, retryAt: 5_000, isMoved: false }
-      const of = (over: Partial<Parameters<typeof Gates.remembered>[1]>, model = "a/m") =>
-        Gates.remembered(known, { ...begun, ...over }, model)
+      const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[1]>, model = "a/m") =>
+        Gates.waitOfRecord(known, { ...begun, ...over }, model)
       const base = { gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
       assert.deepStrictEqual(of({}), base)
       assert.deepStrictEqual(of({ hintMs: 700 }), { ...base, notBefore: 1_700 })

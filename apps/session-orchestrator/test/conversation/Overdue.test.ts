@@ -1,4 +1,4 @@
-/** Tests turns that came due without a process: they start in a spread (rule X1). */
+/** Tests turns that came due without a process: they start in a spread. */
 import { assert, it } from "@effect/vitest"
 import { Spread } from "@holdfast/journal"
 import { Ids } from "@holdfast/wire"

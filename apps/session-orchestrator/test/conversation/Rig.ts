@@ -10,7 +10,7 @@
 import { Interruptions, Life, StorageError, Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
-import { Calls } from "@holdfast/providers"
+import { OpeningStream } from "@holdfast/providers"
 import { Ids } from "@holdfast/wire"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/system/Condition.ts"
@@ -289,7 +289,7 @@ export class Rig {
   private readonly native: Provider.Provider["Service"] = {
     stream: (request) => {
       const { conversationId, turnId } = request
-      return Calls.make((world, listener) => {
+      return OpeningStream.make((world, listener) => {
         const what = this.next(request, world.now())
         const name = `${turnId}.${this.asked.length}: `
         const end = () => void this.answering.delete(conversationId)

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { Observer, type Opening, type Provider } from "@holdfast/kernel"
-import { Calls } from "@holdfast/providers"
+import { OpeningStream } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -62,7 +62,7 @@ const withService = <E>(
     const journal = yield* Journal
     const provider: Provider.Provider["Service"] = {
       stream: () =>
-        Calls.make((_world, listener) => {
+        OpeningStream.make((_world, listener) => {
           const act = script[Math.min(calls.made++, script.length - 1)]
           act?.(listener)
           return () => void calls.cancelled++

@@ -8,7 +8,7 @@ import {
   type Call,
   Gatekeeper,
   HOLD_LIMIT_MS,
-  isGates,
+  isByGate,
   GateTicket,
   type Sleeper,
   wakeEarly
@@ -29,23 +29,23 @@ class Turn implements Sleeper {
   readonly holds: Array<number> = []
   call: Call | undefined = undefined
   hasLeft = false
-  private readonly world: ManualClock
+  private readonly clock: ManualClock
   private readonly ring: () => void
 
   constructor(
-    world: ManualClock,
+    clock: ManualClock,
     gatekeeper: Gatekeeper,
     waitMs: number,
     kind: "plain" | "hinted" | "asked" | "moved"
   ) {
-    this.world = world
+    this.clock = clock
     this.gatekeeper = gatekeeper
-    this.since = world.now()
+    this.since = clock.now()
     this.waitMs = waitMs
     const asked = { plain: 0, hinted: waitMs / 2, asked: waitMs, moved: Infinity }
     this.notBefore = this.since + asked[kind]
     this.isWanted = kind === "moved"
-    this.ring = world.at(this.since + waitMs, () => this.isWaiting && gatekeeper.due(this))
+    this.ring = clock.at(this.since + waitMs, () => this.isWaiting && gatekeeper.due(this))
     gatekeeper.enter(this)
   }
 
@@ -54,13 +54,13 @@ class Turn implements Sleeper {
   }
 
   readonly wake = (ticket: GateTicket): void => {
-    this.tickets.push({ ticket, at: this.world.now() })
+    this.tickets.push({ ticket, at: this.clock.now() })
     this.ring()
   }
 
   readonly held = (until: number): void => {
     this.holds.push(until - this.since)
-    expect(until).toBeGreaterThan(this.world.now())
+    expect(until).toBeGreaterThan(this.clock.now())
     expect(until).toBeLessThanOrEqual(this.since + this.waitMs + HOLD_LIMIT_MS)
   }
 
@@ -105,13 +105,13 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
 )
 
 const play = (happenings: ReadonlyArray<Happening>) => {
-  const world = new ManualClock()
-  const gatekeeper = new Gatekeeper(world)
+  const clock = new ManualClock()
+  const gatekeeper = new Gatekeeper(clock)
   const turns: Array<Turn> = []
   for (const happening of happenings) {
     switch (happening.type) {
       case "enter":
-        turns.push(new Turn(world, gatekeeper, happening.waitMs, happening.kind))
+        turns.push(new Turn(clock, gatekeeper, happening.waitMs, happening.kind))
         break
       case "first": {
         const call = gatekeeper.begin(false)
@@ -121,13 +121,13 @@ const play = (happenings: ReadonlyArray<Happening>) => {
         break
       }
       case "move":
-        world.move(happening.ms)
+        clock.move(happening.ms)
         break
       default:
         act(happening.type, turns[happening.nth])
     }
   }
-  return { world, gatekeeper, turns }
+  return { clock, gatekeeper, turns }
 }
 
 const act = (type: Exclude<Happening["type"], "enter" | "first" | "move">, turn: Turn | undefined): void => {
@@ -156,7 +156,7 @@ const act = (type: Exclude<Happening["type"], "enter" | "first" | "move">, turn:
 
 const HALF_AN_HOUR = 1_800_000
 
-/** A world whose alarms ring a millisecond before their time, once. */
+/** A clock whose alarms ring a millisecond before their time, once. */
 class EarlyClock extends ManualClock {
   private readonly rung = new Set<number>()
   override readonly at = (endMs: number, act: () => void): (() => void) => {
@@ -167,9 +167,9 @@ class EarlyClock extends ManualClock {
 }
 
 /** A first attempt is refused, and its turn waits. */
-const refused = (world: ManualClock, gatekeeper: Gatekeeper): Turn => {
+const refused = (clock: ManualClock, gatekeeper: Gatekeeper): Turn => {
   gatekeeper.begin(false).failed(overloaded)
-  return new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
+  return new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain")
 }
 
 /** The endpoint answers a first attempt, and then refuses waiting turns: it has no more room. */
@@ -186,61 +186,61 @@ const wokenAfter = ({ tickets, since }: Turn): number | undefined => tickets[0] 
 
 describe("a gatekeeper", () => {
   it("X5: a turn that waits alone keeps its schedule, days after a crowd has given up", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const crowd = Array.from({ length: 20 }, () => refused(world, gatekeeper))
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const crowd = Array.from({ length: 20 }, () => refused(clock, gatekeeper))
     turnedAway(gatekeeper, crowd)
     for (const turn of crowd) turn.leave()
-    world.move(2 * 86_400_000)
-    const alone = refused(world, gatekeeper)
-    world.move(HALF_AN_HOUR)
+    clock.move(2 * 86_400_000)
+    const alone = refused(clock, gatekeeper)
+    clock.move(HALF_AN_HOUR)
     expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
   })
 
   it("X5: a turn that is admitted alone, days after the last wait, inherits nothing from the last crowd", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const before = refused(world, gatekeeper)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const before = refused(clock, gatekeeper)
     turnedAway(gatekeeper, [before])
-    world.move(2 * 86_400_000)
+    clock.move(2 * 86_400_000)
     const ticket = gatekeeper.admit()
     expect([ticket.isEarly, ticket.isProbe, ticket.heldMs, ticket.shared]).toEqual([false, false, 0, undefined])
     ticket.spend()
     gatekeeper.begin(true).failed(overloaded)
-    const alone = new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
-    world.move(HALF_AN_HOUR)
+    const alone = new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain")
+    clock.move(HALF_AN_HOUR)
     expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
   })
 
   it("X5: a turn that was refused while others are answered remembers it through all its waits, and tries again alone", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    let turn = refused(world, gatekeeper)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    let turn = refused(clock, gatekeeper)
     turnedAway(gatekeeper, [turn])
     for (let wait = 0; wait < 8; wait++) {
-      turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
-      world.move(HALF_AN_HOUR)
+      turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain")
+      clock.move(HALF_AN_HOUR)
       act("call", turn)
-      world.move(1)
+      clock.move(1)
       act("fails", turn)
     }
-    turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "plain")
-    world.move(1_000)
-    const now = world.now()
+    turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain")
+    clock.move(1_000)
+    const now = clock.now()
     const elsewhere: News.News = { triedAt: now, answeredAt: now, failedAt: 0, failure: undefined }
     gatekeeper.update((gate) => News.heard(gate, elsewhere))
     expect(turn.tickets).toEqual([])
   })
 
   it("X5: a waiting turn is woken early before its time, and not early at its time", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const [early, due] = [refused(world, gatekeeper), refused(world, gatekeeper)]
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const [early, due] = [refused(clock, gatekeeper), refused(clock, gatekeeper)]
     gatekeeper.begin(false).answered()
     expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
       [true, false, 0]
     ])
-    world.move(HALF_AN_HOUR + 5_000)
+    clock.move(HALF_AN_HOUR + 5_000)
     early.tickets[0]?.ticket.giveBack()
     expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
       [false, false, 5_000]
@@ -248,19 +248,19 @@ describe("a gatekeeper", () => {
   })
 
   it("X5: a turn that is woken as a probe is marked as one", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turns = Array.from({ length: 50 }, () => refused(world, gatekeeper))
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 50 }, () => refused(clock, gatekeeper))
     for (let minutes = 0; turns.every(({ tickets }) => tickets.length === 0) && minutes < 29; minutes++)
-      world.move(60_000)
+      clock.move(60_000)
     const woken = turns.flatMap(({ tickets }) => tickets)
     expect(woken.map(({ ticket }) => [ticket.isEarly, ticket.isProbe])).toEqual([[true, true]])
   })
 
   it("X5: only the first answer of a call makes room; a second or a late one does not", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turns = Array.from({ length: 9 }, () => refused(world, gatekeeper))
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 9 }, () => refused(clock, gatekeeper))
     const woken = () => turns.filter(({ tickets }) => tickets.length > 0).length
     const first = gatekeeper.begin(false)
     first.answered()
@@ -280,9 +280,9 @@ describe("a gatekeeper", () => {
   })
 
   it("X5: a call that fails after its first content takes back exactly its own room", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turns = Array.from({ length: 9 }, () => refused(world, gatekeeper))
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 9 }, () => refused(clock, gatekeeper))
     gatekeeper.begin(false).answered()
     const [one, two, three] = turns
     for (const type of ["call", "answers"] as const) act(type, one)
@@ -298,26 +298,26 @@ describe("a gatekeeper", () => {
   })
 
   it("X5: a held turn is announced after 15 s, and then half as often each time, up to the limit", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
     gatekeeper.begin(false).failed(overloaded)
     gatekeeper.admit()
-    const turn = new Turn(world, gatekeeper, 0, "plain")
-    world.move(HOLD_LIMIT_MS - 1)
+    const turn = new Turn(clock, gatekeeper, 0, "plain")
+    clock.move(HOLD_LIMIT_MS - 1)
     expect(turn.tickets).toEqual([])
     expect(turn.holds).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 480_000, 600_000])
-    world.move(1)
+    clock.move(1)
     expect(wokenAfter(turn)).toBe(HOLD_LIMIT_MS)
-    world.move(HOLD_LIMIT_MS)
+    clock.move(HOLD_LIMIT_MS)
     expect(turn.holds).toHaveLength(7)
   })
 
   it("X5: a refusal of one request changes nothing for the endpoint, for a first attempt and for a retry", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
     gatekeeper.begin(false).failed(unheeded)
     expect(gatekeeper.isOpen).toBe(true)
-    const [one, two] = [refused(world, gatekeeper), refused(world, gatekeeper)]
+    const [one, two] = [refused(clock, gatekeeper), refused(clock, gatekeeper)]
     gatekeeper.begin(false).answered()
     act("call", one)
     act("is-refused", one)
@@ -333,19 +333,19 @@ describe("a gatekeeper", () => {
   })
 
   it("X5: its news contains the last answer and the last failure", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
     gatekeeper.begin(false).answered()
-    const answeredAt = world.now()
-    world.move(1_000)
+    const answeredAt = clock.now()
+    clock.move(1_000)
     gatekeeper.begin(false).failed(overloaded)
-    expect(gatekeeper.news).toMatchObject({ answeredAt, failedAt: world.now(), failure: overloaded })
+    expect(gatekeeper.news).toMatchObject({ answeredAt, failedAt: clock.now(), failure: overloaded })
   })
 
   it("X5: a ticket that is given back does not remove an answer", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const [one, two, three, four] = [0, 1, 2, 3].map(() => refused(world, gatekeeper))
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const [one, two, three, four] = [0, 1, 2, 3].map(() => refused(clock, gatekeeper))
     gatekeeper.begin(false).answered()
     for (const type of ["call", "answers"] as const) act(type, one)
     act("give-back", two)
@@ -358,64 +358,64 @@ describe("a gatekeeper", () => {
   })
 
   it("X5: probes cost a share of the calls that the waiting turns would have made", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turns = Array.from({ length: 100 }, () => refused(world, gatekeeper))
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 100 }, () => refused(clock, gatekeeper))
     for (const turn of turns.slice(0, 40)) turn.leave()
     // 30 minutes / (60 turns * 3 %)
-    world.move(1_000_000 - 1)
+    clock.move(1_000_000 - 1)
     expect(turns.flatMap(({ tickets }) => tickets)).toEqual([])
-    world.move(1)
+    clock.move(1)
     expect(turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => ticket.isProbe))).toEqual([true])
   })
 
   it("X5: a turn that waits for its provider's time leaves no alarm behind", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "hinted")
-    expect(world.size).toBeGreaterThan(0)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "hinted")
+    expect(clock.size).toBeGreaterThan(0)
     turn.leave()
-    expect(world.size).toBe(0)
+    expect(clock.size).toBe(0)
   })
 
   it("X5: turns that wait over a restart have a probe, though this process has seen no failure", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turns = Array.from({ length: 50 }, () => new Turn(world, gatekeeper, HALF_AN_HOUR, "plain"))
-    world.move(HALF_AN_HOUR - 1)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 50 }, () => new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain"))
+    clock.move(HALF_AN_HOUR - 1)
     expect(turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => ticket.isProbe))).toEqual([true])
   })
 
   it("X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
     gatekeeper.begin(false).failed(overloaded)
-    const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "hinted")
+    const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "hinted")
     gatekeeper.begin(false).answered()
     expect([gatekeeper.isOpen, gatekeeper.isIdle]).toEqual([false, false])
-    world.move(HALF_AN_HOUR / 2 - 1)
+    clock.move(HALF_AN_HOUR / 2 - 1)
     expect(turn.tickets).toEqual([])
-    world.move(1)
+    clock.move(1)
     expect(turn.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe])).toEqual([[true, false]])
   })
 
   it("A15: a turn whose provider asked for the whole wait is not considered before", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turn = new Turn(world, gatekeeper, HALF_AN_HOUR, "asked")
-    expect(world.size).toBe(1)
-    world.move(HALF_AN_HOUR)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "asked")
+    expect(clock.size).toBe(1)
+    clock.move(HALF_AN_HOUR)
     expect(wokenAfter(turn)).toBe(HALF_AN_HOUR)
   })
 
   it("X5: a turn whose time comes just after a refusal takes that failure, with the rest of its delay", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turn = refused(world, gatekeeper)
-    world.move(HALF_AN_HOUR - 1_000)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turn = refused(clock, gatekeeper)
+    clock.move(HALF_AN_HOUR - 1_000)
     const hint = { retryAfterMs: 90_000, source: "retry-after" }
     gatekeeper.begin(false).failed({ ...overloaded, evidence: { body: "of the other's call" }, hint })
-    world.move(1_000)
+    clock.move(1_000)
     expect(turn.tickets.map(({ ticket }) => ticket.shared)).toEqual([
       { ...overloaded, hint: { ...hint, retryAfterMs: 89_000 }, shared: true }
     ])
@@ -430,12 +430,12 @@ describe("a gatekeeper", () => {
   })
 
   it("X5: a failure without a delay is shared as it is", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turn = refused(world, gatekeeper)
-    world.move(HALF_AN_HOUR - 1_000)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turn = refused(clock, gatekeeper)
+    clock.move(HALF_AN_HOUR - 1_000)
     gatekeeper.begin(false).failed(overloaded)
-    world.move(1_000)
+    clock.move(1_000)
     expect(turn.tickets.map(({ ticket }) => ticket.shared)).toEqual([{ ...overloaded, shared: true }])
   })
 
@@ -445,36 +445,36 @@ describe("a gatekeeper", () => {
     expect(room).toMatchObject({ type: "now", early: true, by: { origin: "the gate: the endpoint answers again" } })
     expect(probe?.by.origin).toBe("the gate: to see whether the endpoint answers")
     expect(room?.by.commandId).not.toBe(probe?.by.commandId)
-    expect([room && isGates(room), probe && isGates(probe)]).toEqual([true, true])
-    expect([isGates({ by: { commandId: "c", origin: "http" } }), isGates({})]).toEqual([false, false])
+    expect([room && isByGate(room), probe && isByGate(probe)]).toEqual([true, true])
+    expect([isByGate({ by: { commandId: "c", origin: "http" } }), isByGate({})]).toEqual([false, false])
   })
 
   it("X5: a turn that leaves while it is held gets no more announcements", () => {
-    const world = new ManualClock()
-    const gatekeeper = new Gatekeeper(world)
-    refused(world, gatekeeper)
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    refused(clock, gatekeeper)
     gatekeeper.admit()
-    const held = new Turn(world, gatekeeper, 1_000, "plain")
-    world.move(1_000)
+    const held = new Turn(clock, gatekeeper, 1_000, "plain")
+    clock.move(1_000)
     expect(held.tickets).toEqual([])
-    const alarms = world.size
+    const alarms = clock.size
     held.leave()
-    expect(world.size).toBe(alarms - 1)
+    expect(clock.size).toBe(alarms - 1)
   })
 
   it("X5: an alarm that rings before its time is set again", () => {
-    const world = new EarlyClock()
-    const gatekeeper = new Gatekeeper(world)
-    const turns = Array.from({ length: 50 }, () => refused(world, gatekeeper))
-    world.move(20 * 60_000)
+    const clock = new EarlyClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 50 }, () => refused(clock, gatekeeper))
+    clock.move(20 * 60_000)
     expect(turns.some(({ tickets }) => tickets[0]?.ticket.isProbe)).toBe(true)
   })
 
   it("X5: wakes every turn once, not before the provider's time, and at the latest when the limit is over", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
-        const { turns, world } = play(happenings)
-        world.move(1_800_000 + HOLD_LIMIT_MS)
+        const { turns, clock } = play(happenings)
+        clock.move(1_800_000 + HOLD_LIMIT_MS)
         for (const turn of turns) {
           expect(turn.tickets.length).toBe(turn.hasLeft ? 0 : 1)
           const [woken] = turn.tickets
@@ -495,17 +495,17 @@ describe("a gatekeeper", () => {
   it("X5: after every ticket is used and ended, or given back, no call is counted and no alarm is left", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
-        const { gatekeeper, turns, world } = play(happenings)
+        const { gatekeeper, turns, clock } = play(happenings)
         // The end of one call admits the next, which has to end too.
         for (let round = 0; round <= turns.length; round++) {
-          world.move(1_800_000 + HOLD_LIMIT_MS)
+          clock.move(1_800_000 + HOLD_LIMIT_MS)
           for (const turn of turns) {
             turn.call?.ended()
             turn.tickets[0]?.ticket.giveBack()
           }
         }
         expect(gatekeeper.isIdle).toBe(true)
-        expect(world.size).toBe(0)
+        expect(clock.size).toBe(0)
       }),
       { numRuns: 300 }
     )

@@ -55,20 +55,20 @@ describe("Limiter", () => {
 
   it.effect("a minute's requests wait for the clock, which is set once", () =>
     Effect.gen(function* () {
-      const world = new ManualClock()
-      const limiter = new Limiter({ requestsPerMinute: 1 }, world)
+      const clock = new ManualClock()
+      const limiter = new Limiter({ requestsPerMinute: 1 }, clock)
       const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
       yield* first.end
-      expect(world.size).toBe(1)
-      world.move(60_999)
+      expect(clock.size).toBe(1)
+      clock.move(60_999)
       expect(second.permit).toBeUndefined()
-      world.move(1)
+      clock.move(1)
       expect(second.permit).toBeDefined()
       expect(third.permit).toBeUndefined()
-      expect(world.size).toBe(1)
+      expect(clock.size).toBe(1)
       yield* third.end
       yield* second.end
-      expect(world.size).toBe(0)
+      expect(clock.size).toBe(0)
     })
   )
 
@@ -101,26 +101,26 @@ describe("Limiter", () => {
 
   it.effect("Limiter.L4: other processes' use counts, and is checked again if nothing else would wake the call", () =>
     Effect.gen(function* () {
-      const world = new ManualClock()
-      const limiter = new Limiter({ calls: 1 }, world)
+      const clock = new ManualClock()
+      const limiter = new Limiter({ calls: 1 }, clock)
       limiter.setOthers([{ underway: 1, seconds: [] }])
       const call = yield* ask(limiter)
       expect(call.permit).toBeUndefined()
-      expect(world.size).toBe(1)
+      expect(clock.size).toBe(1)
       limiter.setOthers([])
       expect(call.permit).toBeDefined()
-      expect(world.size).toBe(0)
+      expect(clock.size).toBe(0)
     })
   )
 
   it.effect("Limiter.L4: idle processes are not checked again: the end of an own call wakes the next", () =>
     Effect.gen(function* () {
-      const world = new ManualClock()
-      const limiter = new Limiter({ calls: 1 }, world)
+      const clock = new ManualClock()
+      const limiter = new Limiter({ calls: 1 }, clock)
       const first = yield* ask(limiter)
       limiter.setOthers([{ underway: 0, seconds: [] }])
       const second = yield* ask(limiter)
-      expect(world.size).toBe(0)
+      expect(clock.size).toBe(0)
       yield* first.end
       expect(second.permit).toBeDefined()
     })
@@ -147,12 +147,12 @@ describe("Limiter", () => {
         (calls, requestsPerMinute, events) =>
           Effect.runPromise(
             Effect.gen(function* () {
-              const world = new ManualClock()
-              const limiter = new Limiter({ calls, requestsPerMinute }, world)
+              const clock = new ManualClock()
+              const limiter = new Limiter({ calls, requestsPerMinute }, clock)
               const open: Array<Effect.Success<ReturnType<typeof ask>>> = []
               for (const event of events) {
                 if (event.type === "ask") open.push(yield* ask(limiter, event.tokens))
-                else if (event.type === "pass") world.move(event.ms)
+                else if (event.type === "pass") clock.move(event.ms)
                 else yield* open.splice(event.which % Math.max(1, open.length), 1)[0]?.end ?? Effect.void
                 const begun = open.filter(({ permit }) => permit !== undefined)
                 expect(begun.length).toBe(limiter.use.underway)
@@ -160,10 +160,10 @@ describe("Limiter", () => {
                 expect(open.slice(0, begun.length)).toEqual(begun)
                 expect(limiter.waiting).toBe(open.length - begun.length)
                 // A waiting call waits for an end or for the clock.
-                if (limiter.waiting > 0 && begun.length < calls) expect(world.size).toBe(1)
+                if (limiter.waiting > 0 && begun.length < calls) expect(clock.size).toBe(1)
               }
               for (const { end } of open.toReversed()) yield* end
-              expect([limiter.use.underway, limiter.waiting, world.size]).toEqual([0, 0, 0])
+              expect([limiter.use.underway, limiter.waiting, clock.size]).toEqual([0, 0, 0])
             })
           )
       )

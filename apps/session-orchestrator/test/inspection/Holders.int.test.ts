@@ -1,4 +1,4 @@
-/** Who has which conversation, by the locks that the cluster's own storage takes in a real PostgreSQL. */
+/** Tests runners of conversations, by the cluster's locks in a real PostgreSQL. */
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, type Redacted, Scope } from "effect"
 import { Runner, RunnerAddress, RunnerStorage, ShardId, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-/** Signs a runner in, as the service does. It goes with the scope. */
+/** Signs a runner in, as the service does; the scope signs it out. */
 const runner = Effect.fnUntraced(function* (
   url: Redacted.Redacted,
   host: string,
@@ -45,7 +45,7 @@ const runner = Effect.fnUntraced(function* (
   }
 })
 
-/** A database with conversations 1 and 2, each with a turn, and 3, whose turn has ended. */
+/** A database with conversations 1 and 2, each with a turn, and 3, with an ended turn. */
 const given = Effect.gen(function* () {
   const url = yield* server?.database ?? Effect.die("it was not started")
   const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
@@ -72,35 +72,33 @@ const given = Effect.gen(function* () {
 const shardOf = (n: number) => Holders.shardOf(Given.conversationId(n), SHARDS)
 const others = Array.from({ length: SHARDS }, (_, n) => n + 1).filter((shard) => shard !== shardOf(1))
 
-it.live(
-  "X6: a turn's runner is the one whose session has the lock of its conversation; none has it while none has the lock",
-  () =>
-    Effect.gen(function* () {
-      const { look, sql, url } = yield* given
-      expect(shardOf(1)).not.toBe(shardOf(2))
-      expect(yield* look).toEqual({ runners: [null, null, undefined], service: { _tag: "None" } })
+it.live("X6: a turn's runner is the one whose session has its conversation's lock; without a lock there is none", () =>
+  Effect.gen(function* () {
+    const { look, sql, url } = yield* given
+    expect(shardOf(1)).not.toBe(shardOf(2))
+    expect(yield* look).toEqual({ runners: [null, null, undefined], service: { _tag: "None" } })
 
-      const [a, b] = [yield* runner(url, "10.0.0.5"), yield* runner(url, "::1")]
-      yield* a.acquire([shardOf(1)])
-      yield* b.acquire(others)
-      expect(yield* look).toEqual({
-        runners: ["10.0.0.5:4748", "::1:4748", undefined],
-        service: { _tag: "Runs", who: "runners 10.0.0.5:4748, ::1:4748" }
-      })
+    const [a, b] = [yield* runner(url, "10.0.0.5"), yield* runner(url, "::1")]
+    yield* a.acquire([shardOf(1)])
+    yield* b.acquire(others)
+    expect(yield* look).toEqual({
+      runners: ["10.0.0.5:4748", "::1:4748", undefined],
+      service: { _tag: "Runs", who: "runners 10.0.0.5:4748, ::1:4748" }
+    })
 
-      // What a kill -9 looks like from here.
-      yield* sql`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = ${SessionName.of("10.0.0.5:4748", SHARDS)}`
-      expect((yield* look).runners).toEqual([null, "::1:4748", undefined])
-      yield* b.acquire([shardOf(1)])
-      expect((yield* look).runners).toEqual(["::1:4748", "::1:4748", undefined])
+    // The effect of a kill -9 on the database.
+    yield* sql`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = ${SessionName.of("10.0.0.5:4748", SHARDS)}`
+    expect((yield* look).runners).toEqual([null, "::1:4748", undefined])
+    yield* b.acquire([shardOf(1)])
+    expect((yield* look).runners).toEqual(["::1:4748", "::1:4748", undefined])
 
-      // One that is handed over.
-      yield* b.release(shardOf(2))
-      expect((yield* look).runners).toEqual(["::1:4748", null, undefined])
-    }).pipe(Effect.scoped)
+    // The second conversation is handed over.
+    yield* b.release(shardOf(2))
+    expect((yield* look).runners).toEqual(["::1:4748", null, undefined])
+  }).pipe(Effect.scoped)
 )
 
-it.live("N2: an address that is too long for the name of a session is shown whole", () =>
+it.live("SessionName.N2: an address that is too long for the name of a session is shown whole", () =>
   Effect.gen(function* () {
     const { look, url } = yield* given
     const host = `holdfast-0.${"a-namespace.".repeat(6)}svc.cluster.local`
@@ -109,7 +107,7 @@ it.live("N2: an address that is too long for the name of a session is shown whol
   }).pipe(Effect.scoped)
 )
 
-it.live("while a runner is there whose version names no session, nothing is said of what it may have", () =>
+it.live("reports unknown runners while a runner's version names no session", () =>
   Effect.gen(function* () {
     const { look, url } = yield* given
     yield* (yield* runner(url, "10.0.0.4", SessionName.PLAIN)).acquire([shardOf(1)])
@@ -121,7 +119,7 @@ it.live("while a runner is there whose version names no session, nothing is said
   }).pipe(Effect.scoped)
 )
 
-it.live("locks of another database, and of another program, are nobody's runner", () =>
+it.live("ignores locks of another database and of another program", () =>
   Effect.gen(function* () {
     const [first, second] = [yield* given, yield* given]
     yield* (yield* runner(second.url, "10.0.0.6")).acquire([shardOf(1)])

@@ -17,7 +17,7 @@ const answering: Http.Http["Service"] = {
 /** HTTP with the right of way of due turns, and the calls that it has answered. */
 const make = Effect.gen(function* () {
   const way = yield* RightOfWay.RightOfWay
-  const http = RightOfWay.behind(answering, way)
+  const http = RightOfWay.holdingBack(answering, way)
   const scope = yield* Scope.Scope
   const done: Array<string> = []
   const ask = (...names: ReadonlyArray<string>) =>

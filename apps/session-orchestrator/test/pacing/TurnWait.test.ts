@@ -72,7 +72,7 @@ describe("a wait", () => {
         sent.standBy(() => {}),
         { startImmediately: true }
       )
-      sent.ring()
+      sent.resume()
       yield* Fiber.join(back)
       assert.isFalse(sent.hasNews)
 
@@ -85,7 +85,7 @@ describe("a wait", () => {
       wait.elapse()
       yield* Effect.yieldNow
       assert.isUndefined(ready.pollUnsafe())
-      wait.ring()
+      wait.resume()
       yield* Fiber.join(ready)
       assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "elapsed" })
     })
@@ -113,7 +113,7 @@ describe("a wait", () => {
       yield* asking(commanded.steer({ type: "now", by: by("a") }))
       yield* commanded.standBy(() => {})
       rung.elapse()
-      rung.ring()
+      rung.resume()
       yield* rung.standBy(() => {})
       assert.deepStrictEqual([commanded.hasNews, rung.hasNews], [true, true])
     })
@@ -177,7 +177,7 @@ describe("a wait", () => {
   it.effect("X4: takes no command twice, nor one that is on record", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
-      wait.know(["old"])
+      wait.markTaken(["old"])
       const fiber = yield* Effect.forkChild(
         wait.sleep(Effect.never, () => {}),
         { startImmediately: true }
@@ -194,7 +194,7 @@ describe("a wait", () => {
       const wait = new TurnWait()
       const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))
       yield* asking(wait.steer({ type: "now", by: by("new") }))
-      wait.know(["old"])
+      wait.markTaken(["old"])
       yield* Effect.yieldNow
       assert.isTrue(old())
       assert.deepStrictEqual((yield* wait.sleep(Effect.never, () => {})).by, by("new"))

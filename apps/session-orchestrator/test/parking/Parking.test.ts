@@ -1,7 +1,7 @@
 /** Tests turns that wait on disk alone, and how they are woken. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Awaited, Gatekeeper, GateTicket, Sleeper } from "../../src/gate/Gatekeeper.ts"
+import type { GateWait, Gatekeeper, GateTicket, Sleeper } from "../../src/gate/Gatekeeper.ts"
 import { NEAR_MS, Parking } from "../../src/parking/Parking.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
 import * as Given from "../storage/Given.ts"
@@ -39,9 +39,9 @@ const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 6
       sleepUntil: () => Effect.never
     },
     {
-      take: ({ letGo, wakeAt }) => {
+      take: ({ release, wakeAt }) => {
         done.push(`place until ${wakeAt}`)
-        places.push(letGo)
+        places.push(release)
         return { startAt, ticket: hasTicket ? ticketOf(done) : undefined, left: () => void done.push("left its place") }
       }
     },
@@ -54,7 +54,7 @@ const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 6
       held: (_, until) => void done.push(`held until ${until}`)
     }
   )
-  const awaited: Awaited = { gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted }
+  const awaited: GateWait = { gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted }
   const events = () => done.splice(0)
   return { parking, alarms, reasons, places, sleepers, awaited, events, done }
 }

@@ -10,7 +10,7 @@ describe("Account", () => {
       attempts: [],
       finals: [],
       target: undefined,
-      place: { _tag: "Fresh" },
+      progress: { _tag: "Fresh" },
       spending: { scheduledMs: 0, extendedMs: 0, firstFailureAt: undefined },
       tools: [],
       unread: []
@@ -18,8 +18,8 @@ describe("Account", () => {
   })
 
   it("a decision without an end to its wait is a wait", () => {
-    const { place, spending } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000)])
-    expect(place).toEqual({
+    const { progress, spending } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000)])
+    expect(progress).toEqual({
       _tag: "Waiting",
       step: 0,
       retry: 0,
@@ -80,38 +80,38 @@ describe("Account", () => {
       wake(0, 0, { type: "until", until: 90_000 }),
       wake(0, 1, { type: "extended", byMs: 30_000 })
     ]
-    const { attempts, place, spending } = Account.of(records)
-    expect(place).toMatchObject({ _tag: "Waiting", wakeAt: 90_000, since: 1_000 })
+    const { attempts, progress, spending } = Account.of(records)
+    expect(progress).toMatchObject({ _tag: "Waiting", wakeAt: 90_000, since: 1_000 })
     expect(spending.extendedMs).toBe(30_000)
     expect(attempts[0]?.wakes.map(({ type }) => type)).toEqual(["until", "extended"])
   })
 
   it.each(["elapsed", "now"] as const)("after a wait that ended by %s the next attempt is in progress", (type) => {
-    const { place } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type })])
-    expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
+    const { progress } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), wake(0, 0, { type })])
+    expect(progress).toEqual({ _tag: "Working", step: 0, attempt: 1 })
   })
 
   it("X4: a turn that was sent elsewhere waits there from then on", () => {
     const target = { provider: "other", model: "m" }
-    const { place } = Account.of([
+    const { progress } = Account.of([
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
       wake(0, 0, { type: "switched", target }),
       failed(1, 7_000),
       retry(1, 10_000, 17_000)
     ])
-    expect(place).toMatchObject({ _tag: "Waiting", retry: 1, target: "other/m" })
+    expect(progress).toMatchObject({ _tag: "Waiting", retry: 1, target: "other/m" })
   })
 
   it("P8: an immediate retry on another target is no wait, and the next attempt is there", () => {
-    const { place, target } = Account.of([begins("anthropic"), failed(0, 1_000), sent(0, 0, 1_000, "openai")])
-    expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
+    const { progress, target } = Account.of([begins("anthropic"), failed(0, 1_000), sent(0, 0, 1_000, "openai")])
+    expect(progress).toEqual({ _tag: "Working", step: 0, attempt: 1 })
     expect(target).toBe("openai/m")
   })
 
   it("A5: a turn waits for the target that failed, and continues on its new target after the wait", () => {
     const records = [begins("anthropic"), failed(0, 1_000), sent(0, 7_000, 8_000, "openai")]
-    expect(Account.of(records).place).toMatchObject({ _tag: "Waiting", wakeAt: 8_000, target: "anthropic/m" })
+    expect(Account.of(records).progress).toMatchObject({ _tag: "Waiting", wakeAt: 8_000, target: "anthropic/m" })
     const { attempts } = Account.of([...records, wake(0, 0, { type: "elapsed" }), completed(1, 9_000)])
     expect(attempts.map(({ target }) => target)).toEqual(["anthropic/m", "openai/m"])
   })
@@ -122,7 +122,7 @@ describe("Account", () => {
       compaction(1, { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 2_000 })
     ]
     const waiting = Account.of([...failing, retry(1, 5_000, 7_000)])
-    expect(waiting.place).toMatchObject({ _tag: "Waiting", wakeAt: 7_000, failure: overloaded })
+    expect(waiting.progress).toMatchObject({ _tag: "Waiting", wakeAt: 7_000, failure: overloaded })
     const summary = { _tag: "Compacted" as const, summary: "So far.", upTo: messageId, endedAt: 8_000 }
     const done = Account.of([
       ...failing,
@@ -130,14 +130,14 @@ describe("Account", () => {
       wake(1, 0, { type: "elapsed" }),
       compaction(2, summary)
     ])
-    expect(done.place).toEqual({ _tag: "Working", step: 0, attempt: 3 })
+    expect(done.progress).toEqual({ _tag: "Working", step: 0, attempt: 3 })
     expect(Account.endedCalls(done.attempts)).toBe(3)
     const nothing = Account.of([failed(0, 1_000), compaction(1, { _tag: "Nothing", endedAt: 2_000 })])
     expect(Account.endedCalls(nothing.attempts)).toBe(1)
   })
 
   it("P10: spending counts from 0 with every step", () => {
-    const { place, spending } = Account.of([
+    const { progress, spending } = Account.of([
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
       wake(0, 0, { type: "elapsed" }),
@@ -146,7 +146,7 @@ describe("Account", () => {
       failed(0, 8_000, 1),
       retry(0, 5_000, 13_000, 1)
     ])
-    expect(place).toMatchObject({ _tag: "Waiting", step: 1, retry: 0 })
+    expect(progress).toMatchObject({ _tag: "Waiting", step: 1, retry: 0 })
     expect(spending).toEqual({
       scheduledMs: 5_000,
       extendedMs: 0,
@@ -179,23 +179,23 @@ describe("Account", () => {
       wake(0, 0, { type: "asked", asks, until: 90_000 }),
       wake(0, 1, { type: "extended", byMs: 30_000 })
     ]
-    expect(Account.of(records).place).toMatchObject({ _tag: "Waiting", asks, wakeAt: 90_000 })
-    const answered = Account.of([...records, wake(0, 2, { type: "until", until: 7_000 })]).place
+    expect(Account.of(records).progress).toMatchObject({ _tag: "Waiting", asks, wakeAt: 90_000 })
+    const answered = Account.of([...records, wake(0, 2, { type: "until", until: 7_000 })]).progress
     expect(answered).toMatchObject({ _tag: "Waiting", asks: undefined, wakeAt: 7_000 })
   })
 
   it("X2: an attempt that was lost with its content is lost, and the next is in progress", () => {
-    const { attempts, place } = Account.of([mark(0), lost(0, 2_000)])
+    const { attempts, progress } = Account.of([mark(0), lost(0, 2_000)])
     expect(attempts[0]).toMatchObject({ hasContent: true, outcome: { _tag: "Lost" } })
-    expect(place).toEqual({ _tag: "Working", step: 0, attempt: 1 })
+    expect(progress).toEqual({ _tag: "Working", step: 0, attempt: 1 })
   })
 
   it("an attempt with content and without an outcome is in progress", () => {
-    expect(Account.of([mark(0)]).place).toEqual({ _tag: "Working", step: 0, attempt: 0 })
+    expect(Account.of([mark(0)]).progress).toEqual({ _tag: "Working", step: 0, attempt: 0 })
   })
 
   it("a turn that gave up does not wait", () => {
-    expect(Account.of([failed(0, 1_000), giveUp(0)]).place._tag).toBe("Working")
+    expect(Account.of([failed(0, 1_000), giveUp(0)]).progress._tag).toBe("Working")
   })
 
   it("unreadable records are skipped and counted", () => {
@@ -203,9 +203,9 @@ describe("Account", () => {
       { name: "step/0/tool/0", value: "{}" },
       { name: "step/0/decision/7", value: "not JSON" }
     ]
-    const { place, unread } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), ...strange.slice(0, 1)])
+    const { progress, unread } = Account.of([failed(0, 1_000), retry(0, 5_000, 6_000), ...strange.slice(0, 1)])
     expect(unread).toEqual(["step/0/tool/0"])
-    expect(place._tag).toBe("Waiting")
+    expect(progress._tag).toBe("Waiting")
     expect(Account.of(strange).unread).toEqual(["step/0/tool/0", "step/0/decision/7"])
   })
 })

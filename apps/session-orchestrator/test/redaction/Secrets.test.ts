@@ -3,7 +3,7 @@ import { Redacted } from "effect"
 import * as fc from "fast-check"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import * as Growth from "../Growth.ts"
-import * as Given from "../config/Given.ts"
+import * as Configurations from "../config/Configurations.ts"
 
 const redactor = (...secrets: ReadonlyArray<string>) =>
   Secrets.make(secrets.map((secret) => Redacted.make(secret))).redact
@@ -174,7 +174,7 @@ describe("Secrets", () => {
 
   it("the query values of an address are secrets, except the version of an API", () => {
     const baseUrl = "https://x.example/openai?api-version=2024-10-21&auth=planted%2Fplanted"
-    const config = Given.config({
+    const config = Configurations.config({
       file: { model: "azure/gpt-5", providers: { azure: { type: "openai-compatible", baseUrl } } }
     })
     expect(Secrets.make(Secrets.ofConfig(config)).redact("2024-10-21 planted/planted planted%2Fplanted")).toBe(
@@ -183,7 +183,7 @@ describe("Secrets", () => {
   })
 
   it("every key, token, header and password of a configuration is a secret", () => {
-    const config = Given.config({
+    const config = Configurations.config({
       file: {
         server: { token: "the-token-the-token" },
         database: { url: "postgres://me:pass%23word%230123@db/holdfast" },

@@ -3,7 +3,7 @@ import { defined } from "@holdfast/wire"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
-import * as Given from "../config/Given.ts"
+import * as Configurations from "../config/Configurations.ts"
 import * as Service from "./Service.ts"
 
 const TURNS = 10
@@ -14,7 +14,7 @@ const start = Effect.fnUntraced(function* (limits: object | undefined, more: obj
   const gates = Array.from({ length: TURNS }, () => ScriptedServer.gate())
   provider.respond(...gates.map((hold) => ({ frames: ScriptedServer.answerFrames("openai", "Yes."), hold })))
   const own = { type: "openai-compatible", baseUrl: `${provider.url}/v1`, ...defined({ limits }) }
-  const config = Given.config({
+  const config = Configurations.config({
     file: { server: { port: 0 }, database: { path: ":memory:" }, providers: { own }, model: "own/m", ...more }
   })
   const service = yield* Service.start({ provider, config })

@@ -6,7 +6,7 @@ import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as tls from "node:tls"
-import * as Given from "../config/Given.ts"
+import * as Configurations from "../config/Configurations.ts"
 import * as ProxyServer from "./ProxyServer.ts"
 import * as Service from "./Service.ts"
 
@@ -41,7 +41,7 @@ const start = Effect.fnUntraced(function* ({
   const hosts = { "provider.test": scheme === "http" ? provider.port : yield* ProxyServer.startTls(provider.port) }
   const proxy = yield* ProxyServer.start({ ...options, hosts: { ...hosts, ...options.hosts } })
   const user = options.credentials === undefined ? "" : `night:${encodeURIComponent(PASSWORD)}@`
-  const config = Given.config({
+  const config = Configurations.config({
     file: {
       server: { port: 0 },
       database: { path: ":memory:" },

@@ -2,7 +2,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
-import * as Given from "../config/Given.ts"
+import * as Configurations from "../config/Configurations.ts"
 import * as Service from "./Service.ts"
 
 /** Runs a turn per model, under a configuration file's `providers` and `models`; returns each request. */
@@ -16,7 +16,7 @@ const ask = Effect.fnUntraced(function* (
   const provider = yield* ScriptedServer.start()
   const dialect = type === "anthropic" ? "anthropic" : "openai"
   provider.fallback({ frames: ScriptedServer.answerFrames(dialect, "Yes.") })
-  const config = Given.config({
+  const config = Configurations.config({
     file: {
       server: { port: 0 },
       database: { path: ":memory:" },

@@ -81,7 +81,7 @@ describe("a hub", () => {
     hub.persisted([stored(1)])
     assert.deepStrictEqual(textsOf(subscriber.take()), [1, 2, 3])
     assert.strictEqual(hub.lastId, 3)
-    hub.again()
+    hub.restarted()
     assert.isUndefined(hub.lastId)
     hub.persisted([stored(2)])
     assert.deepStrictEqual(textsOf(subscriber.take()), [2])

@@ -307,7 +307,7 @@ describe("between the disk and the hub", () => {
       const session = new Session(conversationId)
       session.hub.recent.accepted(turnId)
       session.hub.persisted([earlier])
-      session.hub.again()
+      session.hub.restarted()
       const theirs = [stored(2, answer(1, "Hello")), stored(3, turnEnd)]
       const events = yield* seenBy(session, [earlier, ...theirs], () => {})
       assert.deepStrictEqual(events, [earlier.event, answer(1, "Hello"), turnEnd])

@@ -10,7 +10,7 @@ import * as IncidentFile from "../../src/telemetry/incidents/IncidentFile.ts"
 import type { Notice } from "../../src/telemetry/incidents/Notice.ts"
 import * as Notifications from "../../src/telemetry/incidents/Notifications.ts"
 import * as Outbox from "../../src/telemetry/incidents/Outbox.ts"
-import * as Given from "./Given.ts"
+import * as Observations from "./Observations.ts"
 
 const MINUTE = 60_000
 
@@ -67,7 +67,7 @@ const at = (model: string) => ({ provider: "openai", model })
 const waits = (listeners: Observer.Listeners, over: Partial<Observer.Decided> = {}, delayMs = 3_600_000): void => {
   const decided = over.at ?? 0
   listeners.decision?.(
-    Given.decision({
+    Observations.decision({
       at: decided,
       directive: { _tag: "Retry", attempt: 0, delayMs, retryAt: decided + delayMs },
       ...over
@@ -77,7 +77,7 @@ const waits = (listeners: Observer.Listeners, over: Partial<Observer.Decided> = 
 
 const fails = (listeners: Observer.Listeners, n: number, model: string, over: object = {}): void =>
   listeners.seal?.({
-    ...Given.seal({ status: "failed", endedAt: 0, error: Given.overloaded, ...over }),
+    ...Observations.seal({ status: "failed", endedAt: 0, error: Observations.overloaded, ...over }),
     conversationId: conversation(n),
     target: at(model)
   })
@@ -138,7 +138,7 @@ describe("a notice", () => {
         ])
         waits(listeners)
         yield* TestClock.adjust(5 * MINUTE)
-        listeners.attempt?.(Given.attempt({ outcome: { ...Given.completed, endedAt: 5 * MINUTE } }))
+        listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 5 * MINUTE } }))
         yield* TestClock.adjust(MINUTE)
         assert.deepStrictEqual(command.told(), ["incident-began gpt-5", "incident-ended gpt-5"])
       })
@@ -260,7 +260,7 @@ describe("an observation of a turn", () => {
         Effect.map(
           noticesOf((listeners) => {
             waits(listeners)
-            listeners.attempt?.(Given.attempt({ outcome: { ...Given.failed, endedAt: 1_000, ...over } }))
+            listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.failed, endedAt: 1_000, ...over } }))
           }),
           ({ told }) => told
         )
@@ -280,11 +280,11 @@ describe("an observation of a turn", () => {
         assert.strictEqual(yield* open, 1)
         waits(listeners, { at: 5 * MINUTE }, 0)
         assert.strictEqual(yield* open, 1)
-        listeners.wait?.(Given.wait({ conversationId: conversation(2), at: 5 * MINUTE }))
+        listeners.wait?.(Observations.wait({ conversationId: conversation(2), at: 5 * MINUTE }))
         assert.strictEqual(yield* open, 1)
         const by = { commandId: Ids.CommandId.make("k"), origin: "a test" }
         const wake = { type: "switched" as const, target: at("other"), by }
-        listeners.wait?.(Given.wait({ conversationId: conversation(2), at: 5 * MINUTE, wake }))
+        listeners.wait?.(Observations.wait({ conversationId: conversation(2), at: 5 * MINUTE, wake }))
         assert.strictEqual(yield* open, 0)
       })
     )
@@ -293,7 +293,7 @@ describe("an observation of a turn", () => {
   it.effect("X12: failed turns are reported with the cause, cut and without secrets; others are not", () =>
     Effect.gen(function* () {
       const { taken, told } = yield* noticesOf((listeners) => {
-        const error = { ...Given.overloaded, message: `planted ${"x".repeat(2_000)}` }
+        const error = { ...Observations.overloaded, message: `planted ${"x".repeat(2_000)}` }
         fails(listeners, 1, "a", { error })
         fails(listeners, 2, "b", { status: "completed" })
         fails(listeners, 3, "c", { error: undefined })

@@ -56,7 +56,7 @@ const layer = (allowance: Allowance.Allowance) =>
 /** Runs one attempt in the background. */
 const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], ticket?: GateTicket) => {
   const turn = new TurnLife(request.turnId, { _tag: "Queued", ticket })
-  return Effect.forkChild(Stream.runCollect(Admission.gated(service, gates, turn, () => true).stream(request)), {
+  return Effect.forkChild(Stream.runCollect(Admission.throughGates(service, gates, turn, () => true).stream(request)), {
     startImmediately: true
   })
 }

@@ -1,13 +1,9 @@
 /**
  * The waits of one turn: they end at their time, or at a command.
- *
- * Waiting.W1. A wait of any length ends by the wall clock: a machine that slept in between continues at once.
  */
 import { type RetryStrategy, TurnParked } from "@holdfast/kernel"
+import { RetryStrategies } from "@holdfast/policy"
 import { Clock, Deferred, Duration, Effect } from "effect"
-
-/** The wall clock is read this often: a timer alone stands still while a machine sleeps. */
-const LONGEST_TIMER_MS = 60_000
 
 type Wake = RetryStrategy.Wake
 
@@ -32,7 +28,7 @@ export class Waiting {
       if (this.parks && retryAt > now) return Effect.fail(new TurnParked.TurnParked({ retryAt }))
       const wake = Deferred.makeUnsafe<Wake>()
       this.open = { wake, retryAt }
-      const elapsed = Effect.as(until(retryAt), { type: "elapsed" } as const)
+      const elapsed = Effect.as(RetryStrategies.sleepUntil(retryAt), { type: "elapsed" } as const)
       return Effect.ensuring(
         Effect.raceFirst(Deferred.await(wake), elapsed),
         Effect.sync(() => void (this.open = undefined))
@@ -44,11 +40,3 @@ export class Waiting {
     return this.open !== undefined && Deferred.doneUnsafe(this.open.wake, Effect.succeed(wake))
   }
 }
-
-// --- internal
-
-/** W1 */
-const until = (end: number): Effect.Effect<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    now >= end ? Effect.void : Effect.andThen(Effect.sleep(Math.min(end - now, LONGEST_TIMER_MS)), until(end))
-  )

@@ -1,7 +1,7 @@
 /** Makes the kernel's `RetryStrategy` from a policy and a `sleep`. */
 import { defined } from "@holdfast/wire"
 import { RetryStrategy } from "@holdfast/kernel"
-import { Duration, Layer } from "effect"
+import { Clock, Duration, Effect, Layer } from "effect"
 import * as Basis from "../decision/Basis.ts"
 import type { CountTokens } from "../routing/Models.ts"
 import * as SpendGuard from "../decision/SpendGuard.ts"
@@ -9,6 +9,21 @@ import * as RetryPolicy from "../decision/RetryPolicy.ts"
 
 /** The port's `sleep`, which the shell provides (D11, D14). */
 export type Sleep = RetryStrategy.RetryStrategy["Service"]["sleep"]
+
+/** The wall clock is read this often, in milliseconds: a timer alone stands still while a machine sleeps. */
+const LONGEST_TIMER_MS = 60_000
+
+/** Waits until a moment in epoch milliseconds, in memory, however long that is (D11). */
+export const sleepUntil = (end: number): Effect.Effect<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    now >= end ? Effect.void : Effect.andThen(Effect.sleep(Math.min(end - now, LONGEST_TIMER_MS)), sleepUntil(end))
+  )
+
+/** The port's `sleep` in memory, without commands. */
+export const sleepInMemory: Sleep = (delay) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.as(sleepUntil(now + Duration.toMillis(delay)), { type: "elapsed" })
+  )
 
 /**
  * Makes a strategy that decides by the policy and waits by `sleep`.

@@ -9,10 +9,10 @@
  */
 import { type Provider, ResponseLimit, TextBuffer } from "@holdfast/kernel"
 import { JsonShape, type Message } from "@holdfast/wire"
-import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../Json.ts"
-import type { Machine } from "../Protocol.ts"
-import * as ToolArguments from "../ToolArguments.ts"
-import * as UsageMeter from "../UsageMeter.ts"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import type { Machine } from "../decoding/Protocol.ts"
+import * as ToolArguments from "../decoding/ToolArguments.ts"
+import * as UsageMeter from "../decoding/UsageMeter.ts"
 import * as Usage from "./Usage.ts"
 
 /** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */

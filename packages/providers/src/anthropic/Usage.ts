@@ -5,8 +5,8 @@
  * documentation, "Prompt caching", tracking cache performance)
  */
 import type { Message } from "@holdfast/wire"
-import { countOf, type JsonObject } from "../Json.ts"
-import { usageOf } from "../UsageMeter.ts"
+import { countOf, type JsonObject } from "../decoding/Json.ts"
+import { usageOf } from "../decoding/UsageMeter.ts"
 
 /** The API's counts; `message_delta` repeats changed ones, as totals. */
 export interface Counts {

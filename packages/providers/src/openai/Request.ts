@@ -5,8 +5,8 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import { Message } from "@holdfast/wire"
-import * as BodyPatch from "../BodyPatch.ts"
-import * as Prompt from "../Prompt.ts"
+import * as BodyPatch from "../requests/BodyPatch.ts"
+import * as Prompt from "../requests/Prompt.ts"
 
 type Json = BodyPatch.Json
 

@@ -6,9 +6,9 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
-import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../Json.ts"
-import type { Machine } from "../Protocol.ts"
-import * as UsageMeter from "../UsageMeter.ts"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import type { Machine } from "../decoding/Protocol.ts"
+import * as UsageMeter from "../decoding/UsageMeter.ts"
 import * as ToolCalls from "./ToolCalls.ts"
 import * as Usage from "./Usage.ts"
 

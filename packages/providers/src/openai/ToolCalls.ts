@@ -6,8 +6,8 @@
  */
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel"
 import { JsonShape, type Message } from "@holdfast/wire"
-import { type JsonObject, objectOf, textOf } from "../Json.ts"
-import * as ToolArguments from "../ToolArguments.ts"
+import { type JsonObject, objectOf, textOf } from "../decoding/Json.ts"
+import * as ToolArguments from "../decoding/ToolArguments.ts"
 
 interface Call {
   readonly index: number | undefined

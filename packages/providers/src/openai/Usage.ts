@@ -5,8 +5,8 @@
  * "Usage accounting" (`cache_write_tokens`).
  */
 import type { Message } from "@holdfast/wire"
-import { countOf, type JsonObject, objectOf } from "../Json.ts"
-import { usageOf } from "../UsageMeter.ts"
+import { countOf, type JsonObject, objectOf } from "../decoding/Json.ts"
+import { usageOf } from "../decoding/UsageMeter.ts"
 
 /**
  * Reads a `usage` object.

@@ -1,7 +1,7 @@
 /** Runs a response through an adapter's decoder without a socket. */
 import type { Provider } from "@holdfast/kernel"
-import * as Decoder from "../../src/Decoder.ts"
-import type { Machine, Standing } from "../../src/Protocol.ts"
+import * as Decoder from "../../src/decoding/Decoder.ts"
+import type { Machine, Standing } from "../../src/decoding/Protocol.ts"
 
 /** The events and end of a response, read in the given pieces. */
 export const decode = (

@@ -4,7 +4,7 @@ import { type Failure, Ids, type Target } from "@holdfast/wire"
 import { type Effect, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as Anthropic from "../../src/Anthropic.ts"
-import type { Http } from "../../src/Http.ts"
+import type { Http } from "../../src/http/Http.ts"
 import * as OpenAiCompatible from "../../src/OpenAiCompatible.ts"
 
 /** A key planted in every adapter; it must never appear in an output. */

@@ -3,7 +3,7 @@ import { Opening, type Provider } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Exit, type Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as Calls from "../../src/Calls.ts"
+import * as OpeningStream from "../../src/OpeningStream.ts"
 import { request } from "./Dialect.ts"
 
 export interface Ending {
@@ -49,7 +49,7 @@ export const run = (
 export const opened = (provider: Provider.Provider["Service"]): Provider.Provider["Service"] => ({
   stream: (request) => {
     const opening = Opening.of(provider.stream(request))
-    return opening === undefined ? Stream.die(new Error("there is no opening")) : Calls.make(opening)
+    return opening === undefined ? Stream.die(new Error("there is no opening")) : OpeningStream.make(opening)
   }
 })
 

@@ -73,9 +73,9 @@ describe("openai/Request", () => {
   })
 
   it("reasoning is left out, unless its field is configured; then it is sent to its own model only", () => {
-    const said = (target: typeof own) =>
+    const reasoned = (target: typeof own) =>
       assistant(target, { type: "reasoning", text: "hm" }, { type: "text", text: "a" })
-    const request = asking([said(own), said(other)])
+    const request = asking([reasoned(own), reasoned(other)])
     expect(JSON.stringify(Request.make(request, {}))).not.toContain("hm")
     expect(Request.make(request, { reasoningField: "reasoning_content" }).messages).toEqual([
       { role: "assistant", content: "a", reasoning_content: "hm" },

@@ -1,8 +1,8 @@
 /** Writes `curl` commands for the calls that return a stream. */
 import { Predicate } from "effect"
 import * as DefaultAddress from "../DefaultAddress.ts"
-import * as Ndjson from "../Ndjson.ts"
-import * as Sse from "../Sse.ts"
+import * as Ndjson from "../codec/Ndjson.ts"
+import * as Sse from "../codec/Sse.ts"
 
 type Json = Record<string, unknown>
 

@@ -2,7 +2,7 @@
 import type { ConversationState } from "../ConversationState.ts"
 import { ConversationId, MessageId, TurnId } from "../Ids.ts"
 import type { Message } from "../Message.ts"
-import * as Sse from "../Sse.ts"
+import * as Sse from "../codec/Sse.ts"
 import { isPersisted, type TurnEvent } from "../TurnEvent.ts"
 import type { TurnState } from "../TurnState.ts"
 

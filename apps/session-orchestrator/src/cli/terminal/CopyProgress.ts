@@ -5,7 +5,7 @@
  */
 import type { Progress } from "../../storage/sqlite/Backup.ts"
 import * as Prose from "../../text/Prose.ts"
-import * as Span from "../../text/Span.ts"
+import * as DurationText from "../../text/DurationText.ts"
 import type { Terminal } from "./Terminal.ts"
 
 /** Shows one copy. */
@@ -43,7 +43,7 @@ export const bar = ({ copiedBytes, totalBytes }: Progress, elapsedMs: number, co
   const share = totalBytes === 0 ? 1 : copiedBytes / totalBytes
   const room = Math.max(0, columns - 1)
   const rate = elapsedMs > 0 ? copiedBytes / elapsedMs : 0
-  const left = rate > 0 ? `, ${Span.countdown((totalBytes - copiedBytes) / rate)} left` : ""
+  const left = rate > 0 ? `, ${DurationText.countdown((totalBytes - copiedBytes) / rate)} left` : ""
   const words =
     share >= 1
       ? `checking ${size(totalBytes)}`

@@ -2,7 +2,7 @@
 import { ResponseLimit, TurnLimits } from "@holdfast/kernel"
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
 import { Failure, Target } from "@holdfast/wire"
-import * as Span from "../../text/Span.ts"
+import * as DurationText from "../../text/DurationText.ts"
 
 /** One line: the number of retries, their total time, and the end. */
 export const summary = (policy: RetryPolicy.RetryPolicy): string => {
@@ -11,9 +11,9 @@ export const summary = (policy: RetryPolicy.RetryPolicy): string => {
   if (preview.because === undefined) {
     const { totalMs } = policy.budget
     // More retries than a person would list; the budget ends them all the same.
-    return totalMs === undefined ? "retries without end" : `more than ${retries} over ${Span.format(totalMs)}`
+    return totalMs === undefined ? "retries without end" : `more than ${retries} over ${DurationText.format(totalMs)}`
   }
-  return preview.rows.length === 0 ? "no retries" : `${retries} over ${Span.format(preview.totalMs)}`
+  return preview.rows.length === 0 ? "no retries" : `${retries} over ${DurationText.format(preview.totalMs)}`
 }
 
 /** The schedule as a table of `most` rows at most, with its sum, the number of further rows, and why the turn fails in the end. */
@@ -23,8 +23,8 @@ export const table = (policy: RetryPolicy.RetryPolicy, most: number): ReadonlyAr
   const shown = whole.rows.slice(0, most)
   const cells = shown.map((row) => [
     String(row.attempt + 1),
-    Span.format(row.delayMs) + (row.clipped ? " (cut)" : ""),
-    Span.format(row.atMs)
+    DurationText.format(row.delayMs) + (row.clipped ? " (cut)" : ""),
+    DurationText.format(row.atMs)
   ])
   const lines = aligned([["retry", "wait", "since the first failure"], ...cells])
   return [...lines, "", conclusion(policy, whole, shown)]
@@ -61,7 +61,7 @@ export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
   ...hintsByReason(policy),
   ...limitsByReason(policy),
   ...guard(policy),
-  `An attempt fails after ${Span.format(policy.requestTimeout.firstContentMs)} without content, or ${Span.format(policy.requestTimeout.idleMs)} between contents.`
+  `An attempt fails after ${DurationText.format(policy.requestTimeout.firstContentMs)} without content, or ${DurationText.format(policy.requestTimeout.idleMs)} between contents.`
 ]
 
 /** The primitives, by their names in the configuration. */
@@ -76,19 +76,22 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
     "budget",
     policy.budget.totalMs === undefined
       ? "no limit"
-      : `${Span.format(policy.budget.totalMs)}${policy.budget.clip ? ", the last wait is cut to fit" : ""}`
+      : `${DurationText.format(policy.budget.totalMs)}${policy.budget.clip ? ", the last wait is cut to fit" : ""}`
   ],
   ["measure", policy.budget.measure],
-  ["maxDelay", policy.maxDelayMs === undefined || policy.maxDelayMs <= 0 ? "no limit" : Span.format(policy.maxDelayMs)],
+  [
+    "maxDelay",
+    policy.maxDelayMs === undefined || policy.maxDelayMs <= 0 ? "no limit" : DurationText.format(policy.maxDelayMs)
+  ],
   ["hints", policy.hints ? "followed" : "ignored"],
   [
     "spendGuard",
     policy.spendGuard === undefined
       ? "off"
-      : `asks after ${Span.format(policy.spendGuard.afterMs)} of waiting, ${bounds(policy.spendGuard)}`
+      : `asks after ${DurationText.format(policy.spendGuard.afterMs)} of waiting, ${bounds(policy.spendGuard)}`
   ],
-  ["requestTimeout.firstContent", Span.format(policy.requestTimeout.firstContentMs)],
-  ["requestTimeout.idle", Span.format(policy.requestTimeout.idleMs)],
+  ["requestTimeout.firstContent", DurationText.format(policy.requestTimeout.firstContentMs)],
+  ["requestTimeout.idle", DurationText.format(policy.requestTimeout.idleMs)],
   ["maxResponseCharacters", String(policy.maxResponseCharacters ?? ResponseLimit.MOST_CHARACTERS)],
   ["routing", routing(policy.routing)],
   ["maxTurns", policy.maxTurns === undefined ? "no limit" : String(policy.maxTurns)],
@@ -117,7 +120,7 @@ const conclusion = (
 ): string => {
   const most = whole.rows.length
   const left = most - shown.length
-  const sofar = Span.format(shown.at(-1)?.atMs ?? 0)
+  const sofar = DurationText.format(shown.at(-1)?.atMs ?? 0)
   if (whole.because === undefined) {
     const isEndless =
       policy.budget.totalMs === undefined && policy.maxRetries === undefined && (policy.maxDelayMs ?? 0) <= 0
@@ -127,7 +130,7 @@ const conclusion = (
   return left === 0
     ? `${count(most)}, ${sofar} of waiting in all. Then the turn fails: ${because(policy, whole)}`
     : `${shown.length} of ${count(most)}, ${sofar} of waiting so far. ${left} more follow${left === 1 ? "s" : ""}, ` +
-        `${Span.format(whole.totalMs)} of waiting in all. Then the turn fails: ${because(policy, whole)}`
+        `${DurationText.format(whole.totalMs)} of waiting in all. Then the turn fails: ${because(policy, whole)}`
 }
 
 /** The reasons for which a provider's own delay counts differently. */
@@ -153,7 +156,7 @@ const limitsByReason = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
       ...(retries === undefined ? [] : [count(retries)]),
       ...(budget?.totalMs === undefined
         ? []
-        : [`${Span.format(budget.totalMs)} of ${budget.measure === "scheduled" ? "waiting" : "time"}`])
+        : [`${DurationText.format(budget.totalMs)} of ${budget.measure === "scheduled" ? "waiting" : "time"}`])
     ]
     return parts.length === 0
       ? []
@@ -167,8 +170,8 @@ const guard = ({ spendGuard }: RetryPolicy.RetryPolicy): ReadonlyArray<string> =
   if (spendGuard === undefined) return []
   const { afterMs, answerWithinMs } = spendGuard
   return [
-    `After ${Span.format(afterMs)} of waiting the turn asks before it goes on ${bounds(spendGuard)}; without an answer within ` +
-      `${Span.format(answerWithinMs)} it fails (retry.spendGuard; X11).`
+    `After ${DurationText.format(afterMs)} of waiting the turn asks before it goes on ${bounds(spendGuard)}; without an answer within ` +
+      `${DurationText.format(answerWithinMs)} it fails (retry.spendGuard; X11).`
   ]
 }
 
@@ -185,7 +188,7 @@ const hasOthers = (routing: Routing.Routing): boolean =>
   routing.type === "round-robin" ? routing.targets.length > 0 : Object.keys(routing.chains).length > 0
 
 const step = ({ delayMs, target }: Preview.Step): string =>
-  `${target} ${delayMs === 0 ? "at once" : `after ${Span.format(delayMs)}`}`
+  `${target} ${delayMs === 0 ? "at once" : `after ${DurationText.format(delayMs)}`}`
 
 const routing = (routing: Routing.Routing): string => {
   const named = (targets: ReadonlyArray<Target.Target>) => targets.map(Target.format).join(", ")
@@ -195,7 +198,7 @@ const routing = (routing: Routing.Routing): string => {
   const chains = Object.entries(routing.chains).map(([role, targets]) => `${role}: ${named(targets) || "none"}`)
   return chains.length === 0
     ? "no fallback chains"
-    : `${chains.join("; ")}; cooldown ${Span.format(routing.cooldownMs)}; revert ${routing.revert}`
+    : `${chains.join("; ")}; cooldown ${DurationText.format(routing.cooldownMs)}; revert ${routing.revert}`
 }
 
 const count = (retries: number): string => `${retries} ${retries === 1 ? "retry" : "retries"}`
@@ -209,9 +212,9 @@ const because = (policy: RetryPolicy.RetryPolicy, preview: Preview.Preview): str
         ? `there are no more than ${policy.maxRetries} attempts (retry.maxRetries).`
         : `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`
     case "max-delay":
-      return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`
+      return `the next wait would be longer than ${DurationText.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`
     case "budget":
-      return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`
+      return `the next wait would not fit into the budget of ${DurationText.format(policy.budget.totalMs ?? 0)} (retry.budget).`
     case undefined:
       return "none was asked for."
     default:
@@ -222,11 +225,11 @@ const because = (policy: RetryPolicy.RetryPolicy, preview: Preview.Preview): str
 const schedule = (schedule: RetryPolicy.RetryPolicy["schedule"]): string => {
   switch (schedule.type) {
     case "steps":
-      return `${schedule.delaysMs.map(Span.format).join(", ")}, then every ${Span.format(schedule.tailMs)}`
+      return `${schedule.delaysMs.map(DurationText.format).join(", ")}, then every ${DurationText.format(schedule.tailMs)}`
     case "exponential":
-      return `${Span.format(schedule.baseMs)}, then ${schedule.factor} times as long each time`
+      return `${DurationText.format(schedule.baseMs)}, then ${schedule.factor} times as long each time`
     case "linear":
-      return `${Span.format(schedule.baseMs)}, then ${Span.format(schedule.incrementMs)} longer each time`
+      return `${DurationText.format(schedule.baseMs)}, then ${DurationText.format(schedule.incrementMs)} longer each time`
     default:
       return schedule satisfies never
   }

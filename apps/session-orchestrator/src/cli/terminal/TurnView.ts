@@ -11,7 +11,7 @@
 import { Failure, Message, type TurnEvent } from "@holdfast/wire"
 import * as Words from "../../inspection/Words.ts"
 import * as Prose from "../../text/Prose.ts"
-import * as Span from "../../text/Span.ts"
+import * as DurationText from "../../text/DurationText.ts"
 
 /** The shown part of a turn. */
 export interface State {
@@ -149,12 +149,12 @@ export const plainLine = (
     return `${Prose.oneLine(wait.asks.message)} - ${lowerCase(nextOf(wait, left, timeOfDay))}`
   }
   if (said === undefined) {
-    const when = isAtOnce(wait) ? atOnce(wait) : `in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+    const when = isAtOnce(wait) ? atOnce(wait) : `in ${DurationText.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
     return `${fault(wait)} - retry ${ordinal(wait)} ${when}`
   }
   return left > 0 && Math.ceil(left / REMINDER_MS) < Math.ceil(said / REMINDER_MS)
     ? wait.asks === undefined
-      ? `retry ${ordinal(wait)} in ${Span.countdown(left)}`
+      ? `retry ${ordinal(wait)} in ${DurationText.countdown(left)}`
       : lowerCase(nextOf(wait, left, timeOfDay))
     : undefined
 }
@@ -192,11 +192,11 @@ const coded = (code: string | undefined, message: string): string => {
 /** The line about the end of a wait. A wait that asks leads to no retry by itself (X11). */
 const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Surroundings["timeOfDay"]): string => {
   if (wait.asks !== undefined) {
-    return `Gives up without an answer in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+    return `Gives up without an answer in ${DurationText.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
   }
   return left === 0
     ? `Retry ${ordinal(wait)} runs now …`
-    : `Retry ${ordinal(wait)} in ${Span.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+    : `Retry ${ordinal(wait)} in ${DurationText.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
 }
 
 const lowerCase = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
@@ -206,7 +206,7 @@ const over = ({ isAborting, wait }: State): ReadonlyArray<Output> => {
   if (wait === undefined) return []
   if (wait.asks !== undefined) return [line("wait", `? ${Prose.oneLine(wait.asks.message)}`)]
   // A wait that was cancelled led to no retry.
-  const when = isAtOnce(wait) ? atOnce(wait) : `after ${Span.format(wait.delayMs)}`
+  const when = isAtOnce(wait) ? atOnce(wait) : `after ${DurationText.format(wait.delayMs)}`
   const consequence = isAborting ? "" : ` - retry ${ordinal(wait)} ${when}`
   return [line("wait", `! ${fault(wait)}${consequence}`)]
 }

@@ -8,7 +8,7 @@
  */
 import type { State, TurnReport } from "../../inspection/TurnReport.ts"
 import * as Prose from "../../text/Prose.ts"
-import * as Span from "../../text/Span.ts"
+import * as DurationText from "../../text/DurationText.ts"
 import type { Color } from "./Terminal.ts"
 
 /** The width of the terminal, the local form of a moment, colours, and the name of the database. */
@@ -62,7 +62,7 @@ const COLUMNS: ReadonlyArray<Column> = [
   ["WAITED", (turn) => waitedOf(turn)],
   ["TOKENS", (turn) => tokensOf(turn)],
   ["RETRIED BY", ({ retriedBy = "" }) => retriedBy],
-  ["AGE", ({ ageMs }) => Span.rough(ageMs)]
+  ["AGE", ({ ageMs }) => DurationText.rough(ageMs)]
 ]
 
 /** The least columns for why and prompt together: below this a few lines per turn are easier to read. */
@@ -113,7 +113,7 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
       ["target", targetOf(turn)],
       ["ended", endedOf(turn, surroundings)],
       ["tokens", tokensOf(turn)],
-      ["age", turn.endedAt === undefined ? Span.rough(turn.ageMs) : ""]
+      ["age", turn.endedAt === undefined ? DurationText.rough(turn.ageMs) : ""]
     ]
     const head = Prose.clip(`${turn.state}  ${promptOf(turn)}`, columns)
     return [
@@ -133,7 +133,7 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
 const targetOf = ({ endedAt, model }: TurnReport): string => (endedAt === undefined ? "" : model)
 
 const waitedOf = ({ waitedMs }: TurnReport): string =>
-  waitedMs === undefined || waitedMs === 0 ? "" : Span.rough(waitedMs)
+  waitedMs === undefined || waitedMs === 0 ? "" : DurationText.rough(waitedMs)
 
 const tokensOf = ({ tokens }: TurnReport): string =>
   tokens === undefined ? "" : `${tokens.input ?? "?"} in, ${tokens.output ?? "?"} out`
@@ -154,12 +154,12 @@ const retryOf = ({ wait }: TurnReport): string => (wait === undefined ? "" : Str
 const dueOf = ({ wait }: TurnReport, { moment }: Surroundings): string => {
   if (wait === undefined) return ""
   if (wait.asks !== undefined) return `asks until ${moment(wait.retryAt)}`
-  return `${moment(wait.retryAt)}, ${wait.leftMs === 0 ? "now" : `in ${Span.rough(wait.leftMs)}`}`
+  return `${moment(wait.retryAt)}, ${wait.leftMs === 0 ? "now" : `in ${DurationText.rough(wait.leftMs)}`}`
 }
 
 const budgetOf = ({ budget }: TurnReport): string => {
   if (budget === undefined) return ""
-  return budget.leftMs === undefined ? "no limit" : Span.rough(budget.leftMs)
+  return budget.leftMs === undefined ? "no limit" : DurationText.rough(budget.leftMs)
 }
 
 const whyOf = ({ error, wait }: TurnReport): string => {

@@ -4,7 +4,7 @@
  * Command-line flags override the variables. Providers' keys have other names (`BuiltIn.ts`). An empty variable counts as not set.
  */
 import { nearest } from "./Nearest.ts"
-import type { Problem } from "./Problem.ts"
+import type { Problem } from "./ConfigProblem.ts"
 
 /** The environment variables of a process, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -6,7 +6,7 @@
  */
 import { Redacted } from "effect"
 import * as Environment from "./Environment.ts"
-import * as Problem from "./Problem.ts"
+import * as ConfigProblem from "./ConfigProblem.ts"
 import { HEADER_VALUE } from "./Settings.ts"
 
 /** An expanded text. */
@@ -37,7 +37,7 @@ export const expand = (text: string, environment: Environment.Environment): Expa
 /** An expanded record. */
 export interface Record extends Omit<Expansion, "text" | "problems"> {
   readonly values: Readonly<{ [field: string]: Redacted.Redacted }>
-  readonly problems: ReadonlyArray<Problem.Problem>
+  readonly problems: ReadonlyArray<ConfigProblem.Problem>
 }
 
 /** Expands each value of the record at `path`. An expanded header must still be a valid header's value. */
@@ -57,7 +57,7 @@ export const record = (
     secrets: fields.flatMap(({ expansion }) => expansion.secrets),
     problems: fields.flatMap(({ expansion: { problems, text }, field }) =>
       [...problems, ...(kind === "headers" && !HEADER_VALUE.test(text) ? [NO_HEADER] : [])].map((message) => ({
-        place: Problem.formatPath([...path, field]),
+        place: ConfigProblem.formatPath([...path, field]),
         message
       }))
     )

@@ -7,7 +7,7 @@
  * Partial.P2. A later problem that may result from a left-out key is not reported: it may be gone once the mistake is corrected.
  */
 import { Result, Schema } from "effect"
-import * as Problem from "./Problem.ts"
+import * as ConfigProblem from "./ConfigProblem.ts"
 import * as Settings from "./Settings.ts"
 
 type Path = ReadonlyArray<PropertyKey>
@@ -16,7 +16,7 @@ type Path = ReadonlyArray<PropertyKey>
 export interface Partial {
   readonly settings: Settings.Settings
   /** One for each mistake. */
-  readonly problems: ReadonlyArray<Problem.Problem>
+  readonly problems: ReadonlyArray<ConfigProblem.Problem>
   /** The paths that were left out. */
   readonly missing: ReadonlyArray<Path>
 }
@@ -24,14 +24,14 @@ export interface Partial {
 /** Decodes settings. `place` names a path in problems. */
 export const decode = (content: unknown, place: (path: Path) => string): Partial => {
   const missing: Array<Path> = []
-  let problems: ReadonlyArray<Problem.Problem> | undefined
+  let problems: ReadonlyArray<ConfigProblem.Problem> | undefined
   let left = content
   for (;;) {
     const decoded = attempt(left)
     if (Result.isSuccess(decoded)) return { settings: decoded.success, problems: problems ?? [], missing }
     const { issue } = decoded.failure
-    problems ??= Problem.fromIssue(issue, content, place)
-    const paths = Problem.pathsOf(issue).map((path) => removable(left, path))
+    problems ??= ConfigProblem.fromIssue(issue, content, place)
+    const paths = ConfigProblem.pathsOf(issue).map((path) => removable(left, path))
     if (paths.some((path) => path.length === 0)) return { settings: {}, problems, missing: [[]] }
     missing.push(...paths)
     left = paths.reduce(without, left)
@@ -41,7 +41,7 @@ export const decode = (content: unknown, place: (path: Path) => string): Partial
 /** Whether a problem at `place` may result from a left-out path: `place` is that path, inside it or around it (Partial.P2). */
 export const explains = (missing: ReadonlyArray<Path>, place: string): boolean =>
   missing.some((path) => {
-    const gone = Problem.formatPath(path)
+    const gone = ConfigProblem.formatPath(path)
     return isWithin(place, gone) || isWithin(gone, place)
   })
 

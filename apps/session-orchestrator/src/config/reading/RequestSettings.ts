@@ -5,7 +5,7 @@
  * RequestSettings.R2. An address that ends in the path which the adapter adds is refused, with the address to write instead.
  */
 import { Schema } from "effect"
-import type { Problem } from "./Problem.ts"
+import type { Problem } from "./ConfigProblem.ts"
 
 /** RequestSettings.R1: each refused field, with the reason. */
 const RESERVED: ReadonlyMap<string, string> = new Map([

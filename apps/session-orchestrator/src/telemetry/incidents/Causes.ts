@@ -32,7 +32,7 @@ export const Cause = Schema.Struct({
   isTold: Schema.Boolean,
   /** The endpoint has answered a turn since the last failure. */
   isAnswered: Schema.Boolean,
-  said: Notice.Said
+  said: Notice.LastFailure
 })
 export type Cause = typeof Cause.Type
 
@@ -55,7 +55,7 @@ export const save = (causes: Causes): ReadonlyArray<Cause> => Array.from(HashMap
 /** Records that a turn has failed at an endpoint. */
 export const failed = (
   causes: Causes,
-  { at, said, target }: { readonly target: Target.Target; readonly said: Notice.Said; readonly at: number }
+  { at, said, target }: { readonly target: Target.Target; readonly said: Notice.LastFailure; readonly at: number }
 ): Causes => {
   const key = Target.format(target)
   const all = Option.getOrElse(HashMap.get(causes, key), (): ReadonlyArray<Cause> => [])

@@ -4,7 +4,7 @@ import { defined, Failure } from "@holdfast/wire"
 import * as Prose from "../../text/Prose.ts"
 import * as TurnLog from "../logs/TurnLog.ts"
 import type * as Incidents from "./Incidents.ts"
-import type { Said } from "./Notice.ts"
+import type { LastFailure } from "./Notice.ts"
 
 /** The listeners that call `record` with each input. `redact` removes secrets from messages. */
 export const listeners = (
@@ -48,7 +48,7 @@ export const listeners = (
 const UNKNOWN: Failure.Failure = { reason: "unknown", message: "no error was recorded", retryable: false }
 
 /** In an outage the same message repeats: it is redacted once. */
-const saidBy = (redact: (text: string) => string): ((failure: Failure.Failure) => Said) => {
+const saidBy = (redact: (text: string) => string): ((failure: Failure.Failure) => LastFailure) => {
   let last: { readonly original: string; readonly message: string } | undefined
   return (failure) => {
     if (last?.original !== failure.message) {

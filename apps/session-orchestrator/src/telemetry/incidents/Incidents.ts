@@ -34,7 +34,7 @@ export const Kept = Schema.Struct({
   /** The end of the longest wait that was decided. */
   waitsUntil: Schema.Finite,
   /** The last failure. */
-  said: Notice.Said,
+  said: Notice.LastFailure,
   /** The outcomes of turns that waited for it. */
   outcomes: Schema.optionalKey(Notice.Outcomes),
   /** When the notice of its end is due, if no turn waits for it until then (Incidents.I3). */
@@ -49,7 +49,7 @@ export type Input =
       readonly _tag: "Waits"
       readonly conversationId: string
       readonly target: Target.Target
-      readonly said: Notice.Said
+      readonly said: Notice.LastFailure
       readonly until: number
       readonly at: number
     }
@@ -66,7 +66,7 @@ export type Input =
       readonly target: Target.Target
       readonly status: TurnEvent.TurnStatus
       /** Why it failed. */
-      readonly said?: Notice.Said | undefined
+      readonly said?: Notice.LastFailure | undefined
       readonly at: number
     }
   /** Time has passed. */

@@ -7,13 +7,13 @@ import { Failure, Target } from "@holdfast/wire"
 import { Schema } from "effect"
 
 /** The last failure of an endpoint, without secrets. */
-export const Said = Schema.Struct({
+export const LastFailure = Schema.Struct({
   reason: Failure.Reason,
   message: Schema.String,
   /** The HTTP status, or the provider's code. */
   code: Schema.optionalKey(Schema.String)
 })
-export type Said = typeof Said.Type
+export type LastFailure = typeof LastFailure.Type
 
 /** The outcomes of turns that waited: how many failed, were aborted, or were answered by another endpoint. */
 export const Outcomes = Schema.Struct({
@@ -35,7 +35,7 @@ export const Notice = Schema.Struct({
   target: Target.Target,
   since: Schema.Finite,
   at: Schema.Finite,
-  said: Said,
+  said: LastFailure,
   /** Turns of this process that wait for the endpoint. */
   waiting: Schema.Int,
   /** Absent in a notice that an older version saved. */

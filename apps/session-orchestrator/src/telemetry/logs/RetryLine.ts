@@ -31,7 +31,7 @@ interface Line {
 }
 
 /** The failure; its fields are absent if there was none. */
-interface Trouble {
+interface FailureFields {
   readonly errorMessage?: string
   readonly reason?: Failure.Reason
   /** The HTTP status. */
@@ -40,7 +40,7 @@ interface Trouble {
 }
 
 /** A line about an attempt or a decision. */
-export interface RetryLine extends Line, Trouble {
+export interface RetryLine extends Line, FailureFields {
   readonly type: Type
   /** Why the model stopped; `error` if the attempt failed. */
   readonly stopReason: Message.FinishReason | "error" | "aborted"
@@ -67,7 +67,7 @@ export interface RetryLine extends Line, Trouble {
 }
 
 /** A line about the end of a turn that has met a failure. */
-export interface TurnLine extends Line, Trouble {
+export interface TurnLine extends Line, FailureFields {
   readonly type: "turn_ended"
   readonly finalStatus: TurnEvent.TurnStatus
   readonly totalAttempts: number
@@ -108,7 +108,7 @@ export const ofDecision = (decided: Observer.Decided, surroundings: Surroundings
     sources,
     stopReason: failure.reason === "aborted" ? ("aborted" as const) : ("error" as const),
     ...latencyOf(startedAt, endedAt),
-    ...troubleOf(failure)
+    ...failureFields(failure)
   }
   if (directive._tag === "Retry") {
     const { attempt, delayMs, retryAt, route } = directive
@@ -139,7 +139,7 @@ export const ofSeal = (sealed: Observer.Sealed, surroundings: Surroundings): Tur
     totalAttempts: end.attempts,
     retryLoopDurationMs: retryLoopMs,
     ...defined({ waitedMs: end.waitedMs }),
-    ...(end.error === undefined ? undefined : troubleOf(end.error))
+    ...(end.error === undefined ? undefined : failureFields(end.error))
   }
 }
 
@@ -171,7 +171,7 @@ const placeOf = (
   }
 }
 
-const troubleOf = ({ code, message, reason, status }: Failure.Failure): Trouble => ({
+const failureFields = ({ code, message, reason, status }: Failure.Failure): FailureFields => ({
   errorMessage: message,
   reason,
   ...defined({ status, code })

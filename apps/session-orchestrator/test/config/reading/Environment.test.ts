@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Environment from "../../../src/config/reading/Environment.ts"
-import * as Given from "../Given.ts"
+import * as Configurations from "../Configurations.ts"
 
 describe("Environment", () => {
   it("two variables of one section both count, and so does a variable for a whole section", () => {
@@ -73,6 +73,6 @@ describe("Environment", () => {
       tools: { a: { command: "a", env: { A: "${HOLDFAST_IN_TOOL}" } } },
       telemetry: { notifications: { webhookEnv: "HOLDFAST_HOOK" } }
     }
-    expect(Given.config({ file, environment }).notices).toEqual([])
+    expect(Configurations.config({ file, environment }).notices).toEqual([])
   })
 })

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Profile } from "@holdfast/policy"
 import { Result } from "effect"
 import * as FormerNames from "../../../src/config/reading/FormerNames.ts"
-import * as Problem from "../../../src/config/reading/Problem.ts"
-import * as Given from "../Given.ts"
+import * as ConfigProblem from "../../../src/config/reading/ConfigProblem.ts"
+import * as Configurations from "../Configurations.ts"
 
 describe("other agents' names of settings", () => {
   it("a number that is too large is replaced by its default", () => {
@@ -48,14 +48,15 @@ describe("other agents' names of settings", () => {
       ["gate.targets: unknown key. Known here: enabled."]
     ]
   ])("%s are refused with the key that replaces them", (_, file, expected) => {
-    expect(Given.problems({ file }).toSorted()).toEqual(expected.toSorted())
+    expect(Configurations.problems({ file }).toSorted()).toEqual(expected.toSorted())
   })
 
   it("a conversation's own settings get the same advice", () => {
     const retry = { llmTimeout: 1000 }
     const problem = Result.match(Profile.decode(retry), {
       onSuccess: () => "",
-      onFailure: ({ issue }) => Problem.firstOf(issue, retry, (path) => Problem.formatPath(["retry", ...path]))
+      onFailure: ({ issue }) =>
+        ConfigProblem.firstOf(issue, retry, (path) => ConfigProblem.formatPath(["retry", ...path]))
     })
     expect(problem).toBe(
       'retry.llmTimeout: unknown key. Here it is retry.requestTimeout: in "retry", write "requestTimeout": { "firstContent": "1 seconds", "idle": "1 seconds" }.'

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Partial from "../../../src/config/reading/Partial.ts"
-import * as Problem from "../../../src/config/reading/Problem.ts"
-import * as Given from "../Given.ts"
+import * as ConfigProblem from "../../../src/config/reading/ConfigProblem.ts"
+import * as Configurations from "../Configurations.ts"
 
-const decode = (content: unknown) => Partial.decode(content, Problem.formatPath)
+const decode = (content: unknown) => Partial.decode(content, ConfigProblem.formatPath)
 
 describe("Partial", () => {
   it("Partial.P1: valid keys beside a mistake are kept", () => {
@@ -96,7 +96,7 @@ describe("mistakes of all phases", () => {
   }
 
   it("are reported at once: decoding, providers, keys, tools, policy, telemetry, environment, flags", () => {
-    const problems = Given.problems({
+    const problems = Configurations.problems({
       file: {
         server: { port: -1, host: "0.0.0.0" },
         database: { url: "mysql://x/y" },
@@ -169,7 +169,7 @@ describe("mistakes of all phases", () => {
     ["a bad command is a command", { tools: { a: { command: 5 } } }, ["tools.a.command:"]],
     ["a bad webhook is one", { telemetry: { notifications: { webhook: "x" } } }, ["telemetry.notifications.webhook:"]]
   ])("%s", (_, file, expected) => {
-    const found = Given.problems({ file: file })
+    const found = Configurations.problems({ file: file })
     expect(found.map((problem) => /^\S+:/.exec(problem)?.[0])).toEqual(expected)
   })
 })

@@ -2,9 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { HashMap } from "effect"
 import * as Causes from "../../../src/telemetry/incidents/Causes.ts"
-import * as Given from "../Given.ts"
+import * as Observations from "../Observations.ts"
 
-const { target } = Given.place
+const { target } = Observations.place
 const other = { provider: "openai", model: "other" }
 const said = (reason: Failure.Reason, message = "no") => ({ reason, message })
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Logger, Path, PlatformError } from "effect"
 import * as IncidentFile from "../../../src/telemetry/incidents/IncidentFile.ts"
-import * as Given from "../Given.ts"
+import * as Observations from "../Observations.ts"
 
 const FILE = "/state/incidents.json"
 
@@ -9,7 +9,7 @@ const kept: IncidentFile.Content = {
   version: 1,
   troubles: [
     {
-      target: Given.place.target,
+      target: Observations.place.target,
       since: 1,
       isTold: true,
       waitsUntil: 9,

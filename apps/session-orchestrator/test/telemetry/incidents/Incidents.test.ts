@@ -5,10 +5,10 @@ import { HashMap } from "effect"
 import * as fc from "fast-check"
 import * as Causes from "../../../src/telemetry/incidents/Causes.ts"
 import * as Incidents from "../../../src/telemetry/incidents/Incidents.ts"
-import type { Notice, Said } from "../../../src/telemetry/incidents/Notice.ts"
+import type { Notice, LastFailure } from "../../../src/telemetry/incidents/Notice.ts"
 
 const AFTER = 300_000
-const said: Said = { reason: "overloaded", message: "Overloaded", code: "529" }
+const said: LastFailure = { reason: "overloaded", message: "Overloaded", code: "529" }
 const openai = { provider: "openai", model: "gpt-5" }
 const minutes = (n: number): number => n * 60_000
 
@@ -30,7 +30,7 @@ const sealed = (
   conversationId: string,
   at: number,
   status: TurnEvent.TurnStatus = "failed",
-  { target = openai, reason = said.reason }: { target?: typeof openai; reason?: Said["reason"] } = {}
+  { target = openai, reason = said.reason }: { target?: typeof openai; reason?: LastFailure["reason"] } = {}
 ): Incidents.Input => ({
   _tag: "Sealed",
   conversationId,

@@ -6,9 +6,9 @@ import { Duration, Effect, Logger, Metric, PlatformError } from "effect"
 import { TestClock } from "effect/testing"
 import * as IncidentFile from "../../../src/telemetry/incidents/IncidentFile.ts"
 import * as Notifications from "../../../src/telemetry/incidents/Notifications.ts"
-import * as Given from "../Given.ts"
+import * as Observations from "../Observations.ts"
 
-const { conversationId } = Given.place
+const { conversationId } = Observations.place
 
 /** Tests the notifications of one runner. */
 const make = Effect.fnUntraced(function* (file: IncidentFile.IncidentFile = IncidentFile.none) {
@@ -24,7 +24,7 @@ const make = Effect.fnUntraced(function* (file: IncidentFile.IncidentFile = Inci
   /** A turn of a conversation waits for half an hour. */
   const waits = (at: number, id: Ids.ConversationId = conversationId) =>
     listeners.decision?.(
-      Given.decision({
+      Observations.decision({
         conversationId: id,
         at,
         directive: { _tag: "Retry", attempt: 0, delayMs: 1_800_000, retryAt: at + 1_800_000 }
@@ -72,7 +72,7 @@ describe("the alarm of notifications", () => {
             const directive = { _tag: "Retry" as const, attempt: 0, delayMs: 1_800_000, retryAt: at + 1_800_000 }
             const target = { provider: "openai", model: `m${at}` }
             const id = Ids.ConversationId.make(`c${at}`)
-            listeners.decision?.(Given.decision({ conversationId: id, target, at, directive }))
+            listeners.decision?.(Observations.decision({ conversationId: id, target, at, directive }))
             expect(set.size).toBe(1)
             yield* TestClock.adjust(MINUTE)
           }
@@ -118,7 +118,7 @@ describe("notifications of one of several runners", () => {
         expect(yield* open).toBe(1)
         moves(8 * MINUTE)
         yield* TestClock.adjust(3 * MINUTE)
-        listeners.attempt?.(Given.attempt({ outcome: { ...Given.completed, endedAt: 9 * MINUTE } }))
+        listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 9 * MINUTE } }))
         yield* TestClock.adjust(1)
         expect(told).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${9 * MINUTE}`])
         expect(yield* open).toBe(0)

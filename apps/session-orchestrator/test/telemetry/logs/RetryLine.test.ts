@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Route } from "@holdfast/kernel"
 import * as RetryLine from "../../../src/telemetry/logs/RetryLine.ts"
-import * as Given from "../Given.ts"
+import * as Observations from "../Observations.ts"
 
 const surroundings: RetryLine.Surroundings = {
   cwd: "/work",
@@ -12,12 +12,12 @@ const surroundings: RetryLine.Surroundings = {
 describe("a line of the retry log", () => {
   it("M4: has the thinking level of the request, if one is set", () => {
     const thinking = { ...surroundings, thinkingOf: ({ model }: { readonly model: string }) => `${model}: high` }
-    expect(RetryLine.ofDecision(Given.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
-    expect(RetryLine.ofDecision(Given.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
+    expect(RetryLine.ofDecision(Observations.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
+    expect(RetryLine.ofDecision(Observations.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
   })
 
   it("A1, M4: has of a retry provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
-    expect(RetryLine.ofDecision(Given.decision(), surroundings)).toEqual({
+    expect(RetryLine.ofDecision(Observations.decision(), surroundings)).toEqual({
       type: "retry",
       time: "1970-01-01T00:00:02.000Z",
       provider: "openai",
@@ -44,7 +44,7 @@ describe("a line of the retry log", () => {
   it("A1, M4: has the target and the credential of a retry that goes to another target", () => {
     const ofRoute = (route: Route.Route) =>
       RetryLine.ofDecision(
-        Given.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
+        Observations.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
         surroundings
       )
     const elsewhere = ofRoute({ target: { provider: "anthropic", model: "claude" }, role: "default" })
@@ -53,38 +53,43 @@ describe("a line of the retry log", () => {
       action: "skip-provider",
       logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 at once on anthropic/claude"
     })
-    const otherKey = ofRoute({ target: Given.place.target, credential: "SECOND_KEY" })
+    const otherKey = ofRoute({ target: Observations.place.target, credential: "SECOND_KEY" })
     expect(otherKey).toMatchObject({ credential: "SECOND_KEY" })
     expect(otherKey).not.toHaveProperty("to")
   })
 
   it("M4: reports that a retry was answered, and by which target", () => {
-    const lines = RetryLine.ofAttempt(Given.attempt({ attempt: 1, retry: 0, outcome: Given.completed }), surroundings)
+    const lines = RetryLine.ofAttempt(
+      Observations.attempt({ attempt: 1, retry: 0, outcome: Observations.completed }),
+      surroundings
+    )
     expect(lines).toMatchObject([{ type: "retry_succeeded", attempt: 0, stopReason: "stop" }])
   })
 
   it("M4: reports that there is no further retry, and why", () => {
-    const exhausted = Given.decision({ retry: 20, directive: { _tag: "GiveUp", because: "exhausted" } })
+    const exhausted = Observations.decision({ retry: 20, directive: { _tag: "GiveUp", because: "exhausted" } })
     expect(RetryLine.ofDecision(exhausted, surroundings)).toMatchObject({
       type: "retry_exhausted",
       attempt: 20,
       action: "abort",
       because: "exhausted"
     })
-    const refused = Given.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "exhausted" } })
+    const refused = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "exhausted" } })
     expect(RetryLine.ofDecision(refused, surroundings)).toMatchObject({ type: "retry_exhausted", attempt: 0 })
-    const final = Given.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "not-retryable" } })
+    const final = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "not-retryable" } })
     expect(RetryLine.ofDecision(final, surroundings)).toBeUndefined()
   })
 
   it("M4: reports a manual retry", () => {
-    expect(RetryLine.ofAttempt(Given.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
+    expect(RetryLine.ofAttempt(Observations.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
       { type: "manual_retry", time: "1970-01-01T00:00:01.500Z", stopReason: "error" }
     ])
   })
 
   it("A16: has of the end of a turn that met a failure its attempts, its status, and its time in the retry loop", () => {
-    expect(RetryLine.ofSeal(Given.seal({ status: "failed", error: Given.overloaded }), surroundings)).toEqual({
+    expect(
+      RetryLine.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded }), surroundings)
+    ).toEqual({
       type: "turn_ended",
       time: "1970-01-01T00:00:09.000Z",
       provider: "openai",
@@ -102,17 +107,19 @@ describe("a line of the retry log", () => {
       reason: "overloaded",
       status: 529
     })
-    expect(RetryLine.ofSeal({ ...Given.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
+    expect(RetryLine.ofSeal({ ...Observations.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
   })
 
   it("does not exist for other observations", () => {
-    expect(RetryLine.ofAttempt(Given.attempt({ outcome: Given.completed }), surroundings)).toEqual([])
-    const refused = Given.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } })
+    expect(RetryLine.ofAttempt(Observations.attempt({ outcome: Observations.completed }), surroundings)).toEqual([])
+    const refused = Observations.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } })
     expect(RetryLine.ofDecision(refused, surroundings)).toBeUndefined()
   })
 
   it("M3: reports an abort that no person asked for as such", () => {
-    const failure = { ...Given.overloaded, reason: "aborted" as const }
-    expect(RetryLine.ofDecision(Given.decision({ failure }), surroundings)).toMatchObject({ stopReason: "aborted" })
+    const failure = { ...Observations.overloaded, reason: "aborted" as const }
+    expect(RetryLine.ofDecision(Observations.decision({ failure }), surroundings)).toMatchObject({
+      stopReason: "aborted"
+    })
   })
 })

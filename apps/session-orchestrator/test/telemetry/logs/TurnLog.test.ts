@@ -3,19 +3,19 @@ import { Effect, Layer, Redacted } from "effect"
 import * as SafeLogger from "../../../src/redaction/SafeLogger.ts"
 import * as Secrets from "../../../src/redaction/Secrets.ts"
 import * as TurnLog from "../../../src/telemetry/logs/TurnLog.ts"
-import * as Given from "../Given.ts"
+import * as Observations from "../Observations.ts"
 
 const KEY = "sk-planted-0123456789"
 const secrets = Secrets.make([Redacted.make(KEY)])
 
 /** The log lines of a turn's seal, as JSON. */
-const logged = (...ends: ReadonlyArray<Parameters<typeof Given.seal>[0]>) =>
+const logged = (...ends: ReadonlyArray<Parameters<typeof Observations.seal>[0]>) =>
   Effect.gen(function* () {
     const lines: Array<string> = []
     const logger = SafeLogger.layer({ format: "json", colors: false, write: (line) => lines.push(line) })
     yield* Effect.gen(function* () {
       const observer = TurnLog.observer(secrets.redact, yield* Effect.context<never>())
-      for (const end of ends) observer.seal?.(Given.seal(end))
+      for (const end of ends) observer.seal?.(Observations.seal(end))
     }).pipe(Effect.provide(Layer.provide(logger, Layer.succeed(Secrets.Secrets, secrets))))
     return lines.map((line) => JSON.parse(line))
   })

@@ -5,7 +5,7 @@ import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Metric } from "effect"
 import { Labels } from "../../../src/telemetry/metrics/Labels.ts"
 import * as TurnMetrics from "../../../src/telemetry/metrics/TurnMetrics.ts"
-import * as Given from "../Given.ts"
+import * as Observations from "../Observations.ts"
 
 /** Listeners on a separate registry, and the series that are not 0, by name and labels. */
 const listening = (targets: TurnMetrics.Known["targets"] = []) =>
@@ -40,8 +40,13 @@ const listening = (targets: TurnMetrics.Known["targets"] = []) =>
       return news
     }
     const happens = (type: Event["type"], fields: object) => {
-      const event = { type, conversationId: Given.place.conversationId, turnId: Given.place.turnId, ...fields }
-      listeners.event?.({ ...Given.place, event: event as Event })
+      const event = {
+        type,
+        conversationId: Observations.place.conversationId,
+        turnId: Observations.place.turnId,
+        ...fields
+      }
+      listeners.event?.({ ...Observations.place, event: event as Event })
       return counted()
     }
     return { listeners, counted, series, happens }
@@ -57,12 +62,14 @@ describe("the counts", () => {
   it.effect("A16: of an attempt: its end, its time, its first content and its tokens", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
-      listeners.attempt?.(Given.attempt())
+      listeners.attempt?.(Observations.attempt())
       assert.deepStrictEqual(counted(), {
         [`attempts ${AT} status=overloaded`]: 1,
         [`attempt_duration_seconds ${AT}`]: [1, 0.5]
       })
-      listeners.attempt?.(Given.attempt({ outcome: Given.completed, firstContentAt: 2_500, report: "malformed" }))
+      listeners.attempt?.(
+        Observations.attempt({ outcome: Observations.completed, firstContentAt: 2_500, report: "malformed" })
+      )
       assert.deepStrictEqual(counted(), {
         [`attempts ${AT} status=completed`]: 1,
         [`attempt_duration_seconds ${AT}`]: [2, 2],
@@ -73,16 +80,16 @@ describe("the counts", () => {
       })
       // It began in an earlier process, and the clock went back.
       listeners.attempt?.(
-        Given.attempt({ startedAt: undefined, firstContentAt: 2_500, outcome: { _tag: "Lost", endedAt: 9 } })
+        Observations.attempt({ startedAt: undefined, firstContentAt: 2_500, outcome: { _tag: "Lost", endedAt: 9 } })
       )
       assert.deepStrictEqual(counted(), { [`attempts ${AT} status=lost`]: 1 })
-      listeners.attempt?.(Given.attempt({ startedAt: 3_000, outcome: { _tag: "Interrupted", endedAt: 2_000 } }))
+      listeners.attempt?.(Observations.attempt({ startedAt: 3_000, outcome: { _tag: "Interrupted", endedAt: 2_000 } }))
       assert.deepStrictEqual(counted(), {
         [`attempts ${AT} status=interrupted`]: 1,
         [`attempt_duration_seconds ${AT}`]: [3, 2]
       })
-      const partly = { ...Given.failed, usage: { outputTokens: 2 } }
-      listeners.attempt?.(Given.attempt({ startedAt: undefined, outcome: partly }))
+      const partly = { ...Observations.failed, usage: { outputTokens: 2 } }
+      listeners.attempt?.(Observations.attempt({ startedAt: undefined, outcome: partly }))
       assert.deepStrictEqual(counted(), {
         [`attempts ${AT} status=overloaded`]: 2,
         [`tokens direction=output ${AT}`]: 7
@@ -94,8 +101,8 @@ describe("the counts", () => {
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       const usage = { inputTokens: 1 }
-      const outcome = { ...Given.failed, usage, failure: { ...Given.overloaded, shared: true as const } }
-      listeners.attempt?.(Given.attempt({ outcome, firstContentAt: 1_600 }))
+      const outcome = { ...Observations.failed, usage, failure: { ...Observations.overloaded, shared: true as const } }
+      listeners.attempt?.(Observations.attempt({ outcome, firstContentAt: 1_600 }))
       assert.deepStrictEqual(counted(), { [`attempts ${AT} status=shared`]: 1 })
     }).pipe(alone)
   )
@@ -104,11 +111,11 @@ describe("the counts", () => {
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       const ended = (outcome: Observer.CompactionEnded["outcome"]) => {
-        listeners.compaction?.({ ...Given.place, attempt: 0, startedAt: 0, outcome })
+        listeners.compaction?.({ ...Observations.place, attempt: 0, startedAt: 0, outcome })
         return counted()
       }
       const usage = { inputTokens: 3, outputTokens: 1 }
-      const upTo = Ids.messageIdOf(Given.place.turnId, 0)
+      const upTo = Ids.messageIdOf(Observations.place.turnId, 0)
       assert.deepStrictEqual(ended({ _tag: "Compacted", summary: "", upTo, usage, endedAt: 1 }), {
         "compactions outcome=compacted": 1,
         [`tokens direction=input ${AT}`]: 3,
@@ -118,7 +125,7 @@ describe("the counts", () => {
         "compactions outcome=compacted": 2
       })
       assert.deepStrictEqual(ended({ _tag: "Nothing", endedAt: 1 }), { "compactions outcome=nothing": 1 })
-      assert.deepStrictEqual(ended({ _tag: "Failed", failure: Given.overloaded, spread: 0, endedAt: 1 }), {
+      assert.deepStrictEqual(ended({ _tag: "Failed", failure: Observations.overloaded, spread: 0, endedAt: 1 }), {
         "compactions outcome=failed": 1
       })
     }).pipe(alone)
@@ -127,15 +134,15 @@ describe("the counts", () => {
   it.effect("of a decision and of a wait", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
-      listeners.decision?.(Given.decision())
+      listeners.decision?.(Observations.decision())
       assert.deepStrictEqual(counted(), {
         [`retries ${AT} reason=overloaded`]: 1,
         [`backoff_seconds ${AT} reason=overloaded`]: 5
       })
-      listeners.decision?.(Given.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } }))
+      listeners.decision?.(Observations.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } }))
       assert.deepStrictEqual(counted(), { "refusals because=not-retryable": 1 })
       for (const wake of [{ type: "elapsed" }, { type: "now" }, { type: "now", early: true }] as const) {
-        listeners.wait?.(Given.wait({ wake }))
+        listeners.wait?.(Observations.wait({ wake }))
       }
       assert.deepStrictEqual(counted(), {
         "waits_ended by=elapsed": 1,
@@ -148,19 +155,21 @@ describe("the counts", () => {
   it.effect("of a tool call: its end, its time, and the report that it was", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
-      listeners.tool?.(Given.tool())
+      listeners.tool?.(Observations.tool())
       assert.deepStrictEqual(counted(), {
         "tool_calls outcome=ok tool=search": 1,
         "tool_duration_seconds tool=search": [1, 1]
       })
-      listeners.tool?.(Given.tool({ isError: true, endedAt: 3_000, report: "accepted" }))
+      listeners.tool?.(Observations.tool({ isError: true, endedAt: 3_000, report: "accepted" }))
       assert.deepStrictEqual(counted(), {
         "tool_calls outcome=error tool=search": 1,
         "tool_duration_seconds tool=search": [2, 1],
         [`final_reports ${AT.replace("gpt-5", "gpt-5 outcome=accepted")}`]: 1
       })
-      const { call } = Given.tool()
-      listeners.tool?.(Given.tool({ isError: true, call: { ...call, toolName: "another", malformed: "no JSON" } }))
+      const { call } = Observations.tool()
+      listeners.tool?.(
+        Observations.tool({ isError: true, call: { ...call, toolName: "another", malformed: "no JSON" } })
+      )
       assert.deepStrictEqual(counted(), {
         "tool_calls outcome=malformed tool=other": 1,
         "tool_duration_seconds tool=other": [1, 1]
@@ -171,17 +180,17 @@ describe("the counts", () => {
   it.effect("of a turn that ended: its attempts, and its retries and waits if it had any", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
-      listeners.seal?.(Given.seal())
+      listeners.seal?.(Observations.seal())
       assert.deepStrictEqual(counted(), {
         "turns_sealed status=completed": 1,
         "turn_attempts status=completed": [1, 2],
         "turn_retry_loop_seconds status=completed": [1, 1],
         "turn_waited_seconds status=completed": [1, 0.8]
       })
-      const { waitedMs: _, ...end } = Given.seal({ status: "failed" }).end
-      listeners.seal?.({ ...Given.seal(), retryLoopMs: 0, end })
+      const { waitedMs: _, ...end } = Observations.seal({ status: "failed" }).end
+      listeners.seal?.({ ...Observations.seal(), retryLoopMs: 0, end })
       assert.deepStrictEqual(counted(), { "turns_sealed status=failed": 1, "turn_attempts status=failed": [1, 2] })
-      listeners.seal?.({ ...Given.seal(), retryLoopMs: 1, end: { ...end, waitedMs: 1 } })
+      listeners.seal?.({ ...Observations.seal(), retryLoopMs: 1, end: { ...end, waitedMs: 1 } })
       assert.deepStrictEqual(counted(), {
         "turns_sealed status=failed": 2,
         "turn_attempts status=failed": [2, 4],
@@ -224,12 +233,12 @@ describe("the counts", () => {
         for (const status of statuses) assert.include(names(), `turns_sealed status=${status}`)
         assert.include(names(), "waits_ended by=early")
         assert.notInclude(names().join(), "provider=")
-        listeners.decision?.(Given.decision())
+        listeners.decision?.(Observations.decision())
         assert.include(names(), `attempts ${AT} status=network`)
         assert.notInclude(names().join(), "tool=")
-        listeners.tool?.(Given.tool())
+        listeners.tool?.(Observations.tool())
         assert.include(names(), "tool_calls outcome=malformed tool=search")
-        const known = yield* listening([Given.place.target]).pipe(alone)
+        const known = yield* listening([Observations.place.target]).pipe(alone)
         assert.include(
           known.series().map(({ name }) => name),
           `attempts ${AT} status=network`
@@ -239,8 +248,8 @@ describe("the counts", () => {
 
   it.effect("have buckets for providers' times, for a night, and for attempts: dashboards rely on their edges", () =>
     Effect.gen(function* () {
-      const { listeners, series } = yield* listening([Given.place.target])
-      listeners.tool?.(Given.tool())
+      const { listeners, series } = yield* listening([Observations.place.target])
+      listeners.tool?.(Observations.tool())
       const edges = (name: string) =>
         series().flatMap((one) =>
           one.name === name && "buckets" in one.state

@@ -3,27 +3,27 @@ import { Eventful, Scenario } from "@holdfast/kernel/testing"
 import * as conventions from "@opentelemetry/semantic-conventions/incubating"
 import { Effect, Fiber } from "effect"
 import * as Spans from "../../../src/telemetry/traces/Spans.ts"
-import * as Given from "../Given.ts"
+import * as Observations from "../Observations.ts"
 
 const addressOf = () => new URL("https://api.openai.com/v1")
 
 /** A turn that was retried, called a tool, and answered. */
 const spans: ReadonlyArray<Spans.Span> = [
-  ...Spans.ofAttempt(Given.attempt(), addressOf),
-  ...Spans.ofWait(Given.wait()),
-  ...Spans.ofTool(Given.tool()),
+  ...Spans.ofAttempt(Observations.attempt(), addressOf),
+  ...Spans.ofWait(Observations.wait()),
+  ...Spans.ofTool(Observations.tool()),
   ...Spans.ofAttempt(
-    Given.attempt({
-      ...Given.place,
+    Observations.attempt({
+      ...Observations.place,
       step: 1,
       stepStartedAt: 4_000,
       attempt: 0,
       firstContentAt: 1_750,
-      outcome: Given.completed
+      outcome: Observations.completed
     }),
     addressOf
   ),
-  ...Spans.ofSeal(Given.seal({ steps: 2 }))
+  ...Spans.ofSeal(Observations.seal({ steps: 2 }))
 ]
 
 const byName = (name: string): Spans.Span => {
@@ -35,14 +35,14 @@ const byName = (name: string): Spans.Span => {
 describe("spans", () => {
   it("X11: a wait that asks has one span, when it is over", () => {
     const asks = { because: "request" as const, tokens: 9, limit: 5, waitedMs: 5_000, message: "More than 5 tokens." }
-    const asked = Given.wait({ wake: { type: "asked", until: 60_000, asks } })
+    const asked = Observations.wait({ wake: { type: "asked", until: 60_000, asks } })
     expect(Spans.ofWait(asked)).toEqual([])
-    expect(Spans.ofWait(Given.wait({ wake: { type: "now" }, retryAt: 60_000, at: 9_000 }))).toHaveLength(1)
+    expect(Spans.ofWait(Observations.wait({ wake: { type: "now" }, retryAt: 60_000, at: 9_000 }))).toHaveLength(1)
   })
 
   it("A12: of an attempt have an attribute for a refused report, and none for an accepted one", () => {
     const refused = (report: "accepted" | "malformed" | undefined) =>
-      Spans.ofAttempt(Given.attempt({ report }), addressOf)[0]?.attributes["holdfast.report.refused"]
+      Spans.ofAttempt(Observations.attempt({ report }), addressOf)[0]?.attributes["holdfast.report.refused"]
     expect([refused("malformed"), refused("accepted"), refused(undefined)]).toEqual([true, undefined, undefined])
   })
 
@@ -92,7 +92,10 @@ describe("spans", () => {
   })
 
   it("have the time to the first content, in seconds, and the usage", () => {
-    const [chat] = Spans.ofAttempt(Given.attempt({ firstContentAt: 1_750, outcome: Given.completed }), addressOf)
+    const [chat] = Spans.ofAttempt(
+      Observations.attempt({ firstContentAt: 1_750, outcome: Observations.completed }),
+      addressOf
+    )
     expect(chat?.attributes).toMatchObject({
       "gen_ai.response.time_to_first_chunk": 0.25,
       "gen_ai.response.finish_reasons": ["stop"],
@@ -143,20 +146,21 @@ describe("spans", () => {
   })
 
   it("of a turn with an unfinished step are two: the step's too", () => {
-    const names = Spans.ofSeal(Given.seal({ status: "failed", error: Given.overloaded, steps: 0 })).map((span) => [
-      span.name,
-      span.error
-    ])
+    const names = Spans.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded, steps: 0 })).map(
+      (span) => [span.name, span.error]
+    )
     expect(names).toEqual([
       ["step 0", "overloaded"],
       ["invoke_agent holdfast", "overloaded"]
     ])
-    expect(Spans.ofSeal(Given.seal({ status: "aborted", attempts: 0 })).map(({ name }) => name)).toEqual([
+    expect(Spans.ofSeal(Observations.seal({ status: "aborted", attempts: 0 })).map(({ name }) => name)).toEqual([
       "invoke_agent holdfast"
     ])
   })
 
   it("of a step with several tool calls end with the last call", () => {
-    expect(Spans.ofTool(Given.tool({ othersRunning: 1 })).map(({ name }) => name)).toEqual(["execute_tool search"])
+    expect(Spans.ofTool(Observations.tool({ othersRunning: 1 })).map(({ name }) => name)).toEqual([
+      "execute_tool search"
+    ])
   })
 })

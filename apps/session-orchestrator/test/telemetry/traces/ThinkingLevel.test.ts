@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as ThinkingLevel from "../../../src/telemetry/traces/ThinkingLevel.ts"
-import * as Given from "../../config/Given.ts"
+import * as Configurations from "../../config/Configurations.ts"
 
 /** The level of `p/m` with fields for the provider's bodies and for the model's. */
 const levelOf = (body: object, modelBody?: object): string | undefined => {
-  const config = Given.config({
+  const config = Configurations.config({
     file: {
       model: "p/m",
       providers: { p: { type: "openai-compatible", baseUrl: "https://x.example/v1", body } },

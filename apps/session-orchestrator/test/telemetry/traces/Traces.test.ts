@@ -4,7 +4,7 @@ import { Effect, Logger, Redacted } from "effect"
 import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Traces from "../../../src/telemetry/traces/Traces.ts"
-import * as Given from "../Given.ts"
+import * as Observations from "../Observations.ts"
 import * as Receivers from "../Receivers.ts"
 
 type Answer = number | "refused" | "hangs"
@@ -33,7 +33,7 @@ const traced = Effect.fnUntraced(function* (spans: number, answers: ReadonlyArra
     redact: (text) => text
   }).pipe(Effect.provideService(HttpClient.HttpClient, client))
   for (let n = 0; n < spans; n++) {
-    traces.attempt?.(Given.attempt())
+    traces.attempt?.(Observations.attempt())
     yield* TestClock.adjust("70 seconds")
   }
 }, Effect.scoped)
@@ -111,8 +111,8 @@ describe("a span", () => {
   it.effect("A16: of an attempt is a client's, has dropped nothing, and has its times and its end", () =>
     Effect.gen(function* () {
       const [failed, completed] = yield* exported((traces) => {
-        traces.attempt?.(Given.attempt())
-        traces.attempt?.(Given.attempt({ outcome: Given.completed }))
+        traces.attempt?.(Observations.attempt())
+        traces.attempt?.(Observations.attempt({ outcome: Observations.completed }))
       })
       // SpanKind 3: client. Status codes 2: error, 0: unset.
       assert.deepStrictEqual([failed?.kind, failed?.status, failed?.ms, failed?.dropped], [3, 2, 500, 0])
@@ -122,7 +122,7 @@ describe("a span", () => {
 
   it.effect("A16: of work in the service itself is internal", () =>
     Effect.gen(function* () {
-      const spans = yield* exported((traces) => traces.wait?.(Given.wait()))
+      const spans = yield* exported((traces) => traces.wait?.(Observations.wait()))
       assert.deepStrictEqual(
         spans.map(({ dropped, kind, status }) => [kind, status, dropped]),
         spans.map(() => [1, 0, 0])
@@ -138,8 +138,8 @@ describe("a span", () => {
       })
       const spans = yield* exported(
         (traces) => {
-          for (const length of [256, 257]) traces.tool?.(Given.tool(named("x".repeat(length))))
-          traces.tool?.(Given.tool(named("secret")))
+          for (const length of [256, 257]) traces.tool?.(Observations.tool(named("x".repeat(length))))
+          traces.tool?.(Observations.tool(named("secret")))
         },
         (text) => text.replaceAll("secret", "***")
       )

@@ -1,0 +1,238 @@
+/**
+ * Describes problems of a configuration for the person who has to correct it.
+ *
+ * ConfigProblem.P1. A problem names its path, the value that was found there and the value that was expected.
+ * ConfigProblem.P2. A value is never quoted if it may be a secret: under an unknown key, in a token, in a header, in place of a variable's name, as
+ *     the whole of a file. People paste keys into all of these. Addresses are quoted without user and query.
+ */
+import { Quote } from "@holdfast/wire"
+import { SchemaIssue } from "effect"
+import * as FormerNames from "./FormerNames.ts"
+import type { Position } from "./JsonText.ts"
+import { nearest } from "./Nearest.ts"
+
+/** One problem. */
+export interface Problem {
+  /** The path, such as `server.port` or `retry.schedule.delays[2]`, or the name of a variable. */
+  readonly place: string
+  /** The mistake, and the expected value: one sentence or two. */
+  readonly message: string
+  /** The position in the file; absent for other sources. */
+  readonly position?: Position
+}
+
+/** A problem as one line. */
+export const format = ({ message, place, position }: Problem): string =>
+  position === undefined
+    ? `${place}: ${message}`
+    : `${place} (line ${position.line}, column ${position.column}): ${message}`
+
+/** A path as JavaScript writes it. */
+export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
+  path.reduce<string>((text, key) => {
+    if (typeof key === "number") return `${text}[${key}]`
+    const name = String(key)
+    if (!/^[A-Za-z_$][\w$-]{0,59}$/.test(name)) return `${text}[${Quote.of(name)}]`
+    return text === "" ? name : `${text}.${name}`
+  }, "")
+
+/**
+ * The problems of a schema's issue.
+ *
+ * **Details**
+ *
+ * `place` names a path: a value from the environment has the name of its variable.
+ */
+export const fromIssue = (
+  issue: SchemaIssue.Issue,
+  input: unknown,
+  place?: (path: ReadonlyArray<PropertyKey>) => string
+): ReadonlyArray<Problem> => leavesOf(issue, []).map((leaf) => problemOf(leaf, input, place))
+
+/** The paths of the mistakes of a schema's issue. */
+export const pathsOf = (issue: SchemaIssue.Issue): ReadonlyArray<ReadonlyArray<PropertyKey>> =>
+  leavesOf(issue, []).map(({ path }) => path)
+
+/** The first problems of an issue as one text, with the number of further ones. For a sender of any value, such as a command. */
+export const firstOf = (
+  issue: SchemaIssue.Issue,
+  input: unknown,
+  place?: (path: ReadonlyArray<PropertyKey>) => string
+): string => {
+  const leaves = leavesOf(issue, [])
+  const told = leaves.slice(0, MOST_TOLD).map((leaf) => format(problemOf(leaf, input, place)))
+  const more = leaves.length - told.length
+  return [...told, ...(more > 0 ? [`And ${more} more.`] : [])].join(" ")
+}
+
+// --- internal
+
+/** The most problems in one text; a person reads fewer. */
+const MOST_TOLD = 20
+
+const problemOf = (leaf: Leaf, input: unknown, place = formatPath): Problem => ({
+  place: leaf.path.length === 0 ? "the whole" : place(leaf.path),
+  message: messageOf(leaf, input)
+})
+
+interface Leaf {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly issue: SchemaIssue.Issue
+  /** The expectation of the nearest enclosing check. */
+  readonly override?: string
+}
+
+const leavesOf = (
+  issue: SchemaIssue.Issue,
+  path: ReadonlyArray<PropertyKey>,
+  override?: string
+): ReadonlyArray<Leaf> => {
+  switch (issue._tag) {
+    case "Pointer":
+      return leavesOf(issue.issue, [...path, ...issue.path], override)
+    case "Encoding":
+      return leavesOf(issue.issue, path, override)
+    case "Filter":
+      return leavesOf(issue.issue, path, override ?? SchemaIssue.defaultCheckHook(issue) ?? expectedBy(issue))
+    case "Composite":
+      return issue.issues.flatMap((inner) => leavesOf(inner, path, override))
+    case "AnyOf":
+      return issue.issues.length === 0
+        ? [leafOf(issue, path, override)]
+        : issue.issues.flatMap((inner) => leavesOf(inner, path, override))
+    default:
+      return [leafOf(issue, path, override)]
+  }
+}
+
+/** The expectation of a check that has no message. */
+const expectedBy = ({ filter, issue }: SchemaIssue.Filter): string | undefined => {
+  const expected = issue._tag === "InvalidValue" ? filter.annotations?.["expected"] : undefined
+  return typeof expected === "string" ? `Expected ${expected}` : undefined
+}
+
+const leafOf = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>, override: string | undefined): Leaf =>
+  override === undefined ? { path, issue } : { path, issue, override }
+
+const formatLeaf = SchemaIssue.makeFormatterDefault()
+
+const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
+  if (issue._tag === "UnexpectedKey") return unknownKey(issue, path, valueAt(input, path))
+  if (issue._tag === "MissingKey") return "missing."
+  const said = override ?? formatLeaf(issue)
+  // A check that is not about a value has a complete message.
+  if (!said.startsWith("Expected ")) return said
+  const told = said.slice("Expected ".length)
+  const expected = TYPES[told] ?? told
+  const found = valueAt(input, path)
+  const advice = Array.isArray(found) ? FormerNames.adviceFor(path, found) : undefined
+  const hint = advice === undefined ? suggestionFor(found, expected) : ` ${advice}`
+  return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
+}
+
+/** The schema's names of plain types, in words for people. */
+const TYPES: { readonly [type: string]: string } = { boolean: "true or false", string: "a string", number: "a number" }
+
+const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>, found: unknown): string => {
+  const advice = FormerNames.adviceFor(path, found)
+  if (advice !== undefined) return `unknown key. ${advice}`
+  const known = issue.ast._tag === "Objects" ? issue.ast.propertySignatures.map(({ name }) => String(name)) : []
+  const near = nearest(String(path.at(-1)), known)
+  const visible = known.filter((name) => !name.startsWith("$"))
+  return (
+    "unknown key." +
+    (near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`) +
+    (visible.length === 0 ? "" : ` Known here: ${visible.join(", ")}.`)
+  )
+}
+
+/** Suggests a quoted word of the expectation that is near; also spells out abbreviated durations. */
+const suggestionFor = (found: unknown, expected: string): string => {
+  if (typeof found !== "string") return ""
+  const near = expected.includes("duration")
+    ? spelledOut(found)
+    : nearest(
+        found,
+        Array.from(expected.matchAll(/"([^"]*)"/g), (match) => match[1] ?? "").filter((word) => /^[a-z-]+$/.test(word))
+      )
+  return near === undefined || near === found ? "" : ` Did you mean ${JSON.stringify(near)}?`
+}
+
+const UNITS: { readonly [abbreviation: string]: string } = {
+  ms: "millis",
+  msec: "millis",
+  msecs: "millis",
+  milliseconds: "millis",
+  millisecond: "millis",
+  s: "seconds",
+  sec: "seconds",
+  secs: "seconds",
+  second: "seconds",
+  seconds: "seconds",
+  m: "minutes",
+  min: "minutes",
+  mins: "minutes",
+  minute: "minutes",
+  minutes: "minutes",
+  h: "hours",
+  hr: "hours",
+  hrs: "hours",
+  hour: "hours",
+  hours: "hours",
+  d: "days",
+  day: "days",
+  days: "days"
+}
+
+const spelledOut = (text: string): string | undefined => {
+  const parts = /^\s*(\d{1,15}(?:\.\d{1,15})?)\s*([a-z]+)\s*$/i.exec(text)
+  const unit = parts?.[2] === undefined ? undefined : UNITS[parts[2].toLowerCase()]
+  return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
+}
+
+/** ConfigProblem.P2. These keys contain headers, bodies, variables and their names, arguments, a webhook or a database's password. */
+const SECRET_KEYS = new Set<PropertyKey>([
+  "token",
+  "tokenEnv",
+  "headers",
+  "body",
+  "apiKeyEnv",
+  "url",
+  "env",
+  "args",
+  "webhook",
+  "webhookEnv",
+  "command"
+])
+
+const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>
+  path.some((key) => SECRET_KEYS.has(key)) || (path.length === 0 && typeof found === "string")
+
+/** An address without its user and its query; any other value as it is. */
+const withoutKeys = (value: unknown): unknown =>
+  typeof value === "string"
+    ? value.replace(/:\/\/[^/?#]*@/, "://...@").replace(/(:\/\/[^?#]*)\?[^#]*/, "$1?...")
+    : value
+
+const shown = (value: unknown): string => {
+  if (typeof value === "string") return Quote.of(value)
+  return typeof value === "object" || value === undefined ? kindOf(value) : JSON.stringify(value)
+}
+
+const kindOf = (value: unknown): string => {
+  if (value === undefined) return "nothing"
+  if (value === null) return "null"
+  if (Array.isArray(value)) return "a list"
+  if (typeof value === "object") return "an object"
+  if (typeof value === "string") return value === "" ? "an empty string" : `a string of ${value.length} characters`
+  return `a ${typeof value}`
+}
+
+const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
+  let value = input
+  for (const key of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined
+    value = Object.getOwnPropertyDescriptor(value, key)?.value
+  }
+  return value
+}

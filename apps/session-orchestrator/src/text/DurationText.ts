@@ -1,0 +1,54 @@
+/**
+ * Writes durations in words: `4 m 59 s`.
+ *
+ * DurationText.S1. `format` is exact to the millisecond, so a schedule can be added up by hand.
+ * DurationText.S2. A countdown shows whole seconds, rounded up: it never shows less than the time left, shows `0 s` only when the time has come, and
+ *     never grows with time.
+ */
+
+/** A duration, exact to the millisecond. Zero units are left out: `7 h 31 m 45 s`, `5 m`, `1.5 s`, `250 ms`. */
+export const format = (ms: number): string => {
+  const whole = Math.max(0, Math.ceil(ms))
+  if (whole < 1000) return whole === 0 ? "0 s" : `${whole} ms`
+  const hours = Math.floor(whole / HOUR)
+  const minutes = Math.floor((whole % HOUR) / MINUTE)
+  const seconds = (whole % MINUTE) / 1000
+  return [
+    ...(hours > 0 ? [`${hours} h`] : []),
+    ...(minutes > 0 ? [`${minutes} m`] : []),
+    ...(seconds > 0 ? [`${seconds} s`] : [])
+  ].join(" ")
+}
+
+/** The text of a countdown: `4 m 59 s`, `1 h 0 m 5 s`. Units below the first one stay even if 0, so that the text does not jump. */
+export const countdown = (ms: number): string => {
+  const left = Math.max(0, Math.ceil(ms / 1000))
+  const hours = Math.floor(left / 3600)
+  const minutes = Math.floor((left % 3600) / 60)
+  const seconds = `${left % 60} s`
+  if (hours > 0) return `${hours} h ${minutes} m ${seconds}`
+  return minutes > 0 ? `${minutes} m ${seconds}` : seconds
+}
+
+/** A duration in two units at most: `2 d 3 h`, `4 m 5 s`, `12 s`. It is rounded down, and never negative. */
+export const rough = (ms: number): string => {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  const units = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "m"],
+    [seconds % 60, "s"]
+  ] as const
+  const first = units.findIndex(([count]) => count > 0)
+  if (first === -1) return "0 s"
+  return units
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(" ")
+}
+
+// --- internal
+
+const MINUTE = 60_000
+const HOUR = 3_600_000

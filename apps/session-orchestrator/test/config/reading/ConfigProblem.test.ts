@@ -1,0 +1,93 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Exit, Cause, Schema } from "effect"
+import * as ConfigProblem from "../../../src/config/reading/ConfigProblem.ts"
+import * as Configurations from "../Configurations.ts"
+
+/** The only problem of a file. */
+const problem = (file: unknown): string => {
+  const [only = "", ...others] = Configurations.problems({ file })
+  assert.deepStrictEqual(others, [])
+  return only
+}
+
+describe("a problem of the configuration", () => {
+  it("ConfigProblem.P1: quotes a short value, and names the kind of any other", () => {
+    const of = (profile: unknown) => problem({ retry: { profile } })
+    const expected = 'expected "overnight", "interactive" or "cycling".'
+    assert.strictEqual(of(""), `retry.profile: found ""; ${expected}`)
+    assert.strictEqual(of(1.5), `retry.profile: found 1.5; ${expected}`)
+    assert.strictEqual(of(true), `retry.profile: found true; ${expected}`)
+    assert.strictEqual(of(null), `retry.profile: found null; ${expected}`)
+    assert.strictEqual(of([]), `retry.profile: found a list; ${expected}`)
+    assert.strictEqual(of({}), `retry.profile: found an object; ${expected}`)
+    assert.strictEqual(of("over"), `retry.profile: found "over"; ${expected} Did you mean "overnight"?`)
+    assert.strictEqual(problem({ gate: { enabled: "yes" } }), 'gate.enabled: found "yes"; expected true or false.')
+    assert.strictEqual(
+      problem({ retry: { jitter: { factor: "x" } } }),
+      'retry.jitter.factor: found "x"; expected a number.'
+    )
+    assert.strictEqual(problem([]), "the whole: found a list; expected object.")
+  })
+
+  it("spells out an abbreviated duration, and no other", () => {
+    const of = (maxDelay: string) => /Did you mean (.*)\?$/.exec(problem({ retry: { maxDelay } }))?.[1]
+    const spelled = { ms: "millis", sec: "seconds", Mins: "minutes", hr: "hours", d: "days" }
+    for (const [unit, word] of Object.entries(spelled)) assert.strictEqual(of(`5 ${unit}`), `"5 ${word}"`)
+    assert.strictEqual(of(" 1.5h "), '"1.5 hours"')
+    assert.isUndefined(of("5 parsecs"))
+    assert.isUndefined(of("h"))
+    assert.isUndefined(of(""))
+  })
+
+  it("ConfigProblem.P2: names only the kind of a value that is or may be a secret", () => {
+    const of = (token: unknown) => problem({ server: { token } })
+    const expected = "expected a string of at least 16 characters."
+    assert.strictEqual(of("abc"), `server.token: found a string of 3 characters; ${expected}`)
+    assert.strictEqual(of(""), `server.token: found an empty string; ${expected}`)
+    assert.strictEqual(of(5), `server.token: found a number; ${expected}`)
+    assert.strictEqual(of(null), `server.token: found null; ${expected}`)
+    assert.strictEqual(problem("sk-planted"), "the whole: found a string of 10 characters; expected object.")
+  })
+
+  it("ConfigProblem.P2: quotes an address without its user and its query", () => {
+    const [, address] = Configurations.problems({
+      file: { providers: { own: { type: "own", baseUrl: "http://u:p@h:1/?a=b" } } }
+    })
+    assert.match(address ?? "", /^providers\.own\.baseUrl: found "http:\/\/\.\.\.@h:1\/\?\.\.\."; expected an http/)
+  })
+
+  it("of an unknown key names the nearest key and the existing ones", () => {
+    assert.strictEqual(
+      problem({ database: { pth: 1 } }),
+      'database.pth: unknown key. Did you mean "path"? Known here: path, retention, url.'
+    )
+    assert.match(problem({ zzzzzz: 1 }), /^zzzzzz: unknown key\. Known here: server, database, /)
+  })
+
+  it("has a path as JavaScript writes it", () => {
+    const { formatPath } = ConfigProblem
+    assert.strictEqual(formatPath(["retry", "delays", 2, "a-b"]), "retry.delays[2].a-b")
+    assert.strictEqual(formatPath([0, "a"]), "[0].a")
+    assert.strictEqual(formatPath(["models", "a/b", "body"]), 'models["a/b"].body')
+    assert.strictEqual(formatPath(["a".repeat(60)]), "a".repeat(60))
+    assert.notStrictEqual(formatPath(["a".repeat(61)]), "a".repeat(61))
+    assert.strictEqual(ConfigProblem.format({ place: "a", message: "b." }), "a: b.")
+  })
+
+  it("is reported with the others, the first twenty of them", () => {
+    const schema = Schema.Array(Schema.Boolean)
+    const first = (count: number) => {
+      const input = Array.from({ length: count }, (_, n) => n)
+      const exit = Schema.decodeUnknownExit(schema, { errors: "all" })(input)
+      if (!Exit.isFailure(exit)) return assert.fail("it is fine")
+      const error = Cause.squash(exit.cause)
+      if (!Schema.isSchemaError(error)) return assert.fail(String(error))
+      assert.lengthOf(ConfigProblem.pathsOf(error.issue), count)
+      return ConfigProblem.firstOf(error.issue, input)
+    }
+    assert.strictEqual(first(1), "[0]: found 0; expected true or false.")
+    assert.notInclude(first(20), "more")
+    assert.match(first(21), / \[19\]: found 19; expected true or false\. And 1 more\.$/)
+    assert.match(first(30), / And 10 more\.$/)
+  })
+})

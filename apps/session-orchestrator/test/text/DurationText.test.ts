@@ -1,0 +1,74 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as DurationText from "../../src/text/DurationText.ts"
+
+const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
+
+/** Reads a duration back. */
+const parse = (text: string): number =>
+  Array.from(text.matchAll(/(\d+(?:\.\d+)?) (ms|h|m|s)/g)).reduce(
+    (sum, [, number, unit]) => sum + Number(number) * (UNITS[unit ?? ""] ?? Number.NaN),
+    0
+  )
+
+const length = fc.integer({ min: 0, max: 100 * 3_600_000 })
+
+describe("Span", () => {
+  it("a duration in words is exact to the millisecond", () => {
+    fc.assert(
+      fc.property(length, (ms) => {
+        expect(Math.round(parse(DurationText.format(ms)))).toBe(ms)
+      })
+    )
+  })
+
+  it.each([
+    [0, "0 s"],
+    [250, "250 ms"],
+    [1500, "1.5 s"],
+    [60_000, "1 m"],
+    [299_000, "4 m 59 s"],
+    [3_600_000, "1 h"],
+    [27_105_000, "7 h 31 m 45 s"]
+  ])("%d ms is %s", (ms, text) => {
+    expect(DurationText.format(ms)).toBe(text)
+  })
+
+  it.each([
+    [0, "0 s"],
+    [1, "1 s"],
+    [59_001, "1 m 0 s"],
+    [299_000, "4 m 59 s"],
+    [299_999, "5 m 0 s"],
+    [3_605_000, "1 h 0 m 5 s"],
+    [-5, "0 s"]
+  ])("a countdown of %d ms shows %s", (ms, text) => {
+    expect(DurationText.countdown(ms)).toBe(text)
+  })
+
+  it("a countdown is never shorter than the time left, a second longer at most, and never grows", () => {
+    fc.assert(
+      fc.property(length, fc.nat({ max: 10_000 }), (ms, passed) => {
+        const shown = parse(DurationText.countdown(ms))
+        expect(shown).toBeGreaterThanOrEqual(ms)
+        expect(shown).toBeLessThan(ms + 1000)
+        expect(parse(DurationText.countdown(ms - passed))).toBeLessThanOrEqual(shown)
+      })
+    )
+  })
+})
+
+it.each([
+  [0, "0 s"],
+  [-5, "0 s"],
+  [999, "0 s"],
+  [12_999, "12 s"],
+  [60_000, "1 m"],
+  [245_000, "4 m 5 s"],
+  [7_384_000, "2 h 3 m"],
+  [86_400_000, "1 d"],
+  [183_600_000, "2 d 3 h"],
+  [86_460_000, "1 d"]
+])("%d ms are roughly %s", (ms, expected) => {
+  expect(DurationText.rough(ms)).toBe(expected)
+})

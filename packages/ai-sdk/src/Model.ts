@@ -1,0 +1,199 @@
+/**
+ * Models of the AI SDK as Holdfast's own: for the library `holdfast`, and for the kernel.
+ *
+ * Model.M1. One call is one `doStream`: the AI SDK's retries stand above it and are not used (rule C9).
+ * Model.M2. A stream that ends without its `finish` part was cut; the kernel sees no finish either, and the attempt has failed (rule C6).
+ * Model.M3. A reasoning block goes back to the model with the signature that it came with, where the provider gives it as Anthropic's does.
+ */
+import type {
+  LanguageModelV2,
+  LanguageModelV2StreamPart,
+  LanguageModelV3,
+  LanguageModelV3StreamPart,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart
+} from "@ai-sdk/provider"
+import type { Provider } from "@holdfast/kernel"
+import { FromAsyncIterable } from "@holdfast/providers"
+import type { Json, Message, Model, ModelEvent, ModelRequest, Usage } from "holdfast"
+
+type AnyModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
+type Part = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
+type Options = Pick<LanguageModelV4CallOptions, "maxOutputTokens" | "temperature" | "providerOptions" | "headers">
+
+/** A model of the AI SDK for `holdfast({ model: model(openai("gpt-5")) })`. `options` go with every call. */
+export const model =
+  (languageModel: AnyModel, options: Options = {}): Model =>
+  (request) =>
+    events(languageModel, request, options)
+
+/** The same as a provider of the kernel. */
+export const provider = (languageModel: AnyModel, options: Options = {}): Provider.Provider["Service"] =>
+  FromAsyncIterable.fromAsyncIterable((request, signal) => events(languageModel, { ...request, signal }, options))
+
+// --- internal
+
+type Request = Pick<ModelRequest, "messages" | "signal" | "tools"> & { readonly system?: string | undefined }
+
+type Event = Exclude<ModelEvent, string>
+
+async function* events(
+  languageModel: AnyModel,
+  { messages, signal, system, tools }: Request,
+  options: Options
+): AsyncGenerator<Event, void, undefined> {
+  const call = {
+    ...options,
+    prompt: promptOf(system, messages),
+    abortSignal: signal,
+    ...(tools.length === 0
+      ? undefined
+      : {
+          tools: tools.map(({ description, inputSchema, name }) => ({
+            type: "function" as const,
+            name,
+            inputSchema: inputSchema as object,
+            ...(description === undefined ? undefined : { description })
+          }))
+        })
+  }
+  // The prompts of all versions have the same parts, as far as they are used here.
+  const { stream } = await (languageModel as LanguageModelV4).doStream(call)
+  const reader = (stream as ReadableStream<Part>).getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      const event = eventOf(value)
+      if (event !== undefined) yield* event
+    }
+  } finally {
+    void reader.cancel().catch(() => {})
+  }
+}
+
+const eventOf = (part: Part): ReadonlyArray<Event> | undefined => {
+  switch (part.type) {
+    case "text-delta":
+    case "reasoning-delta":
+      return [{ type: part.type, delta: part.delta }]
+    case "reasoning-end": {
+      const metadata = part.providerMetadata?.["anthropic"]
+      const signature = metadata?.["signature"]
+      const redacted = metadata?.["redactedData"]
+      return [
+        {
+          type: "reasoning-end",
+          ...(typeof signature === "string" ? { signature } : undefined),
+          ...(typeof redacted === "string" ? { redacted } : undefined)
+        }
+      ]
+    }
+    case "tool-call":
+      // Tools that the provider runs itself are its own.
+      if (part.providerExecuted === true) return undefined
+      return [{ type: "tool-call", toolCallId: part.toolCallId, toolName: part.toolName, input: inputOf(part.input) }]
+    case "error":
+      throw part.error
+    case "finish":
+      return [
+        { type: "usage", usage: usageOf(part.usage) },
+        { type: "finish", finishReason: reasonOf(part.finishReason) }
+      ]
+    default:
+      return undefined
+  }
+}
+
+/** Arguments as the AI SDK gives them: JSON as text. Text that is none is the model's mistake, and goes to the tool as it came. */
+const inputOf = (text: string): Json => {
+  try {
+    return JSON.parse(text === "" ? "{}" : text)
+  } catch {
+    return text
+  }
+}
+
+type Finish = Extract<Part, { readonly type: "finish" }>
+
+const REASONS = ["stop", "length", "tool-calls", "content-filter"] as const
+
+const reasonOf = (reason: Finish["finishReason"]): (typeof REASONS)[number] | "other" => {
+  const unified = typeof reason === "string" ? reason : reason.unified
+  return REASONS.find((known) => known === unified) ?? "other"
+}
+
+const usageOf = (usage: Finish["usage"]): Usage => {
+  const { inputTokens, outputTokens } = usage
+  if (typeof inputTokens === "object" && typeof outputTokens === "object")
+    return counted({
+      inputTokens: inputTokens.total,
+      outputTokens: outputTokens.total,
+      reasoningTokens: outputTokens.reasoning,
+      cachedInputTokens: inputTokens.cacheRead,
+      cacheWriteTokens: inputTokens.cacheWrite
+    })
+  const { cachedInputTokens, reasoningTokens } = usage as {
+    readonly cachedInputTokens?: number
+    readonly reasoningTokens?: number
+  }
+  return counted({
+    inputTokens: typeof inputTokens === "number" ? inputTokens : undefined,
+    outputTokens: typeof outputTokens === "number" ? outputTokens : undefined,
+    cachedInputTokens,
+    reasoningTokens
+  })
+}
+
+const counted = (usage: { readonly [K in keyof Usage]: Usage[K] | undefined }): Usage =>
+  Object.fromEntries(Object.entries(usage).filter(([, tokens]) => tokens !== undefined))
+
+const promptOf = (system: string | undefined, messages: ReadonlyArray<Message>): LanguageModelV4Prompt => [
+  ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),
+  ...messages.map(messageOf)
+]
+
+const messageOf = (message: Message): LanguageModelV4Message => {
+  switch (message.role) {
+    case "user":
+      return { role: "user", content: message.content.map(({ text }) => ({ type: "text", text })) }
+    case "tool":
+      return {
+        role: "tool",
+        content: message.content.map(({ isError, output, toolCallId, toolName }) => ({
+          type: "tool-result",
+          toolCallId,
+          toolName,
+          output: outputOf(output, isError)
+        }))
+      }
+    case "assistant":
+      return {
+        role: "assistant",
+        content: message.content.map((part) => {
+          switch (part.type) {
+            case "text":
+              return { type: "text", text: part.text }
+            case "tool-call":
+              return { type: "tool-call", toolCallId: part.toolCallId, toolName: part.toolName, input: part.input }
+            case "reasoning": {
+              const { redacted, signature, text } = part
+              const anthropic = {
+                ...(signature === undefined ? undefined : { signature }),
+                ...(redacted === undefined ? undefined : { redactedData: redacted })
+              }
+              return { type: "reasoning", text, providerOptions: { anthropic } } // M3
+            }
+          }
+        })
+      }
+  }
+}
+
+const outputOf = (output: Json, isError: boolean) =>
+  typeof output === "string"
+    ? { type: isError ? ("error-text" as const) : ("text" as const), value: output }
+    : { type: isError ? ("error-json" as const) : ("json" as const), value: output as never }

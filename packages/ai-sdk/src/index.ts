@@ -1,0 +1,2 @@
+export { holdfast, type PatienceOptions, type Retry } from "./PatientCalls.ts"
+export { model, provider } from "./Model.ts"

@@ -1,0 +1,156 @@
+/** The real AI SDK, over a provider on a socket that fails, with and without the middleware. */
+import { createOpenAI } from "@ai-sdk/openai"
+import { generateText, jsonSchema, stepCountIs, streamText, tool, wrapLanguageModel } from "ai"
+import { afterEach, assert, describe, it } from "vitest"
+import { holdfast as library } from "holdfast"
+import { holdfast, model as modelOf, type Retry } from "../src/index.ts"
+import { type Answer, listen, type Scripted } from "./Scripted.ts"
+
+let server: Scripted | undefined
+afterEach(() => server?.close())
+
+/** Waits of no length: no test takes time. */
+const AT_ONCE = {
+  schedule: { type: "steps", delays: Array.from({ length: 10 }, () => "0 millis"), tail: "1 millis" },
+  maxRetries: 6,
+  requestTimeout: { firstContent: "200 millis", idle: "200 millis" }
+} as const
+
+const openai = async (script: ReadonlyArray<Answer>) => {
+  server = await listen(script)
+  return createOpenAI({ baseURL: server.url, apiKey: "key" }).chat("m")
+}
+
+const patient = async (script: ReadonlyArray<Answer>, retries: Array<Retry> = []) =>
+  wrapLanguageModel({
+    model: await openai(script),
+    middleware: holdfast({ retry: AT_ONCE, onRetry: (retry) => void retries.push(retry) })
+  })
+
+describe("streamText", () => {
+  it("D4: gives one answer through a 529, an error in the stream, a stall and a cut", async () => {
+    const retries: Array<Retry> = []
+    const model = await patient(
+      [529, { error: "Overloaded" }, "stall", { cut: [] }, { text: ["Still ", "here."] }],
+      retries
+    )
+    const { finishReason, textStream } = streamText({ model, prompt: "Are you there?", maxRetries: 0 })
+    const texts: Array<string> = []
+    for await (const text of textStream) texts.push(text)
+    assert.strictEqual(texts.join(""), "Still here.")
+    assert.strictEqual(await finishReason, "stop")
+    assert.strictEqual(server?.requests.length, 5)
+    assert.deepStrictEqual(
+      retries.map(({ attempt }) => attempt),
+      [0, 1, 2, 3]
+    )
+    assert.strictEqual(retries[2]?.reason, "timeout")
+  })
+
+  it("gives none without the middleware, where the retries of the AI SDK are used up", async () => {
+    const errors: Array<unknown> = []
+    const { textStream } = streamText({
+      model: await openai([529, { text: ["Still here."] }]),
+      prompt: "Are you there?",
+      maxRetries: 0,
+      onError: ({ error }) => void errors.push(error)
+    })
+    for await (const _ of textStream) assert.fail("there is no text")
+    assert.strictEqual(errors.length, 1)
+    assert.strictEqual(server?.requests.length, 1)
+  })
+
+  it("D4: fails behind the text that it gave, and calls nothing again", async () => {
+    const errors: Array<unknown> = []
+    const model = await patient([{ cut: ["Half "] }, { text: ["Never"] }])
+    const { textStream } = streamText({ model, prompt: "Hello", onError: ({ error }) => void errors.push(error) })
+    const texts: Array<string> = []
+    try {
+      for await (const text of textStream) texts.push(text)
+    } catch (error) {
+      errors.push(error)
+    }
+    assert.strictEqual(texts.join(""), "Half ")
+    assert.isAbove(errors.length, 0)
+    assert.strictEqual(server?.requests.length, 1)
+  })
+
+  it("leaves tools to the AI SDK, which runs each once", async () => {
+    let runs = 0
+    const model = await patient([
+      529,
+      { tool: { name: "weather", input: { city: "Bergen" } } },
+      503,
+      { text: ["Rain."] }
+    ])
+    const { text } = streamText({
+      model,
+      prompt: "How is the weather?",
+      stopWhen: stepCountIs(3),
+      tools: {
+        weather: tool({
+          inputSchema: jsonSchema<{ readonly city: string }>({
+            type: "object",
+            properties: { city: { type: "string" } }
+          }),
+          execute: ({ city }) => `${city} ${++runs}`
+        })
+      }
+    })
+    assert.strictEqual(await text, "Rain.")
+    assert.strictEqual(runs, 1)
+    assert.include(JSON.stringify(server?.requests.at(-1)?.messages), "Bergen 1")
+  })
+
+  it("M2: the AI SDK makes no further call for an error that was given up", async () => {
+    const errors: Array<unknown> = []
+    const model = await patient([401, { text: ["Never"] }])
+    const { textStream } = streamText({ model, prompt: "Hello", onError: ({ error }) => void errors.push(error) })
+    for await (const _ of textStream) assert.fail("there is no text")
+    assert.strictEqual(server?.requests.length, 1)
+    assert.deepInclude(errors[0], { statusCode: 401, isRetryable: false })
+  })
+
+  it("an aborted signal ends a wait", async () => {
+    const controller = new AbortController()
+    const middleware = holdfast({ onRetry: () => controller.abort() })
+    const model = wrapLanguageModel({ model: await openai([529]), middleware })
+    const { fullStream } = streamText({ model, prompt: "Hello", abortSignal: controller.signal, onError: () => {} })
+    const types: Array<string> = []
+    for await (const { type } of fullStream) types.push(type)
+    assert.include(types, "abort")
+    assert.strictEqual(server?.requests.length, 1)
+  })
+})
+
+describe("generateText", () => {
+  it("answers through an outage", async () => {
+    const model = await patient([529, 503, { text: ["Still here."] }])
+    const { text } = await generateText({ model, prompt: "Are you there?", maxRetries: 0 })
+    assert.strictEqual(text, "Still here.")
+    assert.strictEqual(server?.requests.length, 3)
+  })
+})
+
+describe("a model of the AI SDK", () => {
+  it("answers a turn of the library, with tools, through an outage", async () => {
+    const languageModel = await openai([
+      529,
+      { tool: { name: "weather", input: { city: "Bergen" } } },
+      { text: ["Rain."] }
+    ])
+    const hf = library({
+      model: modelOf(languageModel),
+      retry: AT_ONCE,
+      tools: { weather: { execute: (input: { readonly city: string }) => `rain in ${input.city}` } }
+    })
+    const result = await hf.turn("How is the weather?", { system: "Be brief." }).result
+    assert.deepInclude(result, { status: "completed", text: "Rain.", attempts: 3 })
+    const last = JSON.stringify(server?.requests.at(-1)?.messages)
+    for (const part of ["Be brief.", "How is the weather?", "rain in Bergen"]) assert.include(last, part)
+  })
+})
+
+it("names what is wrong with its options", () => {
+  assert.throws(() => holdfast({ retry: { maxRetries: -1 } }), /^retry: [^]*maxRetries/)
+})

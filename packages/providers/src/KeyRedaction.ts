@@ -1,0 +1,33 @@
+/**
+ * Redacts secrets from endpoint texts and failures.
+ *
+ * Providers and proxies often quote the key that they reject.
+ *
+ * KeyRedaction.S1. An endpoint's error text is redacted before anything else reads it. If it were cut first, it could end in half a key,
+ *     which no redaction recognises.
+ * KeyRedaction.S2. A failure leaves this package only after every secret that the adapter knows has been removed from it, whatever its
+ *     source.
+ */
+import { type Failure, Redaction } from "@holdfast/wire"
+import { Record, Redacted } from "effect"
+
+/** Removes secrets from a text. It keeps JSON valid. */
+export type Conceal = (text: string) => string
+
+/** Removes the given secrets; `more` runs first. */
+export const conceal = (secrets: ReadonlyArray<Redacted.Redacted<string>>, more: Conceal = (text) => text): Conceal => {
+  // Trimmed, as when sent: a key from a file may end in a newline.
+  const values = secrets.map((secret) => Redacted.value(secret).trim()).filter((secret) => secret !== "")
+  return (text) => values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), more(text))
+}
+
+/** Redacts all texts of a failure. */
+export const inFailure = <F extends Pick<Failure.Failure, "message" | "code" | "evidence">>(
+  conceal: Conceal,
+  failure: F
+): F => ({
+  ...failure,
+  message: conceal(failure.message),
+  ...(failure.code === undefined ? undefined : { code: conceal(failure.code) }),
+  ...(failure.evidence === undefined ? undefined : { evidence: Record.map(failure.evidence, conceal) })
+})

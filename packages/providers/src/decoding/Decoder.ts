@@ -1,0 +1,173 @@
+/**
+ * Decodes a response's bytes to events: framing, `JSON.parse`, and the protocol's state machine.
+ *
+ * It is synchronous and has no clock, so tests can try every way of cutting a recording in a loop.
+ *
+ * Decoder.D1. Nothing is read after an error or after the provider's terminal frame.
+ * Decoder.D2. Consecutive frames of one text are matched by a template (`DeltaTemplate`); all other frames go through `JSON.parse`.
+ * Decoder.D3. A frame that is not JSON, or is named `error`, is an error of the endpoint (C3), unless the body's end cut it off: then
+ *     rule C6 applies.
+ * Decoder.D4. The emitted events and the state that the machine keeps are bounded together (C11), and so is an incomplete frame. The
+ *     frame that exceeds the bound emits nothing.
+ */
+import { type Provider, ResponseLimit } from "@holdfast/kernel"
+import { JsonShape } from "@holdfast/wire"
+import * as DeltaTemplate from "./DeltaTemplate.ts"
+import * as EventStream from "./EventStream.ts"
+import { isObject, type JsonObject } from "./Json.ts"
+import type { Machine, Standing } from "./Protocol.ts"
+
+/** The most characters of one frame, or of a whole response in JSON: the response's limit, and no less than the usual one. */
+export const mostOfFrame = (most: number): number => Math.max(most, ResponseLimit.MOST_CHARACTERS)
+
+/** Longer frames are measured before they are parsed: a frame of brackets takes a hundred times its length in memory. */
+const LONG_FRAME = 65_536
+
+/** The most levels of a long frame: below a frame of brackets, and above any real provider's output. */
+const MOST_FRAME_LEVELS = 10_000
+
+/** Decodes one response. */
+export interface Decoder {
+  readonly feed: (reads: ReadonlyArray<Uint8Array>) => void
+  /** Reads a body that is one JSON document in place of a stream; `false` where it is no response of a model. */
+  readonly whole: (document: string) => boolean
+  /** The body has ended. */
+  readonly end: () => void
+  readonly standing: () => Standing
+  /** The events since the last call. */
+  readonly take: () => Array<Provider.ProviderEvent>
+  /** Appends the events that the machine held back, and `finish`. */
+  readonly finish: () => void
+  /** Characters of tool calls so far (`Machine.held`). */
+  readonly held: () => number
+  /** The events before a failure: the tool calls that had begun and are incomplete (A12); empty where there are none. */
+  readonly cut: () => ReadonlyArray<Provider.ProviderEvent>
+}
+
+/** `classify` classifies a frame that is an error or is not JSON; `most` is the response's limit in characters. */
+export const make = (
+  machine: Machine,
+  classify: (data: string, event: string | undefined) => Provider.EmittedFailure,
+  most: number = ResponseLimit.MOST_CHARACTERS
+): Decoder => {
+  const mostHeld = mostOfFrame(most)
+  let out: Array<Provider.ProviderEvent> = []
+  let emitted = 0
+  let standing: Standing = "open"
+  let isEnding = false
+  const template = DeltaTemplate.make()
+
+  const cut = (): ReadonlyArray<Provider.ProviderEvent> => {
+    const toolNames = machine.unfinished()
+    return toolNames.length === 0 ? [] : [{ type: "tool-calls-cut", toolNames }]
+  }
+
+  const fail = (failure: Provider.EmittedFailure) => {
+    standing = "failed"
+    out.push(...cut(), { type: "error", failure })
+  }
+
+  /** Decoder.D4. The events from `before` on are new. */
+  const exceeds = (before: number): boolean => {
+    for (let i = before; i < out.length; i++) emitted += sizeOf(out[i] as Provider.ProviderEvent)
+    if (emitted + machine.kept() <= most) return false
+    out.length = before
+    fail(ResponseLimit.exceeded(most))
+    return true
+  }
+
+  const frames = EventStream.make((data, event) => {
+    if (isOver(standing)) return
+    if (data.length > mostHeld) return fail(ResponseLimit.exceeded(most))
+    if (data === "[DONE]") {
+      standing = machine.done()
+      return
+    }
+    const before = out.length
+    const delta = template.match(data, event)
+    if (delta !== undefined) {
+      out.push(delta)
+      exceeds(before)
+      return
+    }
+    if (isTooDeep(data)) return fail(TOO_DEEP)
+    const frame = parse(data)
+    if (frame === undefined ? !isEnding : event === "error") return fail(classify(data, event)) // Decoder.D3
+    if (frame === undefined) return
+    const kept = machine.kept()
+    standing = machine.frame(frame, event, out)
+    if (standing === "open" && machine.kept() === kept) template.learn(data, event, out.slice(before))
+    else template.forget()
+    if (exceeds(before)) return
+    if (standing === "failed") out.splice(-1, 0, ...cut())
+    if (standing === "error") fail(classify(data, event))
+  })
+
+  return {
+    feed: (reads) => {
+      for (const read of reads) {
+        frames.feed(read)
+        if (isOver(standing)) return
+        if (frames.held() > mostHeld) return fail(ResponseLimit.exceeded(most))
+      }
+    },
+    whole: (document) => {
+      const frame = isTooDeep(document) ? undefined : parse(document)
+      if (frame === undefined) return false
+      standing = machine.frame(frame, undefined, out)
+      // A document has no `[DONE]`; its end counts as one.
+      if (standing === "open") standing = machine.done()
+      if (standing === "open" || standing === "error") return false
+      exceeds(0)
+      return true
+    },
+    end: () => {
+      isEnding = true
+      frames.end()
+    },
+    standing: () => standing,
+    take: () => {
+      const events = out
+      out = []
+      return events
+    },
+    finish: () => machine.finish(out),
+    held: machine.held,
+    cut
+  }
+}
+
+// --- internal
+
+const isOver = (standing: Standing): boolean => standing === "finished" || standing === "failed" || standing === "error"
+
+/** The object of a frame. Google sends errors as an array of one. */
+const parse = (data: string): JsonObject | undefined => {
+  try {
+    const value: unknown = JSON.parse(data)
+    const frame: unknown = Array.isArray(value) ? value[0] : value
+    return isObject(frame) ? frame : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isTooDeep = (data: string): boolean =>
+  data.length > LONG_FRAME && JsonShape.isTextTooDeep(data, MOST_FRAME_LEVELS)
+
+const TOO_DEEP: Provider.EmittedFailure = {
+  reason: "invalid-response",
+  message: `The provider's response is nested deeper than ${MOST_FRAME_LEVELS} levels.`,
+  retryable: false
+}
+
+/** The event's characters that count towards the limit; the machine counts those of tool calls. */
+const sizeOf = (event: Provider.ProviderEvent): number => {
+  switch (event.type) {
+    case "text-delta":
+    case "reasoning-delta":
+      return event.delta.length
+    default:
+      return 0
+  }
+}

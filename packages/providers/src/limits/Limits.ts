@@ -1,0 +1,264 @@
+/**
+ * Limits an attempt's time to first content and between contents (C8).
+ *
+ * Limits.L1. Content counts, and progress on it (`Progress`). Pings never get here, and empty deltas do not count.
+ * Limits.L2. Connecting counts towards the first content.
+ * Limits.L3. Only waiting for the provider counts, not the time in which a slow consumer pulls nothing.
+ * Limits.L4. A limit is the same for every attempt.
+ * Limits.L5. Each attempt that has to wait has one sleeping watchdog; a delta starts no timer and no fiber. When its sleep is over, the
+ *     watchdog reads the clock and sleeps again for the remaining time.
+ * Limits.L6. Content in the socket counts, even if this process was suspended and has not read it when a limit is over (`Deadline`).
+ *
+ * The provider's stream runs in a fiber of its own, which pulls on demand, so the watchdog can interrupt it without interrupting the
+ * turn. Events that a native provider pushes (`Push`) bypass that fiber; the watchdog stops the push.
+ */
+import { Opening, Provider, Push } from "@holdfast/kernel"
+import { Classification } from "@holdfast/policy"
+import { Failure } from "@holdfast/wire"
+import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Stream } from "effect"
+import * as Deadline from "./Deadline.ts"
+import { Progress } from "./Progress.ts"
+
+/** The limits in milliseconds; an absent key means no limit. */
+export interface Limits {
+  readonly firstContentMs?: number | undefined
+  readonly idleMs?: number | undefined
+}
+
+/** Wraps a provider: its attempts fail with a `timeout` when they are silent for too long. */
+export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => ({
+  stream: (request) =>
+    Opening.through(
+      () => provider.stream(request),
+      (inner) =>
+        Stream.fromChannel(
+          Channel.fromTransform((_upstream, scope) =>
+            Effect.flatMap(Clock.Clock, (clock) => {
+              const silence = makeSilence(limits, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
+              return guarded(Stream.toChannel(inner()), silence, scope)
+            })
+          )
+        ),
+      (opening) => limited(opening, limits)
+    )
+})
+
+// --- internal
+
+/** The same for a call that begins without a fiber. Its response is guarded as a stream, for the rest of the limit. */
+const limited =
+  (opening: Opening.Opening, limits: Limits): Opening.Opening =>
+  (world, listener) => {
+    const silence = makeSilence(limits, world.elapsed)
+    let isSettled = false
+    let stop: (() => void) | undefined
+    const settle = (): boolean => {
+      if (isSettled) return false
+      isSettled = true
+      stop?.()
+      return true
+    }
+    silence.begin()
+    const cancel = opening(world, {
+      refused: (refusal) => {
+        if (settle()) listener.refused(refusal)
+      },
+      answered: ({ cancel, rest }) => {
+        if (!settle()) return cancel()
+        silence.end([])
+        listener.answered({
+          cancel,
+          rest: Stream.fromChannel(
+            Channel.fromTransform((_upstream, scope) => guarded(Stream.toChannel(rest), silence, scope))
+          )
+        })
+      }
+    })
+    const watch = (): void => {
+      const seen = silence.check()
+      if (seen === undefined) return
+      if ("after" in seen) return void (stop = Deadline.after(world, seen.after, watch))
+      if (!settle()) return
+      cancel()
+      listener.refused(seen.over)
+    }
+    if (!isSettled) watch()
+    return () => {
+      if (settle()) cancel()
+    }
+  }
+
+type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
+type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
+type EventChannel = Channel.Channel<Events, Failure.ProviderFailure, void>
+
+/** Measures the waiting time since the provider's last content. */
+interface Silence {
+  /** The consumer starts to wait. */
+  readonly begin: () => void
+  /** The consumer has received events. */
+  readonly end: (events: ReadonlyArray<Provider.ProviderEvent>) => void
+  /** Progress without an event. */
+  readonly progressed: () => void
+  /** The failure of the exceeded limit; otherwise the milliseconds until the next check. `undefined` without limits. */
+  readonly check: () => { readonly after: number } | { readonly over: Failure.ProviderFailure } | undefined
+}
+
+const makeSilence = (limits: Limits, now: () => number): Silence => {
+  const { firstContentMs = Infinity, idleMs = Infinity } = limits
+  let isFirst = true
+  let waitedMs = 0
+  let since: number | undefined
+  const reset = () => {
+    isFirst = false
+    waitedMs = 0
+  }
+  return {
+    begin: () => {
+      since = now()
+    },
+    end: (events) => {
+      if (events.some(isProgress)) reset()
+      else waitedMs += since === undefined ? 0 : now() - since
+      since = undefined
+    },
+    progressed: () => {
+      reset()
+      if (since !== undefined) since = now()
+    },
+    check: () => {
+      const limitMs = isFirst ? firstContentMs : idleMs
+      const leftMs = limitMs - waitedMs - (since === undefined ? 0 : now() - since)
+      if (leftMs <= 0 && since !== undefined) {
+        const failure = Classification.timedOut(isFirst ? "first-content" : "idle", limitMs)
+        return { over: new Failure.ProviderFailure({ failure }) }
+      }
+      // The first content may arrive while the watchdog sleeps, so it must not sleep past the idle limit that holds from then on.
+      const after = Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
+      return after === Infinity ? undefined : { after }
+    }
+  }
+}
+
+const isProgress = (event: Provider.ProviderEvent): boolean => !Provider.isEmptyDelta(event)
+
+/**
+ * Runs `inner` in a fiber that pulls on demand.
+ *
+ * The two fibers resume each other synchronously, which needs neither a queue nor a turn of the scheduler. At most one of `answer` and
+ * `ask` is set: either the consumer waits, or the producer. Events that arrive before the consumer starts to wait are in `pending`;
+ * no watchdog is needed then.
+ */
+const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Effect.Effect<EventPull> => {
+  let answer: ((exit: EventPull) => void) | undefined
+  let ask: ((effect: Effect.Effect<void>) => void) | undefined
+  let pending: EventPull | undefined
+  let isWatched = false
+  let push: () => Push.Push<Events> | undefined = () => undefined
+  let endPush: (() => void) | undefined
+
+  const deliver = (exit: EventPull) => {
+    const waiting = answer
+    answer = undefined
+    if (waiting !== undefined) return waiting(exit)
+    pending = exit
+    endPush?.()
+  }
+  const asked = Effect.callback<void>((resume) => {
+    ask = resume
+  })
+  const handOver = (events: Events) =>
+    Effect.callback<void>((resume) => {
+      ask = resume
+      silence.end(events)
+      deliver(Effect.succeed(events))
+    })
+
+  // The producer has its own scope: it is interrupted before its resources are released.
+  const producer = Effect.scopedWith((held) =>
+    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(inner, held)), (pull) => {
+      push = () => Push.of(pull)
+      return Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
+    })
+  ).pipe(Effect.provideService(Progress, silence.progressed), Effect.forkIn(scope, { startImmediately: true }))
+
+  const watchdog = Effect.suspend(function watch(): Effect.Effect<void> {
+    const seen = silence.check()
+    if (seen === undefined) return Effect.void
+    if ("after" in seen) return Effect.andThen(Deadline.sleep(seen.after), Effect.suspend(watch))
+    return Effect.sync(() => deliver(Effect.fail(seen.over)))
+  })
+  const watched = Effect.suspend(() => {
+    isWatched = true
+    return Effect.forkIn(watchdog, scope, { startImmediately: true })
+  })
+
+  const taken = (exit: EventPull): EventPull => {
+    pending = undefined
+    return exit
+  }
+  const answered: EventPull = Effect.callback((resume) => {
+    if (pending === undefined) answer = resume
+    else resume(taken(pending)) // a limit of 0 ms
+    return Effect.sync(() => {
+      answer = undefined
+    })
+  })
+  const pull: EventPull = Effect.suspend(() => {
+    if (pending !== undefined) return taken(pending)
+    silence.begin()
+    const waiting = ask
+    ask = undefined
+    waiting?.(Effect.void)
+    if (pending !== undefined) return taken(pending)
+    return isWatched ? answered : Effect.andThen(watched, answered)
+  })
+
+  /** The same silence, without the fiber of the producer. */
+  const pushed =
+    (source: Push.Push<Events>): Push.Push<Events> =>
+    (take, over) => {
+      let isOn = true
+      const end = () => {
+        if (!isOn) return
+        isOn = false
+        endPush = undefined
+        silence.end([])
+      }
+      const ended = () => {
+        end()
+        over()
+      }
+      const cut = () => {
+        stop()
+        ended()
+      }
+      const taken = (events: Events): boolean => {
+        silence.end(events)
+        endPush = undefined
+        const goesOn = take(events)
+        isOn &&= goesOn
+        if (isOn) begin()
+        return goesOn
+      }
+      const begin = () => {
+        endPush = cut
+        silence.begin()
+      }
+      begin()
+      const stop = source(taken, ended)
+      return () => {
+        end()
+        stop()
+      }
+    }
+
+  return Effect.map(producer, (fiber) => {
+    fiber.addObserver((exit) => deliver(exit))
+    return Push.attach(pull, () => {
+      // The producer waits for the next demand, and the watchdog runs.
+      const source = pending === undefined && ask !== undefined && isWatched ? push() : undefined
+      return source && pushed(source)
+    })
+  })
+}

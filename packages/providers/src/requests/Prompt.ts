@@ -1,0 +1,33 @@
+/** Encodes parts of a prompt that both request formats share. */
+import type { Provider } from "@holdfast/kernel"
+import type { Message } from "@holdfast/wire"
+import { type Schema } from "effect"
+import { isObject } from "../decoding/Json.ts"
+
+/** Whether the requested model wrote this message. Its reasoning is meaningless to any other model. */
+export const isOwn = (message: Message.AssistantMessage, request: Provider.ProviderRequest): boolean =>
+  message.target.provider === request.target.provider && message.target.model === request.target.model
+
+/** A tool's output as text. */
+export const outputText = (result: Message.ToolResultPart): string =>
+  typeof result.output === "string" ? result.output : JSON.stringify(result.output)
+
+/**
+ * A call's arguments, always as an object. Providers reject a history whose arguments are no object, so the text of a malformed call
+ * is wrapped in one.
+ */
+export const argumentsOf = (call: Message.ToolCallPart): Schema.Json =>
+  call.malformed === undefined && isObject(call.input) ? call.input : { malformed_arguments: call.input }
+
+/** All reasoning of a message. */
+export const reasoningText = (message: Message.AssistantMessage): string =>
+  message.content.reduce((text, part) => (part.type === "reasoning" ? text + part.text : text), "")
+
+/**
+ * Makes an id for a call that has none: unique in a conversation, the same when a turn is replayed, and within OpenAI's 40
+ * characters.
+ */
+export const callId = (request: Provider.ProviderRequest) => {
+  const turn = request.turnId.slice(-20)
+  return (n: number): string => `call_${turn}_${request.step}_${n}`
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Redacted, Scope } from "effect"
+import * as Endpoint from "../../src/http/Endpoint.ts"
+import type { HttpResponse, Http } from "../../src/http/Http.ts"
+
+const ANSWER: HttpResponse = { status: 200, headers: {}, bytes: Effect.never, isWhole: () => false }
+
+/** An endpoint, and the request that it would send. */
+const make = (options: Endpoint.Options) => {
+  const sent: Array<{
+    readonly url: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string
+  }> = []
+  const http: Http["Service"] = {
+    endpoint: (url, headers) => (body) =>
+      Effect.sync(() => {
+        sent.push({ url, headers, body })
+        return ANSWER
+      })
+  }
+  return { sent, endpoint: Endpoint.make(http, options, "/path", (key) => ({ authorization: `Bearer ${key}` })) }
+}
+
+describe("Endpoint", () => {
+  it.effect("the key is sent trimmed, the operator's headers in lower case and over ours, the body as JSON", () =>
+    Effect.gen(function* () {
+      const { endpoint, sent } = make({
+        baseUrl: "https://a.test/v1",
+        apiKey: Redacted.make("key\n"),
+        headers: { "X-Tag": "t", "User-Agent": "mine", "x-secret": Redacted.make("hidden") }
+      })
+      yield* endpoint.post({ a: [1] }, yield* Scope.Scope)
+      expect(sent).toEqual([
+        {
+          url: "https://a.test/v1/path",
+          headers: {
+            accept: "text/event-stream",
+            authorization: "Bearer key",
+            "user-agent": "mine",
+            "x-secret": "hidden",
+            "x-tag": "t"
+          },
+          body: '{"a":[1]}'
+        }
+      ])
+      expect(endpoint.conceal("key hidden mine t")).toBe("[redacted] [redacted] mine t")
+    })
+  )
+
+  it.effect("without a key and headers only the user agent is sent, and nothing is redacted", () =>
+    Effect.gen(function* () {
+      const { endpoint, sent } = make({ baseUrl: "https://a.test" })
+      yield* endpoint.post(null, yield* Scope.Scope)
+      expect(sent).toEqual([
+        { url: "https://a.test/path", headers: { accept: "text/event-stream", "user-agent": "holdfast" }, body: "null" }
+      ])
+      expect(endpoint.conceal("key")).toBe("key")
+    })
+  )
+
+  it("a path is inserted between the base and its query, with one slash", () => {
+    for (const [base, url] of [
+      ["https://a.test", "https://a.test/p"],
+      ["https://a.test/", "https://a.test/p"],
+      ["https://a.test/v1//", "https://a.test/v1/p"],
+      ["https://a.test/v1?b=/", "https://a.test/v1/p?b=/"],
+      ["https://a.test/?b", "https://a.test/p?b"],
+      ["?b", "/p?b"]
+    ] as const) {
+      expect(Endpoint.join(base, "/p")).toBe(url)
+    }
+  })
+})

@@ -1,0 +1,128 @@
+/** Tests calls through a proxy, by names that only the proxy can resolve. The service's tests cover TLS in a tunnel. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Pull } from "effect"
+import type { Dispatcher } from "undici"
+import { Broken } from "../../src/http/Http.ts"
+import * as Proxy from "../../src/http/Proxy.ts"
+import * as Undici from "../../src/http/Undici.ts"
+import { proxy } from "../harness/Proxy.ts"
+import { pieces, serve } from "../harness/Server.ts"
+
+/** Posts an empty object over connections that close afterwards; gives the status and the body. */
+const ask = (dispatcher: Dispatcher, url: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { bytes, status } = yield* Undici.make(dispatcher).endpoint(url, {})("{}", yield* Effect.scope)
+      const read: Array<Uint8Array> = []
+      yield* Effect.forever(
+        Effect.map(bytes, (reads) => read.push(...reads)),
+        { disableYield: true }
+      ).pipe(Pull.catchDone(() => Effect.void))
+      return [status, Buffer.concat(read).toString()]
+    })
+  )
+
+const server = serve(pieces(["an ", "answer"]))
+
+describe("Proxy", () => {
+  it.effect("without proxies a server is reached directly", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* server
+      const dispatcher = yield* Proxy.dispatcher(undefined)
+      expect(yield* ask(dispatcher, `${url}/a`)).toEqual([200, "an answer"])
+      expect(received.length).toBe(1)
+    })
+  )
+
+  it.effect("Proxy.X1: a request to an http server has absolute form, and its whole response arrives", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* server
+      const { forwarded, tunnels, url: http } = yield* proxy(url)
+      const dispatcher = yield* Proxy.dispatcher({ http, https: undefined, exceptions: "" })
+      expect(yield* ask(dispatcher, "http://provider.test/a")).toEqual([200, "an answer"])
+      expect([forwarded, tunnels, received.length]).toEqual([["http://provider.test/a"], [], 1])
+    })
+  )
+
+  it.effect(
+    "Proxy.X1, Proxy.X2: an https server is reached by a tunnel through its own proxy, or through that for http",
+    () =>
+      Effect.gen(function* () {
+        const first = yield* proxy("http://127.0.0.1:9", 502)
+        const second = yield* proxy("http://127.0.0.1:9", 403)
+        for (const [proxies, status, asked] of [
+          [{ http: first.url, https: second.url, exceptions: "" }, 403, second],
+          [{ http: first.url, https: undefined, exceptions: "" }, 502, first],
+          [{ http: undefined, https: second.url, exceptions: "" }, 403, second]
+        ] as const) {
+          const before = asked.tunnels.length
+          const broken = yield* Effect.flip(ask(yield* Proxy.dispatcher(proxies), "https://provider.test/a"))
+          expect(broken).toBeInstanceOf(Broken)
+          expect(broken.cause).toMatchObject({
+            status,
+            message: `The proxy refused the connection (HTTP ${status}).`
+          })
+          // Proxy.X3: a rejected tunnel is not requested again.
+          expect(asked.tunnels.slice(before)).toEqual(["provider.test:443"])
+        }
+      })
+  )
+
+  it.effect(
+    "Proxy.X2: the error of a proxy that requires a user and a password states that, for a tunnel and for a request",
+    () =>
+      Effect.gen(function* () {
+        const { forwarded, tunnels, url } = yield* proxy("http://127.0.0.1:9", 407)
+        const dispatcher = yield* Proxy.dispatcher({ http: url, https: undefined, exceptions: "" })
+        for (const scheme of ["http", "https"]) {
+          const { cause } = yield* Effect.flip(ask(dispatcher, `${scheme}://provider.test/a`))
+          expect(cause).toMatchObject({
+            status: 407,
+            message: "The proxy requires a user and a password, or rejected them (HTTP 407)."
+          })
+        }
+        expect([forwarded.length, tunnels.length]).toEqual([1, 1])
+      })
+  )
+
+  it.effect("Proxy.X2: any other error is passed on as it was thrown", () =>
+    Effect.gen(function* () {
+      const dispatcher = yield* Proxy.dispatcher({ http: "http://127.0.0.1:9", https: undefined, exceptions: "" })
+      const { cause } = yield* Effect.flip(ask(dispatcher, "http://provider.test/a"))
+      expect(cause).toMatchObject({ code: "ECONNREFUSED" })
+      expect(cause).not.toHaveProperty("status")
+    })
+  )
+
+  it.effect("an exception is reached directly, and so is a server without a proxy", () =>
+    Effect.gen(function* () {
+      const { received, url } = yield* server
+      const refusing = yield* proxy(url, 403)
+      for (const proxies of [
+        { http: refusing.url, https: refusing.url, exceptions: "127.0.0.1" },
+        { http: undefined, https: refusing.url, exceptions: "" }
+      ]) {
+        expect(yield* ask(yield* Proxy.dispatcher(proxies), `${url}/a`)).toEqual([200, "an answer"])
+      }
+      expect([refusing.forwarded, received.length]).toEqual([[], 2])
+    })
+  )
+
+  it.effect("connections close with the scope", () =>
+    Effect.gen(function* () {
+      const { arrived, closed, url } = yield* serve((response) => response.write("never ends"))
+      for (const [n, proxies] of [
+        [1, undefined],
+        [2, { http: undefined, https: undefined, exceptions: "" }]
+      ] as const) {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* Effect.forkDetach(Effect.exit(ask(yield* Proxy.dispatcher(proxies), `${url}/a`)))
+            yield* arrived(n)
+          })
+        )
+        yield* closed(n)
+      }
+    })
+  )
+})

@@ -1,0 +1,74 @@
+/**
+ * Events as Server-Sent Events.
+ *
+ * The `data` of a frame is the same JSON as a line of NDJSON, so an event is encoded once, however many clients of either kind
+ * are connected. Persisted events carry their position in the conversation as the frame's `id`; a client sends it back as
+ * `Last-Event-ID` (X3). Frames have no `event:` name, so a browser gives all of them to one listener. The only exception is
+ * `reconnect`, which is no event of a turn: the last frame of a stream that its client has to open again.
+ */
+import { Channel, Effect, Schema } from "effect"
+import { Sse } from "effect/encoding"
+import { TurnEvent } from "../TurnEvent.ts"
+
+/** The media type of such a stream. */
+export const CONTENT_TYPE = "text/event-stream"
+
+/** A comment frame. It keeps proxies from closing a stream that waits, and no client shows it. */
+export const KEEP_ALIVE = ": waiting\n\n"
+
+/** One frame around an event that is already JSON; `json` must contain no newline, as is true of `JSON.stringify`'s output. */
+export const frame = (json: string, id?: number): string =>
+  id === undefined ? `data: ${json}\n\n` : `id: ${id}\ndata: ${json}\n\n`
+
+/** One event as one frame. */
+export const encode = (event: TurnEvent, id?: number): string => frame(JSON.stringify(event), id)
+
+/** The name of the frame that asks a client to reconnect. */
+export const RECONNECT = "reconnect"
+
+/**
+ * Why a stream ends early. In each case the client reconnects with the id of the last event that it received.
+ *
+ * - `too-slow`: the client read too slowly; reconnect at once.
+ * - `turn-stopped`: the turn stopped unsealed and continues where it is resumed; reconnect at once.
+ * - `storage-unavailable`, `shutting-down`: reconnect after some seconds.
+ * - `unexpected`: a bug; reconnect after some seconds.
+ */
+export const Reconnect = Schema.Struct({
+  code: Schema.Literals(["too-slow", "turn-stopped", "storage-unavailable", "shutting-down", "unexpected"]),
+  /** For a person. */
+  message: Schema.String
+})
+export type Reconnect = typeof Reconnect.Type
+
+/** The last frame of such a stream. `EventSource` reconnects by itself; a listener of `reconnect` gets the reason. */
+export const reconnect = (why: Reconnect): string => `event: ${RECONNECT}\ndata: ${JSON.stringify(why)}\n\n`
+
+/** An event with the position that its frame carried. */
+export interface Positioned {
+  readonly id: number | undefined
+  readonly event: TurnEvent
+}
+
+const decodeEvent = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent))
+
+/**
+ * A channel from text, cut anywhere, to checked events. Fails with `SchemaError` on a frame that holds no event. The frame
+ * `reconnect` is left out: the stream ends right after it.
+ */
+export const decode = <IE, Done>() =>
+  Sse.decode<IE, Done>().pipe(
+    Channel.filterArray(({ event }) => event !== RECONNECT),
+    Channel.mapEffect((frames) =>
+      Effect.forEach(frames, (frame) =>
+        Effect.map(decodeEvent(frame.data), (event): Positioned => ({ id: positionOf(frame.id), event }))
+      )
+    )
+  )
+
+// --- internal
+
+const positionOf = (id: string | undefined): number | undefined => {
+  const position = id === undefined ? Number.NaN : Number(id)
+  return Number.isSafeInteger(position) ? position : undefined
+}
