@@ -23,6 +23,8 @@ import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
+import * as Submissions from "./orchestrator/Submissions.ts"
+import * as TurnLists from "./inspection/TurnLists.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
@@ -208,8 +210,10 @@ export const inspection = Layer.unwrap(
   })
 )
 
-/** Explanations and states of turns, for any process that runs them. */
-const lookups = Layer.merge(Explanations.layer, TurnStates.layer).pipe(Layer.provide(Secrets.layer))
+/** Explanations, states and lists of turns, and submissions, for any process that runs them. */
+const lookups = Layer.mergeAll(Explanations.layer, TurnStates.layer, TurnLists.layer, Submissions.layer).pipe(
+  Layer.provide(Secrets.layer)
+)
 
 /** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */
 export const service = Layer.unwrap(

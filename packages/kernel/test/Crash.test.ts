@@ -65,11 +65,11 @@ describe("a process that dies when content has left", () => {
         tookMs: () => 0
       }
       const first = yield* Life.live([], world)
-      const mark = first.diary.findIndex((entry) => entry._tag === "Record" && entry.name.endsWith("/content"))
-      const shown = first.diary.findIndex((entry) => entry._tag === "Live" && entry.event.type === "text-delta")
+      const mark = first.log.findIndex((entry) => entry._tag === "Record" && entry.name.endsWith("/content"))
+      const shown = first.log.findIndex((entry) => entry._tag === "Live" && entry.event.type === "text-delta")
       assert.isTrue(mark >= 0 && mark < shown)
-      const second = yield* Life.live(first.diary.slice(0, shown + 1), world)
-      const told = second.diary
+      const second = yield* Life.live(first.log.slice(0, shown + 1), world)
+      const told = second.log
         .slice(shown + 1)
         .flatMap((entry) =>
           entry._tag === "Live"

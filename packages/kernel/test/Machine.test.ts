@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
 import * as Machine from "../src/turn/Machine.ts"
 import * as Records from "../src/records/Records.ts"
-import { eventsOf, law, of, steady, turns } from "./PlayedTurns.ts"
+import { eventsOf, law, of, steady, turns } from "./PureTurnLaw.ts"
 
 const { frozen } = PureTurn
 
@@ -189,14 +189,14 @@ const follows = ({ phase, step }: Machine.Ledger, { kind, number, step: of, valu
     case "Calling":
       return (kind === "Attempt" || kind === "Content") && number === phase.number
     case "Deciding": {
-      const { last, number: failed, of } = phase.setback
+      const { last, number: failed, of } = phase.failedCall
       if (kind === "Compaction") return of === "attempt" && last !== undefined && number === failed + 1
       return kind === "Decision" && number === failed
     }
     case "Compacting":
       return kind === "Compaction" && number === phase.number
     case "Waiting":
-      return kind === "Wake" && number === phase.wait.setback.number
+      return kind === "Wake" && number === phase.wait.failedCall.number
     case "Tools":
       return (
         (kind === "Begun" || kind === "Tool") &&

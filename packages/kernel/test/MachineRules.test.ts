@@ -2,7 +2,7 @@
 import { assert, describe } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
 import { Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { eventsOf, law, of, turns } from "./PlayedTurns.ts"
+import { eventsOf, law, of, turns } from "./PureTurnLaw.ts"
 
 const { REPORT } = PureTurn
 
@@ -84,12 +84,12 @@ describe("Machine", () => {
         const { phase, step } = ledger
         const after = turn.entries[i + 1]?.ledger ?? turn.end
         if (phase._tag === "Deciding" && (record.kind === "Decision" || record.kind === "Seal"))
-          since ??= phase.setback.endedAt
+          since ??= phase.failedCall.endedAt
         if (record.kind === "Attempt" && record.value._tag === "Completed") over(record.value.endedAt)
         if (record.kind === "Seal") over(record.value.at)
         // It gave up, and a step for the report follows (A14).
         const isReportDue = record.kind === "Decision" && after.step.number > step.number
-        if (isReportDue && phase._tag === "Deciding") over(phase.setback.endedAt)
+        if (isReportDue && phase._tag === "Deciding") over(phase.failedCall.endedAt)
       }
       assert.strictEqual(turn.end.tally.retryLoopMs, total)
     },
@@ -113,7 +113,7 @@ describe("Machine", () => {
     for (const { emissions, record } of turn.entries) {
       heard += emissions.length
       eventsOf(emissions).forEach(hear)
-      // A person's choice is no fallback (Routes.G3).
+      // A person's choice is no fallback (RouteChanges.G3).
       if (record.kind === "Wake" && record.value.type === "switched") pending = undefined
     }
     eventsOf(turn.emissions.slice(heard)).forEach(hear)
@@ -213,7 +213,7 @@ describe("Machine", () => {
     )
   })
 
-  law("Rounds.T1: results are persisted in the order of the calls, whatever order they come in", turns, (turn) => {
+  law("ToolRounds.T1: results are persisted in the order of the calls, whatever order they come in", turns, (turn) => {
     const calls = of(turn, "tool-call").map(({ toolCallId }) => toolCallId)
     const results = of(turn, "tool-result").map(({ toolCallId }) => toolCallId)
     assert.deepStrictEqual(results, calls.slice(0, results.length))

@@ -3,7 +3,7 @@
  *
  * There are two turns of three steps. The steps of the first have a failure and two tools; two failures, a wait that asks, a longer budget
  * and another target; a failure and a wait that is moved. The steps of the second have a switch, a compaction with a wait and two tools;
- * text instead of a report, and a rejected report; and the final step. A turn's diary is cut after each entry: a record, a write, a delta
+ * text instead of a report, and a rejected report; and the final step. A turn's log is cut after each entry: a record, a write, a delta
  * or the effect of a tool.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -34,7 +34,7 @@ interface Case {
   readonly said: string
   /** In the order in which they are written. */
   readonly records: ReadonlyArray<string>
-  /** Kinds of entries in its diary. */
+  /** Kinds of entries in its log. */
   readonly kinds: number
   /** Calls that must not run twice, by the name of their record. */
   readonly once: ReadonlyArray<readonly [name: string, toolCallId: string]>
@@ -220,10 +220,10 @@ const isIdempotent = (toolCallId: string) => toolCallId === "call-look"
 // --- the expected results
 
 /** The text that a client has assembled: the shown text without the discarded text. */
-const assembled = (diary: Life.Diary): string => {
+const assembled = (log: Life.LifeLog): string => {
   let finished = ""
   let current = ""
-  for (const event of eventsOf(diary)) {
+  for (const event of eventsOf(log)) {
     if (event.type === "text-delta") current += event.delta
     if (event.type === "step-start" || event.type === "step-discarded") current = ""
     if (event.type === "message") {
@@ -242,8 +242,8 @@ const textsOf = (events: ReadonlyArray<TurnEvent.TurnEvent>): string =>
     )
     .join("")
 
-const eventsOf = (diary: Life.Diary): ReadonlyArray<TurnEvent.TurnEvent> =>
-  diary.flatMap((entry): ReadonlyArray<TurnEvent.TurnEvent> => {
+const eventsOf = (log: Life.LifeLog): ReadonlyArray<TurnEvent.TurnEvent> =>
+  log.flatMap((entry): ReadonlyArray<TurnEvent.TurnEvent> => {
     if (entry._tag === "Live") return [entry.event]
     return entry._tag === "Persist" ? entry.events : []
   })
@@ -252,18 +252,18 @@ const settled = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
   all.filter((one, i) => JSON.stringify(one) !== JSON.stringify(all[i - 1]))
 
 /** The spending that the strategy received. If it was asked again about a decision that was not recorded, it received the same. */
-const budgets = (diary: Life.Diary) =>
+const budgets = (log: Life.LifeLog) =>
   settled(
-    diary.flatMap((entry) =>
+    log.flatMap((entry) =>
       entry._tag === "Asked" ? [[entry.attempt, entry.spent?.sleptMs, entry.spent?.extendedMs]] : []
     )
   )
 
 /** The events of each retry, by the record that it follows. An event that was emitted again after a death is the same. */
-const retries = (diary: Life.Diary): ReadonlyMap<string, ReadonlyArray<unknown>> => {
+const retries = (log: Life.LifeLog): ReadonlyMap<string, ReadonlyArray<unknown>> => {
   const told = new Map<string, Array<unknown>>()
   let record = ""
-  for (const entry of diary) {
+  for (const entry of log) {
     if (entry._tag === "Record") record = entry.name
     if (entry._tag === "Record" && isTold(entry.value)) told.set(record, [])
     if (entry._tag !== "Live" || entry.event.type !== "provider-retry") continue
@@ -280,7 +280,7 @@ const isTold = (value: unknown): boolean =>
   (Reflect.get(value, "_tag") === "Retry" || ["until", "extended", "asked"].includes(Reflect.get(value, "type")))
 
 /** Whether a life died between a record and its event: the end of the wait may have passed since. */
-const isUntold = (death: Life.Diary, name: string): boolean => {
+const isUntold = (death: Life.LifeLog, name: string): boolean => {
   const last = death.findLast((entry) => entry._tag === "Record")
   return last?.name === name && retries(death).get(name)?.length === 0
 }
@@ -311,8 +311,8 @@ const withUnknown = (events: ReadonlyArray<TurnEvent.TurnEvent>, unknown: Readon
   )
 
 /** Asserts that a turn with `deaths` has the same results as the uninterrupted one. */
-const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Life.Diary>, life: Life.Life): void => {
-  const { diary, disk, end } = life
+const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Life.LifeLog>, life: Life.Life): void => {
+  const { log, disk, end } = life
   const lost = losses(disk)
   const unknown = new Set(deaths.flatMap((death) => unknownOutcomes(given, Life.diskOf(death))))
 
@@ -325,10 +325,10 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
   assert.deepStrictEqual(timeless(kept), withUnknown(straight.disk.persisted, unknown))
 
   // X2: no client has assembled the same words twice.
-  assert.strictEqual(assembled(diary), given.said)
+  assert.strictEqual(assembled(log), given.said)
   // X8
   for (const [id, times] of Map.groupBy(
-    diary.filter((entry) => entry._tag === "Tool"),
+    log.filter((entry) => entry._tag === "Tool"),
     ({ toolCallId }) => toolCallId
   )) {
     if (!isIdempotent(id)) assert.strictEqual(times.length, 1, id)
@@ -336,9 +336,9 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
   // Attempts and budget continue from where they were.
   assert.strictEqual(end.attempts, straight.end.attempts + lost)
   assert.strictEqual(end.sleptMs, straight.end.sleptMs)
-  assert.deepStrictEqual(budgets(diary), budgets(straight.diary))
-  const expected = Array.from(retries(straight.diary).values(), ([first]) => first)
-  const told = Array.from(retries(diary))
+  assert.deepStrictEqual(budgets(log), budgets(straight.log))
+  const expected = Array.from(retries(straight.log).values(), ([first]) => first)
+  const told = Array.from(retries(log))
   assert.strictEqual(told.length, expected.length)
   for (const [i, [name, events]] of told.entries()) {
     for (const event of events) assert.deepStrictEqual(event, expected[i])
@@ -349,9 +349,9 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
       )
   }
   // X1: a sleep is the rest of its wait.
-  for (const [i, entry] of diary.entries()) {
+  for (const [i, entry] of log.entries()) {
     if (entry._tag !== "Sleep") continue
-    const before = diary[i - 1]
+    const before = log[i - 1]
     // A wait whose end has passed is not announced again, and has no sleep left.
     if (before?._tag !== "Live" || before.event.type !== "provider-retry") assert.strictEqual(entry.delayMs, 0)
     else assert.strictEqual(entry.delayMs, Math.max(0, before.event.retryAt - entry.at))
@@ -362,20 +362,20 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
   assert.strictEqual(life.requests.length, given.world.scripts.length - known)
 }
 
-/** Every prefix of a diary that is longer than `from`. */
-const cuts = (diary: Life.Diary, from: number): ReadonlyArray<Life.Diary> =>
-  diary.slice(from).map((_, i) => diary.slice(0, from + i))
+/** Every prefix of a log that is longer than `from`. */
+const cuts = (log: Life.LifeLog, from: number): ReadonlyArray<Life.LifeLog> =>
+  log.slice(from).map((_, i) => log.slice(0, from + i))
 
 /** Whether the last entry changed the disk. */
-const hasJustWritten = (diary: Life.Diary): boolean => {
-  const last = diary.at(-1)
+const hasJustWritten = (log: Life.LifeLog): boolean => {
+  const last = log.at(-1)
   return last?._tag === "Record" || last?._tag === "Persist"
 }
 
-const where = (...deaths: ReadonlyArray<Life.Diary>): string =>
+const where = (...deaths: ReadonlyArray<Life.LifeLog>): string =>
   deaths.map((death) => `it died behind entry ${death.length}, ${JSON.stringify(death.at(-1))}`).join("\nthen ")
 
-const judged = (judge: () => void, ...deaths: ReadonlyArray<Life.Diary>): void => {
+const judged = (judge: () => void, ...deaths: ReadonlyArray<Life.LifeLog>): void => {
   try {
     judge()
   } catch (cause) {
@@ -385,11 +385,11 @@ const judged = (judge: () => void, ...deaths: ReadonlyArray<Life.Diary>): void =
 
 for (const given of [waits, reports]) {
   const { chain, kinds, last, records, title, world } = given
-  describe(`a process that dies after any entry of the diary of ${title}`, () => {
-    it.effect("the diary has every kind of entry and record", () =>
+  describe(`a process that dies after any entry of the log of ${title}`, () => {
+    it.effect("the log has every kind of entry and record", () =>
       Effect.gen(function* () {
-        const { diary, disk } = yield* Life.live([], world)
-        assert.deepStrictEqual(new Set(diary.map(({ _tag }) => _tag)).size, kinds)
+        const { log, disk } = yield* Life.live([], world)
+        assert.deepStrictEqual(new Set(log.map(({ _tag }) => _tag)).size, kinds)
         assert.deepStrictEqual(Array.from(disk.records.keys()), records)
       })
     )
@@ -400,7 +400,7 @@ for (const given of [waits, reports]) {
         Effect.gen(function* () {
           const straight = yield* Life.live([], world)
           assertLegal(given, straight, [], straight)
-          for (const death of cuts(straight.diary, 0)) {
+          for (const death of cuts(straight.log, 0)) {
             for (const awayMs of AWAY) {
               const life = yield* Life.live(death, world, { awayMs })
               judged(() => assertLegal(given, straight, [death], life), death)
@@ -416,9 +416,9 @@ for (const given of [waits, reports]) {
         Effect.gen(function* () {
           const straight = yield* Life.live([], world)
           let pairs = 0
-          for (const first of cuts(straight.diary, 0).filter(hasJustWritten)) {
+          for (const first of cuts(straight.log, 0).filter(hasJustWritten)) {
             const second = yield* Life.live(first, world, { awayMs: 300 })
-            for (const death of cuts(second.diary, first.length).filter(hasJustWritten)) {
+            for (const death of cuts(second.log, first.length).filter(hasJustWritten)) {
               const third = yield* Life.live(death, world)
               judged(() => assertLegal(given, straight, [first, death], third), first, death)
               pairs++
@@ -432,7 +432,7 @@ for (const given of [waits, reports]) {
     it.effect("D8: an abort at the start of the next life seals the turn after its earlier events", () =>
       Effect.gen(function* () {
         const straight = yield* Life.live([], world)
-        for (const death of cuts(straight.diary, 0)) {
+        for (const death of cuts(straight.log, 0)) {
           const before = Life.diskOf(death)
           const life = yield* Life.live(death, world, { abort: Effect.void })
           judged(() => {
@@ -447,9 +447,9 @@ for (const given of [waits, reports]) {
             assert.isFalse(isSealed && persisted.length > before.persisted.length)
             assert.strictEqual(life.requests.length, 0)
             // X2: a response that the death cut off is not kept, and a client that received part of it gets `step-discarded`.
-            assert.strictEqual(assembled(life.diary), textsOf(persisted))
+            assert.strictEqual(assembled(life.log), textsOf(persisted))
             assert.strictEqual(
-              life.diary.filter(({ _tag }) => _tag === "Tool").length,
+              life.log.filter(({ _tag }) => _tag === "Tool").length,
               death.filter(({ _tag }) => _tag === "Tool").length
             )
             // P11

@@ -9,15 +9,15 @@ import type { RetryStrategy, Spent } from "../src/ports/RetryStrategy.ts"
 const { answer, badGateway, overloaded } = ScriptedProvider
 
 /** A failure, the time of its attempt, and the sleep after it. */
-const setback = fc.record({
+const failedTry = fc.record({
   failure: fc.constantFrom(overloaded, badGateway, { ...badGateway, reason: "timeout" as const }),
   tookMs: fc.constantFrom(0, 1, 25),
   delayMs: fc.constantFrom(1, 20, 300)
 })
-type Setback = typeof setback extends fc.Arbitrary<infer A> ? A : never
+type FailedTry = typeof failedTry extends fc.Arbitrary<infer A> ? A : never
 
 /** Runs a step through failures, and returns the spending that the strategy received at each. */
-const toldOver = (start: Scenario.Start, setbacks: ReadonlyArray<Setback>) =>
+const spendingOver = (start: Scenario.Start, tries: ReadonlyArray<FailedTry>) =>
   Effect.gen(function* () {
     const told = new Map<number, Spent | undefined>()
     const service: RetryStrategy["Service"] = {
@@ -25,17 +25,17 @@ const toldOver = (start: Scenario.Start, setbacks: ReadonlyArray<Setback>) =>
       delayFor: () => undefined,
       decide: (attempt, _, spent) => {
         told.set(attempt, spent)
-        return { delay: Duration.millis(setbacks[attempt]?.delayMs ?? 0) }
+        return { delay: Duration.millis(tries[attempt]?.delayMs ?? 0) }
       },
       sleep: (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" })
     }
-    const scripts = setbacks.map(({ failure, tookMs }) => {
+    const scripts = tries.map(({ failure, tookMs }) => {
       const script = ScriptedProvider.throws(failure)
       return { ...script, end: Effect.delay(script.end, tookMs) }
     })
     const { fiber, sink } = yield* start({ scripts: [...scripts, answer("ok")], strategy: { service } })
     // Everything due at the end of a wait runs before the next wait begins: times are compared.
-    for (const ms of setbacks.flatMap(({ delayMs, tookMs }) => [tookMs, delayMs])) {
+    for (const ms of tries.flatMap(({ delayMs, tookMs }) => [tookMs, delayMs])) {
       yield* settled
       yield* TestClock.adjust(ms)
     }
@@ -51,9 +51,9 @@ const settled = Effect.repeat(
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
 
 /** The same, counted by hand. */
-const expected = (setbacks: ReadonlyArray<Setback>) => {
+const expected = (tries: ReadonlyArray<FailedTry>) => {
   let at = 0
-  const failures = setbacks.map(({ delayMs, failure: { reason }, tookMs }) => {
+  const failures = tries.map(({ delayMs, failure: { reason }, tookMs }) => {
     const failedAt = at + tookMs
     at = failedAt + delayMs
     return { failedAt, delayMs, reason }
@@ -80,22 +80,19 @@ for (const [how, start] of [
 ] as const) {
   Property.prop(
     `D2, X11: a strategy receives the step's sleep and time, in total and for the reason of the failure${how}`,
-    fc.array(setback, { maxLength: 6 }),
-    (setbacks) =>
+    fc.array(failedTry, { maxLength: 6 }),
+    (tries) =>
       Effect.gen(function* () {
         yield* TestClock.setTime(0)
-        const { end, sink, told } = yield* toldOver(start, setbacks)
-        const spent = setbacks.map((_, attempt) => {
+        const { end, sink, told } = yield* spendingOver(start, tries)
+        const spent = tries.map((_, attempt) => {
           const { spread, ...rest } = told.get(attempt) ?? assert.fail(`nothing was asked about ${attempt}`)
           assert.isTrue(spread >= 0 && spread < 1)
           return rest
         })
-        assert.deepStrictEqual<unknown>(spent, expected(setbacks))
-        assert.strictEqual(end.sleptMs, sum(setbacks.map(({ delayMs }) => delayMs)))
-        assert.deepStrictEqual(
-          [...new Set(sink.of("provider-retry").map(({ attempt }) => attempt))],
-          [...setbacks.keys()]
-        )
+        assert.deepStrictEqual<unknown>(spent, expected(tries))
+        assert.strictEqual(end.sleptMs, sum(tries.map(({ delayMs }) => delayMs)))
+        assert.deepStrictEqual([...new Set(sink.of("provider-retry").map(({ attempt }) => attempt))], [...tries.keys()])
       }),
     { numRuns: 30 }
   )

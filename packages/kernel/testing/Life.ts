@@ -1,9 +1,9 @@
 /**
- * Runs a turn and records a diary, so that tests can restart it at any entry.
+ * Runs a turn and records a log, so that tests can restart it at any entry.
  *
  * Life.L1. After a death only the records and the persisted events that were written before it remain (`diskOf`).
- * Life.L2. A life runs to the turn's seal. A test simulates a death: it cuts the diary, and begins the next life on the rest.
- * Life.L3. A diary covers all lives until then, so it has what clients received and tools did across every death.
+ * Life.L2. A life runs to the turn's seal. A test simulates a death: it cuts the log, and begins the next life on the rest.
+ * Life.L3. A log covers all lives until then, so it has what clients received and tools did across every death.
  */
 import { defined, Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Fiber, Layer, Schema } from "effect"
@@ -31,7 +31,7 @@ type What =
 export type Entry = What & { readonly at: number }
 
 /** The entries of all lives of a turn, in order. */
-export type Diary = ReadonlyArray<Entry>
+export type LifeLog = ReadonlyArray<Entry>
 
 /** The surroundings of a turn; the same in every life. */
 export interface World {
@@ -61,16 +61,16 @@ export interface Disk {
 /** A life of a turn that has reached the seal. */
 export interface Life {
   /** This life's entries behind those of the lives before. */
-  readonly diary: Diary
+  readonly log: LifeLog
   readonly end: TurnEvent.TurnEnd
   readonly requests: ReadonlyArray<ProviderRequest>
   readonly disk: Disk
 }
 
-/** The disk that a diary leaves (Life.L1). */
-export const diskOf = (diary: Diary): Disk => ({
-  records: new Map(diary.flatMap((entry) => (entry._tag === "Record" ? [[entry.name, entry.value]] : []))),
-  persisted: diary.flatMap((entry) => (entry._tag === "Persist" ? entry.events : []))
+/** The disk that a log leaves (Life.L1). */
+export const diskOf = (log: LifeLog): Disk => ({
+  records: new Map(log.flatMap((entry) => (entry._tag === "Record" ? [[entry.name, entry.value]] : []))),
+  persisted: log.flatMap((entry) => (entry._tag === "Persist" ? entry.events : []))
 })
 
 /** Counts the provider calls with a recorded outcome: attempts and summaries. */
@@ -80,17 +80,17 @@ export const answered = ({ records }: Disk): number =>
 /** Whether an attempt's outcome is `Lost`. */
 export const isLost = Schema.is(Schema.Struct({ _tag: Schema.tag("Lost"), endedAt: Schema.Number }))
 
-/** Runs a life to the turn's seal, on the disk of a diary, `awayMs` after its last entry. */
+/** Runs a life to the turn's seal, on the disk of a log, `awayMs` after its last entry. */
 export const live = (
-  before: Diary,
+  before: LifeLog,
   world: World,
   { abort = Effect.never, awayMs = 0 }: { readonly abort?: Effect.Effect<void>; readonly awayMs?: number } = {}
 ): Effect.Effect<Life, unknown> =>
   Effect.gen(function* () {
     yield* TestClock.setTime((before.at(-1)?.at ?? 0) + awayMs)
     const clock = yield* Clock.Clock
-    const diary = before.slice()
-    const note = (what: What): void => void diary.push({ ...what, at: clock.currentTimeMillisUnsafe() })
+    const log = before.slice()
+    const note = (what: What): void => void log.push({ ...what, at: clock.currentTimeMillisUnsafe() })
     const disk = diskOf(before)
     const provider = ScriptedProvider.make(world.scripts.slice(answered(disk)))
     const sink = new RecordingSink()
@@ -129,7 +129,7 @@ export const live = (
       return yield* Effect.die(new Error(`it persisted something else at ${sink.contradictions.join(", ")}`))
     }
     if (fiber.pollUnsafe() === undefined) return yield* Effect.die(new Error("the turn is not sealed"))
-    return { diary, end: yield* Fiber.join(fiber), requests: provider.requests, disk: diskOf(diary) }
+    return { log, end: yield* Fiber.join(fiber), requests: provider.requests, disk: diskOf(log) }
   }).pipe(Effect.scoped, Effect.provide(TestClock.layer()))
 
 // --- internal

@@ -25,7 +25,7 @@ interface Entry {
 }
 
 /** A turn from its start to its seal. */
-export interface Played {
+export interface PureRun {
   readonly start: Machine.Ledger
   readonly entries: ReadonlyArray<Entry>
   /** The sealed turn, with an empty outbox. */
@@ -45,7 +45,7 @@ export interface Options {
 }
 
 /** Plays a turn to its seal. */
-export const play = ({ choices, facts, isSteady, offers: first }: Options): Played => {
+export const play = ({ choices, facts, isSteady, offers: first }: Options): PureRun => {
   const world = new World(choices)
   const start = frozen(Machine.start(frozen(facts)))
   const entries: Array<Entry> = []
@@ -265,7 +265,7 @@ class World {
 
   private directive({ question, situation }: Extract<Machine.Command, { _tag: "Decide" }>): Records.Directive {
     const choice = this.choose(8)
-    // A failure that no route can help is never retried (Next.N3).
+    // A failure that no route can help is never retried (OpenCommands.N3).
     if (choice === 0 || !Directive.isRoutable(situation))
       return { _tag: "GiveUp", because: this.choose(4) === 3 ? "not-retryable" : "exhausted" }
     const delayMs = choice === 1 ? 0 : choice * 1_000

@@ -160,12 +160,12 @@ describe("by code", () => {
 
   it("C1: no code has two meanings", () => {
     const all = [...Codes.known("exact"), ...Codes.known("family"), ...Codes.known("vague")]
-    for (const [code, reason] of all) expect([code, Codes.verdictOf(code)?.reason]).toEqual([code, reason])
+    for (const [code, reason] of all) expect([code, Codes.classifiedOf(code)?.reason]).toEqual([code, reason])
   })
 
   it("C1: spellings of a code are one code", () => {
     for (const code of ["RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "rate-limit-exceeded", "RateLimitExceededError"]) {
-      expect(Codes.verdictOf(code)?.reason).toBe("rate-limited")
+      expect(Codes.classifiedOf(code)?.reason).toBe("rate-limited")
     }
   })
 })

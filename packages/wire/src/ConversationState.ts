@@ -38,3 +38,17 @@ export const ConversationState = Schema.Struct({
   retry: Schema.optionalKey(RetryState)
 })
 export type ConversationState = typeof ConversationState.Type
+
+/** A conversation in a list. */
+export const ConversationSummary = Schema.Struct({
+  conversationId: ConversationId,
+  /** `provider/model` that it was opened with. */
+  model: Schema.String,
+  /** Epoch milliseconds. */
+  createdAt: Schema.Finite,
+  /** Its newest turn; absent before the first. */
+  lastTurnId: Schema.optionalKey(TurnId),
+  /** Whether a turn of it has not ended. */
+  isBusy: Schema.Boolean
+})
+export type ConversationSummary = typeof ConversationSummary.Type

@@ -57,3 +57,13 @@ export const TurnState = Schema.Struct({
   report: Schema.optionalKey(Report)
 })
 export type TurnState = typeof TurnState.Type
+
+const { report: _, text: __, ...summarised } = TurnState.fields
+
+/** A turn in a list: its state without its answer, and the beginning of its prompt. */
+export const TurnSummary = Schema.Struct({
+  ...summarised,
+  /** Its first characters; absent on a manual retry. */
+  prompt: Schema.optionalKey(Schema.String)
+})
+export type TurnSummary = typeof TurnSummary.Type

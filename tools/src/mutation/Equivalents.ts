@@ -200,14 +200,14 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the patterns have a month wherever they match"
   },
   {
-    path: "packages/policy/src/hint/ErrorBody.ts",
+    path: "packages/policy/src/hint/BodyHint.ts",
     operator: "branch",
     before: "day === undefined || time === undefined || zone === undefined",
     line: "if (day === undefined || time === undefined || zone === undefined) return undefined",
     reason: "the patterns have all three wherever they match"
   },
   {
-    path: "packages/policy/src/hint/ErrorBody.ts",
+    path: "packages/policy/src/hint/BodyHint.ts",
     operator: "branch",
     before: "day === undefined || time === undefined",
     line: "if (day === undefined || time === undefined || zone === undefined) return undefined",

@@ -9,6 +9,11 @@ import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import type { ChildProcessSpawner } from "effect/process"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as Prose from "../text/Prose.ts"
+import * as Answer from "./client/Answer.ts"
+import * as Attach from "./client/Attach.ts"
+import * as Cancel from "./client/Cancel.ts"
+import * as Submit from "./client/Submit.ts"
+import * as Wait from "./client/Wait.ts"
 import * as Backup from "./Backup.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, Refused } from "./Ended.ts"
@@ -37,6 +42,11 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withSubcommands([
       Serve.command(parts),
       Run.command(parts),
+      Submit.command(parts),
+      Answer.command(parts),
+      Attach.command(parts),
+      Wait.command(parts),
+      Cancel.command(parts),
       Turns.command(parts),
       Explain.command(parts),
       Backup.command(parts),

@@ -9,8 +9,11 @@ export const FAILED = 1
 /** The command line or the configuration is wrong. */
 export const USAGE = 2
 
+/** The turn is not answered yet: it waits, runs or is queued. */
+export const PENDING = 3
+
 /** Ended by Ctrl-C or SIGTERM before the answer, or by a second signal: 128 plus the number of SIGINT, as in shells. */
 export const ABORTED = 130
 
 /** Every exit code of Holdfast. */
-export type ExitCode = typeof COMPLETED | typeof FAILED | typeof USAGE | typeof ABORTED
+export type ExitCode = typeof COMPLETED | typeof FAILED | typeof USAGE | typeof PENDING | typeof ABORTED

@@ -90,6 +90,8 @@ interface Showing {
   readonly keyboard?: Keyboard.Keyboard
   /** The first line: it names the turn, for `holdfast explain`. */
   readonly head?: string
+  /** What Ctrl-C does, below a countdown; by default it aborts. */
+  readonly advice?: string
 }
 
 /** Shows a turn until it ends, and returns its end. */
@@ -110,7 +112,9 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
       // Typed keys would break the repainted lines.
       if (state.wait === undefined) keyboard.release()
       else keyboard.hold()
-      screen.show(TurnView.view(state, now, { columns: terminal.columns(), timeOfDay: showing.timeOfDay }))
+      screen.show(
+        TurnView.view(state, now, { columns: terminal.columns(), timeOfDay: showing.timeOfDay, advice: showing.advice })
+      )
     } else plain(state.wait, now)
   }
 
@@ -144,6 +148,31 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
   )
   return state.end
 })
+
+/** The exit code of a turn that was shown. */
+export const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCode => {
+  if (end?.status === "completed") return ExitCode.COMPLETED
+  return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
+}
+
+/** Events as they are, for programs (R1). */
+export const printEvents = Effect.fnUntraced(function* (
+  frames: Stream.Stream<Frame, StartFailure>,
+  terminal: Terminal["Service"],
+  interrupted: Effect.Effect<unknown>,
+  abort: Effect.Effect<unknown, StartFailure>
+) {
+  const end = yield* Deferred.make<TurnEvent.TurnEnd>()
+  const watch = Stream.runForEach(frames, ({ event, json }) => {
+    terminal.stdout(`${Prose.inJson(json)}\n`)
+    return event.type === "turn-end" ? Deferred.succeed(end, event) : Effect.void
+  })
+  yield* Effect.raceFirst(watch, Effect.andThen(interrupted, Effect.andThen(abort, Effect.never)))
+  return Option.getOrUndefined(yield* Effect.option(Effect.flatten(Effect.fromOption(yield* Deferred.poll(end)))))
+})
+
+/** As people here write it. */
+export const timeOfDay = (epochMs: number): string => new Date(epochMs).toTimeString().slice(0, 8)
 
 // --- internal
 
@@ -179,27 +208,6 @@ const runTurn = Effect.fnUntraced(function* <E extends StartFailure, R>(
   if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
 })
 
-const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCode => {
-  if (end?.status === "completed") return ExitCode.COMPLETED
-  return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
-}
-
-/** Prints the events as they are, for programs (Run.R1). */
-const printEvents = Effect.fnUntraced(function* (
-  frames: Stream.Stream<Frame, StartFailure>,
-  terminal: Terminal["Service"],
-  interrupted: Effect.Effect<unknown>,
-  abort: Effect.Effect<unknown, StartFailure>
-) {
-  const end = yield* Deferred.make<TurnEvent.TurnEnd>()
-  const watch = Stream.runForEach(frames, ({ event, json }) => {
-    terminal.stdout(`${Prose.inJson(json)}\n`)
-    return event.type === "turn-end" ? Deferred.succeed(end, event) : Effect.void
-  })
-  yield* Effect.raceFirst(watch, Effect.andThen(interrupted, Effect.andThen(abort, Effect.never)))
-  return Option.getOrUndefined(yield* Effect.option(Effect.flatten(Effect.fromOption(yield* Deferred.poll(end)))))
-})
-
 /** Prints a line when a wait begins, and reminders, on standard error. */
 const makePlainWaits = ({ terminal, timeOfDay }: Showing) => {
   let shown: { readonly wait: TurnEvent.ProviderRetry; readonly left: number } | undefined
@@ -211,5 +219,3 @@ const makePlainWaits = ({ terminal, timeOfDay }: Showing) => {
     terminal.stderr(`${line}\n`)
   }
 }
-
-const timeOfDay = (epochMs: number): string => new Date(epochMs).toTimeString().slice(0, 8)

@@ -67,10 +67,10 @@ export const readOptions = Effect.fnUntraced(function* (given: GivenFlags, datab
 })
 
 /** The prompt from the command line, or else from standard input without its last line break. */
-export const readPrompt = Effect.fnUntraced(function* (argument: string | undefined) {
+export const readPrompt = Effect.fnUntraced(function* (argument: string | undefined, command = "run") {
   const stdio = yield* Stdio.Stdio
   if (argument === undefined && (yield* stdio.stdinIsTerminal)) {
-    return yield* refused('There is no prompt. Give one, as in: holdfast run "Why is the sky blue?"')
+    return yield* refused(`There is no prompt. Give one, as in: holdfast ${command} "Why is the sky blue?"`)
   }
   const prompt =
     argument === undefined || argument === "-"
@@ -79,9 +79,11 @@ export const readPrompt = Effect.fnUntraced(function* (argument: string | undefi
   return yield* textOf("The prompt", prompt)
 })
 
-// --- internal
-
-const readSystem = Effect.fnUntraced(function* ({ system, systemFile }: GivenFlags) {
+/** The system prompt, from its flag or from the file that the other one names. */
+export const readSystem = Effect.fnUntraced(function* ({
+  system,
+  systemFile
+}: Pick<GivenFlags, "system" | "systemFile">) {
   if (Option.isSome(system) && Option.isSome(systemFile)) {
     return yield* refused("--system and --system-file both give the system prompt. Give one of them.")
   }
@@ -97,6 +99,16 @@ const readSystem = Effect.fnUntraced(function* ({ system, systemFile }: GivenFla
   return yield* textOf(`--system-file ${file}`, withoutLastBreak(content))
 })
 
+/** An id as a flag gives it. */
+export const idOf = (flag: string, given: Option.Option<string>): Effect.Effect<string | undefined, Refused> => {
+  const id = Option.getOrUndefined(given)
+  return id === undefined || Ids.ID_PATTERN.test(id)
+    ? Effect.succeed(id)
+    : refused(`${flag}: found ${JSON.stringify(id)}; expected 1 to 64 letters, digits, "_" or "-".`)
+}
+
+// --- internal
+
 const withoutLastBreak = (text: string): string => text.replace(/\r?\n$/, "")
 
 const textOf = Effect.fnUntraced(function* (what: string, text: string) {
@@ -105,12 +117,5 @@ const textOf = Effect.fnUntraced(function* (what: string, text: string) {
   const nul = Text.findNul(text)
   return nul === undefined ? text : yield* refused(`${what}: ${nul.message}.`)
 })
-
-const idOf = (flag: string, given: Option.Option<string>): Effect.Effect<string | undefined, Refused> => {
-  const id = Option.getOrUndefined(given)
-  return id === undefined || Ids.ID_PATTERN.test(id)
-    ? Effect.succeed(id)
-    : refused(`${flag}: found ${JSON.stringify(id)}; expected 1 to 64 letters, digits, "_" or "-".`)
-}
 
 const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))

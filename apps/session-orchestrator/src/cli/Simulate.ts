@@ -23,6 +23,7 @@ export interface Options {
   readonly port: number
 }
 
+/** The command `simulate`. */
 export const command = Command.make(
   "simulate",
   {

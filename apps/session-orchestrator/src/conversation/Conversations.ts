@@ -52,6 +52,8 @@ export interface Frame {
 
 /** Settings of a new conversation. */
 export interface CreateOptions {
+  /** If absent, a new id. An id that is taken fails with the error of the database. */
+  readonly conversationId?: Ids.ConversationId | undefined
   /** `provider/model`; if absent, the configured default. */
   readonly model?: string | undefined
   readonly system?: string | undefined

@@ -1,10 +1,11 @@
 /** Handles the API's calls about a conversation. */
-import { Api, Problem } from "@holdfast/wire/api"
+import { Api } from "@holdfast/wire/api"
 import type { Command } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations } from "../conversation/Conversations.ts"
+import * as Commands from "./Commands.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
@@ -15,9 +16,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const drain = yield* Drain
-    /** Answers a command: succeeds when it is on disk, and otherwise fails with the reason. */
-    const command = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<void, E | Problem.ShuttingDown, R> =>
-      Effect.raceFirst(Effect.asVoid(call), Effect.andThen(drain.ended, Effect.fail(goingDown)))
+    const command = Commands.unlessDown(drain)
     const steer = (steering: Command.Steering, request: HttpServerRequest.HttpServerRequest) =>
       command(orProblem(conversations.steer(steering, originOf(request))))
 
@@ -46,11 +45,6 @@ export const layer = HttpApiBuilder.group(
 )
 
 // --- internal
-
-const goingDown = new Problem.ShuttingDown({
-  detail:
-    "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
-})
 
 /** The origin in the record of a command (X4). */
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>

@@ -26,6 +26,7 @@ import * as RawProblem from "./RawProblem.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
+import * as WorkHandlers from "./WorkHandlers.ts"
 
 /** The largest accepted body by default, in bytes. */
 const DEFAULT_MAX_BODY_BYTES = 1024 * 1024
@@ -91,7 +92,7 @@ export const served = (options: Options = {}) => {
 // --- internal
 
 const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
-  Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, SystemHandlers.layer])
+  Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, WorkHandlers.layer, SystemHandlers.layer])
 )
 
 /** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */

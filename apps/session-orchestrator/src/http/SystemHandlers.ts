@@ -11,7 +11,7 @@ import * as TurnCounts from "../telemetry/metrics/TurnCounts.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
-/** How long a scrape waits for the database; one that takes longer counts as unavailable. */
+/** How long a scrape waits for the database; a slower database counts as unavailable. */
 const READY_LIMIT = "2 seconds"
 
 const OK = { status: "ok" } as const

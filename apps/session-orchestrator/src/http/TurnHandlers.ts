@@ -9,15 +9,14 @@ import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Conversations, type Frame, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
-import * as SharedFrames from "../session/SharedFrames.ts"
+import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
-import * as Encoding from "./body/Encoding.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
+import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
 import * as Prefer from "./Prefer.ts"
 
@@ -52,13 +51,13 @@ export const layer = HttpApiBuilder.group(
       switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
         case Ndjson.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
-            ...ndjson,
+            ...EventStreams.ndjson,
             items: conversations.watchTurn(turnId, within),
             endless: false
           })
         case Sse.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
-            ...sse,
+            ...EventStreams.sse,
             items: conversations.watchTurn(turnId, within),
             endless: false
           })
@@ -83,7 +82,7 @@ export const layer = HttpApiBuilder.group(
         orProblem(conversations.state(params.conversationId)).pipe(
           Effect.andThen(
             LiveResponse.send(request, drain, {
-              ...sse,
+              ...EventStreams.sse,
               items: conversations.watch(params.conversationId, headers["last-event-id"] ?? query.after ?? 0),
               endless: true
             })
@@ -104,19 +103,6 @@ export const layer = HttpApiBuilder.group(
 )
 
 // --- internal
-
-const ndjson = {
-  contentType: Ndjson.CONTENT_TYPE,
-  keepAlive: Ndjson.KEEP_ALIVE,
-  encode: Encoding.sharing(({ json }: Frame) => `${json}\n`, SharedFrames.isMarked)
-}
-
-const sse = {
-  contentType: Sse.CONTENT_TYPE,
-  keepAlive: Sse.KEEP_ALIVE,
-  farewell: Sse.reconnect,
-  encode: Encoding.sharing(({ id, json }: Frame) => Sse.frame(json, id), SharedFrames.isMarked)
-}
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   turnId,

@@ -4,8 +4,9 @@ import { defined, type Ids, Target, type TurnEvent, type TurnState } from "@hold
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
+import type { TurnRow } from "../storage/Lists.ts"
 import type { Journal } from "../storage/Journal.ts"
-import type { Store } from "../storage/Store.ts"
+import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
 import * as Evidence from "./Evidence.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
@@ -17,6 +18,8 @@ export class TurnStates extends Context.Service<
   {
     /** The state of a turn in any conversation. A parked turn is not woken. */
     readonly find: (turnId: Ids.TurnId) => Effect.Effect<TurnState.TurnState, TurnNotFound | StorageError>
+    /** The conversation of a turn. */
+    readonly conversationOf: (turnId: Ids.TurnId) => Effect.Effect<Ids.ConversationId, TurnNotFound | StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
@@ -26,8 +29,17 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptio
     TurnStates,
     Effect.gen(function* () {
       const read = yield* Evidence.reader
+      const store = yield* Store
       const { redact } = yield* Secrets
       return {
+        conversationOf: (turnId) =>
+          Effect.flatMap(
+            store.turn(turnId),
+            Option.match({
+              onNone: () => Effect.fail(new TurnNotFound({ turnId })),
+              onSome: ({ conversationId }) => Effect.succeed(conversationId)
+            })
+          ),
         find: Effect.fn("TurnStates.find")(function* (turnId) {
           const evidence = Option.getOrUndefined(yield* read(turnId))
           return evidence === undefined ? yield* new TurnNotFound({ turnId }) : of(evidence, redact)
@@ -52,6 +64,22 @@ export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnSt
   }
 }
 
+/** A turn in a list, by its row and what its records come to. */
+export const summaryOf = (
+  { hasEvents, model, turn: { acceptedAt, conversationId, end, prompt, turnId } }: TurnRow,
+  account: Account.Account,
+  redact: Evidence.Redact
+): TurnState.TurnSummary => ({
+  conversationId,
+  turnId,
+  status: TurnReport.stateOf(end, account, hasEvents),
+  model: TurnReport.targetOf(account) ?? model,
+  acceptedAt,
+  attempts: end?.attempts ?? Account.endedCalls(account.attempts),
+  ...(end === undefined ? waitingOf(account, redact) : sealedOf(end, redact)),
+  ...(prompt === undefined ? {} : { prompt })
+})
+
 // --- internal
 
 const waitingOf = (
@@ -66,18 +94,22 @@ const waitingOf = (
   }
 }
 
+const sealedOf = (
+  { endedAt, error, usage }: TurnEvent.TurnEnd,
+  redact: Evidence.Redact
+): Pick<TurnState.TurnState, "endedAt" | "usage" | "error"> => ({
+  endedAt,
+  usage,
+  ...(error === undefined ? {} : { error: cleaned(TurnReport.errorOf(error), redact) })
+})
+
 const endedOf = (
-  { endedAt, error, report, status, usage }: TurnEvent.TurnEnd,
+  end: TurnEvent.TurnEnd,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
   redact: Evidence.Redact
 ): Partial<TurnState.TurnState> => ({
-  endedAt,
-  usage,
-  ...defined({
-    error: error === undefined ? undefined : cleaned(TurnReport.errorOf(error), redact),
-    text: status === "completed" ? ModelAnswer.textOf(events) : undefined,
-    report
-  })
+  ...sealedOf(end, redact),
+  ...defined({ text: end.status === "completed" ? ModelAnswer.textOf(events) : undefined, report: end.report })
 })
 
 /** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */

@@ -19,7 +19,7 @@ const MOST_SETTINGS = 65_536
 
 /** A new conversation with an id of its own; it is not stored yet. Fails with `InvalidRequest` that names the faulty setting. */
 export const make = Effect.fnUntraced(function* (
-  { model, system, retry }: CreateOptions,
+  { conversationId, model, system, retry }: CreateOptions,
   defaults: Defaults["Service"],
   providers: Providers["Service"]
 ): Effect.fn.Return<Conversation, InvalidRequest> {
@@ -43,7 +43,7 @@ export const make = Effect.fnUntraced(function* (
   const problem = ReportSchema.problemOf(settings.success)
   if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
   return {
-    conversationId: Ids.ConversationId.make(OrderedId.next()),
+    conversationId: conversationId ?? Ids.ConversationId.make(OrderedId.next()),
     model: name,
     system,
     retry,

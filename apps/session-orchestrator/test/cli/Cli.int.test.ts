@@ -66,7 +66,20 @@ describe("holdfast", () => {
   it("--help names every command, and a command's help its flags", async () => {
     const root = await holdfast(["--help"])
     expect(root).toMatchObject({ code: 0, stderr: "" })
-    for (const command of ["serve", "run", "turns", "backup", "schedule", "simulate", "config"])
+    for (const command of [
+      "serve",
+      "run",
+      "submit",
+      "answer",
+      "attach",
+      "wait",
+      "cancel",
+      "turns",
+      "backup",
+      "schedule",
+      "simulate",
+      "config"
+    ])
       expect(root.stdout).toContain(`\n  ${command} `)
     const run = await holdfast(["run", "--help"])
     for (const flag of [

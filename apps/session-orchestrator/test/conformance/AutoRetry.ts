@@ -43,7 +43,7 @@ const wordings: ReadonlyArray<readonly [text: string, reason: Failure.Reason]> =
 
 const classification: ReadonlyArray<Scenario> = [
   outlives(
-    "P1: every wording of a passing failure is known for what it is, though there is no code",
+    "P1: every wording of a transient failure is classified, although there is no code",
     wordings.map(([text]) => Answers.failsInWords(text)),
     wordings.map(([message, reason], attempt) => ({ type: "provider-retry", attempt, message, reason })),
     { retry: { ...INTERACTIVE, maxRetries: 100, schedule: { type: "steps", delays: ["1 second"] } } }
@@ -92,14 +92,14 @@ const backoff: ReadonlyArray<Scenario> = [
   }),
   ...(["retry-after", "retry-after-ms", "x-ratelimit-reset-tokens", "RetryInfo", "words"] as const).map((how) =>
     outlives(
-      `P5: a delay that is asked for by ${how} lengthens the wait, and only the one`,
+      `P5: a delay requested by ${how} lengthens one wait, and no other`,
       [asks(7 * SECOND, how), overloaded],
       waits(7 * SECOND, 4 * SECOND),
       { retry: INTERACTIVE }
     )
   ),
   outlives(
-    "P5: one that is shorter than the backoff shortens nothing",
+    "P5: a requested delay that is shorter than the backoff does not shorten the wait",
     [asks(1 * SECOND, "retry-after")],
     waits(2 * SECOND),
     {
@@ -107,7 +107,7 @@ const backoff: ReadonlyArray<Scenario> = [
     }
   ),
   outlives(
-    "P5: one that is past, negative, no number or absurd is ignored",
+    "P5: a requested delay that is past, negative, no number or absurd is ignored",
     ["Wed, 21 Oct 2015 07:28:00 GMT", "-5", "soon", "99999999999", "0"].map((value) =>
       Answers.header(503, "retry-after", value)
     ),

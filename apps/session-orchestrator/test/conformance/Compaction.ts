@@ -48,7 +48,7 @@ const BEFORE = ["user: Hello", `assistant: ${ANSWER}`, `user: ${QUESTION}`] as c
 export const scenarios: ReadonlyArray<Scenario> = [
   {
     title:
-      "P19: the model sums up the older messages, and the step runs again; nobody is shown the summary, and the history loses nothing",
+      "P19: the model summarises the older messages, and the step runs again; no client gets the summary, and the history loses nothing",
     retry: INTERACTIVE,
     formats: BOTH,
     turns: [
@@ -81,7 +81,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       ["inside a stream", Answers.failsInStream("too-long")]
     ] as const
   ).map(([how, answer]): Scenario => ({
-    title: `P2, P19: the same for one that is known ${how}`,
+    title: `P2, P19: an overflow that is recognised ${how} leads to compaction too`,
     retry: INTERACTIVE,
     turns: [
       greeting,
@@ -94,7 +94,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
   })),
   {
-    title: "P2, P19: once: what is too long again fails the turn, and is not retried",
+    title: "P2, P19: once: a context that is too long again fails the turn, and is not retried",
     retry: INTERACTIVE,
     turns: [
       greeting,
@@ -111,7 +111,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     formats: BOTH
   }),
   {
-    title: "P19: one that is too long to be summed up fails with the overflow too",
+    title: "P19: a context that is too long for a summary fails with the overflow too",
     retry: INTERACTIVE,
     turns: [
       greeting,
@@ -164,7 +164,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "P19, P12: a failed response is not summed up",
+    title: "P19, P12: a failed response is not part of the summary",
     retry: { ...INTERACTIVE, enabled: false },
     turns: [
       greeting,
@@ -196,7 +196,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "P8, P19: what took over and is given too much sums up by itself, and has succeeded when it has answered",
+    title:
+      "P8, P19: a fallback with a context that is too long makes the summary itself, and has succeeded when it has answered",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -214,7 +215,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
   },
   {
-    title: "P8, P19: a call for the summary that fails goes on at the next target, and so does the step",
+    title: "P8, P19: a failed call for the summary continues at the next target, and so does the step",
     retry: chain(SPARE),
     targets: TWO,
     turns: [

@@ -33,7 +33,7 @@ const switchedKey: Pattern = {
 export const scenarios: ReadonlyArray<Scenario> = [
   {
     title:
-      "P7: a used-up quota moves to another key of the same provider, at once, and is told of as a retry and nothing more",
+      "P7: after a used-up quota the turn switches to another key of the same provider at once, with a retry event only",
     retry: { profile: "interactive" },
     credentials: KEYS,
     formats: BOTH,
@@ -136,7 +136,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   },
   {
-    title: "P7: with nowhere to go, the reset that comes first is waited for",
+    title: "P7: without another key or target the turn waits for the earliest reset",
     credentials: KEYS,
     only: {
       runner: "kernel",
@@ -160,7 +160,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "P6, P7: one that is above the cap fails the turn at once, when no key is left",
+    title: "P6, P7: a reset beyond the cap fails the turn at once if no key is left",
     retry: { profile: "interactive" },
     credentials: KEYS,
     turns: [

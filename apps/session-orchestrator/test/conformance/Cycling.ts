@@ -24,7 +24,7 @@ const limited = status(429, "rate-limit")
 
 const waiting: ReadonlyArray<Scenario> = [
   endsIn(
-    "A2, A7: 3 attempts in all: the network is waited for 1 s and 2 s, and then there is none",
+    "A2, A7: 3 attempts in total: network errors wait 1 s and 2 s, and then there are no attempts left",
     "network",
     times(3, reset),
     waits(1 * SECOND, 2 * SECOND),
@@ -36,7 +36,7 @@ const waiting: ReadonlyArray<Scenario> = [
     retry: { ...CYCLING, maxRetries: 1 }
   }),
   outlives(
-    "A7: a wait for the network is a second longer each time, up to 30 s, whatever is asked for",
+    "A7: a wait after a network error is a second longer each time, up to 30 s, whatever delay is requested",
     times(33, reset),
     waits(...times(33, reset).map((_, n) => Math.min((n + 1) * SECOND, 30 * SECOND))),
     { retry: { ...CYCLING, maxRetries: 34 } }
@@ -57,13 +57,13 @@ const waiting: ReadonlyArray<Scenario> = [
     retry: CYCLING
   }),
   outlives(
-    "A6: a rate limit waits for what its provider says, no less than 1 s and no more than 60 s",
+    "A6: a rate limit waits as long as its provider asks, from 1 s to 60 s",
     [asks(SECOND / 10, "retry-after"), asks(5 * MINUTE, "retry-after"), asks(20 * SECOND, "retry-after")],
     waits(1 * SECOND, 60 * SECOND, 20 * SECOND),
     { retry: { ...CYCLING, maxRetries: 4 } }
   ),
   outlives(
-    "A6: one that says nothing, for a second more with each attempt",
+    "A6: a rate limit without a delay waits a second more with each attempt",
     times(5, limited),
     waits(1 * SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND, 5 * SECOND),
     { retry: { ...CYCLING, maxRetries: 6 } }
@@ -82,7 +82,7 @@ const turning: ReadonlyArray<Scenario> = [
       ["an error in its stream that is final", failsInStream("auth"), "auth"]
     ] as const
   ).map(([what, answer, reason]): Scenario => ({
-    title: `A1, A3, A4: ${what} sends the turn to the next target at once`,
+    title: `A1, A3, A4: after ${what} the turn switches to the next target at once`,
     retry: inTurn(),
     targets: THREE,
     turns: [
@@ -105,7 +105,7 @@ const turning: ReadonlyArray<Scenario> = [
       ["a connection that was lost", "after a wait", reset, 1 * SECOND, "network"]
     ] as const
   ).map(([what, when, answer, delayMs, reason]): Scenario => ({
-    title: `A1, A3, A4: ${what} is tried again on the same target, ${when}`,
+    title: `A1, A3, A4: ${what} is retried on the same target, ${when}`,
     retry: inTurn(),
     targets: THREE,
     turns: [
@@ -223,7 +223,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "A5: after such a wait a cycle begins anew, and its waits count no more",
+    title: "A5: after such a wait a new cycle begins, and the earlier waits do not count",
     retry: inTurn(7),
     targets: THREE,
     turns: [
@@ -282,7 +282,7 @@ const turning: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A5: nobody waits when no attempt is left",
+    title: "A5: there is no wait if no attempt is left",
     retry: inTurn(),
     targets: THREE,
     turns: [
@@ -305,7 +305,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${THIRD} (rate-limited):`]
   },
   {
-    title: "A4: a turn's own target that is none of those in turn comes before them",
+    title: "A4: a turn's own target outside the list comes before the targets in turn",
     retry: { ...CYCLING, routing: { type: "round-robin", targets: [SPARE, THIRD] } },
     targets: THREE,
     turns: [
@@ -321,7 +321,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
   {
-    title: "A4: one that cannot hold the request is passed over",
+    title: "A4: a target whose window is too small for the request is skipped",
     retry: inTurn(),
     targets: THREE,
     models: { [SPARE]: { contextWindow: 1 } },
@@ -341,7 +341,7 @@ const turning: ReadonlyArray<Scenario> = [
 
 const tools: ReadonlyArray<Scenario> = [
   {
-    title: "A10: a tool call that cannot be read is answered to the model, and the turn goes on",
+    title: "A10: a malformed tool call is answered to the model, and the turn continues",
     formats: BOTH,
     turns: [
       {

@@ -33,7 +33,7 @@ const passing: ReadonlyArray<readonly [status: number, reason: Failure.Reason]> 
 
 const classification: ReadonlyArray<Scenario> = [
   outlives(
-    "C1: a failure is told of with its reason, its status and the provider's words",
+    "C1: a failure has its reason, its status and the provider's words",
     [Answers.status(529, "overloaded"), Answers.status(500, "server-error")],
     [
       { type: "provider-retry", reason: "overloaded", code: "529", message: "Overloaded" },
@@ -42,7 +42,7 @@ const classification: ReadonlyArray<Scenario> = [
     { formats: ["anthropic"] }
   ),
   outlives(
-    "C2: 408, 409, 425, 429 and every 5xx are retried, each for what it is",
+    "C2: 408, 409, 425, 429 and every 5xx are retried, each with its reason",
     passing.map(([status]) => Answers.page(status)),
     passing.map(([status, reason], attempt) => ({ type: "provider-retry", attempt, reason, code: String(status) })),
     { retry: EVEN }
@@ -98,19 +98,16 @@ const classification: ReadonlyArray<Scenario> = [
 ]
 
 const streams: ReadonlyArray<Scenario> = [
-  endsIn(
-    "C6: a stream that ends as if it were complete, and is not, has failed",
-    "network",
-    [Answers.justEnds("Here I")],
-    [],
-    { formats: BOTH, shown: "Here I" }
-  ),
+  endsIn("C6: a stream that ends without its terminal event has failed", "network", [Answers.justEnds("Here I")], [], {
+    formats: BOTH,
+    shown: "Here I"
+  }),
   outlives("C6: before any output it is asked for again", [Answers.justEnds("")], secondsOf("network"), {
     retry: EVEN,
     formats: BOTH
   }),
   outlives(
-    "C7: half a tool call is no call, and no content: it is asked for again",
+    "C7: half a tool call is no call and no content: the attempt is retried",
     [Answers.halfACall("send")],
     secondsOf("network"),
     {
@@ -142,7 +139,7 @@ const streams: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   },
   outlives(
-    "C8, D4: what a provider sends ahead of its output is no content: an overload behind it is retried",
+    "C8, D4: a preamble is no content: an overload after it is retried",
     [Answers.failsInStream("overloaded")],
     secondsOf("overloaded"),
     { retry: EVEN, formats: BOTH }
@@ -159,7 +156,7 @@ const streams: ReadonlyArray<Scenario> = [
     shown: "Here I"
   }),
   outlives(
-    "C9: however a request fails, it is not made again but by the turn",
+    "C9: however a request fails, only the turn repeats it",
     [Answers.reset, Answers.badGateway, Answers.empty, Answers.failsInStream("server-error"), Answers.page(307)],
     secondsOf("network", "server-error", "network", "server-error", "invalid-response"),
     { retry: EVEN, formats: BOTH }

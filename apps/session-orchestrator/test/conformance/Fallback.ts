@@ -28,7 +28,7 @@ const bothDown: ReadonlyArray<Expected> = [
 export const scenarios: ReadonlyArray<Scenario> = [
   {
     title:
-      "P8, P11: a target that fails is left at once for the next of its chain, which is told, and told again when it has answered",
+      "P8, P11: after a failure the turn switches at once to the next target of the chain, with an event, and another one at its first answer",
     retry: chain(SPARE),
     targets: TWO,
     formats: BOTH,
@@ -84,7 +84,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   },
   {
-    title: "P4, P8: where all of a chain cool down the schedule goes on, to whoever is free first",
+    title: "P4, P8: if all targets of a chain cool down, the schedule continues with the first that is free",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -126,7 +126,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
   {
-    title: "P6, P8: a delay above the cap fails no turn that can go elsewhere",
+    title: "P6, P8: a delay above the cap fails no turn that has another target",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -148,7 +148,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       ["a model that is not there", status(404, "model"), "model-unavailable"]
     ] as const
   ).map(([what, answer, reason]): Scenario => ({
-    title: `P8: ${what} is final on its own target, and none on another`,
+    title: `P8: ${what} is final on its target, but another target is tried`,
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -164,7 +164,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   })),
   endsIn(
-    "P8: what is the request's own fault is sent nowhere else",
+    "P8: a failure that the request causes is not sent to another target",
     "bad-request",
     [words(400, "Invalid value.")],
     [],
@@ -204,14 +204,14 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ]
   },
   endsIn(
-    "C10, P8: a bug of the program itself is nobody's fault, and sends the turn nowhere",
+    "C10, P8: a bug of the program blames no target, and does not switch the turn",
     "unknown",
     times(3, Answers.throws(new TypeError("undefined is not a function"))),
     waits(2 * SECOND, 4 * SECOND),
     { retry: chain(SPARE), targets: TWO, only: { runner: "kernel", because: "a bug of the program itself" } }
   ),
   {
-    title: "P8, X4: a person who wants the retry now has it where the wait was to lead",
+    title: "P8, X4: `retry-now` runs the retry on the target that the wait would have led to",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -261,7 +261,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
   {
-    title: "P15: switched off in a wait, the next failure ends the turn, whoever could take over",
+    title: "P15: if retries are switched off during a wait, the next failure ends the turn, even with a fallback left",
     retry: chain(SPARE),
     targets: TWO,
     only: { runner: "service", because: "a switch of the conversation's" },

@@ -54,7 +54,7 @@ const guidance: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant: ${JSON.stringify(GOOD)}`]
   },
   {
-    title: "A9, A15: words alone are asked for again: the model is told why, and sees nothing else of the attempt",
+    title: "A9, A15: an answer of words alone is retried: the model gets the guidance, and nothing else of the attempt",
     retry: REPORTING,
     formats: BOTH,
     turns: [
@@ -75,7 +75,7 @@ const guidance: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A9, P12: what a model was told of one turn is not in the context of the next",
+    title: "A9, P12: the guidance of one turn is not in the context of the next",
     retry: REPORTING,
     turns: [
       {
@@ -101,7 +101,7 @@ const guidance: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A9: its retries are of one chain with those of an outage",
+    title: "A9: its retries belong to one chain with those of an outage",
     retry: { ...REPORTING, maxRetries: 4 },
     turns: [
       {
@@ -121,7 +121,7 @@ const guidance: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (invalid-response): Well.", `told: ${failedFor(NEITHER, GO_ON)}`, ...HANDED_IN]
   },
   {
-    title: "A9, P8: a target that cannot call tools is no stand-in where a report is asked for",
+    title: "A9, P8: a target without tools is no fallback if a report is required",
     retry: {
       ...REPORTING,
       profile: "interactive",
@@ -153,8 +153,7 @@ const guidance: ReadonlyArray<Scenario> = [
 /** Words instead of a due report, in a conversation with another target. */
 const chained: ReadonlyArray<Scenario> = [
   {
-    title:
-      "A9, P8: a model that says words is asked again where it is: its target is not to blame, and does not cool down",
+    title: "A9, P8: an answer of words alone is retried on the same target, which does not cool down",
     retry: {
       ...REPORTING,
       profile: "interactive",
@@ -187,7 +186,7 @@ const chained: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A4, A11: the last step offers the report alone on whichever target it goes on",
+    title: "A4, A11: the last step offers the report alone on every target",
     retry: { ...REPORTING, maxTurns: 1, routing: { type: "round-robin", targets: [TARGET, "spare/m"] } },
     targets: [TARGET, "spare/m"],
     tools: ["look"],
@@ -217,7 +216,7 @@ const chained: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `told: ${AT_LIMIT}`, `assistant at spare/m: calls ${REPORT}`, `tool: ${REPORT}`]
   },
   {
-    title: "M1, A9: a manual retry begins without what the model had been told",
+    title: "M1, A9: a manual retry begins without the earlier guidance",
     retry: { ...REPORTING, maxRetries: 2 },
     turns: [
       {
@@ -256,7 +255,7 @@ const chained: ReadonlyArray<Scenario> = [
 
 const failing: ReadonlyArray<Scenario> = [
   {
-    title: "A14: when all attempts were spent on words, there is a report that says so",
+    title: "A14: if words used up all attempts, a synthetic report has the reason",
     retry: REPORTING,
     turns: [
       {
@@ -351,7 +350,7 @@ const failing: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (auth):"]
   },
   {
-    title: "A13: a report that was accepted is in the seal, whatever becomes of the calls beside it",
+    title: "A13: an accepted report is in the seal, whatever the outcome of the calls beside it",
     retry: REPORTING,
     turns: [
       {
@@ -373,7 +372,7 @@ const failing: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant: calls ${REPORT} calls send`, `tool: ${REPORT}, tool: send failed`]
   },
   {
-    title: "A14, P14: none is made up for a turn that a person has ended",
+    title: "A14, P14: an aborted turn has no synthetic report",
     retry: { ...REPORTING, profile: "overnight" },
     turns: [
       {

@@ -45,7 +45,7 @@ const lookedTwice = (told: string) => [
 
 const limits: ReadonlyArray<Scenario> = [
   {
-    title: "A11: the last of the steps that a turn may have is told to the model, and offers the report alone",
+    title: "A11: the model is informed about the last allowed step, which offers the report alone",
     retry: { ...REPORTING, maxTurns: 3 },
     tools: ["look"],
     formats: BOTH,
@@ -61,7 +61,7 @@ const limits: ReadonlyArray<Scenario> = [
     history: lookedTwice(AT_LIMIT)
   },
   {
-    title: "A11: a turn may have 10 steps where nothing else is set",
+    title: "A11: a turn may have 10 steps by default",
     retry: REPORTING,
     tools: ["look"],
     turns: [
@@ -89,7 +89,7 @@ const limits: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A11, A15: it is asked for until it comes, whatever comes instead, and with the report alone",
+    title: "A11, A15: the last step is retried until the report comes, with the report alone",
     retry: { ...REPORTING, maxTurns: 1, maxRetries: 4 },
     tools: ["look"],
     turns: [
@@ -199,7 +199,7 @@ const malformed: ReadonlyArray<Scenario> = [
       ["whose arguments are no JSON", callsBadly(REPORT)]
     ] as const
   ).map(([what, answer]): Scenario => ({
-    title: `A10, A12: a report ${what} is answered like a call that failed, and leaves one more step`,
+    title: `A10, A12: a report ${what} is answered like a failed call, and leaves one more step`,
     retry: { ...REPORTING, maxTurns: 9 },
     tools: ["look"],
     formats: BOTH,

@@ -35,7 +35,7 @@ const manual: ReadonlyArray<Scenario> = [
   },
   {
     title:
-      "M1: after an answer that broke off it asks anew: what was said of it stays in the history and is never shown to the model",
+      "M1: after an answer that broke off it runs the prompt again: the partial text stays in the history, and the model never gets it",
     formats: BOTH,
     turns: [
       {
@@ -92,7 +92,7 @@ const manual: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):", `assistant: ${ANSWER}`]
   },
   {
-    title: "M1, P12: as often as it takes: none of the failed responses is ever shown to the model",
+    title: "M1, P12: after several manual retries the model still gets none of the failed responses",
     turns: [
       { given: [breaksOff("One")], follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "One" } },
       {
@@ -148,7 +148,7 @@ const aborts: ReadonlyArray<Scenario> = [
     { retry: INTERACTIVE }
   ),
   outlives(
-    "M3: so is one that the client's own library throws",
+    "M3: an abort error of the client's own library is retried too",
     [Answers.throws(new DOMException("This operation was aborted", "AbortError"))],
     waits(2 * SECOND),
     { retry: INTERACTIVE, only: { runner: "kernel", because: "an error that no server brings about" } }

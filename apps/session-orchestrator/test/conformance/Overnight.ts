@@ -16,7 +16,7 @@ const DAYS_30 = 30 * 24 * HOUR
 
 const schedule: ReadonlyArray<Scenario> = [
   {
-    title: "D1, D7: a dead endpoint is asked 22 times in 7 h 31 min 45 s, and then its last error ends the turn",
+    title: "D1, D7: a dead endpoint is called 22 times in 7 h 31 min 45 s, and then its last error ends the turn",
     scale: 5_000,
     turns: [
       {
@@ -36,7 +36,7 @@ const schedule: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
-    title: "D1: with a budget that clips, the last wait is what is left of 8 h: 22 retries, to the millisecond",
+    title: "D1: with a clipped budget the last wait is the rest of 8 h: 22 retries, to the millisecond",
     scale: 5_000,
     retry: { budget: { clip: true } },
     turns: [
@@ -63,7 +63,7 @@ const schedule: ReadonlyArray<Scenario> = [
     { retry: { budget: "1 minute" }, only: { runner: "kernel", because: "responses that take minutes" } }
   ),
   endsIn(
-    "D2: by the wall clock it counts from the step's first failure, what the attempts took with it",
+    "D2: by the wall clock the budget counts from the step's first failure, including the attempts",
     "overloaded",
     times(2, Answers.takes(5 * MINUTE, overloaded)),
     waits(5 * SECOND),
@@ -76,7 +76,7 @@ const schedule: ReadonlyArray<Scenario> = [
 
 const trigger: ReadonlyArray<Scenario> = [
   outlives(
-    "D3, C9: an overload that comes as 429, and a gateway's 502, are retried, one request an attempt",
+    "D3, C9: an overload with 429 and a gateway's 502 are retried, with one request per attempt",
     [overloaded, overloaded, badGateway],
     [
       { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND, code: "429", reason: "overloaded" },
@@ -101,7 +101,7 @@ const trigger: ReadonlyArray<Scenario> = [
     { formats: BOTH }
   ),
   outlives(
-    "D3, C5: whatever a client throws is retried, unless it knows better",
+    "D3, C5: every thrown error is retried, unless it is classified as not retryable",
     [Answers.throws(new Error("the SDK broke"))],
     waits(5 * SECOND),
     { only: { runner: "kernel", because: "an error that no server brings about" } }
@@ -116,7 +116,7 @@ const trigger: ReadonlyArray<Scenario> = [
     Answers.status(400, "bad-request")
   ]),
   endsIn(
-    "D3, D7: a wait is no promise: an error that is not retryable ends the step then",
+    "D3, D7: after a wait, an error that is not retryable ends the step",
     "auth",
     [overloaded, Answers.status(403, "forbidden")],
     waits(5 * SECOND)
@@ -126,14 +126,14 @@ const trigger: ReadonlyArray<Scenario> = [
 
 const content: ReadonlyArray<Scenario> = [
   endsIn(
-    "D4: an answer that is cut is not asked for again, and what was said of it is kept",
+    "D4: an answer that is cut is not retried, and its text is kept",
     "network",
     [Answers.breaksOff("Here I")],
     [],
     { formats: BOTH, shown: "Here I" }
   ),
   endsIn(
-    "D4: an overload in the middle of an answer is not retried, however retryable it is",
+    "D4: an overload in the middle of an answer is not retried, although it is retryable",
     "overloaded",
     [Answers.failsInStream("overloaded", "Here I")],
     [],
@@ -150,7 +150,7 @@ const content: ReadonlyArray<Scenario> = [
 
 const told: ReadonlyArray<Scenario> = [
   outlives(
-    "D5, D12: a client is told of a wait before it: which retry, how long, whose error, its code, word for word",
+    "D5, D12: a client gets an event before a wait: retry, delay, error verbatim, code",
     [overloaded],
     [
       {
@@ -185,7 +185,7 @@ const told: ReadonlyArray<Scenario> = [
     history: [...ANSWERED, "user: And?", "assistant: Still here."]
   },
   {
-    title: "D7: no error is told of before the last one, and that one is persisted and seals the turn",
+    title: "D7: no error event comes before the last one, which is persisted and seals the turn",
     retry: { budget: "20 seconds" },
     formats: BOTH,
     turns: [
@@ -209,7 +209,7 @@ const told: ReadonlyArray<Scenario> = [
 
 const sleep: ReadonlyArray<Scenario> = [
   ...[5 * SECOND, 30 * MINUTE].map((delayMs): Scenario => ({
-    title: `D8: an abort in a wait of ${delayMs / SECOND} s ends it at once, and nobody is asked again`,
+    title: `D8: an abort in a wait of ${delayMs / SECOND} s ends it at once, without another call`,
     retry: { schedule: { type: "steps", delays: [`${delayMs} millis`] } },
     turns: [
       {
@@ -230,7 +230,7 @@ const sleep: ReadonlyArray<Scenario> = [
     }
   ),
   {
-    title: "D11, X4: a wait of 30 days is not over at once, and a person can end it",
+    title: "D11, X4: a wait of 30 days is not over at once, and a command can end it",
     retry: { budget: "Infinity" },
     turns: [
       {
@@ -242,7 +242,7 @@ const sleep: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "X4: a turn that waits and is sent elsewhere goes on there at once, and stays",
+    title: "X4: a waiting turn that is sent to another target continues there at once, and stays",
     targets: ["scripted/m", "other/n"],
     turns: [
       {
@@ -271,7 +271,7 @@ const sleep: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant at other/n: calls send", "tool: send failed", `assistant at other/n: ${ANSWER}`]
   },
   {
-    title: "D14: a sleep that fails ends the turn with that error, and nobody is asked again",
+    title: "D14: a failed sleep ends the turn with that error, without another call",
     only: { runner: "kernel", because: "a real sleep does not fail" },
     turns: [
       {

@@ -19,7 +19,9 @@ import {
 } from "../../src/conversation/Conversations.ts"
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
+import { TurnLists } from "../../src/inspection/TurnLists.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
+import { Submissions } from "../../src/orchestrator/Submissions.ts"
 import { Store } from "../../src/storage/Store.ts"
 
 type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
@@ -217,7 +219,23 @@ export const make = () => {
           Effect.andThen(existing(conversationId), Effect.fail(new TurnNotFound({ conversationId, turnId })))
       }),
       Layer.succeed(TurnStates, {
-        find: (turnId) => Effect.fail(new TurnNotFound({ turnId }))
+        find: (turnId) => Effect.fail(new TurnNotFound({ turnId })),
+        conversationOf: (turnId) =>
+          Effect.suspend(() => {
+            const found = turns.get(turnId)
+            return found === undefined
+              ? Effect.fail(new TurnNotFound({ turnId }))
+              : Effect.succeed(found.conversationId)
+          })
+      }),
+      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
+      Layer.succeed(Submissions, {
+        submit: ({ prompt, turnId, ...options }) =>
+          Effect.gen(function* () {
+            const conversationId = yield* service.create(options)
+            const id = yield* service.prompt(conversationId, { prompt, turnId })
+            return { turnId: id, conversationId, isNew: true }
+          })
       }),
       Layer.succeed(Store, {
         createConversation: () => die,

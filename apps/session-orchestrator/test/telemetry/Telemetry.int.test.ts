@@ -48,7 +48,7 @@ const turnsOfTheKernel = [
   })
 ]
 
-/** A turn that fails, calls a tool and answers; one that is refused; commands; an incident; and turns of the kernel. */
+/** A turn that fails, calls a tool and answers; a refused turn; commands; an incident; and turns of the kernel. */
 const everything = Effect.gen(function* () {
   const webhook = yield* Receivers.receiver()
   const service = yield* Service.start({

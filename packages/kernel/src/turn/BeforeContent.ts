@@ -20,11 +20,11 @@
 import { defined, type Message, type TurnEvent } from "@holdfast/wire"
 import type { Broken } from "../calls/CallFailure.ts"
 import * as Directives from "./Directive.ts"
-import { once } from "../internal/interpreter/Calls.ts"
+import { once } from "../internal/interpreter/ModelCalls.ts"
 import * as Observing from "../internal/interpreter/Observing.ts"
 import { evolve, start } from "../internal/machine/Evolve.ts"
 import type { Ledger, TurnFacts } from "../internal/machine/Ledger.ts"
-import { type Command, commandsOf, type Offers } from "../internal/machine/Next.ts"
+import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
 import { type Listeners, tell } from "../ports/Observer.ts"
 import type { ProviderRequest } from "../ports/Provider.ts"
 import { parse, placeOf, type RecordOf, type Stored, type Wake } from "../records/Records.ts"
@@ -171,7 +171,7 @@ export class BeforeContent {
       report: undefined
     })
     tell(observer, "decision", {
-      ...Observing.decisionOf(failing, command.setback, startedAt),
+      ...Observing.decisionOf(failing, command.failedCall, startedAt),
       directive: value,
       at: endedAt
     })
@@ -209,7 +209,7 @@ export class BeforeContent {
     const { ledger, open } = this
     if (open?._tag !== "Wait") return undefined
     const { number, part, step, wait } = open
-    Observing.tellWait(this.ports.observer, ledger, wait, wake)
+    Observing.reportWait(this.ports.observer, ledger, wait, wake)
     const record: RecordOf<"Wake"> = { kind: "Wake", step, number, value: wake }
     this.ledger = evolve(ledger, record)
     this.open = undefined
@@ -229,6 +229,6 @@ export class BeforeContent {
 
   private tell(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
     this.ports.live(event)
-    Observing.tellEvent(this.ports.observer, this.ledger, event)
+    Observing.reportEvent(this.ports.observer, this.ledger, event)
   }
 }

@@ -13,11 +13,11 @@
  * ```
  */
 import type { Emission, Ledger } from "../internal/machine/Ledger.ts"
-import { type Command, commandsOf, type Offers } from "../internal/machine/Next.ts"
+import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
 
 export { evolve, start } from "../internal/machine/Evolve.ts"
 export type { Emission, Ledger, Phase, TurnFacts } from "../internal/machine/Ledger.ts"
-export type { Command, Offers } from "../internal/machine/Next.ts"
+export type { Command, Offers } from "../internal/machine/OpenCommands.ts"
 
 /** The events to emit and the commands to perform in a state of a turn. */
 export interface Next {

@@ -9,11 +9,11 @@ import * as Property from "../Property.ts"
 import { answer, call, tools } from "../ScriptedProvider.ts"
 import { type Law, ofLives, ofOneLife, within } from "./Law.ts"
 import type { Point } from "./Process.ts"
-import { type Play, Stage } from "./Stage.ts"
+import { type TurnSetup, TurnLives } from "./TurnLives.ts"
 import { dyingAt } from "./TurnLaws.ts"
 
 /** Two steps with tools, of which `look` and `read` are idempotent, and an answer; the attempt after a void one has the same script. */
-const TOOLS: Play = {
+const TOOLS: TurnSetup = {
   scripts: ({ step }: ProviderRequest) =>
     [tools(call("pay"), call("look"), call("send")), tools(call("read"), call("post"))][step] ?? answer("Done."),
   tools: ["look", "read"].map((name) => ({ name, inputSchema: {}, isIdempotent: true }))
@@ -31,17 +31,17 @@ export const laws: ReadonlyArray<Law> = [
   ofLives("X2: content that had left is voided by `step-discarded`; without marks its attempt is made again", (make) =>
     Effect.gen(function* () {
       const engine = yield* make
-      const stage = new Stage(engine, { scripts: () => answer("Hel", "lo") })
+      const lives = new TurnLives(engine, { scripts: () => answer("Hel", "lo") })
       const hasMarks = yield* Effect.scoped(Effect.map(engine.live, ({ mark }) => mark !== undefined))
-      yield* stage.life({ dies: ({ at, name }) => at === "done" && name === Records.nameOf("Attempt", 0) })
-      const end = yield* stage.toSeal()
+      yield* lives.life({ dies: ({ at, name }) => at === "done" && name === Records.nameOf("Attempt", 0) })
+      const end = yield* lives.toSeal()
       assert.strictEqual(end.status, "completed")
-      assert.strictEqual(stage.sink.shown, "HelloHello")
+      assert.strictEqual(lives.sink.shown, "HelloHello")
       assert.deepStrictEqual(
-        stage.requests.map(({ attempt }) => attempt),
+        lives.requests.map(({ attempt }) => attempt),
         hasMarks ? [0, 1] : [0, 0]
       )
-      assert.deepStrictEqual(stage.sink.types, [
+      assert.deepStrictEqual(lives.sink.types, [
         "turn-start",
         "message",
         "step-start",
@@ -58,11 +58,11 @@ export const laws: ReadonlyArray<Law> = [
   ofLives("X8: a tool call that was running when its process died does not run again", (make) =>
     Effect.gen(function* () {
       for (const number of [0, 2]) {
-        const stage = new Stage(yield* make, TOOLS)
-        yield* stage.toSeal(doneWith(number))
+        const lives = new TurnLives(yield* make, TOOLS)
+        yield* lives.toSeal(doneWith(number))
         const id = number === 0 ? "call-pay" : "call-send"
-        assert.strictEqual(stage.ran.filter((ran) => ran === id).length, 1)
-        const result = stage.sink.of("tool-result").find(({ toolCallId }) => toolCallId === id)
+        assert.strictEqual(lives.ran.filter((ran) => ran === id).length, 1)
+        const result = lives.sink.of("tool-result").find(({ toolCallId }) => toolCallId === id)
         assert.isTrue(result?.isError)
         assert.strictEqual(result?.output, ModelContext.INTERRUPTED)
       }
@@ -70,10 +70,10 @@ export const laws: ReadonlyArray<Law> = [
   ),
   ofLives("X8: a tool that is declared idempotent runs again, and its result is the answer", (make) =>
     Effect.gen(function* () {
-      const stage = new Stage(yield* make, TOOLS)
-      yield* stage.toSeal(doneWith(1))
-      assert.strictEqual(stage.ran.filter((ran) => ran === "call-look").length, 2)
-      const result = stage.sink.of("tool-result").find(({ toolCallId }) => toolCallId === "call-look")
+      const lives = new TurnLives(yield* make, TOOLS)
+      yield* lives.toSeal(doneWith(1))
+      assert.strictEqual(lives.ran.filter((ran) => ran === "call-look").length, 2)
+      const result = lives.sink.of("tool-result").find(({ toolCallId }) => toolCallId === "call-look")
       assert.deepStrictEqual([result?.isError, result?.output], [false, "done"])
     })
   ),
@@ -85,16 +85,16 @@ export const laws: ReadonlyArray<Law> = [
           fc.array(fc.nat(45), { minLength: 1, maxLength: 4 }),
           (deaths) =>
             Effect.gen(function* () {
-              const stage = new Stage(yield* make, TOOLS)
-              const end = yield* stage.toSeal(...deaths.map((n) => dyingAt(n, () => true)))
+              const lives = new TurnLives(yield* make, TOOLS)
+              const end = yield* lives.toSeal(...deaths.map((n) => dyingAt(n, () => true)))
               assert.strictEqual(end.status, "completed")
-              const results = stage.sink.of("tool-result")
+              const results = lives.sink.of("tool-result")
               assert.deepStrictEqual(
                 results.map(({ toolName }) => toolName),
                 ["pay", "look", "send", "read", "post"]
               )
               for (const { isError, output, toolCallId } of results) {
-                const ran = stage.ran.filter((id) => id === toolCallId).length
+                const ran = lives.ran.filter((id) => id === toolCallId).length
                 if (SAFE.has(toolCallId)) assert.strictEqual(output, "done")
                 else assert.isAtMost(ran, 1)
                 if (!isError) assert.isAtLeast(ran, 1)
@@ -113,7 +113,7 @@ export const laws: ReadonlyArray<Law> = [
         running++
         return running === 3 ? Deferred.succeed(open, undefined) : Deferred.await(open)
       })
-      const stage = new Stage(yield* make, {
+      const lives = new TurnLives(yield* make, {
         ...TOOLS,
         run: (name) =>
           name === "read" || name === "post"
@@ -123,9 +123,9 @@ export const laws: ReadonlyArray<Law> = [
                 isError: false
               })
       })
-      yield* stage.toSeal()
+      yield* lives.toSeal()
       assert.deepStrictEqual(
-        stage.sink.of("tool-result").map(({ isError, toolName }) => [toolName, isError]),
+        lives.sink.of("tool-result").map(({ isError, toolName }) => [toolName, isError]),
         ["pay", "look", "send", "read", "post"].map((name) => [name, false])
       )
     })

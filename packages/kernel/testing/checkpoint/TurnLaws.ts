@@ -11,7 +11,7 @@ import * as Setting from "../Setting.ts"
 import { byName, forgetful } from "./Engine.ts"
 import { type Law, ofLives, ofOneLife } from "./Law.ts"
 import type { Point } from "./Process.ts"
-import { type Life, placeOf, type Play, Stage } from "./Stage.ts"
+import { type Life, placeOf, type TurnSetup, TurnLives } from "./TurnLives.ts"
 
 /** The kinds of records whose effect may run again without a trace. */
 const HARMLESS = new Set<Records.Kind>(["Route", "Final", "Decision", "Wake", "Compaction", "Seal"])
@@ -30,7 +30,7 @@ export const dyingAt = (n: number, counts: (point: Point) => boolean): Life => {
 }
 
 /** Its tools are idempotent, so that a death leaves no trace. */
-const playOf = (setting: Setting.Setting): Play => ({
+const playOf = (setting: Setting.Setting): TurnSetup => ({
   scripts: setting.scripts,
   delays: Setting.DELAYS,
   tools: ["a", "b", "c"].map((name) => ({ name, inputSchema: {}, isIdempotent: true })),
@@ -38,13 +38,13 @@ const playOf = (setting: Setting.Setting): Play => ({
   ...(setting.maxTurns === null ? {} : { limits: { maxTurns: setting.maxTurns } })
 })
 
-const eventful = (): Play => {
+const eventful = (): TurnSetup => {
   const { scripts, services, toolbox } = Eventful.turn()
   return { scripts, services, delays: [0, 0, 0], tools: toolbox.definitions }
 }
 
 /** Fails twice, calls two tools, and answers. */
-const PLAIN: Play = {
+const PLAIN: TurnSetup = {
   scripts: [emits(overloaded), emits(overloaded), tools(call("a"), call("b")), answer("Done.")],
   delays: Setting.DELAYS,
   tools: ["a", "b"].map((name) => ({ name, inputSchema: {}, isIdempotent: true }))
@@ -63,7 +63,7 @@ export const laws: ReadonlyArray<Law> = [
   ofOneLife("a turn reaches its seal, with no `run` inside another", (make) =>
     Effect.gen(function* () {
       for (const play of [PLAIN, eventful()]) {
-        const end = yield* new Stage(yield* make, play).toSeal()
+        const end = yield* new TurnLives(yield* make, play).toSeal()
         assert.strictEqual(end.status, "completed")
       }
     })
@@ -74,17 +74,17 @@ export const laws: ReadonlyArray<Law> = [
         fc.record({ setting: Setting.arbitrary, deaths: fc.array(fc.nat(12), { minLength: 1, maxLength: 5 }) }),
         ({ deaths, setting }) =>
           Effect.gen(function* () {
-            const straight = new Stage(yield* forgetful, playOf(setting))
+            const straight = new TurnLives(yield* forgetful, playOf(setting))
             const end = yield* straight.toSeal()
             yield* TestClock.setTime(0)
-            const stage = new Stage(yield* make, playOf(setting))
-            const again = yield* stage.toSeal(...deaths.map((n) => dyingAt(n, isTraceless)))
+            const lives = new TurnLives(yield* make, playOf(setting))
+            const again = yield* lives.toSeal(...deaths.map((n) => dyingAt(n, isTraceless)))
             assert.deepStrictEqual(again, end)
-            assert.deepStrictEqual(stage.sink.persisted, straight.sink.persisted)
-            assert.strictEqual(stage.sink.shown, straight.sink.shown)
-            const asked = new Map(stage.requests.map((request) => [placeOf(request), request]))
+            assert.deepStrictEqual(lives.sink.persisted, straight.sink.persisted)
+            assert.strictEqual(lives.sink.shown, straight.sink.shown)
+            const asked = new Map(lives.requests.map((request) => [placeOf(request), request]))
             assert.deepStrictEqual([...asked.values()], straight.requests)
-            assert.deepStrictEqual(new Set(stage.ran), new Set(straight.ran))
+            assert.deepStrictEqual(new Set(lives.ran), new Set(straight.ran))
           }),
         { numRuns: runs }
       )
@@ -92,53 +92,53 @@ export const laws: ReadonlyArray<Law> = [
   ),
   ofLives("order: every life has the records of a turn that never died, in their order", (make) =>
     Effect.gen(function* () {
-      const straight = new Stage(yield* byName, PLAIN)
+      const straight = new TurnLives(yield* byName, PLAIN)
       yield* straight.toSeal()
       const order = inOrder(straight.names.flat())
       for (let n = 0, isDead = true; isDead; n++) {
-        const stage = new Stage(yield* make, PLAIN)
-        const first = yield* stage.life(dyingAt(n, ({ at }) => at === "recorded"))
+        const lives = new TurnLives(yield* make, PLAIN)
+        const first = yield* lives.life(dyingAt(n, ({ at }) => at === "recorded"))
         isDead = first.isDead
         if (!isDead) assert.isAbove(n, 10)
-        yield* stage.toSeal()
-        for (const names of stage.names) {
+        yield* lives.toSeal()
+        for (const names of lives.names) {
           const sequence = inOrder(names)
           assert.deepStrictEqual(sequence, order.slice(0, sequence.length))
         }
-        assert.deepStrictEqual(inOrder(stage.names.at(-1) ?? []), order)
+        assert.deepStrictEqual(inOrder(lives.names.at(-1) ?? []), order)
       }
     })
   ),
   ofLives("D8: an abort waits until a turn that resumes has restored its state, and seals it there", (make) =>
     Effect.gen(function* () {
-      const stage = new Stage(yield* make, PLAIN)
-      yield* stage.life({ dies: ({ at, name }) => at === "begun" && name === Records.nameOf("Wake", 0, 1) })
-      const { exit } = yield* stage.life({ abort: Effect.void })
+      const lives = new TurnLives(yield* make, PLAIN)
+      yield* lives.life({ dies: ({ at, name }) => at === "begun" && name === Records.nameOf("Wake", 0, 1) })
+      const { exit } = yield* lives.life({ abort: Effect.void })
       if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
-      yield* stage.sound(undefined)
+      yield* lives.sound(undefined)
       assert.strictEqual(exit.value.status, "aborted")
       assert.strictEqual(exit.value.sleptMs, Setting.DELAYS[0])
-      assert.deepStrictEqual(stage.requests.map(placeOf), ["0/0", "0/1"])
+      assert.deepStrictEqual(lives.requests.map(placeOf), ["0/0", "0/1"])
       assert.deepStrictEqual(
-        stage.sink.persisted.map(({ type }) => type),
+        lives.sink.persisted.map(({ type }) => type),
         ["turn-start", "message", "retry-end", "message", "turn-end"]
       )
     })
   ),
   ofLives("X1: the time of the seal is that of its record", (make, { sealIsInEvents }) =>
     Effect.gen(function* () {
-      const stage = new Stage(yield* make, PLAIN)
+      const lives = new TurnLives(yield* make, PLAIN)
       const seals = ({ at, name }: Point) => at === "persisting" && name === "turn-end"
-      yield* stage.life({ dies: seals })
-      const { exit } = yield* stage.life({ awayMs: 60_000 })
+      yield* lives.life({ dies: seals })
+      const { exit } = yield* lives.life({ awayMs: 60_000 })
       if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
-      yield* stage.sound(undefined)
+      yield* lives.sound(undefined)
       // An engine whose seal is in the events has no record of it.
       const sealedAt = 3_000 + (sealIsInEvents ? 60_000 : 0)
       assert.strictEqual(exit.value.endedAt, sealedAt)
-      assert.deepStrictEqual(stage.sink.of("turn-end"), [exit.value])
+      assert.deepStrictEqual(lives.sink.of("turn-end"), [exit.value])
       if (sealIsInEvents) return
-      const again = yield* stage.toSeal({ awayMs: 60_000 })
+      const again = yield* lives.toSeal({ awayMs: 60_000 })
       assert.deepStrictEqual(again, exit.value)
     })
   )

@@ -3,15 +3,16 @@
  *
  * Every function is pure and total: for any input it returns a `Failure`, and the same one every time.
  *
- * Classification.K1. Typed before written: codes, then status, then text (`classification/Verdict.ts`). Classification.K2. Patterns read
- *     the provider's error envelope only, never text of a user or a model (C4, `classification/Envelope.ts`). Classification.K3. `message`
- *     is the provider's own, verbatim, cut at `MESSAGE_LIMIT`; a page is represented by its title. No part of a request gets into it.
+ * Classification.K1. Typed before written: codes, then status, then text (`Reasons.ts`).
+ * Classification.K2. Patterns read the provider's error envelope only, never text of a user or a model (C4, `Envelope.ts`).
+ * Classification.K3. `message` is the provider's own, verbatim, cut at `MESSAGE_LIMIT`; a page is represented by its title. No part of a
+ *     request gets into it.
  * Classification.K4. A 2xx status is not reported: it has no information about the failure, and a person would read it as the error's code.
  * Classification.K5. A context overflow is never retryable (P2).
  */
 import { defined, Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
-import * as Body from "./Body.ts"
+import * as ResponseBody from "./ResponseBody.ts"
 import type * as Envelope from "./Envelope.ts"
 import * as Evidence from "./Evidence.ts"
 import * as Fields from "./Fields.ts"
@@ -19,12 +20,12 @@ import * as Network from "./Network.ts"
 import * as Scope from "./Scope.ts"
 import * as Status from "./Status.ts"
 import * as Thrown from "./Thrown.ts"
-import * as Verdict from "./Verdict.ts"
+import * as Reasons from "./Reasons.ts"
 import * as Wording from "./Wording.ts"
 import * as Hint from "../hint/Hint.ts"
 
 /** The longest message of a failure, in characters. */
-export const MESSAGE_LIMIT = Body.MESSAGE_LIMIT
+export const MESSAGE_LIMIT = ResponseBody.MESSAGE_LIMIT
 
 /** Response headers by lower-case name. */
 export type Headers = Readonly<Record<string, string>>
@@ -57,7 +58,7 @@ export interface StreamError {
  * A 404 that names no model is a wrong address and is not retried. A quota is waited for only when a reset is named.
  */
 export const ofResponse = ({ status, headers, body, now }: Response): Failure.Failure =>
-  ofBody({ status, headers, text: body, body: Body.read(body), now, otherwise: "invalid-response" })
+  ofBody({ status, headers, text: body, body: ResponseBody.read(body), now, fallbackReason: "invalid-response" })
 
 /**
  * Classifies an error frame inside a 200 stream (C3): Anthropic's `event: error`, an error object as a chunk, plain text.
@@ -69,7 +70,7 @@ export const ofResponse = ({ status, headers, body, now }: Response): Failure.Fa
  */
 export const ofStreamError = ({ data, event, headers, now }: StreamError): Failure.Failure => {
   const name = event !== undefined && event !== "error" && event !== "message" ? [event] : []
-  return ofBody({ headers, text: data, body: Body.read(data), now, otherwise: "unknown", codes: name })
+  return ofBody({ headers, text: data, body: ResponseBody.read(data), now, fallbackReason: "unknown", codes: name })
 }
 
 /**
@@ -101,7 +102,7 @@ export const ofThrown = (error: unknown, now: number): Failure.Failure => {
   }
   const bug = links.find(Thrown.isProgramError)
   if (bug !== undefined) {
-    const message = Body.cut(`${bug.names[0]}: ${bug.message}`)
+    const message = ResponseBody.cut(`${bug.names[0]}: ${bug.message}`)
     return { reason: "unknown", message, retryable: true, defect: true } // C10
   }
   for (const link of links) {
@@ -114,14 +115,20 @@ export const ofThrown = (error: unknown, now: number): Failure.Failure => {
     const reason = ofText(link.message)
     if (reason === undefined) continue
     const { message } = link
-    const context: Context = { headers: {}, text: message, body: Body.read(message), now, otherwise: "unknown" }
+    const context: Context = {
+      headers: {},
+      text: message,
+      body: ResponseBody.read(message),
+      now,
+      fallbackReason: "unknown"
+    }
     return build({ reason, code: undefined }, message, context)
   }
   const opinion = links.find(({ isRetryable }) => isRetryable !== undefined)?.isRetryable
   const [outermost] = links
   return {
     reason: "unknown",
-    message: Body.cut(outermost === undefined ? describe(error) : messageOf(outermost)),
+    message: ResponseBody.cut(outermost === undefined ? describe(error) : messageOf(outermost)),
     retryable: opinion ?? true
   }
 }
@@ -132,7 +139,7 @@ const INCOMPLETE = "The stream ended before its terminal event"
 /** The failure of a stream that ended without its terminal event (C6). */
 export const incomplete = (message: string = INCOMPLETE): Failure.Failure => ({
   reason: "network",
-  message: Body.cut(message),
+  message: ResponseBody.cut(message),
   retryable: true
 })
 
@@ -166,31 +173,31 @@ interface Context {
   readonly headers: Headers
   /** The body, unchanged. */
   readonly text: string
-  readonly body: Body.Body
+  readonly body: ResponseBody.Body
   readonly now: number
   /** Codes from outside the body. */
   readonly codes?: ReadonlyArray<string>
   /** The reason if nothing in the body decides. */
-  readonly otherwise: Failure.Reason
+  readonly fallbackReason: Failure.Reason
 }
 
 const ofBody = (context: Context): Failure.Failure => {
   const { body, codes = [] } = context
-  const told = (texts: ReadonlyArray<string>): Verdict.Verdict | undefined =>
-    Verdict.decide({ status: context.status, codes, texts })
+  const told = (texts: ReadonlyArray<string>): Reasons.Classified | undefined =>
+    Reasons.decide({ status: context.status, codes, texts })
   switch (body.kind) {
     case "envelope": {
       const { envelope } = body
       const succeeded = context.status === undefined || Status.isSuccess(context.status)
       const status = succeeded ? (envelope.status ?? context.status) : context.status
-      const verdict = Verdict.decide({
+      const classified = Reasons.decide({
         status,
         codes: [...envelope.codes, ...codes],
         texts: envelope.texts,
         implied: envelope.implied
       })
       const message = envelope.message ?? context.text.trim()
-      return build({ reason: "unknown", code: undefined, ...verdict }, message, context, status)
+      return build({ reason: "unknown", code: undefined, ...classified }, message, context, status)
     }
     case "text":
       return build(told([body.text]) ?? unread(context), body.text, context)
@@ -206,15 +213,15 @@ const ofBody = (context: Context): Failure.Failure => {
       return build(told([]) ?? unread(context), `No error message (${where(context, "an empty body")})`, context)
     case "answer":
     case "broken": {
-      const verdict = told([]) ?? { reason: "invalid-response", code: undefined }
-      return build(verdict, context.text.trim(), context)
+      const classified = told([]) ?? { reason: "invalid-response", code: undefined }
+      return build(classified, context.text.trim(), context)
     }
     default:
       return body satisfies never
   }
 }
 
-const unread = (context: Context): Verdict.Verdict => ({ reason: context.otherwise, code: undefined })
+const unread = (context: Context): Reasons.Classified => ({ reason: context.fallbackReason, code: undefined })
 
 const where = ({ status }: Context, what: string): string =>
   status === undefined ? `${what} in the stream` : `HTTP ${status}, ${what}`
@@ -223,19 +230,19 @@ const where = ({ status }: Context, what: string): string =>
 const THROTTLE_RESET = /^(?:x-ratelimit-reset|anthropic-ratelimit)-.*(?:requests|tokens)/
 
 const build = (
-  verdict: Verdict.Verdict,
+  classified: Reasons.Classified,
   message: string,
   { status: responseStatus, headers, body, now, codes }: Context,
   status: number | undefined = responseStatus
 ): Failure.Failure => {
-  const { code, reason } = verdict
+  const { code, reason } = classified
   const found = Hint.findIn({ headers, body, now })
   const hint = reason === "quota-exhausted" && THROTTLE_RESET.test(found?.source ?? "") ? undefined : found
   const evidence = Evidence.of(headers, hint)
   const scope = Scope.of(reason, body, codes)
   return {
     reason,
-    message: Body.cut(message),
+    message: ResponseBody.cut(message),
     retryable: isRetryable(reason, hint, headers["x-should-retry"]),
     ...(status !== undefined && Status.isStatus(status) && !Status.isSuccess(status) ? { status } : {}),
     ...defined({ code, hint, scope, evidence })
@@ -245,7 +252,7 @@ const build = (
 const isRetryable = (reason: Failure.Reason, hint: Failure.Hint | undefined, told: string | undefined): boolean => {
   if (reason === "context-overflow") return false // Classification.K5
   if (told === "true" || told === "false") return told === "true"
-  return reason === "quota-exhausted" ? hint !== undefined : Verdict.isRetryable(reason)
+  return reason === "quota-exhausted" ? hint !== undefined : Reasons.isRetryable(reason)
 }
 
 /** Classifies a link by its status, body or provider's code; `undefined`: none of them decides. */
@@ -254,12 +261,12 @@ const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failu
   // SDKs put the status before the provider's message, and the body there when they could not parse it.
   const spoken = link.status === undefined ? message : message.replace(new RegExp(`^${link.status}\\s+`), "")
   const source = text === "" ? spoken : text
-  const body = Body.read(source)
+  const body = ResponseBody.read(source)
   const { codes } = link
   const isTyped =
     (link.status !== undefined && !Status.isSuccess(link.status)) ||
-    (body.kind === "envelope" && isTelling(body.envelope)) ||
-    codes.some((code) => Verdict.decide({ status: undefined, codes: [code], texts: [] }) !== undefined)
+    (body.kind === "envelope" && hasError(body.envelope)) ||
+    codes.some((code) => Reasons.decide({ status: undefined, codes: [code], texts: [] }) !== undefined)
   if (!isTyped) return undefined
   const context: Context = {
     headers: link.headers,
@@ -267,16 +274,16 @@ const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failu
     body,
     now,
     codes,
-    otherwise: "unknown",
+    fallbackReason: "unknown",
     ...defined({ status: link.status })
   }
   const failure = ofBody(context)
-  return body.kind === "answer" || body.kind === "broken" ? { ...failure, message: Body.cut(spoken) } : failure
+  return body.kind === "answer" || body.kind === "broken" ? { ...failure, message: ResponseBody.cut(spoken) } : failure
 }
 
 /** Whether an envelope has a code, a status or a text: then it comes from the provider, and outweighs a library's message. */
-const isTelling = (envelope: Envelope.Envelope): boolean =>
-  Verdict.decide({ status: undefined, ...envelope }) !== undefined
+const hasError = (envelope: Envelope.Envelope): boolean =>
+  Reasons.decide({ status: undefined, ...envelope }) !== undefined
 
 const byClass = (link: Thrown.Link): Network.Entry | undefined => {
   if (Thrown.isBrokenJson(link)) return { reason: "invalid-response" }
@@ -286,8 +293,8 @@ const byClass = (link: Thrown.Link): Network.Entry | undefined => {
 
 const ofEntry = (entry: Network.Entry, message: string, code?: string): Failure.Failure => ({
   reason: entry.reason,
-  message: Body.cut(message),
-  retryable: entry.retryable ?? Verdict.isRetryable(entry.reason),
+  message: ResponseBody.cut(message),
+  retryable: entry.retryable ?? Reasons.isRetryable(entry.reason),
   ...defined({ code, defect: entry.defect })
 })
 

@@ -19,7 +19,7 @@ import type { Failure } from "@holdfast/wire"
 export type Weight = "exact" | "family" | "vague"
 
 /** The reason of a code, and its weight. */
-export interface Verdict {
+export interface Classified {
   readonly reason: Failure.Reason
   readonly weight: Weight
 }
@@ -260,11 +260,11 @@ export const keyOf = (code: string): string =>
     .replaceAll(/[^a-z0-9]/g, "")
     .replace(/(?:error|exception)$/, "")
 
-const verdicts = new Map<string, Verdict>()
+const byCode = new Map<string, Classified>()
 
 const fill = (table: Table, weight: Weight): void => {
   for (const [reason, codes] of table) {
-    for (const code of codes) verdicts.set(keyOf(code), { reason, weight })
+    for (const code of codes) byCode.set(keyOf(code), { reason, weight })
   }
 }
 fill(vague, "vague")
@@ -272,19 +272,19 @@ fill(family, "family")
 fill(exact, "exact")
 
 /** Returns the reason and weight of a code; `undefined`: it is unknown. */
-export const verdictOf = (code: string): Verdict | undefined => verdicts.get(keyOf(code))
+export const classifiedOf = (code: string): Classified | undefined => byCode.get(keyOf(code))
 
 /** Returns the strongest result among codes, the first of equally strong ones, with its code. */
 export const strongest = (
   codes: ReadonlyArray<string>
-): { readonly code: string; readonly verdict: Verdict } | undefined => {
-  let found: { readonly code: string; readonly verdict: Verdict } | undefined
+): { readonly code: string; readonly classified: Classified } | undefined => {
+  let found: { readonly code: string; readonly classified: Classified } | undefined
   for (const code of codes) {
-    const verdict = verdictOf(code)
-    if (verdict === undefined) continue
-    if (verdict.weight === "exact") return { code, verdict }
-    if (found === undefined || (verdict.weight === "family" && found.verdict.weight === "vague"))
-      found = { code, verdict }
+    const classified = classifiedOf(code)
+    if (classified === undefined) continue
+    if (classified.weight === "exact") return { code, classified }
+    if (found === undefined || (classified.weight === "family" && found.classified.weight === "vague"))
+      found = { code, classified }
   }
   return found
 }

@@ -8,14 +8,14 @@
  * Scope.B3. The text is the provider's own, and quoted parts are blanked (`Wording.readable`).
  */
 import type { Failure } from "@holdfast/wire"
-import type * as Body from "./Body.ts"
+import type * as ResponseBody from "./ResponseBody.ts"
 import * as Codes from "./Codes.ts"
 import * as Wording from "./Wording.ts"
 
 /** Returns the scope of a failure's limit; `undefined`: it is no limit, or the error names no scope. */
 export const of = (
   reason: Failure.Reason,
-  body: Body.Body,
+  body: ResponseBody.Body,
   codes: ReadonlyArray<string> = []
 ): Failure.Scope | undefined => {
   if (reason !== "rate-limited" && reason !== "quota-exhausted") return undefined

@@ -13,16 +13,16 @@
  *   1. `retry-after-ms`, `x-ms-retry-after-ms`, `retry-after`: an answer to this very request, the finer one first.
  *   2. Fields of the error: Google's RetryInfo, `retry_after*`, `resets_in_seconds`, `resets_at`.
  * 3. Text of the error: "Please try again in 6m0s".
- * 4. The longest reset header of a used-up limit (`hint/Limits.ts`). Last, because these come with every response and give the time when a
+ * 4. The longest reset header of a used-up limit (`LimitHeaders.ts`). Last, because these come with every response and give the time when a
  * limit is full again, which is later than when it has room for one more request.
  *
  * Headers inside the error (OpenRouter) replace 1 and 4 if the response has none.
  */
 import type { Failure } from "@holdfast/wire"
-import * as Body from "../classification/Body.ts"
-import * as ErrorBody from "./ErrorBody.ts"
+import * as ResponseBody from "../classification/ResponseBody.ts"
+import * as BodyHint from "./BodyHint.ts"
 import * as Instant from "./Instant.ts"
-import * as Limits from "./Limits.ts"
+import * as LimitHeaders from "./LimitHeaders.ts"
 import * as Span from "./Span.ts"
 
 /**
@@ -34,7 +34,7 @@ export const LONGEST_MS = 31 * 86_400_000
 /** The parts of a response that may have a hint. `body` is its text, or the data of the error frame. */
 export interface Source<Text = string> {
   /** By lower-case name. */
-  readonly headers: Limits.Headers
+  readonly headers: LimitHeaders.Headers
   readonly body: Text
   /** Epoch milliseconds: the moment of the failure. */
   readonly now: number
@@ -53,18 +53,18 @@ export interface Source<Text = string> {
  *     Hint.find({ headers: { "retry-after": "7" }, body: "", now }) // { retryAfterMs: 7000, source: "retry-after" }
  */
 export const find = ({ headers, body, now }: Source): Failure.Hint | undefined =>
-  findIn({ headers, body: Body.read(body), now })
+  findIn({ headers, body: ResponseBody.read(body), now })
 
 /** `find` for a response whose body has been read. */
-export const findIn = ({ headers, body, now }: Source<Body.Body>): Failure.Hint | undefined => {
+export const findIn = ({ headers, body, now }: Source<ResponseBody.Body>): Failure.Hint | undefined => {
   const serverNow = Instant.parseHttpDate(headers["date"] ?? "", now) ?? now // Hint.H3
-  const said = ErrorBody.saidIn(body)
-  const inner = ErrorBody.headersOf(said)
+  const said = BodyHint.sourcesIn(body)
+  const inner = BodyHint.headersOf(said)
   return (
     instruction(headers, serverNow) ??
     fromBody(instruction(inner, serverNow)?.retryAfterMs) ??
-    fromBody(ErrorBody.fieldDelays(said, serverNow).find(isUsable)) ??
-    fromBody(longestOf(ErrorBody.textDelays(said, serverNow))) ??
+    fromBody(BodyHint.fieldDelays(said, serverNow).find(isUsable)) ??
+    fromBody(longestOf(BodyHint.textDelays(said, serverNow))) ??
     spentLimit(headers, serverNow) ??
     fromBody(spentLimit(inner, serverNow)?.retryAfterMs)
   )
@@ -80,7 +80,7 @@ const hint = (ms: number | undefined, source: string): Failure.Hint | undefined 
 
 const fromBody = (ms: number | undefined): Failure.Hint | undefined => hint(ms, "body")
 
-const instruction = (headers: Limits.Headers, serverNow: number): Failure.Hint | undefined => {
+const instruction = (headers: LimitHeaders.Headers, serverNow: number): Failure.Hint | undefined => {
   const read = (name: string, parse: (value: string) => number | undefined) => {
     const value = headers[name]
     return value === undefined ? undefined : hint(parse(value), name)
@@ -95,7 +95,7 @@ const instruction = (headers: Limits.Headers, serverNow: number): Failure.Hint |
 /** Reads seconds or an HTTP date (RFC 9110, 10.2.3), and the fractions and spans with units that some endpoints send. */
 const retryAfter = (value: string, serverNow: number): number | undefined => {
   const seconds = Span.parseNumber(value)
-  return seconds === undefined ? (Span.parse(value) ?? Limits.untilDate(value, serverNow)) : seconds * 1000
+  return seconds === undefined ? (Span.parse(value) ?? LimitHeaders.untilDate(value, serverNow)) : seconds * 1000
 }
 
 /** The longest of several delays in one text: after it the request succeeds. */
@@ -104,7 +104,7 @@ const longestOf = (delays: ReadonlyArray<number>): number | undefined => {
   return usable.length === 0 ? undefined : Math.max(...usable)
 }
 
-const spentLimit = (headers: Limits.Headers, serverNow: number): Failure.Hint | undefined => {
-  const reset = Limits.longestReset(headers, serverNow, isUsable)
+const spentLimit = (headers: LimitHeaders.Headers, serverNow: number): Failure.Hint | undefined => {
+  const reset = LimitHeaders.longestReset(headers, serverNow, isUsable)
   return reset === undefined ? undefined : hint(reset.ms, reset.header)
 }

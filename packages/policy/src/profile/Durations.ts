@@ -55,8 +55,8 @@ export const Limit = duration(`^(?:Infinity|${NO_LESS_THAN_ZERO}${NUMBER})$`).ch
 )
 
 /** Returns a duration in milliseconds, or a default. */
-export const millisOr = (duration: Duration.Duration | undefined, otherwise: number): number =>
-  duration === undefined ? otherwise : Duration.toMillis(duration)
+export const millisOr = (duration: Duration.Duration | undefined, defaultMs: number): number =>
+  duration === undefined ? defaultMs : Duration.toMillis(duration)
 
 // --- internal
 

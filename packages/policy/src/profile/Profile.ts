@@ -16,12 +16,12 @@ import { toBudget } from "./BudgetSettings.ts"
 import { toReasons } from "./ReasonSettings.ts"
 import { targetNames as namesIn, toRouting } from "./RoutingSettings.ts"
 import { toSchedule } from "./ScheduleSettings.ts"
-import { RetrySettings } from "./Settings.ts"
+import { RetrySettings } from "./RetrySettings.ts"
 import { toSpendGuard } from "./SpendGuardSettings.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 
 export { profiles } from "./Profiles.ts"
-export { ProfileName, RetrySettings } from "./Settings.ts"
+export { ProfileName, RetrySettings } from "./RetrySettings.ts"
 
 /** The parse options that Profile.S1 requires, for decoding settings inside a larger schema. */
 export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }

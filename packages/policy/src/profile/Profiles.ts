@@ -5,7 +5,7 @@ import * as Jitter from "../decision/Jitter.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import * as Routing from "../routing/Routing.ts"
 import * as Waits from "../decision/Waits.ts"
-import type { ProfileName } from "./Settings.ts"
+import type { ProfileName } from "./RetrySettings.ts"
 
 /**
  * 10 minutes to the first content: the default of the SDKs of OpenAI and Anthropic, and enough for models that think before they answer. 5

@@ -24,7 +24,7 @@ import { Option, Schema } from "effect"
 import * as Basis from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Waits from "../decision/Waits.ts"
-import * as Answer from "./Answer.ts"
+import * as RouteDecision from "./RouteDecision.ts"
 import * as Pauses from "./Pauses.ts"
 import * as Plan from "./Plan.ts"
 import * as Prospect from "./Prospect.ts"
@@ -51,9 +51,9 @@ export const direct = (
   situation: Directive.Situation,
   question: Router.Question,
   known: Prospect.Known
-): Answer.Answer => {
+): RouteDecision.RouteDecision => {
   if (!isOfTarget(situation)) {
-    return { directive: Answer.stay(policy, situation, untried(question)), changes: Standing.empty }
+    return { directive: RouteDecision.stay(policy, situation, untried(question)), changes: Standing.empty }
   }
   const scene = sceneOf(policy, chain, situation, question, known)
   const move = moveOf(scene)
@@ -236,8 +236,8 @@ const moveUnlessRefused = (
   const { retries, spent } = situation
   const refused = RetryPolicy.refusal(policy, retries, situation.failure, spent)
   return refused === undefined
-    ? Answer.retry(situation, 0, { route, state: tried, basis: Basis.atOnce(policy, because, situation, ways) })
-    : Answer.exhausted(policy, refused, situation, ways)
+    ? RouteDecision.retry(situation, 0, { route, state: tried, basis: Basis.atOnce(policy, because, situation, ways) })
+    : RouteDecision.exhausted(policy, refused, situation, ways)
 }
 
 const waitOrEnd = (scene: Scene): Directive.Directive => {
@@ -247,16 +247,16 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   const { hint: _, ...unasked } = failure
   const at = now + Waits.of(policy, retries, unasked).ms
   const to = hopeful.find(({ freeAt }) => freeAt <= at) ?? Prospect.soonest(hopeful)
-  if (to === undefined) return Answer.stay(policy, situation, untried(question)) // FallbackChain.F5
+  if (to === undefined) return RouteDecision.stay(policy, situation, untried(question)) // FallbackChain.F5
 
-  const asked = Answer.askedOf(failure, to, here, known, now)
+  const asked = RouteDecision.askedOf(failure, to, here, known, now)
   const decision = RetryPolicy.decide(policy, retries, asked, spent) // FallbackChain.F4
-  if (decision._tag === "Refused") return Answer.exhausted(policy, decision, situation, ways)
+  if (decision._tag === "Refused") return RouteDecision.exhausted(policy, decision, situation, ways)
   const route = Plan.routeTo(plan, to)
-  return Answer.retry(situation, decision.delayMs, {
-    ...(Answer.isSameRoute(route, here) ? {} : { route }),
+  return RouteDecision.retry(situation, decision.delayMs, {
+    ...(RouteDecision.isSameRoute(route, here) ? {} : { route }),
     ...untried(question),
-    basis: Basis.decided(policy, decision, situation, ways, asked.hint?.source === Answer.STANDING)
+    basis: Basis.decided(policy, decision, situation, ways, asked.hint?.source === RouteDecision.STANDING)
   })
 }
 

@@ -77,16 +77,12 @@ const cooldownOf = (policy: RetryPolicy, situation: Directive.Situation, cooldow
   return { ...pause, until: Math.max(situation.now + cooldownMs, pause.until) }
 }
 
-/** A pause until the hint, or else for `otherwiseMs`. */
-const pauseOf = (
-  { hints }: RetryPolicy,
-  { failure, now }: Directive.Situation,
-  otherwiseMs: number
-): Standing.Pause => {
+/** A pause until the hint, or else for `defaultMs`. */
+const pauseOf = ({ hints }: RetryPolicy, { failure, now }: Directive.Situation, defaultMs: number): Standing.Pause => {
   const asked = hints ? Waits.askedMs(failure) : undefined
   const askedUntil = asked === undefined ? undefined : now + Math.ceil(Math.min(asked, Backoff.LONGEST_MS))
   return {
-    until: askedUntil ?? now + otherwiseMs,
+    until: askedUntil ?? now + defaultMs,
     reason: failure.reason,
     retryable: failure.retryable,
     since: now,

@@ -16,7 +16,7 @@ import { Option, Schema } from "effect"
 import * as Basis from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Waits from "../decision/Waits.ts"
-import * as Answer from "./Answer.ts"
+import * as RouteDecision from "./RouteDecision.ts"
 import * as Models from "./Models.ts"
 import * as Pauses from "./Pauses.ts"
 import * as Prospect from "./Prospect.ts"
@@ -38,14 +38,14 @@ export const direct = (
   situation: Directive.Situation,
   question: Router.Question,
   before: Prospect.Known
-): Answer.Answer => {
+): RouteDecision.RouteDecision => {
   const here = question.current ?? { target: question.primary }
   const changes = learnt(policy, situation, here, before)
   const known = { ...before, standing: Standing.merge(before.standing, changes) }
   const scene = sceneOf(policy, robin, situation, question, here, known)
   const refused = RetryPolicy.refusal(policy, situation.retries, situation.failure, situation.spent)
   return {
-    directive: refused === undefined ? decide(scene) : Answer.exhausted(policy, refused, situation, scene.ways),
+    directive: refused === undefined ? decide(scene) : RouteDecision.exhausted(policy, refused, situation, scene.ways),
     changes
   }
 }
@@ -64,7 +64,7 @@ type Kind = "limited" | "wait" | "again" | "skip"
 const kindOf = (failure: Failure.Failure): Kind => {
   const { reason, status } = failure
   if (reason === "rate-limited") return "limited"
-  if ((status !== undefined && status !== 200) || !Answer.isPassing(failure)) return "skip"
+  if ((status !== undefined && status !== 200) || !RouteDecision.isPassing(failure)) return "skip"
   switch (reason) {
     case "network":
     case "timeout":
@@ -184,16 +184,16 @@ const waitFor = (policy: RetryPolicy.RetryPolicy, { failure, retries }: Directiv
 
 const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Directive => {
   const { cycle, here, policy, situation, ways } = scene
-  const isHopeful = state.isHopeful || Answer.isPassing(situation.failure)
+  const isHopeful = state.isHopeful || RouteDecision.isPassing(situation.failure)
   const made = state.atOnce + 1
   if (policy.maxRetries === undefined && made >= cycle.length) {
     // RoundRobin.C3
-    if (!isHopeful) return Answer.notRetryable
+    if (!isHopeful) return RouteDecision.notRetryable
     const { hint: _, ...unasked } = situation.failure
     const failure = Prospect.isSame(to, here.target) ? situation.failure : unasked
     return waitOr(scene, to, waitFor(policy, { ...situation, failure }), { ...state, atOnce: 0, isHopeful: false })
   }
-  return Answer.retry(situation, 0, {
+  return RouteDecision.retry(situation, 0, {
     ...routed(scene, to),
     state: { ...state, atOnce: made, isHopeful },
     basis: Basis.atOnce(policy, Prospect.isSame(to, here.target) ? "same-target" : "other-target", situation, ways)
@@ -205,8 +205,8 @@ const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State)
   const { policy, situation, ways } = scene
   const decision = RetryPolicy.grant(policy, wait, situation.failure.reason, situation.spent)
   return decision._tag === "Refused"
-    ? Answer.exhausted(policy, decision, situation, ways)
-    : Answer.retry(situation, decision.delayMs, {
+    ? RouteDecision.exhausted(policy, decision, situation, ways)
+    : RouteDecision.retry(situation, decision.delayMs, {
         ...routed(scene, to),
         state,
         basis: Basis.decided(policy, decision, situation, ways)
@@ -216,7 +216,7 @@ const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State)
 /** The route of a retry, unless it is the attempt's own. */
 const routed = ({ here, known, situation }: Scene, to: Target.Target): { readonly route?: Route.Route } => {
   const route = routeTo(known, to, here, situation.now)
-  return Answer.isSameRoute(route, here) ? {} : { route }
+  return RouteDecision.isSameRoute(route, here) ? {} : { route }
 }
 
 const routeTo = (

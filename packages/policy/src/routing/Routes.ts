@@ -8,12 +8,12 @@
 import type { Directive, Router } from "@holdfast/kernel"
 import * as Basis from "../decision/Basis.ts"
 import type * as RetryPolicy from "../decision/RetryPolicy.ts"
-import * as Answer from "./Answer.ts"
+import * as RouteDecision from "./RouteDecision.ts"
 import * as FallbackChain from "./FallbackChain.ts"
 import type { Known } from "./Prospect.ts"
 import * as RoundRobin from "./RoundRobin.ts"
 
-export type { Answer } from "./Answer.ts"
+export type { RouteDecision } from "./RouteDecision.ts"
 export type { Known } from "./Prospect.ts"
 
 /** Returns the first route of a step. `now` is in epoch milliseconds. */
@@ -45,7 +45,7 @@ export const direct = (
   situation: Directive.Situation,
   question: Router.Question,
   known: Known
-): Answer.Answer => {
+): RouteDecision.RouteDecision => {
   const { routing } = policy
   switch (routing.type) {
     case "fallback-chain":
@@ -62,6 +62,6 @@ export const switchedOff = (
   policy: RetryPolicy.RetryPolicy,
   { failure, spent }: Directive.Situation
 ): Directive.Directive =>
-  Answer.isPassing(failure)
+  RouteDecision.isPassing(failure)
     ? { _tag: "GiveUp", because: "exhausted", basis: Basis.switchedOff(policy, spent) }
-    : Answer.notRetryable
+    : RouteDecision.notRetryable

@@ -178,15 +178,15 @@ const union = (a: Entries, b: Entries): Entries => {
 const join = (a: Entry, b: Entry): Entry => {
   const successes = [a.cleared, b.cleared].filter((cleared) => cleared !== undefined)
   const all = [...a.pauses, ...b.pauses]
-  if (successes.length === 0) return { pauses: telling(all) }
+  if (successes.length === 0) return { pauses: uncovered(all) }
   const at = Math.max(...successes.map(({ at }) => at))
   const until = Math.max(...successes.map(({ until }) => until))
   const isEnded = isBy(at)
-  return { pauses: telling(all.filter((pause) => !isEnded(pause))), cleared: { at, until } } // Standing.S3
+  return { pauses: uncovered(all.filter((pause) => !isEnded(pause))), cleared: { at, until } } // Standing.S3
 }
 
 /** The pauses that no other covers, in an order that does not depend on the given one (Standing.S1). */
-const telling = (pauses: ReadonlyArray<Pause>): ReadonlyArray<Pause> => {
+const uncovered = (pauses: ReadonlyArray<Pause>): ReadonlyArray<Pause> => {
   const sorted = pauses.toSorted(compare)
   // Of equal pauses the last is kept; a covering pause may come before or after the covered one.
   return sorted.filter(

@@ -114,14 +114,14 @@ const standing: fc.Arbitrary<Standing.Standing> = fc.record({
   models: entries("a/K1/one", "a/K2/one", "a/K1/two", "b/K1/one")
 })
 
-interface Setback {
+interface FailedStep {
   readonly failure: Failure.Failure
   readonly tookMs: number
   /** The response was complete, and was rejected (A9). */
   readonly whole?: true
 }
 
-const setback: fc.Arbitrary<Setback> = fc
+const failed: fc.Arbitrary<FailedStep> = fc
   .tuple(failure, fc.constantFrom(0, SECOND, 10 * MINUTE), fc.nat(9))
   .map(([failure, tookMs, kind]) => {
     if (kind === 0) return { failure: { ...failure, defect: true }, tookMs }
@@ -137,7 +137,7 @@ export interface Story {
   readonly credentials: Routes.Known["credentials"]
   readonly models: Routes.Known["models"]
   readonly standing: Standing.Standing
-  readonly failures: ReadonlyArray<Setback>
+  readonly failures: ReadonlyArray<FailedStep>
 }
 
 export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Story> =>
@@ -147,7 +147,7 @@ export const story = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary<Stor
     credentials: fc.constantFrom<Routes.Known["credentials"]>({}, { a: ["K1"] }, { a: ["K1", "K2", "K3"], b: ["K1"] }),
     models: fc.constantFrom<Routes.Known["models"]>({}, { "b/one": { tools: false }, "c/one": { contextWindow: 10 } }),
     standing,
-    failures: fc.array(setback, { maxLength: 25 })
+    failures: fc.array(failed, { maxLength: 25 })
   })
 
 /** One decision and its inputs. */
@@ -156,7 +156,7 @@ export interface Decided {
   readonly question: Router.Question
   readonly situation: Directive.Situation
   readonly known: Routes.Known
-  readonly answer: Routes.Answer
+  readonly answer: Routes.RouteDecision
   /** Includes the findings of the decision. */
   readonly after: Standing.Standing
   /** The route of the next attempt; that of this one if there is none. */

@@ -98,7 +98,7 @@ describe("every routing", () => {
   law("X1: a decision whose record was lost after its findings were stored is made again unchanged", any, (story) => {
     for (const { after, answer, known, question, situation } of tell(story)) {
       const again = Routes.direct(story.policy, situation, question, { ...known, standing: after })
-      const bare = ({ directive }: Routes.Answer) => ({ ...directive, basis: undefined })
+      const bare = ({ directive }: Routes.RouteDecision) => ({ ...directive, basis: undefined })
       expect(bare(again)).toEqual(bare(answer))
       expect(Standing.merge(after, again.changes)).toEqual(after)
     }

@@ -10,6 +10,7 @@ import { complete } from "./OpenApiDocument.ts"
 import { problems } from "./Problem.ts"
 import { SystemGroup } from "./SystemGroup.ts"
 import { TurnsGroup } from "./TurnsGroup.ts"
+import { WorkGroup } from "./WorkGroup.ts"
 
 /** The path of the OpenAPI document. */
 export const OPENAPI_PATH = "/openapi.json"
@@ -25,7 +26,7 @@ const description = [
 
 /** All calls, with their problems and descriptions. */
 export const Api = HttpApi.make("holdfast")
-  .add(ConversationsGroup, TurnsGroup, SystemGroup)
+  .add(ConversationsGroup, TurnsGroup, WorkGroup, SystemGroup)
   // Api.A1
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   // Api.A2

@@ -39,7 +39,7 @@ const SUBMITTED = "The turn's id at once"
 
 const curl = (method: string, path: string, header: string, body: unknown): string =>
   [
-    `curl -N ${method === "get" ? "" : `-X ${method.toUpperCase()} `}${ORIGIN}${path.replace("{conversationId}", "c_4f2k9x")}`,
+    `curl -N ${method === "get" ? "" : `-X ${method.toUpperCase()} `}${ORIGIN}${path.replace("{conversationId}", "c_4f2k9x").replace("{turnId}", "t_7hq2m1")}`,
     `-H '${header}'`,
     ...(body === undefined
       ? []

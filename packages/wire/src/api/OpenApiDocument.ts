@@ -124,6 +124,7 @@ const SENT = new Set([
   "CreateConversation",
   "RunTurn",
   "RetryTurn",
+  "SubmitTurn",
   "AutoRetry",
   "CommandOnly",
   "WaitUntil",

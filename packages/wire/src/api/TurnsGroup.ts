@@ -103,13 +103,13 @@ const prefer = {
 }
 
 /** The event of both kinds of stream. */
-const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
+export const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
 
 /**
  * The two stream types with an example of their bytes; the schema is that of one line, or of one frame's `data`. The generator
  * would describe every stream as NDJSON.
  */
-const streams = {
+export const streams = {
   [Ndjson.CONTENT_TYPE]: {
     schema: { $ref: "#/components/schemas/TurnEvent" },
     example: ExampleTurn.lines
@@ -208,7 +208,8 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
 /** The media type of plain text. */
 export const TEXT_CONTENT_TYPE = "text/plain"
 
-const turnParam = {
+/** The parameter of a path with a turn in it. */
+export const turnParam = {
   turnId: Schema.String.annotate({ description: "The `turnId` of every event of the turn." }).pipe(
     Schema.decodeTo(TurnId)
   )

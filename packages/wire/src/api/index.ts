@@ -1,6 +1,8 @@
 export * as Api from "./Api.ts"
 export * as CodeSamples from "./CodeSamples.ts"
 export * as ConversationsGroup from "./ConversationsGroup.ts"
+export * as Listing from "./Listing.ts"
 export * as Problem from "./Problem.ts"
 export * as SystemGroup from "./SystemGroup.ts"
 export * as TurnsGroup from "./TurnsGroup.ts"
+export * as WorkGroup from "./WorkGroup.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
-import { Api, CodeSamples, ConversationsGroup, Problem, TurnsGroup } from "../../src/api/index.ts"
+import { Api, CodeSamples, ConversationsGroup, Listing, Problem, TurnsGroup, WorkGroup } from "../../src/api/index.ts"
 import * as TurnEvent from "../../src/TurnEvent.ts"
 
 const document = OpenApi.fromApi(Api.Api)
@@ -17,11 +17,14 @@ describe("the calls", () => {
       "GET /healthz",
       "GET /metrics",
       "GET /readyz",
+      "GET /v1/conversations",
       "GET /v1/conversations/{conversationId}",
       "GET /v1/conversations/{conversationId}/events",
       "GET /v1/conversations/{conversationId}/messages",
       "GET /v1/conversations/{conversationId}/turns/{turnId}/explain",
+      "GET /v1/turns",
       "GET /v1/turns/{turnId}",
+      "GET /v1/turns/{turnId}/events",
       "POST /v1/conversations",
       "POST /v1/conversations/{conversationId}/abort",
       "POST /v1/conversations/{conversationId}/abort-retry",
@@ -31,6 +34,8 @@ describe("the calls", () => {
       "POST /v1/conversations/{conversationId}/switch-target",
       "POST /v1/conversations/{conversationId}/turns",
       "POST /v1/conversations/{conversationId}/wait-until",
+      "POST /v1/turns",
+      "POST /v1/turns/{turnId}/abort",
       "PUT /v1/conversations/{conversationId}/auto-retry"
     ])
   })
@@ -127,7 +132,11 @@ describe("examples", () => {
       TurnsGroup.RetryTurn,
       TurnsGroup.TurnResult,
       TurnsGroup.TurnAccepted,
-      TurnsGroup.State
+      TurnsGroup.State,
+      WorkGroup.SubmitTurn,
+      WorkGroup.TurnSubmitted,
+      Listing.TurnPage,
+      Listing.ConversationPage
     ]) {
       const examples = Schema.resolveAnnotations(schema)?.["examples"]
       expect(Array.isArray(examples) ? examples.length : 0).toBeGreaterThan(0)
@@ -142,7 +151,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(9)
+    expect(bodies.length).toBe(10)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])

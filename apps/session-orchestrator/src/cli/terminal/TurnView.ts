@@ -103,6 +103,8 @@ export const aborting = (state: State): Update => [
 interface Surroundings {
   readonly columns: number
   readonly timeOfDay: (epochMs: number) => string
+  /** What Ctrl-C does. */
+  readonly advice?: string | undefined
 }
 
 /** Milliseconds left of a wait (TurnView.V1). */
@@ -110,12 +112,16 @@ export const timeLeft = (wait: TurnEvent.ProviderRetry, now: number): number =>
   Math.max(0, Math.min(wait.retryAt - now, Math.max(0, wait.delayMs)))
 
 /** The status lines at a moment: none, or the error and the countdown. */
-export const view = (state: State, now: number, { columns, timeOfDay }: Surroundings): ReadonlyArray<string> => {
+export const view = (
+  state: State,
+  now: number,
+  { advice: hint = "Ctrl-C aborts", columns, timeOfDay }: Surroundings
+): ReadonlyArray<string> => {
   const { wait } = state
   if (wait === undefined || state.end !== undefined) return []
   const left = timeLeft(wait, now)
   const next = `  ${nextOf(wait, left, timeOfDay)}`
-  const advice = " (Ctrl-C aborts)"
+  const advice = ` (${hint})`
   const isRoom = !state.isAborting && left > 0 && next.length + advice.length <= columns
   return [
     ...Prose.wrap(`! ${fault(wait)}`, columns, MESSAGE_LINES),

@@ -47,8 +47,16 @@ export const CONFIG_VARIABLE = "HOLDFAST_CONFIG"
 /** The variable with the log's format, `pretty` or `json`. Without it logs are pretty on a terminal and JSON elsewhere. */
 export const LOG_FORMAT_VARIABLE = "HOLDFAST_LOG_FORMAT"
 
+/** The address at which client commands reach the service; `--url` of the command line overrides it. */
+export const URL_VARIABLE = "HOLDFAST_URL"
+
 /** Every `HOLDFAST_` variable that Holdfast reads. */
-export const names: ReadonlyArray<string> = [CONFIG_VARIABLE, LOG_FORMAT_VARIABLE, ...overrides.map(({ name }) => name)]
+export const names: ReadonlyArray<string> = [
+  CONFIG_VARIABLE,
+  LOG_FORMAT_VARIABLE,
+  URL_VARIABLE,
+  ...overrides.map(({ name }) => name)
+]
 
 /** The variables that are set, in the shape of the file, not checked yet. */
 export const toSettings = (environment: Environment): Readonly<Record<string, unknown>> => {

@@ -54,7 +54,7 @@ export const formerNames: ReadonlyMap<string, FormerName> = new Map<string, Form
   ["enabled", { key: "retry.enabled", write: (found) => `"enabled": ${found !== false}` }]
 ])
 
-/** The objects that had former names: the root, `retry`, and the one that is `retry.routing` today. */
+/** The objects that had former names: the root, `retry`, and today's `retry.routing`. */
 const PLACES: ReadonlySet<string> = new Set(["", "retry", "routing", "retry.routing"])
 
 /** Advice about an unknown key, or a key with a list as its value; `undefined` if it is no former name. */

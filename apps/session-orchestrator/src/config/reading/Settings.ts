@@ -171,6 +171,7 @@ const LimitSettings = Schema.Struct({
   tokensPerMinute: Schema.optionalKey(atLeastOne("an integer of tokens, 1 or more"))
 })
 
+/** An entry of `providers`. */
 export const ProviderSettings = Schema.Struct({
   type: Schema.Literals(["openai-compatible", "anthropic", "simulated"]).annotate({
     message: 'Expected "openai-compatible", "anthropic" or "simulated"'
@@ -258,6 +259,7 @@ export const MIN_OUTPUT_BYTES = 1_024
 export const MAX_OUTPUT_BYTES = 1_048_576
 const OUTPUT = `an integer of bytes from ${MIN_OUTPUT_BYTES} to ${MAX_OUTPUT_BYTES}`
 
+/** An entry of `tools`. */
 export const ToolServerSettings = Schema.Struct({
   command: Schema.optionalKey(filled(EXECUTABLE)),
   args: Schema.optionalKey(Schema.Array(text("a string"))),
@@ -296,6 +298,7 @@ export type ModelSettings = typeof ModelSettings.Type
 
 const MODEL = 'a provider and a model, such as "openai/gpt-5"'
 
+/** The whole file. */
 export const Settings = Schema.Struct({
   /** The address of the schema, for editors. Holdfast ignores it. */
   $schema: Schema.optionalKey(text("a string")),

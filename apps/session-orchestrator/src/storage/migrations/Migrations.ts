@@ -19,6 +19,7 @@ import { migration as numbers } from "./0006_numbers.ts"
 import { migration as interruptions } from "./0007_interruptions.ts"
 import { migration as providerUse } from "./0008_provider_use.ts"
 import { migration as lives } from "./0009_lives.ts"
+import { migration as lists } from "./0010_lists.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -30,7 +31,8 @@ const migrations = {
   "0006_numbers": numbers,
   "0007_interruptions": interruptions,
   "0008_provider_use": providerUse,
-  "0009_lives": lives
+  "0009_lives": lives,
+  "0010_lists": lists
 }
 
 /** The table in which a database records its migrations. */

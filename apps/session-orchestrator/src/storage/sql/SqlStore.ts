@@ -30,6 +30,9 @@ import * as TurnTable from "../tables/TurnTable.ts"
 import * as Acceptances from "./Acceptances.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
+import { Lists } from "../Lists.ts"
+import * as ConversationListTable from "../tables/ConversationListTable.ts"
+import * as TurnListTable from "../tables/TurnListTable.ts"
 
 /** Events a page: some hundred kilobytes of an ordinary conversation. */
 export const PAGE = 256
@@ -38,7 +41,7 @@ export const PAGE = 256
 const READS_AT_ONCE = 64
 
 /** The ports that a database implements. */
-export type Storage = Store | Journal | Standings | Interruptions.Interruptions
+export type Storage = Store | Journal | Standings | Interruptions.Interruptions | Lists
 
 /** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -196,10 +199,15 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })
+  const lists = Lists.of({
+    turns: (...query) => TurnListTable.page(sql, ...query).pipe(read("a list of turns")),
+    conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations"))
+  })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
     Context.add(Standings, standings),
-    Context.add(Interruptions.Interruptions, interruptions)
+    Context.add(Interruptions.Interruptions, interruptions),
+    Context.add(Lists, lists)
   )
 })
 

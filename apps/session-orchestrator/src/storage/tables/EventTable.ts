@@ -189,7 +189,7 @@ const insert = Effect.fnUntraced(function* (
     return { conversation, event_id: id, turn: number, position, type, payload }
   })
   yield* Inserts.insertAll(sql, "events", rows)
-  for (const { event, id, turnId } of added) if (event.type === "turn-end") yield* TurnTable.seal(sql, turnId, id)
+  for (const { event, id } of added) if (event.type === "turn-end") yield* TurnTable.seal(sql, event, id)
 })
 
 const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Append) =>

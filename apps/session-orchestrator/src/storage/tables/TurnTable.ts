@@ -80,10 +80,13 @@ export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>
 /** Seals a turn with the event that ended it. A sealed turn is not changed. */
 export const seal = (
   sql: SqlClient.SqlClient,
-  id: Ids.TurnId,
+  { endedAt, status, turnId }: TurnEvent.TurnEnd,
   endEventId: number
 ): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.asVoid(sql`UPDATE turns SET end_event_id = ${endEventId} WHERE turn_id = ${id} AND end_event_id IS NULL`)
+  Effect.asVoid(
+    sql`UPDATE turns SET end_event_id = ${endEventId}, status = ${status}, ended_at = ${endedAt}
+      WHERE turn_id = ${turnId} AND end_event_id IS NULL`
+  )
 
 /** The columns for `read`. */
 export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, e.payload AS end_event"

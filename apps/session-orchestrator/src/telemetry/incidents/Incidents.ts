@@ -9,7 +9,7 @@
  *     aborted or was answered by another endpoint, the notice reports these outcomes, `SETTLE_MS` later. A turn that switched to another
  *     endpoint and has not ended, or that moved to another runner, keeps the trouble until an answer; while no turn waits here the
  *     incident does not count as open.
- * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and one that was about to begin still
+ * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and an incident about to begin still
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */

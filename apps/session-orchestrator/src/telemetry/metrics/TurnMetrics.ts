@@ -23,6 +23,7 @@ const HOURS = [1, 5, 15, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 57_6
 
 const counter = (name: string, description: string) => Metric.counter(name, { description, incremental: true })
 
+/** Calls of providers that have ended. */
 export const attempts = counter(
   "holdfast_attempts_total",
   "Calls of a provider that have ended, by provider, model and status: completed, interrupted, lost, or the reason of the failure; shared are no calls, but retries that took another turn's fresh failure for their own."
@@ -35,6 +36,7 @@ const firstContentSeconds = Metric.histogram("holdfast_attempt_first_content_sec
   description: "How long it took until a call's first content, of calls that had any.",
   boundaries: SECONDS
 })
+/** Decisions to retry. */
 export const retries = counter(
   "holdfast_retries_total",
   "Retries that were decided on, by provider, model and reason of the failure."
@@ -43,6 +45,7 @@ const backoffSeconds = counter(
   "holdfast_backoff_seconds_total",
   "Waiting that was decided on, by provider, model and reason of the failure."
 )
+/** Decisions not to retry. */
 export const refusals = counter(
   "holdfast_refusals_total",
   "Failures that were not retried, by why: after-content, not-retryable, context-overflow, defect, no-strategy, exhausted."
@@ -51,6 +54,7 @@ const waitsEnded = counter(
   "holdfast_waits_ended_total",
   "Waits that ended or were changed, by what did it: elapsed, early (the gate let the retry in before its time), now, cancelled, until, switched, extended, asked (a person is to say)."
 )
+/** Uses of fallback targets. */
 export const fallbacks = counter(
   "holdfast_fallbacks_total",
   "Targets of fallback chains that took over, by provider, model and outcome: applied, answered (the first time)."
@@ -63,6 +67,7 @@ const syntheticRetries = counter(
   "holdfast_synthetic_retries_total",
   "Whole responses that would not do and were asked for again, by provider and model."
 )
+/** Final reports that were handed in. */
 export const reports = counter(
   "holdfast_final_reports_total",
   "Final reports that were handed in, by provider, model and outcome: accepted, malformed (could not be read), incomplete (the response ended before it), invalid (does not fit its schema)."
@@ -71,6 +76,7 @@ const finalSteps = counter(
   "holdfast_final_steps_total",
   "Steps that were made the last of their turn, by why: max-turns, context, malformed-report, retries-exhausted."
 )
+/** Compactions of contexts. */
 export const compactions = counter(
   "holdfast_compactions_total",
   "Contexts that were too long, by what came of making them smaller: compacted, nothing (it could not be), failed."
@@ -79,6 +85,7 @@ const stepsDiscarded = counter(
   "holdfast_steps_discarded_total",
   "Steps of which clients were told that what they had been shown is void."
 )
+/** Sealed turns. */
 export const turns = counter("holdfast_turns_sealed_total", "Turns that have ended, by status.")
 const turnAttempts = Metric.histogram("holdfast_turn_attempts", {
   description: "Attempts of a turn, by the turn's status.",
@@ -92,10 +99,12 @@ const waitedSeconds = Metric.histogram("holdfast_turn_waited_seconds", {
   description: "How long the waits before retries really took, of turns that waited, by the turn's status.",
   boundaries: HOURS
 })
+/** Tokens that providers have counted. */
 export const tokens = counter(
   "holdfast_tokens_total",
   "Tokens that providers have counted, by provider, model and direction: input, output."
 )
+/** Tool calls. */
 export const toolCalls = counter("holdfast_tool_calls_total", "Tool calls, by tool and outcome: ok, error, malformed.")
 const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
   description: "How long tool calls took, by tool.",

@@ -13,6 +13,7 @@ import * as GateSuite from "../GateSuite.ts"
 import * as Given from "../Given.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
+import * as ListSuite from "../ListSuite.ts"
 import * as PostgresServer from "../PostgresServer.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
@@ -46,6 +47,17 @@ GateSuite.suite(
         )
     )
   )
+)
+
+ListSuite.suite(
+  "PostgreSQL",
+  Layer.unwrap(
+    Effect.map(
+      Effect.flatMap(server, ({ database }) => database),
+      (url) => SqlStore.layerSql("PostgreSQL").pipe(Layer.provideMerge(Postgres.layerClient({ url, connections: 2 })))
+    )
+  ),
+  20
 )
 
 /** A database of its own for a test. */

@@ -191,7 +191,12 @@ describe("a SQLite file", () => {
           expect(yield* sql`SELECT name FROM sqlite_schema WHERE name GLOB '*_5'`).toEqual([])
           expect(
             yield* sql`SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB 'turns_*' ORDER BY name`
-          ).toEqual([{ name: "turns_by_conversation" }, { name: "turns_unsealed" }])
+          ).toEqual([
+            { name: "turns_by_acceptance" },
+            { name: "turns_by_conversation" },
+            { name: "turns_by_end" },
+            { name: "turns_unsealed" }
+          ])
         })
       )
     })

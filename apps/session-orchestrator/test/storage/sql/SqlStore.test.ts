@@ -5,6 +5,7 @@ import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
+import * as ListSuite from "../ListSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
 
@@ -18,4 +19,8 @@ GateSuite.suite(
     Layer.provideMerge(SqlStore.layerSql(":memory:")),
     Layer.provide(SqliteClient.layer({ filename: ":memory:" }))
   )
+)
+ListSuite.suite(
+  "memory",
+  SqlStore.layerSql(":memory:").pipe(Layer.provideMerge(SqliteClient.layer({ filename: ":memory:" })))
 )

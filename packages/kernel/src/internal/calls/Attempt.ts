@@ -36,14 +36,14 @@ export const run = (
   content: Content,
   mark: Effect.Effect<void, TurnStopped>
 ): Effect.Effect<Made, TurnStopped> => {
-  const ear = new Ear(sink, request, content)
+  const reader = new EventReader(sink, request, content)
   return Effect.scopedWith((scope) =>
     Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) =>
-      listen(pull, ear, mark)
+      readAll(pull, reader, mark)
     )
   ).pipe(
     Effect.exit,
-    Effect.flatMap((exit) => conclude(ear.end ?? endOf(exit), content))
+    Effect.flatMap((exit) => conclude(reader.end ?? endOf(exit), content))
   )
 }
 
@@ -54,7 +54,7 @@ type End =
   | ({ readonly _tag: "Broken" } & CallFailure.Broken)
 
 /** Reads events; the event that ends the attempt sets `end`. */
-class Ear {
+class EventReader {
   end: End | undefined = undefined
   private readonly sink: EventSink["Service"]
   private readonly request: ProviderRequest
@@ -67,7 +67,7 @@ class Ear {
   }
 
   /** Reads events; `false`: the attempt has ended. */
-  hear(events: ReadonlyArray<ProviderEvent>): boolean {
+  read(events: ReadonlyArray<ProviderEvent>): boolean {
     const { conversationId, turnId } = this.request
     for (let i = 0; i < events.length; i++) {
       const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
@@ -120,16 +120,16 @@ class Ear {
 }
 
 /** Nothing is allocated for a read except its own events. After the first content a native provider pushes its reads (`Push`). */
-const listen = <E>(
+const readAll = <E>(
   pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E>,
-  ear: Ear,
+  reader: EventReader,
   mark: Effect.Effect<void, TurnStopped>
 ): Effect.Effect<void, E | TurnStopped | Cause.Done> => {
-  const rest = Push.forEach(pull, (events) => (ear.hear(events) ? undefined : Cause.done()))
+  const loop = Push.forEach(pull, (events) => (reader.read(events) ? undefined : Cause.done()))
   const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done> = Effect.flatMap(pull, (events) => {
     const hasContent = events.some(isContent)
-    const heard = Effect.suspend(() => (!ear.hear(events) ? Effect.void : hasContent ? rest : untilContent))
-    return hasContent ? Effect.andThen(mark, heard) : heard
+    const rest = Effect.suspend(() => (!reader.read(events) ? Effect.void : hasContent ? loop : untilContent))
+    return hasContent ? Effect.andThen(mark, rest) : rest
   })
   return untilContent
 }

@@ -16,12 +16,12 @@ import type { TurnParked } from "../../ports/TurnParked.ts"
 import { TurnStopped } from "../../ports/TurnStopped.ts"
 import { Content } from "../calls/Content.ts"
 import type { Ledger, Round } from "../machine/Ledger.ts"
-import { type Command, commandsOf } from "../machine/Next.ts"
-import * as Calls from "./Calls.ts"
+import { type Command, commandsOf } from "../machine/OpenCommands.ts"
+import * as ModelCalls from "./ModelCalls.ts"
 import * as Observing from "./Observing.ts"
 import type { Run } from "./Run.ts"
-import * as Tools from "./Tools.ts"
-import * as Waits from "./Waits.ts"
+import * as ToolRuns from "./ToolRuns.ts"
+import * as Retrying from "./Retrying.ts"
 
 /** Restores the state of the turn (Loop.L1). */
 export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, TurnStopped> {
@@ -111,14 +111,14 @@ const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | Tu
   switch (command._tag) {
     case "Call":
       run.call = { content: new Content(command.request.maxResponseCharacters), isMade: false }
-      return recorded(run, Records.kinds.Attempt, command, Calls.attempt(run, command))
+      return recorded(run, Records.kinds.Attempt, command, ModelCalls.attempt(run, command))
     case "Compact":
-      return recorded(run, Records.kinds.Compaction, command, Calls.compaction(run, command))
+      return recorded(run, Records.kinds.Compaction, command, ModelCalls.compaction(run, command))
     case "Decide":
-      return recorded(run, Records.kinds.Decision, command, Waits.decide(run, command))
+      return recorded(run, Records.kinds.Decision, command, Retrying.decide(run, command))
     case "Wait": {
       if (strategy === undefined) throw new Error("without a strategy there is no wait")
-      const slept = recorded(run, Records.kinds.Wake, command, Waits.sleep(run, command, strategy), command.part)
+      const slept = recorded(run, Records.kinds.Wake, command, Retrying.sleep(run, command, strategy), command.part)
       return Effect.catchTag(slept, "SleepFailure", (error) => sleepless(run, error))
     }
     case "Route":
@@ -182,9 +182,9 @@ const runTools = Effect.fnUntraced(function* (
   const calls = commands.filter((command) => command._tag === "RunTool")
   const running = new Set(calls.map(({ number }) => number))
   const [only] = calls
-  if (only !== undefined && calls.length === 1) return yield* Tools.call(run, only, round, running)
+  if (only !== undefined && calls.length === 1) return yield* ToolRuns.call(run, only, round, running)
   const inOrder = Semaphore.makeUnsafe(1).withPermits(1)(run.flush)
-  yield* Effect.forEach(calls, (call) => Effect.andThen(Tools.call(run, call, round, running), inOrder), {
+  yield* Effect.forEach(calls, (call) => Effect.andThen(ToolRuns.call(run, call, round, running), inOrder), {
     concurrency: calls.length,
     discard: true
   })

@@ -10,7 +10,7 @@ import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
 import * as Judging from "../machine/Judging.ts"
-import type { Ledger, Round, Setback, Wait } from "../machine/Ledger.ts"
+import type { Ledger, Round, FailedCall, Wait } from "../machine/Ledger.ts"
 import type { Run } from "./Run.ts"
 
 /** Reports an attempt, however it ends. `make` receives the mark, which it must run before its first content leaves. */
@@ -78,12 +78,12 @@ export const compaction = <E>(
 /** Reports a decision. */
 export const decision = <E, R>(
   run: Run,
-  setback: Setback,
+  failedCall: FailedCall,
   decide: Effect.Effect<Directive, E, R>
 ): Effect.Effect<Directive, E, R> => {
   const { observer } = run.ports
   if (observer?.decision === undefined) return decide
-  const about = decisionOf(run.ledger, setback, callStartedAt.get(run))
+  const about = decisionOf(run.ledger, failedCall, callStartedAt.get(run))
   callStartedAt.delete(run)
   return Effect.tap(decide, (directive) =>
     Effect.map(Clock.currentTimeMillis, (at) => tell(observer, "decision", { ...about, directive, at }))
@@ -98,18 +98,18 @@ export const wait = <E>(
 ): Effect.Effect<Wake & { readonly at: number }, E> => {
   const { observer } = run.ports
   if (observer?.wait === undefined) return wake
-  return Effect.tap(wake, (wake) => Effect.sync(() => tellWait(observer, run.ledger, about, wake)))
+  return Effect.tap(wake, (wake) => Effect.sync(() => reportWait(observer, run.ledger, about, wake)))
 }
 
 /** The same of a ledger. */
-export const tellWait = (
+export const reportWait = (
   observer: Listeners | undefined,
   ledger: Ledger,
-  { delayMs, retry, retryAt, setback }: Wait,
+  { delayMs, retry, retryAt, failedCall }: Wait,
   wake: Wake & { readonly at: number }
 ): void => {
   if (observer?.wait === undefined) return
-  const about = { retry: retry.attempt, failure: setback.failure, delayMs, retryAt }
+  const about = { retry: retry.attempt, failure: failedCall.failure, delayMs, retryAt }
   tell(observer, "wait", { ...placeOf(ledger), ...about, wake, at: wake.at })
 }
 
@@ -158,11 +158,11 @@ export const events = <E>(
 
 /** Reports a transient event. */
 export const live = (run: Run, event: EventTold["event"]): void => {
-  tellEvent(run.ports.observer, run.ledger, event)
+  reportEvent(run.ports.observer, run.ledger, event)
 }
 
 /** The same of a ledger. */
-export const tellEvent = (observer: Listeners | undefined, ledger: Ledger, event: EventTold["event"]): void => {
+export const reportEvent = (observer: Listeners | undefined, ledger: Ledger, event: EventTold["event"]): void => {
   if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(ledger), event })
 }
 
@@ -175,7 +175,11 @@ export const attemptOf = (ledger: Ledger, request: ProviderRequest, startedAt: n
 })
 
 /** The observation of a decision, without the directive. */
-export const decisionOf = (ledger: Ledger, { endedAt, failure, number }: Setback, startedAt: number | undefined) => ({
+export const decisionOf = (
+  ledger: Ledger,
+  { endedAt, failure, number }: FailedCall,
+  startedAt: number | undefined
+) => ({
   ...placeOf(ledger),
   attempt: number,
   retry: ledger.chain,

@@ -22,7 +22,7 @@ import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import type { Content } from "../calls/Content.ts"
 import { evolve } from "../machine/Evolve.ts"
 import type { Emission, Ledger } from "../machine/Ledger.ts"
-import type { Offers } from "../machine/Next.ts"
+import type { Offers } from "../machine/OpenCommands.ts"
 import * as Observing from "./Observing.ts"
 
 /** The ports of a turn. */

@@ -18,31 +18,31 @@ import { endsWait, waitedMs } from "../../ports/RetryStrategy.ts"
 import * as RetryEvent from "../../turn/RetryEvent.ts"
 import * as Spending from "../../turn/Spending.ts"
 import * as LastStep from "./LastStep.ts"
-import type { Ledger, Phase, Retry, Setback, Wait } from "./Ledger.ts"
+import type { Ledger, Phase, Retry, FailedCall, Wait } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
-import * as Routes from "./Routes.ts"
-import { Batch, calling, closeRetryLoop, entering, responseOf, spend, stepOf, targetNameOf } from "./Saying.ts"
+import * as RouteChanges from "./RouteChanges.ts"
+import { Batch, calling, closeRetryLoop, entering, responseOf, spend, stepOf, targetNameOf } from "./Batch.ts"
 
 /** The `finalError` of a turn whose retries a person cancelled (P11). */
 export const CANCELLED = "Retry cancelled"
 
 /** Returns the step's spending including a failure, and its number of bugs. */
-export const counting = ({ step }: Ledger, { endedAt, failure }: Setback) => ({
+export const counting = ({ step }: Ledger, { endedAt, failure }: FailedCall) => ({
   spending: Spending.fail(step.spending, failure, endedAt),
   defects: failure.defect === true ? step.defects + 1 : step.defects
 })
 
 /** Applies a decision. */
-export const decided = (ledger: Ledger, setback: Setback, directive: Directive): Ledger => {
-  const { failure, last, whole } = setback
+export const decided = (ledger: Ledger, failedCall: FailedCall, directive: Directive): Ledger => {
+  const { failure, last, whole } = failedCall
   const { step } = ledger
-  const { defects, spending } = counting(ledger, setback)
+  const { defects, spending } = counting(ledger, failedCall)
   const counted: Ledger = {
     ...ledger,
-    step: { ...step, spending, defects, failingSince: step.failingSince ?? setback.endedAt }
+    step: { ...step, spending, defects, failingSince: step.failingSince ?? failedCall.endedAt }
   }
   if (directive._tag === "GiveUp") {
-    return giveUp(counted, setback, { failure, isExhausted: directive.because === "exhausted" })
+    return giveUp(counted, failedCall, { failure, isExhausted: directive.because === "exhausted" })
   }
   const mended = whole && last !== undefined ? Responses.guide(counted, last) : counted
   const retrying: Ledger = {
@@ -50,7 +50,7 @@ export const decided = (ledger: Ledger, setback: Setback, directive: Directive):
     chain: spending.retries,
     step: { ...mended.step, spending: Spending.retry(spending, failure) }
   }
-  const left = whole ? { ...setback, last: undefined } : setback
+  const left = whole ? { ...failedCall, last: undefined } : failedCall
   if (!Directives.isImmediate(directive)) return waiting(retrying, waitOf(left, directive))
   const event = retryEvent(retrying, waitOf(left, directive))
   return goOn({ ...retrying, outbox: [...retrying.outbox, { _tag: "Live", event }] }, left, directive)
@@ -61,18 +61,18 @@ export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
   const at = wake.at ?? wait.retryAt
   const wakes = [...wait.wakes, wake]
   if (!endsWait(wake)) return waiting(ledger, changed({ ...wait, wakes }, wake, at))
-  const { retry, setback } = wait
+  const { retry, failedCall } = wait
   const tookMs = waitedMs(retry, wakes, at)
   const { tally } = ledger
   const over: Ledger = { ...ledger, tally: { ...tally, waitedMs: tally.waitedMs + tookMs } }
   switch (wake.type) {
     case "cancelled":
-      return giveUp(over, setback, { failure: setback.failure, finalError: CANCELLED })
+      return giveUp(over, failedCall, { failure: failedCall.failure, finalError: CANCELLED })
     case "switched":
-      return next(Routes.choose(slept(over, wait, 0, undefined), wake.target), setback)
+      return next(RouteChanges.choose(slept(over, wait, 0, undefined), wake.target), failedCall)
     case "elapsed":
       if (wait.asks !== undefined) {
-        return giveUp(over, setback, { failure: unanswered(wait, wait.asks, at) })
+        return giveUp(over, failedCall, { failure: unanswered(wait, wait.asks, at) })
       }
       break
     default:
@@ -80,7 +80,7 @@ export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
   }
   const isAnswered = !isOfItself(wake) || wait.askedAt !== undefined
   const waited = isAnswered ? 0 : ledger.step.waitedMs + tookMs
-  return goOn(slept(over, wait, waited, retry.state), setback, retry)
+  return goOn(slept(over, wait, waited, retry.state), failedCall, retry)
 }
 
 /** Whether the next attempt is due without a command of a person. */
@@ -93,7 +93,7 @@ export const isOfItself = (wake: Wake): boolean =>
  */
 const giveUp = (
   ledger: Ledger,
-  { last }: Setback,
+  { last }: FailedCall,
   {
     failure,
     finalError = failure.message,
@@ -121,7 +121,7 @@ const giveUp = (
 /** Makes the event of a retry: emitted before its sleep (D5), and again when the end of the sleep is moved. */
 export const retryEvent = (
   ledger: Ledger,
-  { asks, delayMs, retry, retryAt, setback }: Wait
+  { asks, delayMs, retry, retryAt, failedCall }: Wait
 ): TurnEvent.ProviderRetry => {
   const { attempt, route } = retry
   const { conversationId, maxRetries, turnId } = ledger.turn
@@ -131,7 +131,7 @@ export const retryEvent = (
     attempt,
     delayMs,
     retryAt,
-    failure: setback.failure,
+    failure: failedCall.failure,
     target: targetNameOf(ledger),
     credential: route?.credential,
     maxRetries,
@@ -141,8 +141,8 @@ export const retryEvent = (
 
 // --- internal
 
-const waitOf = (setback: Setback, retry: Retry): Wait => ({
-  setback,
+const waitOf = (failedCall: FailedCall, retry: Retry): Wait => ({
+  failedCall,
   retry,
   retryAt: retry.retryAt,
   delayMs: retry.delayMs,
@@ -172,9 +172,9 @@ const changed = (wait: Wait, wake: Wake, at: number): Wait => {
 
 /** Counts a wait that has ended. */
 const slept = (ledger: Ledger, wait: Wait, waitedMs: number, state: Ledger["step"]["state"]): Ledger => {
-  const { extendedMs, retry, setback } = wait
+  const { extendedMs, retry, failedCall } = wait
   const { step, tally } = ledger
-  const spending = Spending.sleep(Spending.extend(step.spending, extendedMs), setback.failure, retry.delayMs)
+  const spending = Spending.sleep(Spending.extend(step.spending, extendedMs), failedCall.failure, retry.delayMs)
   return {
     ...ledger,
     step: { ...step, spending, waitedMs, state },
@@ -183,12 +183,12 @@ const slept = (ledger: Ledger, wait: Wait, waitedMs: number, state: Ledger["step
 }
 
 /** Begins the next call, on the route of the decision. */
-const goOn = (ledger: Ledger, setback: Setback, { route, state }: Retry): Ledger => {
+const goOn = (ledger: Ledger, failedCall: FailedCall, { route, state }: Retry): Ledger => {
   const stated = { ...ledger, step: { ...ledger.step, state } }
-  return next(route === undefined ? stated : Routes.take(stated, route), setback)
+  return next(route === undefined ? stated : RouteChanges.take(stated, route), failedCall)
 }
 
-const next = (ledger: Ledger, { attempt, last, number, of }: Setback): Ledger => {
+const next = (ledger: Ledger, { attempt, last, number, of }: FailedCall): Ledger => {
   const phase: Phase =
     of === "compaction" && last !== undefined
       ? { _tag: "Compacting", number: number + 1, tooLong: last, attempt }
@@ -197,8 +197,8 @@ const next = (ledger: Ledger, { attempt, last, number, of }: Setback): Ledger =>
 }
 
 /** The failure of a turn whose question was not answered: the question, the time for an answer, and the failure that the turn waited for. */
-const unanswered = ({ askedAt, setback }: Wait, asks: TurnEvent.Asks, at: number): Failure.Failure => {
-  const { message, reason } = setback.failure
+const unanswered = ({ askedAt, failedCall }: Wait, asks: TurnEvent.Asks, at: number): Failure.Failure => {
+  const { message, reason } = failedCall.failure
   const within = Duration.format(Duration.millis(at - (askedAt ?? at)))
   return {
     reason,

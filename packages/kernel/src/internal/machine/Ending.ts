@@ -11,8 +11,8 @@ import * as Judging from "./Judging.ts"
 import * as Decisions from "./Decisions.ts"
 import type { Ledger, TurnFacts } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
-import * as Rounds from "./Rounds.ts"
-import { Batch, called, closeRetryLoop, eventOf, responseOf, spend } from "./Saying.ts"
+import * as ToolRounds from "./ToolRounds.ts"
+import { Batch, called, closeRetryLoop, eventOf, responseOf, spend } from "./Batch.ts"
 
 /** The totals of a turn in its seal. */
 export type Tally = Pick<TurnEvent.TurnEnd, "steps" | "attempts" | "sleptMs" | "waitedMs" | "usage">
@@ -37,7 +37,7 @@ export const seal = (ledger: Ledger, record: Seal): Ledger => {
       endedAt: at
     }
   )
-  const said = closing.say(...errors, end).done()
+  const said = closing.emit(...errors, end).done()
   return { ...said, phase: { _tag: "Sealed", end } }
 }
 
@@ -77,13 +77,13 @@ const outcomeOf = ({
 const count = (ledger: Ledger, { at, cut }: Seal): Ledger => {
   const { phase, step } = ledger
   // A16: if a decision was under way, the time counts from its failure on.
-  const failingSince = step.failingSince ?? (phase._tag === "Deciding" ? phase.setback.endedAt : undefined)
+  const failingSince = step.failingSince ?? (phase._tag === "Deciding" ? phase.failedCall.endedAt : undefined)
   const closed = closeRetryLoop({ ...ledger, step: { ...step, failingSince } }, at)
   const { tally } = closed
   if (phase._tag === "Waiting") {
-    const { retry, setback, wakes } = phase.wait
+    const { retry, failedCall, wakes } = phase.wait
     const waited = { ...tally, waitedMs: tally.waitedMs + waitedMs(retry, wakes, at) }
-    return { ...closed, tally: cut === undefined ? waited : spend(waited, setback.last?.usage) }
+    return { ...closed, tally: cut === undefined ? waited : spend(waited, failedCall.last?.usage) }
   }
   if (cut === undefined) return closed
   switch (phase._tag) {
@@ -91,7 +91,7 @@ const count = (ledger: Ledger, { at, cut }: Seal): Ledger => {
     case "Calling":
       return { ...closed, tally: spend(cut.called === true ? called(tally) : tally, cut.said?.usage) }
     case "Deciding":
-      return { ...closed, tally: spend(tally, phase.setback.last?.usage) }
+      return { ...closed, tally: spend(tally, phase.failedCall.last?.usage) }
     case "Compacting":
       return { ...closed, tally: spend(tally, phase.tooLong.usage) }
     default:
@@ -110,12 +110,12 @@ const remains = (
   const ended = phase._tag === "Ending" && phase.outcome.status === "failed" ? phase.outcome : undefined
   const finalError = status === "aborted" ? Decisions.CANCELLED : (ended?.finalError ?? failure.message)
   const batch = new Batch(counted)
-  if (phase._tag === "Calling" && phase.isShown) batch.say(Responses.discarded(counted.turn, counted.step.number))
+  if (phase._tag === "Calling" && phase.isShown) batch.emit(Responses.discarded(counted.turn, counted.step.number))
   batch.closeChain({ success: false, finalError })
   const said = unfinishedOf(counted, cut)
   if (said !== undefined) return batch.add((ledger) => responseOf(ledger, said, at, failure))
   // The model's context answers calls without a result with `ModelContext.INTERRUPTED`.
-  const message = phase._tag === "Tools" ? Rounds.answers(counted, phase.round, at) : undefined
+  const message = phase._tag === "Tools" ? ToolRounds.answers(counted, phase.round, at) : undefined
   return message === undefined ? batch : batch.add(() => message)
 }
 
@@ -129,11 +129,11 @@ const unfinishedOf = (
     case "Calling":
       return cut?.said
     case "Deciding":
-      return phase.setback.last
+      return phase.failedCall.last
     case "Compacting":
       return phase.tooLong
     case "Waiting":
-      return phase.wait.setback.last
+      return phase.wait.failedCall.last
     case "Ending":
       return phase.outcome.status === "failed" ? phase.outcome.last : undefined
     default:
@@ -142,7 +142,7 @@ const unfinishedOf = (
 }
 
 const reportOf = (ledger: Ledger): TurnEvent.Report | undefined =>
-  ledger.report ?? (ledger.phase._tag === "Tools" ? Rounds.reportIn(ledger, ledger.phase.round) : undefined)
+  ledger.report ?? (ledger.phase._tag === "Tools" ? ToolRounds.reportIn(ledger, ledger.phase.round) : undefined)
 
 const errorOf = (
   turn: Pick<TurnFacts, "conversationId" | "turnId">,

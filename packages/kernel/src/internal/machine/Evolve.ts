@@ -11,9 +11,9 @@ import * as Ending from "./Ending.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, TurnFacts } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
-import * as Rounds from "./Rounds.ts"
-import * as Routes from "./Routes.ts"
-import { entering, eventOf, persist, stepOf } from "./Saying.ts"
+import * as ToolRounds from "./ToolRounds.ts"
+import * as RouteChanges from "./RouteChanges.ts"
+import { entering, eventOf, persist, stepOf } from "./Batch.ts"
 
 /** Makes the ledger of a turn without records. */
 export const start = (turn: TurnFacts): Ledger => {
@@ -86,15 +86,15 @@ export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
   switch (phase._tag) {
     case "Entering":
       if (record.kind === "Final" && !phase.isAnnounced) return LastStep.announce(ledger, record.value)
-      if (record.kind === "Route") return Routes.begin(ledger, record.value)
+      if (record.kind === "Route") return RouteChanges.begin(ledger, record.value)
       return call(ledger, 0, record)
     case "Calling":
       return call(ledger, phase.number, record)
     case "Deciding": {
-      const { setback } = phase
-      const { last, number: of } = setback
-      if (record.kind === "Decision" && number === of) return Decisions.decided(ledger, setback, record.value)
-      if (record.kind === "Compaction" && number === of + 1 && setback.of === "attempt" && last !== undefined)
+      const { failedCall } = phase
+      const { last, number: of } = failedCall
+      if (record.kind === "Decision" && number === of) return Decisions.decided(ledger, failedCall, record.value)
+      if (record.kind === "Compaction" && number === of + 1 && failedCall.of === "attempt" && last !== undefined)
         return Responses.compacted(ledger, { number, tooLong: last, attempt: of }, record.value)
       return contradicts(ledger, record)
     }
@@ -102,13 +102,13 @@ export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
       if (record.kind !== "Compaction" || number !== phase.number) return contradicts(ledger, record)
       return Responses.compacted(ledger, phase, record.value)
     case "Waiting":
-      if (record.kind !== "Wake" || number !== phase.wait.setback.number) return contradicts(ledger, record)
+      if (record.kind !== "Wake" || number !== phase.wait.failedCall.number) return contradicts(ledger, record)
       return Decisions.woken(ledger, phase.wait, record.value)
     case "Tools":
       if (number >= phase.round.calls.length || phase.round.results[number] !== undefined)
         return contradicts(ledger, record)
-      if (record.kind === "Begun") return Rounds.begun(ledger, phase.round, number, record.value)
-      if (record.kind === "Tool") return Rounds.answered(ledger, phase.round, number, record.value)
+      if (record.kind === "Begun") return ToolRounds.begun(ledger, phase.round, number, record.value)
+      if (record.kind === "Tool") return ToolRounds.answered(ledger, phase.round, number, record.value)
       return contradicts(ledger, record)
     case "Ending":
     case "Sealed":

@@ -10,7 +10,7 @@ import * as ModelContext from "../../turn/ModelContext.ts"
 import type { Final, FinalCause } from "../../records/Records.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Last, Ledger } from "./Ledger.ts"
-import { Batch, entering, eventOf, messagesOf, synthetic, toolsOf } from "./Saying.ts"
+import { Batch, entering, eventOf, messagesOf, synthetic, toolsOf } from "./Batch.ts"
 
 /** Returns why the step that is about to begin has to be the last; `undefined`: it does not. */
 export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): FinalCause | undefined => {
@@ -36,7 +36,7 @@ export const announce = (ledger: Ledger, { at, cause }: Final): Ledger => {
   const final = { ...ledger, isFinal: true }
   const instruction = `This is the last step of this turn: ${because(cause)}. ${wayOut(final)}`
   const announced = new Batch(final)
-    .say(eventOf(turn, { type: "final-turn", step: step.number, cause, ...shortened }))
+    .emit(eventOf(turn, { type: "final-turn", step: step.number, cause, ...shortened }))
     .add((ledger) => synthetic(ledger, instruction, at))
     .done()
   return { ...announced, phase: { ...entering, isAnnounced: true } }

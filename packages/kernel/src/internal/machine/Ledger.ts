@@ -73,7 +73,7 @@ export type Emission =
   | { readonly _tag: "Live"; readonly event: TurnEvent.ProviderRetry }
 
 /** A failed attempt or compaction, about which a decision is due or was made. */
-export interface Setback {
+export interface FailedCall {
   readonly of: "attempt" | "compaction"
   /** Its number within the step. */
   readonly number: number
@@ -93,7 +93,7 @@ export interface Setback {
 
 /** A wait: its end, its failure and its retry. Times are in epoch milliseconds. */
 export interface Wait {
-  readonly setback: Setback
+  readonly failedCall: FailedCall
   /** The decision, unchanged. */
   readonly retry: Retry
   readonly retryAt: number
@@ -138,7 +138,7 @@ export type Phase =
     }
   /** The next record is attempt `number`. `isShown`: its content has left, and its process has died (X2). */
   | { readonly _tag: "Calling"; readonly number: number; readonly isShown: boolean }
-  | { readonly _tag: "Deciding"; readonly setback: Setback }
+  | { readonly _tag: "Deciding"; readonly failedCall: FailedCall }
   /** The context is compacted, because it was too long for attempt `attempt` (P19). */
   | { readonly _tag: "Compacting"; readonly number: number; readonly tooLong: Failed; readonly attempt: number }
   | { readonly _tag: "Waiting"; readonly wait: Wait }

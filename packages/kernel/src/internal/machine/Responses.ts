@@ -10,9 +10,9 @@ import * as ModelContext from "../../turn/ModelContext.ts"
 import type { AttemptOutcome, CompactionOutcome } from "../../records/Records.ts"
 import * as Judging from "./Judging.ts"
 import * as LastStep from "./LastStep.ts"
-import type { Completed, Failed, Ledger, Phase, Setback, TurnFacts } from "./Ledger.ts"
-import * as Rounds from "./Rounds.ts"
-import * as Routes from "./Routes.ts"
+import type { Completed, Failed, Ledger, Phase, FailedCall, TurnFacts } from "./Ledger.ts"
+import * as ToolRounds from "./ToolRounds.ts"
+import * as RouteChanges from "./RouteChanges.ts"
 import {
   Batch,
   called,
@@ -24,7 +24,7 @@ import {
   responseOf,
   spend,
   synthetic
-} from "./Saying.ts"
+} from "./Batch.ts"
 
 /** Applies the outcome of attempt `number` of the step. */
 export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): Ledger => {
@@ -56,11 +56,11 @@ export const compacted = (
   switch (outcome._tag) {
     case "Nothing": {
       const tally = outcome.failure === undefined ? made.tally : called(made.tally)
-      return { ...made, tally, phase: deciding(setbackOf(attempt, tooLong)) }
+      return { ...made, tally, phase: deciding(failedCallOf(attempt, tooLong)) }
     }
     case "Failed": {
       const { endedAt, failure, spread } = outcome
-      const setback: Setback = {
+      const failedCall: FailedCall = {
         of: "compaction",
         number,
         failure,
@@ -71,13 +71,13 @@ export const compacted = (
         last: tooLong,
         attempt
       }
-      return { ...made, tally: called(made.tally, failure), phase: deciding(setback) }
+      return { ...made, tally: called(made.tally, failure), phase: deciding(failedCall) }
     }
     case "Compacted": {
       const { endedAt, summary, upTo, usage } = outcome
       const stoodFor = ModelContext.of(messagesOf(made)).findIndex(({ id }) => id === upTo) + 1
       return new Batch({ ...made, tally: spend(called(made.tally), usage), phase: calling(number + 1) })
-        .say(eventOf(made.turn, { type: "compaction", summary, messages: stoodFor }))
+        .emit(eventOf(made.turn, { type: "compaction", summary, messages: stoodFor }))
         .add((ledger) => ({ ...synthetic(ledger, `${PREFACE}\n\n${summary}`, endedAt), summary: { upTo } }))
         .done()
     }
@@ -87,7 +87,7 @@ export const compacted = (
 }
 
 /** Whether a failure means that the context is too long, before any content was shown. */
-export const isTooLong = ({ contentSeen, failure }: Pick<Setback, "contentSeen" | "failure">): boolean =>
+export const isTooLong = ({ contentSeen, failure }: Pick<FailedCall, "contentSeen" | "failure">): boolean =>
   failure.reason === "context-overflow" && !contentSeen
 
 /** Adds a rejected response and the guidance for the model to the history, before the retry (A9). */
@@ -96,7 +96,7 @@ export const guide = (ledger: Ledger, outcome: Failed): Ledger => {
   const guidance = `TURN-FAILED: ${failure.message} ${LastStep.wayOut(ledger)}`
   return new Batch({ ...ledger, tally: spend(ledger.tally, usage) })
     .add((ledger) => responseOf(ledger, outcome, endedAt, failure))
-    .say(eventOf(ledger.turn, { type: "synthetic-retry", step: ledger.step.number, guidance }))
+    .emit(eventOf(ledger.turn, { type: "synthetic-retry", step: ledger.step.number, guidance }))
     .add((ledger) => synthetic(ledger, guidance, endedAt))
     .done()
 }
@@ -112,9 +112,9 @@ const LOST = "Holdfast was restarted in the middle of this answer. What was show
 
 const PREFACE = "The conversation until here, summed up, because it had become too long:"
 
-const deciding = (setback: Setback): Phase => ({ _tag: "Deciding", setback })
+const deciding = (failedCall: FailedCall): Phase => ({ _tag: "Deciding", failedCall })
 
-const setbackOf = (number: number, outcome: Failed): Setback => {
+const failedCallOf = (number: number, outcome: Failed): FailedCall => {
   const { contentSeen, endedAt, failure, spread, whole } = outcome
   return {
     of: "attempt",
@@ -136,7 +136,7 @@ const failed = (ledger: Ledger, number: number, outcome: Failed): Ledger => {
     ...ledger,
     tally: called(tally, failure),
     step: typeof body === "string" ? { ...step, lastBody: body } : step,
-    phase: deciding(setbackOf(number, outcome))
+    phase: deciding(failedCallOf(number, outcome))
   }
   return report === undefined ? counted : LastStep.collapse(counted) // A12
 }
@@ -154,16 +154,16 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
   }
   const said = new Batch(answered)
     .closeChain({ success: true })
-    .say(...Routes.proven(over))
-    .say(
+    .emit(...RouteChanges.proven(over))
+    .emit(
       ...calls.map(({ toolCallId, toolName, input }) =>
         eventOf(turn, { type: "tool-call", toolCallId, toolName, input })
       )
     )
-    .say(...(usage === undefined ? [] : [eventOf(turn, { type: "usage", step: step.number, usage })]))
+    .emit(...(usage === undefined ? [] : [eventOf(turn, { type: "usage", step: step.number, usage })]))
     .add((ledger) => responseOf(ledger, outcome, endedAt))
     .done()
-  if (calls.length > 0) return Rounds.begin(said, calls, finishReason)
+  if (calls.length > 0) return ToolRounds.begin(said, calls, finishReason)
   return {
     ...said,
     report: turn.report === undefined ? undefined : Judging.reportIn(content),

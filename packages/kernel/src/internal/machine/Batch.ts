@@ -13,7 +13,7 @@ export class Batch {
     this.ledger = ledger
   }
 
-  say(...events: ReadonlyArray<TurnEvent.PersistedEvent>): this {
+  emit(...events: ReadonlyArray<TurnEvent.PersistedEvent>): this {
     this.events.push(...events)
     return this
   }
@@ -22,7 +22,7 @@ export class Batch {
   add(make: (ledger: Ledger) => Message.Message): this {
     const message = make(this.ledger)
     this.ledger = { ...this.ledger, added: [...this.ledger.added, message] }
-    return this.say(eventOf(this.ledger.turn, { type: "message", message }))
+    return this.emit(eventOf(this.ledger.turn, { type: "message", message }))
   }
 
   /** Closes the open chain of retries, if there is one (P11). */
@@ -30,7 +30,7 @@ export class Batch {
     const { chain: attempt, turn } = this.ledger
     if (attempt === undefined) return this
     this.ledger = { ...this.ledger, chain: undefined }
-    return this.say(eventOf(turn, { type: "retry-end", attempt, ...outcome }))
+    return this.emit(eventOf(turn, { type: "retry-end", attempt, ...outcome }))
   }
 
   done(): Ledger {

@@ -1,11 +1,11 @@
 /**
  * Changes the route of a turn's attempts, with its events (P8, P9).
  *
- * ApiPaths.G1. A change of the target emits `model-change`; if a fallback takes over, `retry-fallback-applied` comes before it. A change of
+ * RouteChanges.G1. A change of the target emits `model-change`; if a fallback takes over, `retry-fallback-applied` comes before it. A change of
  *     the credential alone emits neither. The first step of a turn is compared with the target that the conversation used last.
- * ApiPaths.G2. A fallback that took over and answers is reported once, in the turn in which it answers first.
- * ApiPaths.G3. A person's choice (X4) overrides any route: it becomes the primary. At the same provider the credential in use stays the same.
- * ApiPaths.G4. The first route of a step is decided once and followed, even if the turn has gained or lost its router since; a router that
+ * RouteChanges.G2. A fallback that took over and answers is reported once, in the turn in which it answers first.
+ * RouteChanges.G3. A person's choice (X4) overrides any route: it becomes the primary. At the same provider the credential in use stays the same.
+ * RouteChanges.G4. The first route of a step is decided once and followed, even if the turn has gained or lost its router since; a router that
  *     was added during a step is asked from the step's next failure on.
  */
 import { type Message, Target, type TurnEvent } from "@holdfast/wire"
@@ -15,7 +15,7 @@ import type { Route } from "../../records/Route.ts"
 import type { Question } from "../../ports/Router.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Ledger } from "./Ledger.ts"
-import { calling, eventOf, messagesOf, persist, targetNameOf, toolsOf } from "./Saying.ts"
+import { calling, eventOf, messagesOf, persist, targetNameOf, toolsOf } from "./Batch.ts"
 
 /** Makes the question to the router. */
 export const question = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): Question => ({
@@ -39,13 +39,13 @@ export const begin = (ledger: Ledger, { from, route, state }: Beginning): Ledger
   const isUnproven = from === targetNameOf(taken) && !hasAnswered(ledger.turn.history, from)
   return {
     ...taken,
-    way: isUnproven ? { ...taken.way, unproven: route.role } : taken.way, // ApiPaths.G2
+    way: isUnproven ? { ...taken.way, unproven: route.role } : taken.way, // RouteChanges.G2
     step: { ...taken.step, state },
     phase: calling(0)
   }
 }
 
-/** Changes the route, with the events of a change of target (ApiPaths.G1). */
+/** Changes the route, with the events of a change of target (RouteChanges.G1). */
 export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(ledger)): Ledger => {
   const { turn, way } = ledger
   const to = Target.format(route.target)
@@ -57,7 +57,7 @@ export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(l
   ])
 }
 
-/** Switches to the target that a person chose (ApiPaths.G3). */
+/** Switches to the target that a person chose (RouteChanges.G3). */
 export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
   const { turn, way } = ledger
   const { credential, target: left } = way.route
@@ -69,7 +69,7 @@ export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
   return from === to ? chosen : persist(chosen, [eventOf(turn, { type: "model-change", from, to })])
 }
 
-/** Makes the event of a fallback that has answered for the first time (ApiPaths.G2). */
+/** Makes the event of a fallback that has answered for the first time (RouteChanges.G2). */
 export const proven = (ledger: Ledger): ReadonlyArray<TurnEvent.RetryFallbackSucceeded> => {
   const role = ledger.way.unproven
   if (role === undefined) return []

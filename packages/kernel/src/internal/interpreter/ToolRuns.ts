@@ -1,8 +1,8 @@
 /**
  * Runs the tool calls of a response.
  *
- * Tools.T1. A call that failed, or whose arguments could not be read, is answered; it never ends the turn.
- * Tools.T2. A call that was running when its process died is not made again; the model receives `ModelContext.INTERRUPTED`. Tools that are
+ * ToolRuns.T1. A call that failed, or whose arguments could not be read, is answered; it never ends the turn.
+ * ToolRuns.T2. A call that was running when its process died is not made again; the model receives `ModelContext.INTERRUPTED`. Tools that are
  *     declared idempotent run again (X8).
  */
 import { JsonShape, type Message } from "@holdfast/wire"
@@ -13,7 +13,7 @@ import type { ToolOutcome } from "../../ports/Toolbox.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import * as Judging from "../machine/Judging.ts"
 import type { Round } from "../machine/Ledger.ts"
-import type { Command } from "../machine/Next.ts"
+import type { Command } from "../machine/OpenCommands.ts"
 import * as Observing from "./Observing.ts"
 import type { Run } from "./Run.ts"
 
@@ -47,7 +47,7 @@ export const call = Effect.fnUntraced(function* (
 
 // --- internal
 
-/** Records that the call begins; `false`: an earlier life has begun it (Tools.T2). */
+/** Records that the call begins; `false`: an earlier life has begun it (ToolRuns.T2). */
 const begin = Effect.fnUntraced(function* (
   run: Run,
   { begun, number, step }: RunTool

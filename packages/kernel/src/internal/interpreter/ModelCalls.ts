@@ -1,9 +1,9 @@
 /**
  * Makes the calls of a turn: attempts, and the summaries of a context that is too long.
  *
- * Calls.C1. A body that an endpoint sends repeatedly is recorded in full once a step: an outage of a night does not fill the disk with its
+ * ModelCalls.C1. A body that an endpoint sends repeatedly is recorded in full once a step: an outage of a night does not fill the disk with its
  *     error page.
- * Calls.C2. Clients receive no part of a summary. If the process dies during one, nothing was shown, and the summary is requested again
+ * ModelCalls.C2. Clients receive no part of a summary. If the process dies during one, nothing was shown, and the summary is requested again
  *     (P19).
  */
 import { Clock, Effect, Random } from "effect"
@@ -19,7 +19,7 @@ import * as Attempt from "../calls/Attempt.ts"
 import { Content } from "../calls/Content.ts"
 import * as Judging from "../machine/Judging.ts"
 import type { Ledger } from "../machine/Ledger.ts"
-import type { Command } from "../machine/Next.ts"
+import type { Command } from "../machine/OpenCommands.ts"
 import * as Observing from "./Observing.ts"
 import type { Run } from "./Run.ts"
 
@@ -47,7 +47,7 @@ export const compaction = (
   return Observing.compaction(run, number, sum(compactor, request))
 }
 
-/** Returns an outcome as it is recorded: a body that the step has already is replaced by `true` (Calls.C1). */
+/** Returns an outcome as it is recorded: a body that the step has already is replaced by `true` (ModelCalls.C1). */
 export const once = <Outcome extends Made>({ step }: Pick<Ledger, "step">, outcome: Outcome): Outcome =>
   outcome._tag === "Failed" && outcome.body !== undefined && outcome.body === step.lastBody
     ? { ...outcome, body: true as const }

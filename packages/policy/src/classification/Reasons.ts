@@ -1,11 +1,11 @@
 /**
  * Decides the reason of a failure, and whether a retry makes sense.
  *
- * Verdict.V1. Overflow comes first, for any wording or status, and is never retried (P2): it goes to compaction.
- * Verdict.V2. Then a typed code, then the reason in typed details, then the provider's fixed wordings if the status is too broad, then the
+ * Reasons.V1. Overflow comes first, for any wording or status, and is never retried (P2): it goes to compaction.
+ * Reasons.V2. Then a typed code, then the reason in typed details, then the provider's fixed wordings if the status is too broad, then the
  *     status, then a vague code, then P1's text.
- * Verdict.V3. A used-up quota is retryable only if its reset is named (C2).
- * Verdict.V4. `x-should-retry` overrides the `retryable` of status and code, but never Verdict.V1.
+ * Reasons.V3. A used-up quota is retryable only if its reset is named (C2).
+ * Reasons.V4. `x-should-retry` overrides the `retryable` of status and code, but never Reasons.V1.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Codes from "./Codes.ts"
@@ -22,31 +22,31 @@ export interface Evidence {
 }
 
 /** The reason of a failure, and whether it is retryable. */
-export interface Verdict {
+export interface Classified {
   readonly reason: Failure.Reason
   /** The code that decided, or else the first one. */
   readonly code: string | undefined
 }
 
 /** Returns the reason; `undefined`: nothing in the evidence decides. */
-export const decide = (evidence: Evidence): Verdict | undefined => {
+export const decide = (evidence: Evidence): Classified | undefined => {
   const { implied, status, texts } = evidence
   // A request that is too long never gets 429.
   const codes = status === 429 ? evidence.codes.filter((code) => !Codes.countsTokens(code)) : evidence.codes
   const found = Codes.strongest(codes)
   const code = found?.code ?? codes[0]
-  const known = found?.verdict
-  const of = (reason: Failure.Reason): Verdict => ({ reason, code })
+  const known = found?.classified
+  const of = (reason: Failure.Reason): Classified => ({ reason, code })
 
   const wording = narrowest(texts)
   const typed = known?.weight === "exact" ? known.reason : undefined
   // 402 outweighs a gateway's code for its upstream's error (C2).
   const exact = status === 402 && typed === "server-error" ? undefined : typed
-  // Verdict.V1. An exact code for another reason outweighs the wording, but never 413.
+  // Reasons.V1. An exact code for another reason outweighs the wording, but never 413.
   if (status === 413 || exact === "context-overflow" || (exact === undefined && wording === "context-overflow")) {
     return of("context-overflow")
   }
-  // Verdict.V2
+  // Reasons.V2
   if (exact !== undefined) return of(exact)
   if (implied !== undefined) return of(implied)
   if (known?.weight === "family") return of(wording === "quota-exhausted" ? wording : known.reason)
@@ -70,9 +70,9 @@ export const isRetryable = (reason: Failure.Reason): boolean => {
     case "aborted": // M3
     case "unknown": // D3
       return true
-    case "quota-exhausted": // Verdict.V3: see `Classification`, which has the hint
+    case "quota-exhausted": // Reasons.V3: see `Classification`, which has the hint
     case "auth":
-    case "context-overflow": // Verdict.V1
+    case "context-overflow": // Reasons.V1
     case "refused":
     case "model-unavailable":
     case "bad-request":

@@ -5,19 +5,19 @@
  * so that "timed out after 60 seconds" and "limit of 50 requests per 1 minute" are no delays.
  */
 import { Rfc3339 } from "@holdfast/wire"
-import type * as Body from "../classification/Body.ts"
+import type * as ResponseBody from "../classification/ResponseBody.ts"
 import * as Fields from "../classification/Fields.ts"
-import { type Headers, until } from "./Limits.ts"
+import { type Headers, until } from "./LimitHeaders.ts"
 import * as Span from "./Span.ts"
 
 /** The parts of a body that may have a delay: the objects of an error, and its texts (C4). */
-export interface Said {
+export interface HintSources {
   readonly objects: ReadonlyArray<object>
   readonly texts: ReadonlyArray<string>
 }
 
 /** Returns the parts of a body that may have a delay. */
-export const saidIn = (body: Body.Body): Said => {
+export const sourcesIn = (body: ResponseBody.Body): HintSources => {
   switch (body.kind) {
     case "envelope":
       return { objects: body.objects, texts: body.envelope.texts }
@@ -36,7 +36,7 @@ export const saidIn = (body: Body.Body): Said => {
 }
 
 /** Returns the delays in an error's fields, most reliable first, in milliseconds; past ones are negative. */
-export const fieldDelays = ({ objects }: Said, serverNow: number): ReadonlyArray<number> => {
+export const fieldDelays = ({ objects }: HintSources, serverNow: number): ReadonlyArray<number> => {
   const delays: Array<number | undefined> = objects.map(retryInfo)
   for (const object of objects) {
     const inSeconds = (key: string) => seconds(Fields.get(object, key), serverNow)
@@ -54,7 +54,7 @@ export const fieldDelays = ({ objects }: Said, serverNow: number): ReadonlyArray
 }
 
 /** Returns the delays in an error's texts, in milliseconds; past ones are negative. */
-export const textDelays = ({ texts }: Said, serverNow: number): ReadonlyArray<number> =>
+export const textDelays = ({ texts }: HintSources, serverNow: number): ReadonlyArray<number> =>
   texts.flatMap((text) => {
     const searched = text.slice(0, SEARCHED)
     if (!/\d/.test(searched)) return [] // most texts: all patterns need a digit
@@ -71,7 +71,7 @@ export const textDelays = ({ texts }: Said, serverNow: number): ReadonlyArray<nu
  * Returns the headers inside an error, with lower-case names: `error.metadata.headers` (OpenRouter), `headers` beside the error (OpenAI's
  * stream of a subscription).
  */
-export const headersOf = ({ objects }: Said): Headers => {
+export const headersOf = ({ objects }: HintSources): Headers => {
   const headers: Record<string, string> = {}
   for (const object of objects) {
     const found = Fields.get(object, "headers")

@@ -1,9 +1,9 @@
 /**
  * Decides about failures, and waits.
  *
- * Waits.W1. A wait is announced before its sleep begins (D5), and again when its end is moved or the turn resumes; a wait of an earlier
+ * Retrying.W1. A wait is announced before its sleep begins (D5), and again when its end is moved or the turn resumes; a wait of an earlier
  *     life whose end has passed is not announced.
- * Waits.W2. A wait that ends by itself may ask a person first (X11): once, and on record. From then on only a person ends it, or the end of
+ * Retrying.W2. A wait that ends by itself may ask a person first (X11): once, and on record. From then on only a person ends it, or the end of
  *     the time for an answer; an early wake by the shell does not.
  */
 import { Cause, Clock, Duration, Effect, Option } from "effect"
@@ -13,7 +13,7 @@ import { type RetryStrategy, SleepFailure } from "../../ports/RetryStrategy.ts"
 import type { TurnParked } from "../../ports/TurnParked.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import { isOfItself } from "../machine/Decisions.ts"
-import type { Command } from "../machine/Next.ts"
+import type { Command } from "../machine/OpenCommands.ts"
 import * as Observing from "./Observing.ts"
 import type { Run } from "./Run.ts"
 
@@ -21,11 +21,14 @@ type Decide = Extract<Command, { readonly _tag: "Decide" }>
 type Wait = Extract<Command, { readonly _tag: "Wait" }>
 
 /** Decides about a failure, by the router or by the strategy alone. */
-export const decide = (run: Run, { question, setback, situation }: Decide): Effect.Effect<Directive, TurnStopped> => {
+export const decide = (
+  run: Run,
+  { question, failedCall, situation }: Decide
+): Effect.Effect<Directive, TurnStopped> => {
   const { router, strategy } = run.ports
   return Observing.decision(
     run,
-    setback,
+    failedCall,
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
       question === undefined || router === undefined
         ? Effect.succeed(Directives.decide({ ...situation, now }, strategy))
@@ -47,7 +50,7 @@ const asleep = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
   const { asks, retryAt } = wait
   const begunAt = yield* Clock.currentTimeMillis
-  if (!run.isWaitTold && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // Waits.W1
+  if (!run.isWaitTold && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // Retrying.W1
   run.isWaitTold = false
   for (;;) {
     const now = yield* Clock.currentTimeMillis
@@ -57,7 +60,7 @@ const asleep = Effect.fnUntraced(function* (
     )
     const at = yield* Clock.currentTimeMillis
     if (!isOfItself(wake)) return { ...wake, at }
-    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // Waits.W2
+    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // Retrying.W2
     const question = outlook && strategy.ask?.(outlook(Math.max(0, at - awaited.since)))
     if (question === undefined) return { ...wake, at }
     const by = wake.by === undefined ? undefined : { by: wake.by }

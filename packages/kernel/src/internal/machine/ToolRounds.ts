@@ -1,9 +1,9 @@
 /**
  * Applies the tool calls of one response, answered in the order of the calls.
  *
- * Rounds.T1. Calls run at the same time. Results are persisted in the order of the calls, each as soon as it and all before it are there:
+ * ToolRounds.T1. Calls run at the same time. Results are persisted in the order of the calls, each as soon as it and all before it are there:
  *     the order in which tools finish differs when a turn runs again.
- * Rounds.T2. The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
+ * ToolRounds.T2. The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import { MOST_FAILED_TOOL_STEPS } from "../../turn/TurnLimits.ts"
@@ -12,7 +12,7 @@ import type { Begun, ToolResult } from "../../records/Records.ts"
 import * as Judging from "./Judging.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Round } from "./Ledger.ts"
-import { Batch, entering, eventOf, nextMessageId, persist, stepOf } from "./Saying.ts"
+import { Batch, entering, eventOf, nextMessageId, persist, stepOf } from "./Batch.ts"
 
 /** Begins the tool calls of a response. */
 export const begin = (
@@ -39,13 +39,13 @@ export const answered = (ledger: Ledger, before: Round, number: number, result: 
   for (let next = results[content.length]; next !== undefined; next = results[content.length]) {
     const part = partOf(calls[content.length], next)
     content.push(part)
-    told = persist(told, [eventOf(ledger.turn, part)]) // Rounds.T1
+    told = persist(told, [eventOf(ledger.turn, part)]) // ToolRounds.T1
   }
   const round: Round = { ...before, results, content }
   return content.length < calls.length ? { ...told, phase: { _tag: "Tools", round } } : finished(told, round)
 }
 
-/** Returns the first accepted report among the calls, if there is one (Rounds.T2). */
+/** Returns the first accepted report among the calls, if there is one (ToolRounds.T2). */
 export const reportIn = ({ turn: { report } }: Ledger, { calls, results }: Round): TurnEvent.Report | undefined => {
   const index = calls.findIndex((call, i) => Judging.isReport(report, call) && results[i]?.isError === false)
   const call = calls[index]

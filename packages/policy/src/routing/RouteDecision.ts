@@ -9,7 +9,7 @@ import * as Prospect from "./Prospect.ts"
 import type * as Standing from "./Standing.ts"
 
 /** A decision, and the findings that it made. */
-export interface Answer {
+export interface RouteDecision {
   readonly directive: Directive.Directive
   /** To be stored for others before the decision is recorded; storing it twice does no harm. */
   readonly changes: Standing.Standing

@@ -1,7 +1,7 @@
 /** The schema of a `retry` object. `Profile.ts` resolves it; its parts are in the other files of this folder. */
 import { Schema } from "effect"
 import * as Durations from "./Durations.ts"
-import { FinalReport } from "./FinalReport.ts"
+import { FinalReport } from "./FinalReportSettings.ts"
 import { BudgetSettings } from "./BudgetSettings.ts"
 import { Reasons } from "./ReasonSettings.ts"
 import { RoutingSettings } from "./RoutingSettings.ts"

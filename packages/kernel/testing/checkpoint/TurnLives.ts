@@ -1,8 +1,8 @@
 /**
  * Runs a turn on an engine over several lives, which may die at chosen points.
  *
- * Stage.G1. It keeps the requests, sleeps, tool calls, events and names of records of all lives.
- * Stage.G2. Time advances only in sleeps, so that every life has the same times as a life without a death.
+ * TurnLives.G1. It keeps the requests, sleeps, tool calls, events and names of records of all lives.
+ * TurnLives.G2. Time advances only in sleeps, so that every life has the same times as a life without a death.
  */
 import { defined, Ids, type TurnEvent } from "@holdfast/wire"
 import { Cause, Duration, Effect, Exit, Layer, Stream } from "effect"
@@ -22,7 +22,7 @@ import type { Engine } from "./Engine.ts"
 import { type Point, Process } from "./Process.ts"
 
 /** The surroundings of a turn; the same in every life. */
-export interface Play {
+export interface TurnSetup {
   /** The provider's behaviour, one script a call in order, or by the request. A call that is made again uses the same script again. */
   readonly scripts: ReadonlyArray<Script> | ((request: ProviderRequest) => Script)
   /** Milliseconds before each retry of a step. */
@@ -47,14 +47,14 @@ export interface Life {
 }
 
 /** How a life ended. */
-interface Fate {
+interface LifeEnd {
   readonly exit: Exit.Exit<TurnEvent.TurnEnd, TurnParked | TurnStopped>
   /** It died at a point. */
   readonly isDead: boolean
 }
 
 /** One turn on an engine, over several lives. */
-export class Stage {
+export class TurnLives {
   /** The persisted events of all lives. */
   readonly sink = new RecordingSink()
   /** The tool calls that ran. */
@@ -64,17 +64,17 @@ export class Stage {
   readonly requests: Array<ProviderRequest> = []
   private readonly processes: Array<Process> = []
   private readonly engine: Engine
-  private readonly play: Play
+  private readonly play: TurnSetup
   /** Calls of the provider, in the order in which they were made first. */
   private readonly calls: Array<string> = []
 
-  constructor(engine: Engine, play: Play) {
+  constructor(engine: Engine, play: TurnSetup) {
     this.engine = engine
     this.play = play
   }
 
   /** Runs one life. */
-  life({ abort, awayMs = 0, dies = () => false, parks = false }: Life = {}): Effect.Effect<Fate, unknown> {
+  life({ abort, awayMs = 0, dies = () => false, parks = false }: Life = {}): Effect.Effect<LifeEnd, unknown> {
     return Effect.gen({ self: this }, function* () {
       if (awayMs > 0) yield* TestClock.adjust(awayMs)
       const checkpoint = yield* this.engine.live
@@ -169,7 +169,7 @@ export class Stage {
     }
   }
 
-  /** Stage.G2 */
+  /** TurnLives.G2 */
   private strategyOf(process: Process, parks: boolean): RetryStrategy["Service"] {
     const delayOf = (attempt: number) => {
       const delay = this.play.delays?.[attempt]

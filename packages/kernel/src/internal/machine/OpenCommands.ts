@@ -1,9 +1,9 @@
 /**
  * Returns the open commands of a turn, each of which ends in exactly one record.
  *
- * Next.N1. It only proposes; records decide. `evolve` also follows the record of a command that this version would not give.
- * Next.N2. Only tool calls can be open several at once. No command is part of another.
- * Next.N3. The kernel decides about a failure that no route can help; if there is a router, it decides about all others (A1).
+ * OpenCommands.N1. It only proposes; records decide. `evolve` also follows the record of a command that this version would not give.
+ * OpenCommands.N2. Only tool calls can be open several at once. No command is part of another.
+ * OpenCommands.N3. The kernel decides about a failure that no route can help; if there is a router, it decides about all others (A1).
  */
 import { defined, type Failure, type Message, type TurnEvent } from "@holdfast/wire"
 import type { TooLong } from "../../ports/Compactor.ts"
@@ -17,10 +17,10 @@ import * as Spending from "../../turn/Spending.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import * as Decisions from "./Decisions.ts"
 import * as LastStep from "./LastStep.ts"
-import type { Ledger, Round, Setback, Wait } from "./Ledger.ts"
+import type { Ledger, Round, FailedCall, Wait } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
-import * as Routes from "./Routes.ts"
-import { eventOf, messagesOf, targetNameOf, toolsOf } from "./Saying.ts"
+import * as RouteChanges from "./RouteChanges.ts"
+import { eventOf, messagesOf, targetNameOf, toolsOf } from "./Batch.ts"
 
 /** The tools and ports of this life of the turn. */
 export interface Offers {
@@ -47,7 +47,7 @@ export type Command = { readonly step: number; readonly number: number } & (
     }
   | {
       readonly _tag: "Decide"
-      readonly setback: Setback
+      readonly failedCall: FailedCall
       readonly situation: Omit<Directive.Situation, "now">
       /** Absent: the router is not asked. */
       readonly question: Question | undefined
@@ -81,21 +81,24 @@ export const commandsOf = (ledger: Ledger, offers: Offers): ReadonlyArray<Comman
       if (phase.stuck !== undefined) return [sealing(ledger)]
       const cause = phase.isAnnounced ? undefined : LastStep.causeOf(ledger, offers.tools)
       if (cause !== undefined) return [{ _tag: "Final", step: step.number, number: 0, cause }]
-      return [Routes.isDue(ledger, offers.hasRouter) ? routing(ledger, offers) : calling(ledger, offers, 0, false)]
+      return [
+        RouteChanges.isDue(ledger, offers.hasRouter) ? routing(ledger, offers) : calling(ledger, offers, 0, false)
+      ]
     }
     case "Calling":
       return [calling(ledger, offers, phase.number, phase.isShown)]
     case "Deciding": {
-      const { setback } = phase
-      const { last, number, of } = setback
-      const isCompacted = of === "attempt" && offers.hasCompactor && !step.hasCompacted && Responses.isTooLong(setback)
+      const { failedCall } = phase
+      const { last, number, of } = failedCall
+      const isCompacted =
+        of === "attempt" && offers.hasCompactor && !step.hasCompacted && Responses.isTooLong(failedCall)
       if (isCompacted && last !== undefined) return [compacting(ledger, number + 1)]
-      return [deciding(ledger, offers, setback)]
+      return [deciding(ledger, offers, failedCall)]
     }
     case "Compacting":
       return [compacting(ledger, phase.number)]
     case "Waiting":
-      return [offers.hasStrategy ? waiting(ledger, offers, phase.wait) : sealing(ledger, phase.wait.setback.failure)]
+      return [offers.hasStrategy ? waiting(ledger, offers, phase.wait) : sealing(ledger, phase.wait.failedCall.failure)]
     case "Tools":
       return running(ledger, phase.round)
     case "Ending":
@@ -120,8 +123,8 @@ const routing = (ledger: Ledger, { hasRouter, tools }: Offers): Command => ({
   _tag: "Route",
   step: ledger.step.number,
   number: 0,
-  question: hasRouter ? Routes.question(ledger, tools) : undefined,
-  from: Routes.lastUsed(ledger)
+  question: hasRouter ? RouteChanges.question(ledger, tools) : undefined,
+  from: RouteChanges.lastUsed(ledger)
 })
 
 /** The request to a model, for an attempt or a summary. */
@@ -160,9 +163,9 @@ const compacting = (ledger: Ledger, number: number): Command => ({
   request: requestOf(ledger, number)
 })
 
-const deciding = (ledger: Ledger, { hasRouter, hasStrategy, tools }: Offers, setback: Setback): Command => {
-  const { contentSeen, endedAt, failure, number, spread, whole } = setback
-  const { defects, spending } = Decisions.counting(ledger, setback)
+const deciding = (ledger: Ledger, { hasRouter, hasStrategy, tools }: Offers, failedCall: FailedCall): Command => {
+  const { contentSeen, endedAt, failure, number, spread, whole } = failedCall
+  const { defects, spending } = Decisions.counting(ledger, failedCall)
   const situation = {
     failure,
     contentSeen,
@@ -176,14 +179,14 @@ const deciding = (ledger: Ledger, { hasRouter, hasStrategy, tools }: Offers, set
     _tag: "Decide",
     step: ledger.step.number,
     number,
-    setback,
+    failedCall,
     situation,
-    question: isRouted ? Routes.question(ledger, tools) : undefined
+    question: isRouted ? RouteChanges.question(ledger, tools) : undefined
   }
 }
 
 const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
-  const { askedAt, retry, retryAt, setback, wakes } = wait
+  const { askedAt, retry, retryAt, failedCall, wakes } = wait
   const { step, tally, turn, way } = ledger
   const since = retry.retryAt - retry.delayMs
   const route = retry.route ?? way.route
@@ -196,12 +199,12 @@ const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
   return {
     _tag: "Wait",
     step: step.number,
-    number: setback.number,
+    number: failedCall.number,
     part: wakes.length,
     wait,
     awaited: {
       route,
-      failure: setback.failure,
+      failure: failedCall.failure,
       since,
       retryAt,
       isMoved: wakes.some(({ type }) => type === "until" || type === "asked")

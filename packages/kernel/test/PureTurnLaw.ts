@@ -66,7 +66,7 @@ export const steady = fc.record({ facts, offers, choices, isSteady: fc.constant(
 export const law = (
   title: string,
   arbitrary: fc.Arbitrary<PureTurn.Options>,
-  holds: (turn: PureTurn.Played, options: PureTurn.Options) => void,
+  holds: (turn: PureTurn.PureRun, options: PureTurn.Options) => void,
   numRuns = 300
 ): void =>
   it(title, () =>
@@ -81,5 +81,5 @@ export const eventsOf = (emissions: ReadonlyArray<Machine.Emission>): ReadonlyAr
     each._tag === "Persist" ? each.events : [each.event]
   )
 
-export const of = <Type extends TurnEvent.TurnEvent["type"]>({ emissions }: PureTurn.Played, type: Type) =>
+export const of = <Type extends TurnEvent.TurnEvent["type"]>({ emissions }: PureTurn.PureRun, type: Type) =>
   eventsOf(emissions).filter((event): event is Extract<TurnEvent.TurnEvent, { type: Type }> => event.type === type)

@@ -1,0 +1,208 @@
+/**
+ * `holdfast submit`: leaves turns to a running service, and prints their ids.
+ *
+ * Submit.S1. Every prompt is read and checked before the first is sent.
+ * Submit.S2. Standard output has the ids alone, in the order of the file; with `--json` an object a line.
+ * Submit.S3. A prompt that the service refuses is reported with its line, and the others are submitted all the same. A service that is gone
+ *     ends the command: the same command again submits what is missing.
+ */
+import { Profile } from "@holdfast/policy"
+import { Ids } from "@holdfast/wire"
+import { WorkGroup } from "@holdfast/wire/api"
+import { Effect, FileSystem, Option, Result, Stdio, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import * as OrderedId from "../../storage/OrderedId.ts"
+import * as Prose from "../../text/Prose.ts"
+import { Ended, Refused } from "../Ended.ts"
+import * as ExitCode from "../ExitCode.ts"
+import type { Parts, StartFailure } from "../Parts.ts"
+import * as RunInput from "../RunInput.ts"
+import * as Setup from "../Setup.ts"
+import { paint, Terminal } from "../terminal/Terminal.ts"
+import * as PromptFile from "./PromptFile.ts"
+import * as ServiceClient from "./ServiceClient.ts"
+import * as SubmitProgress from "./SubmitProgress.ts"
+
+/** The command `holdfast submit`. */
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make(
+    "submit",
+    {
+      prompt: Argument.String("prompt").pipe(
+        Argument.withDescription("What to ask; - or nothing reads it from standard input"),
+        Argument.optional
+      ),
+      each: Flag.String("each").pipe(
+        Flag.withMetavar("FILE"),
+        Flag.withDescription(
+          "Submit each line of a file (- for standard input): a prompt, or JSON with prompt, id, model, system, retry"
+        ),
+        Flag.optional
+      ),
+      again: Flag.Boolean("again").pipe(
+        Flag.withDescription("With --each: submit lines without an id anew, though they were submitted before"),
+        Flag.withDefault(false)
+      ),
+      id: Flag.String("id").pipe(
+        Flag.withMetavar("ID"),
+        Flag.withDescription("The turn's id: the same one again is the same turn"),
+        Flag.optional
+      ),
+      model: Flag.String("model").pipe(
+        Flag.withAlias("m"),
+        Flag.withMetavar("PROVIDER/MODEL"),
+        Flag.withDescription("Model to ask instead of the service's own"),
+        Flag.optional
+      ),
+      profile: Flag.Literals("profile", Profile.ProfileName.literals).pipe(
+        Flag.withDescription("Retry profile instead of the service's own"),
+        Flag.optional
+      ),
+      system: RunInput.flags.system,
+      systemFile: RunInput.flags.systemFile,
+      json: Flag.Boolean("json").pipe(
+        Flag.withDescription("Print one JSON object a line: turnId, conversationId, isNew"),
+        Flag.withDefault(false)
+      ),
+      url: ServiceClient.urlFlag,
+      config: Setup.configFlag
+    },
+    (flags) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, ({ server }) =>
+        Effect.gen(function* () {
+          const entries = yield* readEntries(flags) // S1
+          const client = yield* ServiceClient.of(flags.url, parts.environment, server)
+          yield* submitAll(client, entries, flags.json)
+        })
+      )
+  ).pipe(
+    Command.withDescription(
+      "Leave turns to the running service and print their ids. It runs them with no client attached, however long a provider is down"
+    ),
+    Command.withShortDescription("Leave turns to the running service"),
+    Command.withExamples([
+      { command: 'holdfast submit "Summarise the failures of last week."', description: "Prints the turn's id" },
+      {
+        command: "holdfast submit --each prompts.txt",
+        description: "One turn a line; the same file again adds nothing"
+      },
+      { command: "git diff | holdfast submit --id review-42", description: "With an id of your own" }
+    ])
+  )
+
+// --- internal
+
+interface Flags {
+  readonly prompt: Option.Option<string>
+  readonly each: Option.Option<string>
+  readonly again: boolean
+  readonly id: Option.Option<string>
+  readonly model: Option.Option<string>
+  readonly profile: Option.Option<Profile.ProfileName>
+  readonly system: Option.Option<string>
+  readonly systemFile: Option.Option<string>
+}
+
+/** Turns handed in at once: enough that their commits are shared. */
+const AT_ONCE = 16
+
+/** Refusals that concern one prompt; any other would meet the next prompt too. */
+const OF_ONE: ReadonlySet<number> = new Set([400, 409, 413])
+
+const readEntries = Effect.fnUntraced(function* (flags: Flags) {
+  const model = Option.getOrUndefined(flags.model)
+  const profile = Option.getOrUndefined(flags.profile)
+  const system = yield* RunInput.readSystem(flags)
+  const shared: PromptFile.Shared = {
+    ...(model === undefined ? {} : { model }),
+    ...(system === undefined ? {} : { system }),
+    ...(profile === undefined ? {} : { retry: { profile } })
+  }
+  const file = Option.getOrUndefined(flags.each)
+  const id = yield* RunInput.idOf("--id", flags.id)
+  if (file === undefined) {
+    const prompt = yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt), "submit")
+    // One made here: should the answer get lost, the next try is the same turn.
+    const turnId = Ids.TurnId.make(id ?? OrderedId.next())
+    return [{ line: undefined, turn: { ...shared, prompt, turnId } }]
+  }
+  if (Option.isSome(flags.prompt) || id !== undefined) {
+    return yield* refused("--each gives the prompts and their ids. Leave out the prompt and --id.")
+  }
+  const salt = flags.again ? globalThis.crypto.randomUUID() : ""
+  const entries = PromptFile.parse(yield* readFile(file), file === "-" ? "Standard input" : file, shared, salt)
+  return Result.isSuccess(entries) ? entries.success : yield* refused(entries.failure)
+})
+
+const readFile = Effect.fnUntraced(function* (file: string) {
+  if (file === "-") return yield* Stream.mkString(Stream.decodeText((yield* Stdio.Stdio).stdin))
+  return yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.readFileString(file)).pipe(
+    Effect.mapError(({ reason }) => {
+      const why = reason._tag === "NotFound" ? "there is no such file" : `it cannot be read (${reason._tag})`
+      return new Refused({ message: `--each ${file}: ${why}.`, exitCode: ExitCode.USAGE })
+    })
+  )
+})
+
+interface Entry {
+  /** Of a file, counted from 1. */
+  readonly line: number | undefined
+  readonly turn: WorkGroup.SubmitTurn
+}
+
+const submitAll = Effect.fnUntraced(function* (
+  client: ServiceClient.ServiceClient,
+  entries: ReadonlyArray<Entry>,
+  isJson: boolean
+) {
+  const terminal = yield* Terminal
+  const progress = SubmitProgress.make(terminal, entries.length)
+  const note = (color: "red" | "dim", text: string) =>
+    terminal.stderr(`${paint(terminal.colors.stderr, color, Prose.plain(text))}\n`)
+  let done = 0
+  let known = 0
+  let failed = 0
+  const outcomes = Stream.fromIterable(entries).pipe(
+    Stream.mapEffect(
+      (entry) =>
+        client.call({ method: "POST", path: "/v1/turns", body: entry.turn }, WorkGroup.TurnSubmitted).pipe(
+          Effect.map((submitted) => ({ entry, submitted })),
+          Effect.catchTag("Refusal", (refusal) =>
+            OF_ONE.has(refusal.status) ? Effect.succeed({ entry, refusal }) : Effect.fail(refusal)
+          )
+        ),
+      { concurrency: AT_ONCE }
+    )
+  )
+  yield* Stream.runForEach(outcomes, (outcome) =>
+    Effect.sync(() => {
+      progress.clear()
+      done++
+      if ("refusal" in outcome) {
+        failed++
+        const { line } = outcome.entry
+        note("red", `${line === undefined ? "" : `line ${line}: `}${outcome.refusal.message}`)
+      } else {
+        if (!outcome.submitted.isNew) known++
+        terminal.stdout(`${isJson ? Prose.inJson(JSON.stringify(outcome.submitted)) : outcome.submitted.turnId}\n`)
+      }
+      progress.done(done)
+    })
+  ).pipe(
+    Effect.ensuring(Effect.sync(progress.clear)),
+    Effect.mapError(
+      ({ message }) =>
+        new Refused({
+          message:
+            done === 0
+              ? message
+              : `${message} ${done - failed} of ${entries.length} are submitted; the same command again submits the rest.`,
+          exitCode: ExitCode.FAILED
+        })
+    )
+  )
+  if (known > 0) note("dim", `${known} of ${entries.length} had been submitted before.`)
+  if (failed > 0) return yield* new Ended({ exitCode: ExitCode.FAILED })
+})
+
+const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))

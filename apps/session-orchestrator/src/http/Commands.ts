@@ -1,0 +1,17 @@
+/** Answers commands: what they did is on disk, or the service goes down before that is known. */
+import { Problem } from "@holdfast/wire/api"
+import { Effect } from "effect"
+import type { Drain } from "../system/Drain.ts"
+
+/** Fails a command whose answer would come after the end of the service. */
+export const unlessDown =
+  (drain: Drain["Service"]) =>
+  <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<void, E | Problem.ShuttingDown, R> =>
+    Effect.raceFirst(Effect.asVoid(call), Effect.andThen(drain.ended, Effect.fail(goingDown)))
+
+// --- internal
+
+const goingDown = new Problem.ShuttingDown({
+  detail:
+    "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
+})

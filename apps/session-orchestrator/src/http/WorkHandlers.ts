@@ -1,0 +1,66 @@
+/** The calls for work that is left: turns by their own ids, with no client attached (X15). */
+import { Ndjson, Sse } from "@holdfast/wire"
+import { Api, WorkGroup } from "@holdfast/wire/api"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
+import { TurnLists } from "../inspection/TurnLists.ts"
+import { TurnStates } from "../inspection/TurnStates.ts"
+import { Submissions } from "../orchestrator/Submissions.ts"
+import { Drain } from "../system/Drain.ts"
+import * as LiveResponse from "./body/LiveResponse.ts"
+import * as Commands from "./Commands.ts"
+import { orProblem } from "./DomainProblems.ts"
+import * as EventStreams from "./EventStreams.ts"
+import * as Negotiation from "./Negotiation.ts"
+
+/** The handlers of the group `work`. */
+export const layer = HttpApiBuilder.group(
+  Api.Api,
+  "work",
+  Effect.fnUntraced(function* (handlers) {
+    const conversations = yield* Conversations
+    const states = yield* TurnStates
+    const lists = yield* TurnLists
+    const submissions = yield* Submissions
+    const drain = yield* Drain
+
+    const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
+      hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
+    )
+
+    return handlers.handleAll({
+      listTurns: ({ query: { cursor, limit, ...filter } }) => orProblem(lists.turns(filter, { cursor, limit })),
+      listConversations: ({ query: { cursor, limit, ...filter } }) =>
+        orProblem(lists.conversations(filter, { cursor, limit })),
+      submit: ({ payload }) =>
+        Effect.andThen(unlessGoingDown, submissions.submit(payload)).pipe(
+          // It opens its conversation itself.
+          Effect.catchTag("ConversationNotFound", Effect.die),
+          orProblem,
+          Effect.map(WorkGroup.submitted)
+        ),
+      watchTurn: ({ params, request }) =>
+        Effect.flatMap(orProblem(states.conversationOf(params.turnId)), (within) => {
+          const types = [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] as const
+          const isSse = Negotiation.choose(request.headers["accept"], types) === Sse.CONTENT_TYPE
+          return LiveResponse.send(request, drain, {
+            ...(isSse ? EventStreams.sse : EventStreams.ndjson),
+            items: conversations.watchTurn(params.turnId, within),
+            endless: false
+          })
+        }),
+      abortTurn: ({ params: { turnId } }) =>
+        Effect.gen(function* () {
+          const within = yield* states.conversationOf(turnId)
+          if (yield* conversations.abort(within, turnId)) return
+          const { status } = yield* states.find(turnId)
+          if (status === "queued") {
+            return yield* new TurnConflict({
+              message: `Turn ${turnId} is queued behind another turn of conversation ${within}. End that one first.`
+            })
+          }
+        }).pipe(Effect.catchTag("ConversationNotFound", Effect.die), orProblem, Commands.unlessDown(drain))
+    })
+  })
+)

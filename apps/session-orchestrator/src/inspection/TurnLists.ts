@@ -1,0 +1,121 @@
+/**
+ * Lists turns and conversations to clients of the service (X15).
+ *
+ * TurnLists.T1. Nothing is woken: all is read from the database, so any process that shares it can list turns of the others.
+ * TurnLists.T2. What a turn that has not ended is at, and on which model, is in its records. A filter for that reads the records of at most
+ *     `MOST_READ` turns a page.
+ */
+import type { StorageError } from "@holdfast/journal"
+import type { ConversationState, TurnState } from "@holdfast/wire"
+import { Listing } from "@holdfast/wire/api"
+import { Context, Effect, Layer, Option } from "effect"
+import { InvalidRequest } from "../conversation/Conversations.ts"
+import * as Account from "../recovery/Account.ts"
+import { Secrets } from "../redaction/Secrets.ts"
+import { Lists, type Position, type TurnFilter, type TurnRow } from "../storage/Lists.ts"
+import { Journal } from "../storage/Journal.ts"
+import * as Cursor from "./Cursor.ts"
+import * as TurnStates from "./TurnStates.ts"
+
+/** Which turns a list has. */
+export interface TurnQuery {
+  readonly status?: TurnState.TurnState["status"] | undefined
+  readonly since?: number | undefined
+  readonly model?: string | undefined
+}
+
+/** Which conversations a list has. */
+export interface ConversationQuery {
+  readonly since?: number | undefined
+  readonly model?: string | undefined
+}
+
+/** Which page of a list. */
+export interface Paging {
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
+
+/** The lists of a service. */
+export class TurnLists extends Context.Service<
+  TurnLists,
+  {
+    readonly turns: (query: TurnQuery, paging: Paging) => Effect.Effect<Listing.TurnPage, InvalidRequest | StorageError>
+    readonly conversations: (
+      query: ConversationQuery,
+      paging: Paging
+    ) => Effect.Effect<Listing.ConversationPage, InvalidRequest | StorageError>
+  }
+>()("@holdfast/session-orchestrator/inspection/TurnLists") {}
+
+/** Turns whose records one page reads at most (T2). */
+export const MOST_READ = 200
+
+/** Over what is on disk. */
+export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets> = Layer.effect(
+  TurnLists,
+  Effect.gen(function* () {
+    const lists = yield* Lists
+    const journal = yield* Journal
+    const { redact } = yield* Secrets
+
+    /** A turn as a list has it. Records are read of a turn that has not ended, and of no other. */
+    const summaryOf = (row: TurnRow): Effect.Effect<TurnState.TurnSummary, StorageError> =>
+      Effect.map(row.turn.end === undefined ? journal.load(row.turn.turnId) : Effect.succeed([]), (records) =>
+        TurnStates.summaryOf(row, Account.of(records), redact)
+      )
+
+    return {
+      turns: Effect.fn("TurnLists.turns")(function* ({ model, since, status }, paging) {
+        const isOpen = status === "queued" || status === "running" || status === "waiting"
+        const filter: TurnFilter = { status: isOpen ? "open" : status, since, model }
+        const query = ["turns", status, since, model]
+        const limit = paging.limit ?? Listing.DEFAULT_LIMIT
+        // A filter on what only the records have reads more rows.
+        const isSought = isOpen || model !== undefined
+        const page = yield* lists.turns(filter, yield* positionOf(query, paging), isSought ? MOST_READ : limit)
+        const summaries = yield* Effect.forEach(page.rows, summaryOf, { concurrency: "unbounded" })
+        const found: Array<{ readonly summary: TurnState.TurnSummary; readonly position: Position }> = []
+        for (const [i, { position }] of page.rows.entries()) {
+          const summary = summaries[i]
+          if (summary !== undefined && passes(summary, { model, status })) found.push({ summary, position })
+        }
+        const shown = found.slice(0, limit)
+        const next = found.length > limit ? shown.at(-1)?.position : page.next
+        return {
+          turns: shown.map(({ summary }) => summary),
+          ...(next === undefined ? {} : { next: Cursor.encode(query, next) })
+        }
+      }),
+      conversations: Effect.fn("TurnLists.conversations")(function* ({ model, since }, paging) {
+        const query = ["conversations", since, model]
+        const limit = paging.limit ?? Listing.DEFAULT_LIMIT
+        const page = yield* lists.conversations({ since, model }, yield* positionOf(query, paging), limit)
+        return {
+          conversations: page.rows.map(
+            ({ conversation, isBusy, lastTurnId }): ConversationState.ConversationSummary => ({
+              ...conversation,
+              ...(lastTurnId === undefined ? {} : { lastTurnId }),
+              isBusy
+            })
+          ),
+          ...(page.next === undefined ? {} : { next: Cursor.encode(query, page.next) })
+        }
+      })
+    }
+  })
+)
+
+// --- internal
+
+const positionOf = (query: unknown, { cursor }: Paging): Effect.Effect<Position | undefined, InvalidRequest> => {
+  if (cursor === undefined) return Effect.undefined
+  return Option.match(Cursor.decode(query, cursor), {
+    onNone: () => Effect.fail(new InvalidRequest({ message: Cursor.REFUSAL })),
+    onSome: Effect.succeed
+  })
+}
+
+const passes = (summary: TurnState.TurnSummary, { model, status }: TurnQuery): boolean =>
+  (status === undefined || summary.status === status) &&
+  (model === undefined || summary.model === model || summary.model.startsWith(`${model}/`))

@@ -1,0 +1,88 @@
+/**
+ * The port to lists of turns and conversations, read page by page, newest first (X15).
+ *
+ * Lists.L1. A page costs what its own rows cost, however many there are: it is read by an index from a position on.
+ * Lists.L2. A position is the order and the number of a row. What is added later comes before every position, so no row comes twice.
+ * Lists.L3. A filter that no index answers is applied to `SCAN` rows at most. Then the page ends, with the position that it came to.
+ */
+import type { StorageError } from "@holdfast/journal"
+import type { Ids, TurnEvent } from "@holdfast/wire"
+import { Context, type Effect } from "effect"
+import type { Conversation, Turn } from "./Store.ts"
+
+/** Rows that one page looks at, at most (L3). */
+export const SCAN = 1_000
+
+/** A row's place in the order of its list. */
+export interface Position {
+  /** What the list is ordered by, in epoch milliseconds; 0 in a list that is ordered by numbers alone. */
+  readonly at: number
+  /** The row's number. */
+  readonly number: number
+}
+
+/** One page of a list. */
+export interface Page<Row> {
+  readonly rows: ReadonlyArray<Row>
+  /** Where the next page begins; absent on the last one. */
+  readonly next: Position | undefined
+}
+
+/** Which turns, and in which order. */
+export interface TurnFilter {
+  /** `open`: turns that have not ended. */
+  readonly status?: TurnEvent.TurnStatus | "open" | undefined
+  /** Ended since then, with a status of turns that have ended; otherwise accepted since then. Epoch milliseconds. */
+  readonly since?: number | undefined
+  /** `provider/model` or a provider. Not applied to turns that have not ended: only their records have their target. */
+  readonly model?: string | undefined
+}
+
+/** A turn in a list. */
+export interface TurnRow {
+  readonly position: Position
+  /** Its prompt is cut (`PROMPT_CHARACTERS`). */
+  readonly turn: Turn
+  /** The model that its conversation was opened with, or that the turn changed to last: `provider/model`. */
+  readonly model: string
+  /** Whether it has said anything yet. */
+  readonly hasEvents: boolean
+}
+
+/** Of a prompt in a list. */
+export const PROMPT_CHARACTERS = 200
+
+/** Which conversations. */
+export interface ConversationFilter {
+  /** Opened since then, in epoch milliseconds. */
+  readonly since?: number | undefined
+  /** `provider/model` or a provider. */
+  readonly model?: string | undefined
+}
+
+/** A conversation in a list. */
+export interface ConversationRow {
+  readonly position: Position
+  readonly conversation: Pick<Conversation, "conversationId" | "model" | "createdAt">
+  readonly lastTurnId: Ids.TurnId | undefined
+  readonly isBusy: boolean
+}
+
+/** The lists of a database. */
+export class Lists extends Context.Service<
+  Lists,
+  {
+    /** Turns behind a position (`undefined`: the newest), at most `limit`. */
+    readonly turns: (
+      filter: TurnFilter,
+      after: Position | undefined,
+      limit: number
+    ) => Effect.Effect<Page<TurnRow>, StorageError>
+    /** Conversations behind a position, at most `limit`. */
+    readonly conversations: (
+      filter: ConversationFilter,
+      after: Position | undefined,
+      limit: number
+    ) => Effect.Effect<Page<ConversationRow>, StorageError>
+  }
+>()("@holdfast/session-orchestrator/storage/Lists") {}

@@ -1,0 +1,80 @@
+/** Pages of conversations, by the index of their creation (`Lists`). */
+import { RowNumbers } from "@holdfast/journal/sql"
+import { Ids } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { ConversationFilter, ConversationRow, Page, Position } from "../Lists.ts"
+import * as Keyset from "./Keyset.ts"
+
+type Failure = SqlError.SqlError | Schema.SchemaError
+
+/** A page of conversations. */
+export const page = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  filter: ConversationFilter,
+  after: Position | undefined,
+  limit: number
+): Effect.fn.Return<Page<ConversationRow>, Failure> {
+  const looked = Keyset.scanned(limit, matching(sql, filter))
+  const keys = yield* Keyset.read(sql, keysOf(sql, filter, after), looked)
+  const found = Keyset.pageOf(keys, limit, looked)
+  return { rows: yield* rowsOf(sql, found.rows), next: found.next }
+})
+
+/** The statement that reads the keys of a page, up to its limit: what tests ask the plan of. */
+export const keysOf = (
+  sql: SqlClient.SqlClient,
+  filter: ConversationFilter,
+  after: Position | undefined
+): Statement.Fragment => {
+  const lately = filter.since === undefined ? sql.literal("") : sql`AND c.created_at >= ${filter.since}`
+  return sql`SELECT ${Keyset.columns(sql, "c.created_at", "c.number", matching(sql, filter))} FROM conversations c
+    WHERE ${Keyset.behind(sql, "c.created_at", "c.number", after)} ${lately}
+    ORDER BY c.created_at DESC, c.number DESC`
+}
+
+// --- internal
+
+const matching = (sql: SqlClient.SqlClient, { model }: ConversationFilter): Statement.Fragment | undefined =>
+  model === undefined ? undefined : Keyset.ofModel(sql, "c.model", model)
+
+const Row = Schema.Struct({
+  number: Schema.Finite,
+  conversation_id: Ids.ConversationId,
+  model: Schema.String,
+  created_at: Schema.Finite,
+  last_turn_id: Schema.NullOr(Ids.TurnId),
+  is_busy: Schema.Literals([0, 1])
+})
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+
+/** The rows of keys, in their order. */
+const rowsOf = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  keys: ReadonlyArray<Keyset.Key>
+): Effect.fn.Return<ReadonlyArray<ConversationRow>, Failure> {
+  if (keys.length === 0) return []
+  const found = yield* decodeRows(
+    yield* sql`
+      SELECT ${RowNumbers.read(sql, "c.number")} AS "number", c.conversation_id, c.model, c.created_at,
+        (SELECT t.turn_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_turn_id,
+        -- Turns end in their order, so the newest one is the last that is open.
+        CASE WHEN (SELECT t.end_event_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) IS NULL
+          AND EXISTS (SELECT 1 FROM turns t WHERE t.conversation = c.number) THEN 1 ELSE 0 END AS is_busy
+      FROM conversations c WHERE c.number IN (${Keyset.numbers(sql, keys)})`
+  )
+  const rows = new Map(found.map((row) => [row.number, row]))
+  return keys.flatMap(({ at, number }): ReadonlyArray<ConversationRow> => {
+    const row = rows.get(number)
+    if (row === undefined) return []
+    const { conversation_id: conversationId, created_at: createdAt, is_busy, last_turn_id, model } = row
+    return [
+      {
+        position: { at, number },
+        conversation: { conversationId, model, createdAt },
+        lastTurnId: last_turn_id ?? undefined,
+        isBusy: is_busy === 1
+      }
+    ]
+  })
+})

@@ -1,0 +1,128 @@
+/**
+ * Pages of turns, each by the index of its order (`Lists`).
+ *
+ * | asked for | index | ordered by |
+ * |---|---|---|
+ * | `completed`, `failed` or `aborted` | `turns_by_end` | end |
+ * | `open` | `turns_unsealed` | acceptance |
+ * | all | `turns_by_acceptance` | acceptance |
+ */
+import { RowNumbers } from "@holdfast/journal/sql"
+import { Effect, Schema } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
+import * as Keyset from "./Keyset.ts"
+import * as TurnTable from "./TurnTable.ts"
+
+type Failure = SqlError.SqlError | Schema.SchemaError
+
+/** A page of turns. */
+export const page = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  filter: TurnFilter,
+  after: Position | undefined,
+  limit: number
+): Effect.fn.Return<Page<TurnRow>, Failure> {
+  const looked = Keyset.scanned(limit, matching(sql, filter))
+  const keys = yield* Keyset.read(sql, keysOf(sql, filter, after), looked)
+  const found = Keyset.pageOf(keys, limit, looked)
+  const rows = yield* rowsOf(sql, found.rows)
+  return { rows, next: found.next }
+})
+
+/** The statement that reads the keys of a page, up to its limit: what tests ask the plan of. */
+export const keysOf = (
+  sql: SqlClient.SqlClient,
+  filter: TurnFilter,
+  after: Position | undefined
+): Statement.Fragment => {
+  const { since, status } = filter
+  const matches = matching(sql, filter)
+  const select = (at: string) => sql`SELECT ${Keyset.columns(sql, at, "t.number", matches)} FROM turns t`
+  if (status === "open") {
+    // Those that have not ended are few, and read in the order of their numbers alone.
+    const lately = since === undefined ? sql.literal("") : sql`AND t.accepted_at >= ${since}`
+    return sql`${select("t.accepted_at")} WHERE t.end_event_id IS NULL AND ${Keyset.below(sql, "t.number", after)} ${lately}
+      ORDER BY t.number DESC`
+  }
+  if (status !== undefined) {
+    const lately = since === undefined ? sql.literal("") : sql`AND t.ended_at >= ${since}`
+    return sql`${select("t.ended_at")} WHERE t.status = ${status} AND ${Keyset.behind(sql, "t.ended_at", "t.number", after)}
+      ${lately} ORDER BY t.ended_at DESC, t.number DESC`
+  }
+  const lately = since === undefined ? sql.literal("") : sql`AND t.accepted_at >= ${since}`
+  return sql`${select("t.accepted_at")} WHERE ${Keyset.behind(sql, "t.accepted_at", "t.number", after)} ${lately}
+    ORDER BY t.accepted_at DESC, t.number DESC`
+}
+
+// --- internal
+
+/** What no index answers: a row to be looked at by its key, at most `SCAN` of them. */
+const matching = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
+  if (model === undefined || status === "open") return undefined
+  const changed = sql`COALESCE(${changeOf(sql)}, '')`
+  const to = (name: string) => sql`${changed} LIKE ${`%"to":"${escaped(name)}%`} ESCAPE '!'`
+  return sql`(
+    (${changed} = '' AND ${Keyset.ofModel(sql, "(SELECT c.model FROM conversations c WHERE c.number = t.conversation)", model)})
+    OR ${to(`${model}"`)} OR ${to(`${model}/`)})`
+}
+
+/** The last change of the model that a turn made, as it is on disk. */
+const changeOf = (sql: SqlClient.SqlClient): Statement.Fragment => sql`(
+  SELECT m.payload FROM events m
+  WHERE m.conversation = t.conversation AND m.event_id > t.after_event_id AND m.turn = t.number AND m.type = 'model-change'
+  ORDER BY m.event_id DESC LIMIT 1)`
+
+/** A name within a pattern of LIKE. */
+const escaped = (name: string): string => name.replaceAll(/[!%_]/g, "!$&")
+
+const Extra = Schema.Struct({
+  at: Schema.Finite,
+  number: Schema.Finite,
+  model: Schema.String,
+  change: Schema.NullOr(Schema.String),
+  has_events: Schema.Finite
+})
+const decodeExtras = Schema.decodeUnknownEffect(Schema.Array(Extra))
+
+/** The rows of keys, in their order. */
+const rowsOf = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  keys: ReadonlyArray<Keyset.Key>
+): Effect.fn.Return<ReadonlyArray<TurnRow>, Failure> {
+  if (keys.length === 0) return []
+  const found = yield* sql`
+    SELECT t.turn_id, c.conversation_id, substr(t.prompt, 1, ${PROMPT_CHARACTERS}) AS prompt, t.accepted_at,
+      e.payload AS end_event, ${RowNumbers.read(sql, "t.number")} AS "number", 0 AS "at", c.model, ${changeOf(sql)} AS change,
+      CASE WHEN EXISTS (
+        SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
+      ) THEN 1 ELSE 0 END AS has_events
+    FROM ${sql.literal(TurnTable.TABLES)}
+    WHERE t.number IN (${Keyset.numbers(sql, keys)})`
+  const turns = yield* TurnTable.read(found)
+  const extras = yield* decodeExtras(found)
+  const rows = new Map(
+    extras.map(({ change, has_events, model, number }, i) => [number, { turn: turns[i], change, has_events, model }])
+  )
+  return keys.flatMap(({ at, number }): ReadonlyArray<TurnRow> => {
+    const row = rows.get(number)
+    if (row?.turn === undefined) return []
+    return [
+      {
+        position: { at, number },
+        turn: row.turn,
+        model: row.change === null ? row.model : (changedTo(row.change) ?? row.model),
+        hasEvents: row.has_events === 1
+      }
+    ]
+  })
+})
+
+/** Where a change went to. What was written of it has `to` behind everything that could look like it. */
+const changedTo = (payload: string): string | undefined => {
+  const text = payload.startsWith("{") ? payload : `{"type":"model-change"${payload}`
+  const event: unknown = JSON.parse(text)
+  return typeof event === "object" && event !== null && "to" in event && typeof event.to === "string"
+    ? event.to
+    : undefined
+}

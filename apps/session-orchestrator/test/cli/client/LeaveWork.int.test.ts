@@ -1,0 +1,112 @@
+/** The commands that leave work to a running service and read it later, on the whole service in this process (X15). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import * as ProcessSetup from "../../service/ProcessSetup.ts"
+import * as Process from "../../service/Process.ts"
+import * as Service from "../../service/Service.ts"
+import * as CommandLine from "../CommandLine.ts"
+
+type Running = Effect.Success<ReturnType<typeof Service.start>>
+
+const holdfast = (service: Pick<Running, "port">, args: ReadonlyArray<string>, given: CommandLine.Given = {}) =>
+  CommandLine.run([...args, "--url", `http://127.0.0.1:${service.port}`], given)
+
+const lines = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "")
+
+describe("holdfast submit, answer, wait, cancel, attach", () => {
+  it.live("X15: a file of prompts is submitted once, however often; the answers are fetched by id", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      ProcessSetup.script(service.provider, {
+        "Why?": [ProcessSetup.answer("Because.")],
+        "How?": [{ status: 400, body: "No." }],
+        "When?": [ProcessSetup.answer("Now.")]
+      })
+      const files = {
+        "night.jsonl": ['{"prompt":"Why?","id":"why"}', '{"prompt":"How?","id":"how"}', '{"prompt":"When?"}'].join("\n")
+      }
+      const submit = (...args: ReadonlyArray<string>) =>
+        holdfast(service, ["submit", "--each", "night.jsonl", ...args], { files })
+      const first = yield* submit()
+      assert.strictEqual(first.code, 0, first.stderr)
+      const ids = lines(first.stdout)
+      assert.deepStrictEqual(ids.slice(0, 2), ["why", "how"])
+
+      const waited = yield* holdfast(service, ["wait", ...ids])
+      assert.strictEqual(waited.code, 1)
+      assert.sameMembers(
+        lines(waited.stdout).map((line) => line.split(" ").slice(0, 2).join(" ").replace(/:$/, "")),
+        ["why completed", "how failed", `${ids[2]} completed`]
+      )
+      const again = yield* submit("--json")
+      assert.deepStrictEqual(
+        lines(again.stdout).map((line) => JSON.parse(line)),
+        ids.map((turnId) => ({ turnId, conversationId: turnId, isNew: false }))
+      )
+      assert.include(again.stderr, "3 of 3 had been submitted before.")
+      assert.strictEqual(service.provider.count(), 3)
+
+      assert.deepInclude(yield* holdfast(service, ["answer", "why"]), { code: 0, stdout: "Because.\n", stderr: "" })
+      const failed = yield* holdfast(service, ["answer", "how"])
+      assert.deepInclude(failed, { code: 1, stdout: "" })
+      assert.match(failed.stderr, /^Turn how: failed: 400 /)
+      assert.deepInclude(yield* holdfast(service, ["answer", "none"]), {
+        code: 1,
+        stderr: "holdfast: There is no turn none.\n"
+      })
+      assert.strictEqual((yield* holdfast(service, ["answer", "no id"])).code, 2)
+      assert.strictEqual(JSON.parse((yield* holdfast(service, ["answer", "--json", "why"])).stdout).status, "completed")
+    })
+  )
+
+  it.live("X15: a prompt of its own from the command line or a pipe; a refused prompt is reported with its line", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.fallback(() => ProcessSetup.answer("Here."))
+      assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
+      assert.strictEqual(
+        (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
+        "two\n"
+      )
+      const files = { "p.jsonl": '{"prompt":"Other","id":"one"}\n{"prompt":"New","id":"three"}' }
+      const mixed = yield* holdfast(service, ["submit", "--each", "p.jsonl"], { files })
+      assert.deepInclude(mixed, { code: 1, stdout: "three\n" })
+      assert.match(mixed.stderr, /^line 1: /)
+      assert.strictEqual((yield* holdfast(service, ["submit", "--each", "p.jsonl", "Why?"], { files })).code, 2)
+      assert.strictEqual((yield* holdfast(service, ["submit"])).code, 2)
+    })
+  )
+
+  it.live("X15: a turn that waits is not answered yet, is watched later, and is ended", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ retry: Service.LONG })
+      service.provider.respond(ProcessSetup.overloaded, ProcessSetup.overloaded, ProcessSetup.answer("Here at last."))
+      yield* holdfast(service, ["submit", "Why?", "--id", "one"])
+      yield* holdfast(service, ["submit", "How?", "--id", "two"])
+      const pending = holdfast(service, ["answer", "two"])
+      const found = yield* Process.eventually("turn two to wait", pending, ({ stderr }) => stderr.includes("waiting"))
+      assert.deepInclude(found, { code: 3, stdout: "" })
+      assert.match(found.stderr, /^Turn two: waiting until \d{4}-\d\d-\d\d [\d:]+: 529 Overloaded\n$/)
+      assert.strictEqual((yield* holdfast(service, ["wait", "--timeout", "10 millis", "one", "two"])).code, 3)
+      const cancelled = yield* holdfast(service, ["cancel", "two", "none"])
+      assert.deepInclude(cancelled, { code: 1, stdout: "two aborted\n" })
+      assert.include(cancelled.stderr, "none: There is no turn none.")
+
+      const attached = yield* Effect.forkChild(holdfast(service, ["attach", "one"]))
+      yield* service.call({ path: "/v1/conversations/one/retry-now", body: {} })
+      const { code, stderr, stdout } = yield* Fiber.join(attached)
+      assert.deepStrictEqual([code, stdout], [0, "Here at last.\n"])
+      assert.match(stderr, /^Turn one of conversation one\.\n/)
+      const events = yield* holdfast(service, ["attach", "--json", "one"])
+      assert.strictEqual(JSON.parse(lines(events.stdout).at(-1) ?? "").status, "completed")
+    })
+  )
+
+  it.live("reports a service that is not there, or that needs a token, in one line", () =>
+    Effect.gen(function* () {
+      const away = yield* CommandLine.run(["answer", "one", "--url", "http://127.0.0.1:1"])
+      assert.deepInclude(away, { code: 1, stdout: "" })
+      assert.match(away.stderr, /^holdfast: The service at http:\/\/127\.0\.0\.1:1 does not answer \(.+\)\. .+\n$/)
+    })
+  )
+})

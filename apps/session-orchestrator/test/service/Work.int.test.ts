@@ -1,0 +1,152 @@
+/** Work that is left: turns that are submitted, watched and ended by their ids, on the whole service (X15). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as ProcessSetup from "./ProcessSetup.ts"
+import * as Process from "./Process.ts"
+import * as Service from "./Service.ts"
+
+type Running = Effect.Success<ReturnType<typeof Service.start>>
+
+const submit = (service: Running, body: object) =>
+  Effect.map(service.call({ path: "/v1/turns", body }), ({ headers, status, text }) => ({
+    status,
+    location: headers.location,
+    body: JSON.parse(text)
+  }))
+
+const status = (service: Running, turnId: string) =>
+  Effect.map(service.call({ path: `/v1/turns/${turnId}` }), ({ text }): string => JSON.parse(text).status)
+
+const until = (service: Running, turnId: string, wanted: string) =>
+  Process.eventually(`turn ${turnId} to be ${wanted}`, status(service, turnId), (found) => found === wanted)
+
+describe("POST /v1/turns", () => {
+  it.live("X15: opens a conversation for the prompt; the same again adds nothing, and anything else is refused", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
+      const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
+      const first = yield* submit(service, body)
+      assert.deepStrictEqual(first, {
+        status: 202,
+        location: "/v1/turns/one",
+        body: { turnId: "one", conversationId: "one", isNew: true }
+      })
+      yield* until(service, "one", "completed")
+      // The order of keys is no difference.
+      const again = yield* submit(service, { ...body, retry: { enabled: true, budget: "1 hour" } })
+      assert.deepStrictEqual(again, { ...first, body: { ...first.body, isNew: false } })
+      for (const other of [{ prompt: "Bye" }, { system: "Be long." }, { retry: {} }, { model: "scripted/n" }]) {
+        const { body: problem, status } = yield* submit(service, { ...body, ...other })
+        assert.deepStrictEqual([status, problem.type], [409, "/docs#problem-turn-conflict"])
+      }
+      assert.strictEqual(service.provider.count(), 1)
+
+      const unnamed = yield* submit(service, { prompt: "Hello" })
+      assert.strictEqual(unnamed.location, `/v1/turns/${unnamed.body.turnId}`)
+      assert.notStrictEqual(unnamed.body.conversationId, unnamed.body.turnId)
+      yield* until(service, unnamed.body.turnId, "completed")
+    })
+  )
+
+  it.live("X15: a submission that broke off behind its conversation is completed by the same call", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
+      // What a first call leaves whose process ends between its two writes.
+      const { conversationId } = (yield* submit(service, { prompt: "Hello", turnId: "one" })).body
+      yield* until(service, "one", "completed")
+      const taken = yield* service.call(ProcessSetup.submission(conversationId, "two"))
+      assert.strictEqual(taken.status, 202)
+      // A conversation of that name with other turns is none that a submission left.
+      yield* until(service, "two", "completed")
+      const settings = yield* submit(service, { prompt: "Hello", turnId: "three", retry: { budget: "soon" } })
+      assert.deepStrictEqual([settings.status, settings.body.type], [400, "/docs#problem-invalid-request"])
+      assert.strictEqual((yield* service.call({ path: "/v1/turns/three" })).status, 404)
+    })
+  )
+})
+
+describe("a turn by its id", () => {
+  it.live("X15: is watched from its first event, as often as a client likes, and ended alone", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ retry: Service.LONG })
+      service.provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("There"))
+      yield* submit(service, { prompt: "Hello", turnId: "one" })
+      yield* until(service, "one", "waiting")
+      yield* service.call(ProcessSetup.submission("one", "two"))
+      const abort = (turnId: string) => service.call({ path: `/v1/turns/${turnId}/abort`, body: {} })
+      const queued = yield* abort("two")
+      assert.deepStrictEqual([queued.status, JSON.parse(queued.text).type], [409, "/docs#problem-turn-conflict"])
+      assert.strictEqual((yield* abort("one")).status, 202)
+      assert.strictEqual(yield* status(service, "one"), "aborted")
+      // Ended before: there is nothing to do, and the next turn is another one.
+      assert.strictEqual((yield* abort("one")).status, 202)
+      yield* until(service, "two", "completed")
+      assert.strictEqual((yield* abort("none")).status, 404)
+
+      const events = yield* service.call({ path: "/v1/turns/one/events" })
+      assert.strictEqual(events.headers["content-type"], "application/x-ndjson")
+      const types = Service.eventsOf(events.text).map(({ type }) => type)
+      assert.deepStrictEqual([types[0], types.at(-1)], ["turn-start", "turn-end"])
+      const sse = yield* service.call({ path: "/v1/turns/one/events", headers: { accept: "text/event-stream" } })
+      assert.match(sse.text, /^id: 1\ndata: /)
+      assert.strictEqual((yield* service.call({ path: "/v1/turns/none/events" })).status, 404)
+    })
+  )
+})
+
+describe("lists", () => {
+  it.live("X15: turns are listed by status, model and time, page by page; what makes no sense is 400", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ retry: Service.LONG })
+      ProcessSetup.script(service.provider, {
+        "Why?": [ProcessSetup.answer("Because.")],
+        "How?": [{ status: 400, body: "No." }],
+        "When?": [ProcessSetup.overloaded]
+      })
+      for (const [turnId, prompt, wanted] of [
+        ["one", "Why?", "completed"],
+        ["two", "How?", "failed"],
+        ["three", "When?", "waiting"]
+      ] as const) {
+        yield* submit(service, { prompt, turnId })
+        yield* until(service, turnId, wanted)
+      }
+      yield* service.call(ProcessSetup.submission("three", "four"))
+      const list = (query: string) =>
+        Effect.map(service.call({ path: `/v1/turns${query}` }), ({ text }) => JSON.parse(text))
+      const ids = (query: string) =>
+        Effect.map(list(query), ({ turns }) => turns.map(({ turnId }: { readonly turnId: string }) => turnId))
+
+      assert.deepStrictEqual(yield* ids(""), ["four", "three", "two", "one"])
+      assert.deepStrictEqual(yield* ids("?status=failed&model=scripted"), ["two"])
+      assert.deepStrictEqual(yield* ids("?status=waiting&model=scripted/m"), ["three"])
+      assert.deepStrictEqual(yield* ids("?status=queued"), ["four"])
+      assert.deepStrictEqual(yield* ids("?model=other"), [])
+      assert.deepStrictEqual(yield* ids("?status=completed&since=2100-01-01T00:00:00Z"), [])
+      const { turns } = yield* list("?status=failed")
+      assert.deepInclude(turns[0], { status: "failed", prompt: "How?", model: "scripted/m", attempts: 1 })
+      assert.strictEqual(turns[0].error.code, "400")
+
+      const first = yield* list("?limit=3")
+      const second = yield* list(`?limit=3&cursor=${first.next}`)
+      assert.deepStrictEqual([first.turns.length, second.turns.length, second.next], [3, 1, undefined])
+      for (const query of [
+        "?cursor=garbage",
+        `?cursor=${first.next}&status=failed`,
+        "?limit=0",
+        "?limit=1e9",
+        "?limit=x",
+        "?since=yesterday",
+        "?status=gone"
+      ]) {
+        const { status, text } = yield* service.call({ path: `/v1/turns${query}` })
+        assert.deepStrictEqual([query, status, JSON.parse(text).type], [query, 400, "/docs#problem-invalid-request"])
+      }
+      const conversations = JSON.parse((yield* service.call({ path: "/v1/conversations?limit=1" })).text)
+      assert.deepInclude(conversations.conversations[0], { conversationId: "three", lastTurnId: "four", isBusy: true })
+      assert.isString(conversations.next)
+    })
+  )
+})

@@ -1,0 +1,226 @@
+/** What every `Lists` does, whatever it stores in; and that each page is read by an index. */
+import { expect, it } from "@effect/vitest"
+import type { StorageError } from "@holdfast/journal"
+import type { TurnEvent } from "@holdfast/wire"
+import { Effect, type Layer } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import * as fc from "fast-check"
+import { Lists, type Page, type Position, type TurnFilter } from "../../src/storage/Lists.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
+import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
+import * as Given from "./Given.ts"
+
+type Storage = Store | Lists | SqlClient.SqlClient
+
+/** A turn of the model that the database is compared with. */
+interface Kept {
+  readonly n: number
+  readonly of: number
+  readonly acceptedAt: number
+  readonly end?: { readonly status: TurnEvent.TurnStatus; readonly endedAt: number } | undefined
+  /** Where it went instead of its conversation's model. */
+  readonly changedTo?: string | undefined
+}
+
+const MODELS = ["anthropic/claude", "anthropic/claude-2", "openai/gpt"] as const
+
+const modelOf = ({ changedTo, of }: Kept): string => changedTo ?? MODELS[of % MODELS.length] ?? ""
+
+/** Times that come more than once: rows of one millisecond have an order too. */
+const time = fc.integer({ min: 1, max: 6 })
+
+const kept = fc.array(
+  fc.record({
+    of: fc.integer({ min: 0, max: 2 }),
+    acceptedAt: time,
+    end: fc.option(fc.record({ status: fc.constantFrom("completed", "failed", "aborted"), endedAt: time }), {
+      nil: undefined
+    }),
+    changedTo: fc.option(fc.constantFrom("openai/gpt", "other/x_y"), { nil: undefined })
+  }),
+  { maxLength: 12 }
+)
+
+const filters = fc.record({
+  status: fc.option(fc.constantFrom("completed", "failed", "open"), { nil: undefined }),
+  since: fc.option(time, { nil: undefined }),
+  model: fc.option(fc.constantFrom("anthropic", "anthropic/claude", "openai/gpt", "other/x%y"), { nil: undefined })
+})
+
+const write = Effect.fnUntraced(function* (turns: ReadonlyArray<Kept>) {
+  const store = yield* Store
+  for (const of of [0, 1, 2]) {
+    yield* store.createConversation(Given.conversation(of, { model: MODELS[of] ?? "" }))
+  }
+  for (const turn of turns) yield* add(turn)
+})
+
+const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of }: Kept) {
+  const store = yield* Store
+  yield* store.acceptTurn(Given.turn(n, of, { acceptedAt }))
+  const identity = { conversationId: Given.conversationId(of), turnId: Given.turnId(n) }
+  const events: Array<TurnEvent.PersistedEvent> = [
+    ...(changedTo === undefined
+      ? []
+      : [{ ...identity, type: "model-change" as const, from: MODELS[of] ?? "", to: changedTo }]),
+    ...(end === undefined ? [] : [{ ...Given.end(n, of), ...end }])
+  ]
+  const [first, ...rest] = events
+  if (first !== undefined) yield* store.appendEvents(identity.conversationId, identity.turnId, [first, ...rest], 0)
+})
+
+/** The turns that a filter means, in the order of their list. */
+const meant = (turns: ReadonlyArray<Kept>, { model, since, status }: TurnFilter): ReadonlyArray<number> => {
+  const isOpen = status === "open"
+  const at = ({ acceptedAt, end }: Kept) => (status === undefined || isOpen ? acceptedAt : (end?.endedAt ?? 0))
+  return turns
+    .filter((turn) => (isOpen ? turn.end === undefined : status === undefined || turn.end?.status === status))
+    .filter((turn) => since === undefined || at(turn) >= since)
+    .filter((turn) => isOpen || model === undefined || modelOf(turn) === model || modelOf(turn).startsWith(`${model}/`))
+    .sort((a, b) => (isOpen ? 0 : at(b) - at(a)) || b.n - a.n)
+    .map(({ n }) => n)
+}
+
+/** Every page, to the last. */
+const pages = Effect.fnUntraced(function* <Row>(
+  read: (after: Position | undefined) => Effect.Effect<Page<Row>, StorageError>,
+  between: Effect.Effect<void, StorageError, Store> = Effect.void
+) {
+  const rows: Array<Row> = []
+  let after: Position | undefined
+  do {
+    const page: Page<Row> = yield* read(after)
+    rows.push(...page.rows)
+    expect(rows.length).toBeLessThan(1_000)
+    after = page.next
+    yield* between
+  } while (after !== undefined)
+  return rows
+})
+
+/** Runs the suite; each test builds the layer anew, and finds it empty. */
+export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | SqlError.SqlError>, runs = 60) => {
+  const test = (title: string, body: Effect.Effect<void, unknown, Storage>) =>
+    it.live(`${name}: ${title}`, () => Effect.provide(Effect.orDie(body), layer))
+
+  test(
+    "X15: the pages of a filter have each turn once, in order, while others are accepted",
+    Effect.gen(function* () {
+      const context = yield* Effect.context<Storage>()
+      yield* Effect.promise(() =>
+        fc.assert(
+          fc.asyncProperty(kept, filters, fc.integer({ min: 1, max: 4 }), (given, filter, limit) =>
+            Effect.gen(function* () {
+              const sql = yield* SqlClient.SqlClient
+              const lists = yield* Lists
+              for (const table of ["events", "turns", "conversations"]) yield* sql`DELETE FROM ${sql(table)}`
+              const turns = given.map((turn, i) => ({ ...turn, n: i + 1 }))
+              yield* write(turns)
+              let added = 100
+              const more = Effect.suspend(() => add({ n: ++added, of: 0, acceptedAt: 1_000 }))
+              const rows = yield* pages((after) => lists.turns(filter, after, limit), more)
+              const ids = meant(turns, filter).map(Given.turnId)
+              expect(rows.map(({ turn }) => turn.turnId)).toEqual(ids)
+              for (const { model, turn } of rows) {
+                const of = turns.find(({ n }) => Given.turnId(n) === turn.turnId)
+                expect(of && modelOf(of)).toBe(model)
+                expect(turn.end?.status).toBe(of?.end?.status)
+              }
+            }).pipe(Effect.provide(context), Effect.runPromise)
+          ),
+          { numRuns: runs }
+        )
+      )
+    })
+  )
+
+  test(
+    "X15: conversations are listed by model and time, with their newest turn and whether they are busy",
+    Effect.gen(function* () {
+      const lists = yield* Lists
+      yield* write([
+        { n: 1, of: 0, acceptedAt: 1 },
+        { n: 2, of: 0, acceptedAt: 2 },
+        { n: 3, of: 1, acceptedAt: 3, end: { status: "failed", endedAt: 4 } }
+      ])
+      const listed = (filter: Parameters<Lists["Service"]["conversations"]>[0]) =>
+        Effect.map(
+          pages((after) => lists.conversations(filter, after, 1)),
+          (rows) =>
+            rows.map(({ conversation, isBusy, lastTurnId }) => [conversation.conversationId, lastTurnId, isBusy])
+        )
+      const all = [
+        [Given.conversationId(2), undefined, false],
+        [Given.conversationId(1), Given.turnId(3), false],
+        [Given.conversationId(0), Given.turnId(2), true]
+      ]
+      expect(yield* listed({})).toEqual(all)
+      expect(yield* listed({ model: "anthropic" })).toEqual(all.slice(1))
+      expect(yield* listed({ model: "anthropic/claude" })).toEqual(all.slice(2))
+      expect(yield* listed({ since: Given.conversation(1).createdAt })).toEqual(all.slice(0, 2))
+    })
+  )
+
+  test(
+    "X15: each page of 100,000 turns is read by an index, without a sort",
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const lists = yield* Lists
+      yield* seed(sql, 100_000)
+      const after = { at: 50_000, number: 50_000 }
+      const plans: ReadonlyArray<readonly [index: string, statement: Statement.Fragment]> = [
+        ["turns_by_acceptance", TurnListTable.keysOf(sql, {}, after)],
+        ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
+        ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed" }, after)],
+        ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed", since: 10, model: "openai" }, undefined)],
+        ["turns_unsealed", TurnListTable.keysOf(sql, { status: "open", since: 10 }, after)],
+        ["conversations_by_creation", ConversationListTable.keysOf(sql, { since: 10, model: "openai" }, after)]
+      ]
+      for (const [index, statement] of plans) {
+        const plan = yield* planOf(sql, statement)
+        expect(plan).toContain(index)
+        expect(plan).not.toMatch(/TEMP B-TREE|SCAN t\b|SCAN c\b|Seq Scan on (turns|conversations)|\bSort\b/)
+      }
+      const failed = yield* lists.turns({ status: "failed", model: "nowhere" }, undefined, 50)
+      // Looked for in steps: a page has an end, though there is nothing to be found.
+      expect(failed.rows).toEqual([])
+      expect(failed.next).toBeDefined()
+      const page = yield* lists.turns({ status: "failed" }, { at: 90_000, number: 90_000 }, 50)
+      expect(page.rows).toHaveLength(50)
+      expect(page.rows[0]?.position).toEqual({ at: 89_999, number: 89_999 })
+    })
+  )
+}
+
+// --- internal
+
+/** Turns that failed (odd numbers), or have not ended, each in a conversation of its own. */
+const seed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: number) {
+  const numbers = sql.onDialectOrElse({
+    pg: () => sql`SELECT n FROM generate_series(1, CAST(${count} AS INTEGER)) AS n`,
+    orElse: () =>
+      sql`WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ${count}) SELECT n FROM s`
+  })
+  yield* sql`INSERT INTO conversations (number, conversation_id, model, auto_retry_enabled, created_at)
+    SELECT n, 'c-' || n, 'anthropic/claude', 1, n FROM (${numbers}) AS numbers`
+  yield* sql`INSERT INTO turns (number, turn_id, conversation, prompt, accepted_at, after_event_id, end_event_id, status, ended_at)
+    SELECT n, 't-' || n, n, 'prompt', n, 0,
+      CASE WHEN n % 2 = 1 THEN 1 END, CASE WHEN n % 2 = 1 THEN 'failed' END, CASE WHEN n % 2 = 1 THEN n END
+    FROM (${numbers}) AS numbers`
+  const end = JSON.stringify(Given.end(1, 1))
+    .replace(/^.*"type":"turn-end"/, "")
+    .replace("completed", "failed")
+  yield* sql`INSERT INTO events (conversation, event_id, turn, position, type, payload)
+    SELECT n, 1, n, 0, 'turn-end', CAST(${end} AS TEXT) FROM (${numbers}) AS numbers WHERE n % 2 = 1`
+  yield* sql`ANALYZE`
+})
+
+const planOf = (sql: SqlClient.SqlClient, statement: Statement.Fragment): Effect.Effect<string, SqlError.SqlError> =>
+  Effect.map(
+    sql.onDialectOrElse({
+      pg: () => sql`EXPLAIN ${statement} LIMIT 51`,
+      orElse: () => sql`EXPLAIN QUERY PLAN ${statement} LIMIT 51`
+    }),
+    (rows) => rows.map((row) => JSON.stringify(row)).join("\n")
+  )

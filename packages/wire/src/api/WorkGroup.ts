@@ -1,0 +1,137 @@
+/**
+ * Calls for work that is left: turns that are submitted, watched, ended and listed by their own ids (X15).
+ *
+ * WorkGroup.W1. None of these calls needs the conversation's id: a client that left has the turn's id alone.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { ConversationId, TurnId } from "../Ids.ts"
+import * as Ndjson from "../codec/Ndjson.ts"
+import * as Sse from "../codec/Sse.ts"
+import { CreateConversation } from "./ConversationsGroup.ts"
+import * as Listing from "./Listing.ts"
+import { withContent } from "./OpenApiDocument.ts"
+import * as Problem from "./Problem.ts"
+import { Event, RunTurn, streams, turnParam } from "./TurnsGroup.ts"
+
+/** A prompt with what its conversation is to be opened with. */
+export const SubmitTurn = Schema.Struct({ ...RunTurn.fields, ...CreateConversation.fields }).annotate({
+  identifier: "SubmitTurn",
+  examples: [
+    { prompt: "Summarise yesterday's incidents." },
+    {
+      prompt: "Summarise yesterday's incidents.",
+      turnId: TurnId.make("t_nightly-2031-04-01"),
+      model: "openai/gpt-5",
+      system: "Answer in one sentence.",
+      retry: { profile: "overnight" }
+    }
+  ]
+})
+export type SubmitTurn = typeof SubmitTurn.Type
+
+/** A turn in a conversation of its own, on disk. */
+export const TurnSubmitted = Schema.Struct({
+  turnId: TurnId,
+  conversationId: ConversationId,
+  isNew: Schema.Boolean.annotate({ description: "False where the same turn was submitted before: nothing was added." })
+}).annotate({
+  identifier: "TurnSubmitted",
+  description: "The turn is on disk and runs with no client attached; `Location` is where to read what it is at.",
+  examples: [{ turnId: TurnId.make("t_7hq2m1"), conversationId: ConversationId.make("c_4f2k9x"), isNew: true }]
+})
+export type TurnSubmitted = typeof TurnSubmitted.Type
+
+/** The same with its header. */
+export const Submitted = HttpApiSchema.WithHeaders(TurnSubmitted.pipe(HttpApiSchema.status(202)), {
+  location: Schema.String
+})
+
+/** Answers for a turn that was submitted. */
+export const submitted = (body: TurnSubmitted): typeof Submitted.Type =>
+  HttpApiSchema.withHeaders({ body, headers: { location: `/v1/turns/${body.turnId}` } })
+
+const submit = HttpApiEndpoint.post("submit", "/v1/turns", {
+  payload: SubmitTurn,
+  success: Submitted,
+  error: [Problem.InvalidRequest, Problem.TurnConflict, Problem.StorageUnavailable, Problem.ShuttingDown]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Submit a turn",
+    description: [
+      "Opens a conversation and hands in its first prompt, in one call. It is answered with 202 once the turn is on disk, and the turn runs",
+      "with no client attached.",
+      "",
+      "With a `turnId` of your own the call can be made again: the same id, prompt and settings are the same turn, and `isNew` is false. The",
+      "same id with another prompt, model, system prompt or `retry` is a conflict."
+    ].join("\n")
+  })
+)
+
+const turnProblems = [Problem.InvalidRequest, Problem.TurnNotFound, Problem.StorageUnavailable] as const
+
+const watchTurn = HttpApiEndpoint.get("watchTurn", "/v1/turns/:turnId/events", {
+  params: turnParam,
+  success: HttpApiSchema.StreamNdjson({ schema: Event, contentType: [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] }),
+  error: turnProblems
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Watch a turn",
+    description: [
+      "The events of a turn from its first to `turn-end`, whenever a client begins to watch. `Accept: text/event-stream` gives server-sent",
+      "events. A stream that ends without `turn-end` broke off: the same call again begins with the first event."
+    ].join("\n"),
+    transform: withContent(streams)
+  })
+)
+
+const abortTurn = HttpApiEndpoint.post("abortTurn", "/v1/turns/:turnId/abort", {
+  params: turnParam,
+  success: HttpApiSchema.Empty(202).annotate({
+    description: "The turn is ended, which is on disk; or it had ended before."
+  }),
+  error: [...turnProblems, Problem.TurnConflict, Problem.TurnStopped, Problem.ShuttingDown]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "End a turn",
+    description: [
+      "Ends the turn's wait first, then the turn, which seals `aborted`. Does nothing to a turn that has ended, and nothing to other turns of",
+      "its conversation. A turn that is still queued behind another one is a conflict: end that one first."
+    ].join("\n")
+  })
+)
+
+const listTurns = HttpApiEndpoint.get("listTurns", "/v1/turns", {
+  query: Listing.turnsQuery,
+  success: Listing.TurnPage,
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "List turns",
+    description: [
+      "Turns of all conversations, newest first: by their end with `status=completed`, `failed` or `aborted`, otherwise by their acceptance.",
+      "`next` is the cursor of the next page. Turns that are accepted meanwhile come on no later page, so no turn comes twice."
+    ].join("\n")
+  })
+)
+
+const listConversations = HttpApiEndpoint.get("listConversations", "/v1/conversations", {
+  query: Listing.conversationsQuery,
+  success: Listing.ConversationPage,
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "List conversations",
+    description: "Newest first. `next` is the cursor of the next page."
+  })
+)
+
+/** The calls as a group of the API. */
+export const WorkGroup = HttpApiGroup.make("work")
+  .add(submit, listTurns, watchTurn, abortTurn, listConversations)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Work that is left",
+      description: "Turns that are submitted, read and ended by their ids, with no client attached."
+    })
+  )
