@@ -14,6 +14,7 @@ export const packages: ReadonlyArray<Package> = [
   { name: "policy", folder: "packages/policy", without: [] },
   { name: "providers", folder: "packages/providers", without: [] },
   { name: "journal", folder: "packages/journal", without: [] },
+  { name: "mcp", folder: "packages/mcp", without: [] },
   { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [] }
 ]
 

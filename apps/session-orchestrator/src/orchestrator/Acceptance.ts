@@ -183,7 +183,7 @@ const refusalOf = (last: Turn | undefined): string | undefined => {
 }
 
 const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
-  KernelTurn.opening({
+  KernelTurn.firstEvents({
     conversationId,
     turnId,
     startedAt: acceptedAt,

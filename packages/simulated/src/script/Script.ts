@@ -83,7 +83,7 @@ export interface Script {
 }
 
 /** About the speed at which people read. */
-export const DEFAULT_TOKENS_PER_SECOND = 30
+const DEFAULT_TOKENS_PER_SECOND = 30
 
 /** The default delivery. */
 export const DELIVERY: Delivery = {
