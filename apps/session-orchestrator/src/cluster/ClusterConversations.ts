@@ -6,7 +6,7 @@
  * C2. A stream goes on at the next owner after the last id that came (`Owner`).
  * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
  */
-import { Ids } from "@holdfast/wire"
+import { defined, Ids } from "@holdfast/wire"
 import { Effect, Layer, Option, Stream } from "effect"
 import type { Sharding } from "effect/cluster"
 import { Conversations } from "../conversation/Conversations.ts"
@@ -66,7 +66,7 @@ export const layer = <E, R>(
           const { commandId = newCommandId(), conversationId } = steering
           const command = { ...steering, commandId }
           return Effect.flatMap(headOf(conversationId, meant), (turnId) =>
-            reached(client(conversationId).Steer({ command, origin, ...(turnId === undefined ? {} : { turnId }) }))
+            reached(client(conversationId).Steer({ command, origin, ...defined({ turnId }) }))
           )
         },
         setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),

@@ -128,7 +128,7 @@ const takeUpAll = Effect.fnUntraced(function* (
     if (!isHead) continue
     const interruption = yield* interruptionOf(dependencies, turn)
     interrupted.set(turnId, interruption)
-    if (Interruption.verdictOf(interruption)._tag === "Alone") suspects.add(conversationId)
+    if (Interruption.runPlanOf(interruption)._tag === "Alone") suspects.add(conversationId)
   }
   yield* Effect.forEach(interrupted, ([turnId, interruption]) => interruptions.takeUp(turnId, interruption), {
     concurrency: "unbounded",

@@ -1,7 +1,7 @@
 /**
  * An agent's retries, tested against an outage: the simulated provider on a socket of this machine.
  *
- * Run it: `npx pnpm@12 exec node examples/src/10-test-an-agent.ts`
+ * Run it: `npx pnpm@12 exec node examples/src/12-test-an-agent.ts`
  */
 // #region test
 import * as SimulatedServer from "@holdfast/simulated/server"

@@ -1,7 +1,7 @@
 /**
  * The tools of an MCP server in the kernel's toolbox. Here the server is the one for tests of MCP clients, as a child process.
  *
- * Run it: `npx pnpm@12 exec node examples/src/11-tools-of-a-server.ts`
+ * Run it: `npx pnpm@12 exec node examples/src/13-tools-of-a-server.ts`
  */
 // #region tools
 import { ToolServers } from "@holdfast/mcp"
