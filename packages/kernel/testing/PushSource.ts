@@ -2,6 +2,7 @@
 import { Cause, Effect, type Pull } from "effect"
 import * as Push from "../src/calls/Push.ts"
 
+/** A source that a test controls. */
 export interface PushSource<A, E> {
   readonly pull: Pull.Pull<A, E>
   readonly give: (value: A) => void
@@ -14,6 +15,7 @@ export interface PushSource<A, E> {
   readonly calls: { pushes: number; stops: number }
 }
 
+/** A source without values yet. */
 export const make = <A, E = never>(): PushSource<A, E> => {
   const values: Array<A> = []
   const calls = { pushes: 0, stops: 0 }

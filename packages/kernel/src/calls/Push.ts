@@ -10,7 +10,7 @@
  *     called at most once, and not after `take` returned false. It may be called before the push returns.
  * Push.P3. A push is looked up before each use (`of`), and only while no pull is running.
  */
-import { Channel, Effect, type Pull, Scope, Stream } from "effect"
+import { Channel, Deferred, Effect, Exit, type Pull, Scope, Stream } from "effect"
 
 /** Calls `take` with each value until it returns false. Returns a function that stops the push. */
 export type Push<A> = (take: (value: A) => boolean, over: () => void) => () => void
@@ -91,17 +91,18 @@ const pushed = <A, E>(
   push: Push<A>,
   act: (value: A) => Effect.Effect<void, E> | undefined
 ): Effect.Effect<boolean, E> =>
-  Effect.callback((resume) => {
+  Effect.suspend(() => {
+    const outcome = Deferred.makeUnsafe<boolean, E>()
     const stop = push(
       (value) => {
         const first = acted(act, value)
         if (first === undefined) return true
-        resume(Effect.as(first, false))
+        Deferred.doneUnsafe(outcome, Effect.as(first, false))
         return false
       },
-      () => resume(Effect.succeed(true))
+      () => Deferred.doneUnsafe(outcome, Exit.succeed(true))
     )
-    return Effect.sync(stop)
+    return Effect.onInterrupt(Deferred.await(outcome), () => Effect.sync(stop))
   })
 
 const acted = <A, E>(act: (value: A) => Effect.Effect<void, E> | undefined, value: A) => {
