@@ -1,11 +1,13 @@
 /** The checkouts under test: this one, and the `--beside` one. */
 import { resolve } from "node:path"
 
+/** A checkout. */
 export interface Tree {
   readonly name: "here" | "beside"
   readonly folder: string
 }
 
+/** This checkout. */
 export const here: Tree = { name: "here", folder: resolve(import.meta.dirname, "../..") }
 
 const other = process.env["HOLDFAST_BENCH_BESIDE"]

@@ -137,6 +137,7 @@ const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
   ["a promise", /\bnew\s+Promise\b|\basync\b|\bawait\s|\bEffect\s*\.\s*(?:promise|tryPromise|callback)\b/]
 ]
 
+/** A source file. */
 export interface Source {
   /** From the root of the repository, with `/`. */
   readonly path: string

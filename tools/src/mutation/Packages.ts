@@ -1,5 +1,6 @@
 /** The packages whose sources can be mutated, and the tests that are asked about each. */
 
+/** A package that can be mutated. */
 export interface Package {
   readonly name: string
   /** The folder, from the root of the repository. */
@@ -8,6 +9,7 @@ export interface Package {
   readonly without: ReadonlyArray<string>
 }
 
+/** All packages that can be mutated. */
 export const packages: ReadonlyArray<Package> = [
   { name: "wire", folder: "packages/wire", without: [] },
   { name: "kernel", folder: "packages/kernel", without: [] },

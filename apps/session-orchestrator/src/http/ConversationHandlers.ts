@@ -1,4 +1,5 @@
 /** Handles the API's calls about a conversation. */
+import { Labels } from "@holdfast/wire"
 import { Api } from "@holdfast/wire/api"
 import type { Command } from "@holdfast/wire"
 import { Effect, Option } from "effect"
@@ -22,7 +23,7 @@ export const layer = HttpApiBuilder.group(
 
     return handlers.handleAll({
       create: ({ payload }) =>
-        conversations.create(payload ?? {}).pipe(
+        conversations.create({ ...payload, labels: Labels.among(payload ?? {}) }).pipe(
           Effect.map((conversationId) => ({ conversationId })),
           orProblem
         ),

@@ -109,7 +109,7 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         yield* store.createConversation(conversation)
         return conversation.conversationId
       }),
-    prompt: (id, { prompt, turnId }) => Acceptance.prompt(acceptance, id, prompt, turnId),
+    prompt: (id, options) => Acceptance.prompt(acceptance, id, options),
     retry: (id, { turnId }) => Acceptance.retry(acceptance, id, turnId),
     result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
     watchTurn: (turnId, within) =>

@@ -21,6 +21,7 @@ import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
 import { TurnLists } from "../../src/inspection/TurnLists.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
+import { Removal } from "../../src/orchestrator/Removal.ts"
 import { Submissions } from "../../src/orchestrator/Submissions.ts"
 import { Store } from "../../src/storage/Store.ts"
 
@@ -229,6 +230,7 @@ export const make = () => {
           })
       }),
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
+      Layer.succeed(Removal, { remove: () => die }),
       Layer.succeed(Submissions, {
         submit: ({ prompt, turnId, ...options }) =>
           Effect.gen(function* () {

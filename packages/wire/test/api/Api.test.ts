@@ -14,6 +14,7 @@ const calls = Object.entries(document.paths).flatMap(([path, item]) =>
 describe("the calls", () => {
   it("are these", () => {
     expect([...calls].sort()).toEqual([
+      "DELETE /v1/conversations/{conversationId}",
       "GET /healthz",
       "GET /metrics",
       "GET /readyz",
