@@ -76,6 +76,7 @@ it("the main entry does not load the HTTP API", () => {
     "Failure",
     "Ids",
     "JsonShape",
+    "Labels",
     "LongJson",
     "Message",
     "Moment",
