@@ -23,6 +23,7 @@ import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
+import * as BulkCommands from "./orchestrator/BulkCommands.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
@@ -215,9 +216,9 @@ export const inspection = Layer.unwrap(
 const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
-  TurnLists.layer,
   Submissions.layer,
-  Removal.layer
+  Removal.layer,
+  Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
 ).pipe(Layer.provide(Secrets.layer))
 
 /** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */

@@ -125,6 +125,7 @@ const SENT = new Set([
   "RunTurn",
   "RetryTurn",
   "SubmitTurn",
+  "RunBulk",
   "AutoRetry",
   "CommandOnly",
   "WaitUntil",
