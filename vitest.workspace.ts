@@ -35,7 +35,7 @@ const integration = {
 const endToEnd = {
   name: "e2e",
   isolate: false,
-  include: ["apps/*/test/**/*.e2e.test.ts"],
+  include: ["{packages,apps}/*/test/**/*.e2e.test.ts"],
   testTimeout: 2 * GUARD_MS,
   hookTimeout: GUARD_MS,
   maxWorkers: 2,
@@ -56,7 +56,7 @@ const LONGEST = [
   "storage/sql/Postgres.int",
   "conformance/Conformance.int",
   "service/PostgresAway.int",
-  "tools/HttpTransport.int",
+  "transport/HttpTransport.int",
   "tools/test/Readme.int",
   "providers/test/Memory.int"
 ]

@@ -125,6 +125,7 @@ export const post = (port: number, path: string, body: object, method = "POST"):
     outgoing.end(text)
   })
 
+/** Waits for `ms`. */
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** CPU that a process has used so far, in milliseconds, all of its threads together. From `/proc`, so on Linux alone. */

@@ -1,11 +1,13 @@
 /** The checkouts under test: this one, and the `--beside` one. */
 import { resolve } from "node:path"
 
+/** A checkout. */
 export interface Tree {
   readonly name: "here" | "beside"
   readonly folder: string
 }
 
+/** This checkout. */
 export const here: Tree = { name: "here", folder: resolve(import.meta.dirname, "../..") }
 
 const other = process.env["HOLDFAST_BENCH_BESIDE"]
@@ -14,10 +16,8 @@ const other = process.env["HOLDFAST_BENCH_BESIDE"]
 export const beside: Tree | undefined =
   other === undefined ? undefined : { name: "beside", folder: resolve(process.env["INIT_CWD"] ?? ".", other) }
 
-export const trees: ReadonlyArray<Tree> = beside === undefined ? [here] : [here, beside]
-
-/** Measures something of each tree; `undefined` stands for a tree that is not there. */
-export const each = async <A>(act: (tree: Tree) => Promise<A>): Promise<{ here: A; beside: A | undefined }> => ({
-  here: await act(here),
-  beside: beside === undefined ? undefined : await act(beside)
+/** Runs a measurement on each tree; the result is `undefined` for an absent tree. */
+export const each = async <A>(measure: (tree: Tree) => Promise<A>): Promise<{ here: A; beside: A | undefined }> => ({
+  here: await measure(here),
+  beside: beside === undefined ? undefined : await measure(beside)
 })

@@ -19,6 +19,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
+  mcp: ["@holdfast/kernel", "@holdfast/policy", "@effect/platform-node", "@modelcontextprotocol/client", "node:"],
   simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "ai-sdk": [
     "@holdfast/wire",
@@ -136,6 +137,7 @@ const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
   ["a promise", /\bnew\s+Promise\b|\basync\b|\bawait\s|\bEffect\s*\.\s*(?:promise|tryPromise|callback)\b/]
 ]
 
+/** A source file. */
 export interface Source {
   /** From the root of the repository, with `/`. */
   readonly path: string

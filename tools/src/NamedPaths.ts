@@ -9,6 +9,7 @@
  */
 import { posix } from "node:path"
 
+/** A page of Markdown. */
 export interface Page {
   /** From the root of the repository, with `/`. */
   readonly path: string

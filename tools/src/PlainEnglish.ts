@@ -7,6 +7,7 @@
  */
 import { parseSync } from "oxc-parser"
 
+/** An idiom that is counted. */
 export interface Idiom {
   readonly name: string
   readonly pattern: RegExp
@@ -25,12 +26,14 @@ export const idioms: ReadonlyArray<Idiom> = [
   { name: "say", pattern: /\b(?:says?|saying|said)\b/gi }
 ]
 
+/** Words and idioms of a text. */
 export interface Count {
   readonly words: number
   /** By name of the idiom; those that do not occur are absent. */
   readonly hits: { readonly [idiom: string]: number }
 }
 
+/** The count of an empty text. */
 export const none: Count = { words: 0, hits: {} }
 
 /** Counts words and idioms of a text without code. */
@@ -56,6 +59,7 @@ export const proseOfSource = (path: string, text: string): string =>
 /** The text of a Markdown page, without the code in it. */
 export const proseOfPage = (text: string): string => withoutCode(text)
 
+/** Adds two counts. */
 export const add = (left: Count, right: Count): Count => {
   const hits = { ...left.hits }
   for (const [name, count] of Object.entries(right.hits)) hits[name] = (hits[name] ?? 0) + count

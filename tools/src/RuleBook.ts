@@ -5,6 +5,7 @@
  * fails as long as no test names it.
  */
 
+/** A rule. */
 export interface Rule {
   /** A letter and a number. */
   readonly id: string
@@ -14,11 +15,13 @@ export interface Rule {
   readonly claimed?: false
 }
 
+/** The rules of one letter. */
 export interface Chapter {
   readonly title: string
   readonly rules: ReadonlyArray<Rule>
 }
 
+/** All rules, by letter. */
 export const chapters: ReadonlyArray<Chapter> = [
   {
     title: "C. The truth about a failure",

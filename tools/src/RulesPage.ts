@@ -7,6 +7,7 @@
  */
 import type { Chapter, Rule } from "./RuleBook.ts"
 
+/** A test file. */
 export interface Source {
   /** From the root of the repository, with `/`. */
   readonly path: string

@@ -134,7 +134,7 @@ const tools = Layer.unwrap(
   Effect.gen(function* () {
     const { tools } = yield* Config
     if (tools.length === 0) return Tools.layerNoop
-    const { layer } = yield* Effect.promise(() => import("./tools/ToolServers.ts"))
+    const { layer } = yield* Effect.promise(() => import("./tools/ConfiguredTools.ts"))
     return layer(tools)
   })
 )

@@ -3,8 +3,10 @@ import { DatabaseSync } from "node:sqlite"
 import { statSync } from "node:fs"
 import { Ids } from "@holdfast/wire"
 
+/** The bytes of a database file. */
 export const sizeOf = (database: string): number => statSync(database).size
 
+/** The ids of all conversations in a database. */
 export const conversationsIn = (database: string): ReadonlyArray<Ids.ConversationId> => {
   const sql = new DatabaseSync(database, { readOnly: true })
   const rows = sql.prepare("SELECT conversation_id AS id FROM conversations").all()

@@ -54,11 +54,13 @@ export interface Target {
   readonly model: string
 }
 
+/** Text of a message. */
 export interface TextPart {
   readonly type: "text"
   readonly text: string
 }
 
+/** Reasoning of a model. */
 export interface ReasoningPart {
   readonly type: "reasoning"
   readonly text: string
@@ -68,6 +70,7 @@ export interface ReasoningPart {
   readonly redacted?: string
 }
 
+/** A call of a tool by the model. */
 export interface ToolCallPart {
   readonly type: "tool-call"
   readonly toolCallId: string
@@ -77,6 +80,7 @@ export interface ToolCallPart {
   readonly malformed?: string
 }
 
+/** The answer to a tool call. */
 export interface ToolResultPart {
   readonly type: "tool-result"
   readonly toolCallId: string
@@ -92,6 +96,7 @@ interface MessageOf {
   readonly createdAt: number
 }
 
+/** A prompt, or a message that Holdfast wrote for the model. */
 export interface UserMessage extends MessageOf {
   readonly role: "user"
   readonly content: ReadonlyArray<TextPart>
@@ -101,6 +106,7 @@ export interface UserMessage extends MessageOf {
   readonly summary?: { readonly upTo: string }
 }
 
+/** One response of a model. */
 export interface AssistantMessage extends MessageOf {
   readonly role: "assistant"
   readonly content: ReadonlyArray<TextPart | ReasoningPart | ToolCallPart>
@@ -111,6 +117,7 @@ export interface AssistantMessage extends MessageOf {
   readonly error?: Failure
 }
 
+/** The answers to the tool calls of one response. */
 export interface ToolMessage extends MessageOf {
   readonly role: "tool"
   readonly content: ReadonlyArray<ToolResultPart>

@@ -68,8 +68,8 @@ export const takenUp = (known: Interruption | undefined, { life, records, since 
   }
 }
 
-/** What to do with a turn that is taken up. */
-export type Verdict =
+/** How a turn that is taken up is run. */
+export type RunPlan =
   /** Run it beside other turns. */
   | { readonly _tag: "Together" }
   /** Run it after the others, and alone until its next record. */
@@ -77,8 +77,8 @@ export type Verdict =
   /** Seal it with this failure, without running it again. */
   | { readonly _tag: "Seal"; readonly failure: Failure.Failure }
 
-/** Decides what to do with a turn that is taken up. */
-export const verdictOf = ({ deaths, defects }: Pick<Interruption, "deaths" | "defects">): Verdict => {
+/** Decides how a turn that is taken up is run. */
+export const runPlanOf = ({ deaths, defects }: Pick<Interruption, "deaths" | "defects">): RunPlan => {
   if (deaths > SUSPECT) return { _tag: "Seal", failure: diedIn(deaths) }
   if (defects >= MOST_DEFECTS) return { _tag: "Seal", failure: stoppedBy(defects) }
   return deaths === SUSPECT ? { _tag: "Alone" } : TOGETHER
@@ -114,7 +114,7 @@ export const isProgress = (record: Records.Stored): boolean => {
 
 // --- internal
 
-const TOGETHER: Verdict = { _tag: "Together" }
+const TOGETHER: RunPlan = { _tag: "Together" }
 
 const deathsOf = (known: Interruption | undefined, since: ReadonlyArray<Records.Stored>): number => {
   if (known === undefined) return 1

@@ -4,7 +4,7 @@
  * It reads only the end of a journal, so it costs the same for a turn with a long past.
  */
 import { Directive, Records, RetryStrategy, Route } from "@holdfast/kernel"
-import { type Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Predicate, Schema } from "effect"
 import type { Journal } from "./Journal.ts"
 import type { StorageError } from "./StorageError.ts"
@@ -58,7 +58,7 @@ export const of = (records: ReadonlyArray<Records.Stored>): RecordedWait | undef
     asks,
     failure: outcome.failure,
     target,
-    ...(credential === undefined ? undefined : { credential })
+    ...defined({ credential })
   }
 }
 
@@ -117,7 +117,7 @@ const movedOf = (records: ReadonlyArray<Records.Stored>): Begun | undefined => {
   if (wait === undefined) return undefined
   const { delayMs, retryAt } = wait
   const target = wait.target === undefined ? undefined : Target.parse(wait.target)
-  return { delayMs, retryAt, isMoved: true, ...(target === undefined ? undefined : { route: { target } }) }
+  return { delayMs, retryAt, isMoved: true, ...defined({ route: target && { target } }) }
 }
 
 /** Whether a name belongs to the call that a decision is about. */
@@ -169,8 +169,7 @@ const decidedBy = (record: Records.Stored): Decided | undefined => {
   return {
     retryAt,
     delayMs,
-    ...(route === undefined ? undefined : { route }),
-    ...(hintMs === undefined ? undefined : { hintMs }),
+    ...defined({ route, hintMs }),
     ...(isApart ? { ofEndpoint: false } : undefined)
   }
 }

@@ -58,7 +58,7 @@ const life: fc.Arbitrary<Life> = fc.record({
 /** The state that a service writes over some lives of its process, and its decision at the start of each. */
 const livedThrough = (lives: ReadonlyArray<Life>) => {
   const records: Array<Records.Stored> = []
-  const verdicts: Array<Interruption.Verdict["_tag"]> = []
+  const plans: Array<Interruption.RunPlan["_tag"]> = []
   const deaths: Array<number> = []
   let known: Interruption.Interruption | undefined
   for (const [n, { end, records: made, runs }] of lives.entries()) {
@@ -69,19 +69,19 @@ const livedThrough = (lives: ReadonlyArray<Life>) => {
       since: records.slice(known?.seen ?? 0)
     })
     deaths.push(known.deaths)
-    const verdict = Interruption.verdictOf(known)._tag
-    verdicts.push(verdict)
-    if (verdict === "Seal") break
+    const plan = Interruption.runPlanOf(known)._tag
+    plans.push(plan)
+    if (plan === "Seal") break
     // A turn that has to run alone waits for others, and its process may die meanwhile.
-    if (verdict === "Alone" && !runs) {
+    if (plan === "Alone" && !runs) {
       if (end === "stops") known = { ...known, deaths: 0, isOrderly: true }
       continue
     }
-    if (verdict === "Alone") known = { ...known, isAlone: true }
+    if (plan === "Alone") known = { ...known, isAlone: true }
     records.push(...made)
     if (end === "stops") known = { ...known, deaths: 0, isAlone: false, isOrderly: true }
   }
-  return { deaths, verdicts }
+  return { deaths, plans }
 }
 
 /** The rule, computed from the lives alone: deaths in a row, without progress, of processes that ran the turn. */
@@ -112,9 +112,9 @@ describe("Interruption", () => {
   it("X14: a turn is sealed after one death while it ran alone, and never before", () => {
     fc.assert(
       fc.property(fc.array(life, { maxLength: 12 }), (lives) => {
-        const { verdicts } = livedThrough(lives)
-        const sealed = verdicts.indexOf("Seal")
-        if (sealed >= 0) expect(verdicts[sealed - 1]).toBe("Alone")
+        const { plans } = livedThrough(lives)
+        const sealed = plans.indexOf("Seal")
+        if (sealed >= 0) expect(plans[sealed - 1]).toBe("Alone")
       })
     )
   })
@@ -126,7 +126,7 @@ describe("Interruption", () => {
         fc.array(fc.array(fc.constantFrom(...MARKS), { maxLength: 3 }), { minLength: 6, maxLength: 9 }),
         (made) => {
           // The first of its four lives is the one in which it was accepted.
-          expect(livedThrough(made.map(deadly)).verdicts).toEqual(["Together", "Together", "Alone", "Seal"])
+          expect(livedThrough(made.map(deadly)).plans).toEqual(["Together", "Together", "Alone", "Seal"])
         }
       )
     )
@@ -134,8 +134,8 @@ describe("Interruption", () => {
 
   it("X14: a turn that waits to be run alone is not counted as dead with the process", () => {
     const waits: Life = { runs: false, records: [], end: "dies" }
-    const { verdicts } = livedThrough([waits, waits, waits, waits, waits, { ...waits, runs: true }, waits])
-    expect(verdicts).toEqual(["Together", "Together", "Alone", "Alone", "Alone", "Alone", "Seal"])
+    const { plans } = livedThrough([waits, waits, waits, waits, waits, { ...waits, runs: true }, waits])
+    expect(plans).toEqual(["Together", "Together", "Alone", "Alone", "Alone", "Alone", "Seal"])
   })
 
   it("X14: the same process that takes a turn up again has not died", () => {
@@ -148,8 +148,8 @@ describe("Interruption", () => {
   it("C10: defects are counted regardless of later records, and the third seals the turn", () => {
     const known = { ...Interruption.none("one"), defects: 2 }
     const next = Interruption.takenUp(known, { life: "two", records: 1, since: [completed(0, 0)] })
-    expect(Interruption.verdictOf(next)._tag).toBe("Together")
-    expect(Interruption.verdictOf({ ...next, defects: next.defects + 1 })).toMatchObject({
+    expect(Interruption.runPlanOf(next)._tag).toBe("Together")
+    expect(Interruption.runPlanOf({ ...next, defects: next.defects + 1 })).toMatchObject({
       _tag: "Seal",
       failure: { reason: "unknown", retryable: false, defect: true }
     })

@@ -62,7 +62,7 @@ class World {
       KINDS.map((kind) => [kind, (observation: unknown) => void this.told.push([kind, observation])])
     )
     // A host writes the first events of a turn together with the turn.
-    this.sink.persisted.push(...Turn.opening(facts))
+    this.sink.persisted.push(...Turn.firstEvents(facts))
   }
 
   run(begun?: Begun, first?: Opening.Events) {
@@ -144,7 +144,7 @@ class World {
       if (next === undefined) return yield* this.run(value.begun)
       if (next._tag === "Wait") {
         value.waits(yield* Clock.currentTimeMillis)
-        assert.isTrue(value.begun.isWaitTold)
+        assert.isTrue(value.begun.isWaitAnnounced)
         yield* Effect.sleep(next.retryAt - (yield* Clock.currentTimeMillis))
         const woken = value.elapsed({ type: "elapsed", at: yield* Clock.currentTimeMillis })
         assert.isDefined(woken)
@@ -251,7 +251,7 @@ describe("a turn before its first content", () => {
         announced: undefined,
         calledAt: undefined,
         isTakenUp: true,
-        isWaitTold: false
+        isWaitAnnounced: false
       })
       world.sink.events.length = 0
       second.waits(5_021)
@@ -261,14 +261,14 @@ describe("a turn before its first content", () => {
         world.sink.events.map(({ type }) => type),
         ["provider-retry"]
       )
-      assert.isTrue(second.begun.isWaitTold)
+      assert.isTrue(second.begun.isWaitAnnounced)
       const woken = second.elapsed({ type: "elapsed", at: 5_030 })
       assert.deepStrictEqual(woken?.record, { kind: "Wake", step: 0, number: 0, value: { type: "elapsed", at: 5_030 } })
       assert.deepStrictEqual(second.begun, {
         announced: undefined,
         calledAt: undefined,
         isTakenUp: false,
-        isWaitTold: false
+        isWaitAnnounced: false
       })
       if (woken !== undefined) world.write(woken.record, woken.part)
 
@@ -307,7 +307,7 @@ describe("a turn before its first content", () => {
       announced: undefined,
       calledAt: undefined,
       isTakenUp: false,
-      isWaitTold: false
+      isWaitAnnounced: false
     })
   })
 

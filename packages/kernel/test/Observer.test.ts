@@ -20,7 +20,7 @@ const { answer, call, emits, hangs, overloaded, text, throws, tools, unauthorize
 /** The observations in order, with their kinds. */
 class Notebook {
   readonly told: Array<{ readonly kind: keyof Observer.Observations; readonly said: object }> = []
-  readonly events: Array<Observer.EventTold["event"]> = []
+  readonly events: Array<Observer.ObservedEvent["event"]> = []
   readonly listeners: Observer.Listeners = {
     attempt: (said) => void this.told.push({ kind: "attempt", said }),
     compaction: (said) => void this.told.push({ kind: "compaction", said }),

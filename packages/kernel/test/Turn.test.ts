@@ -54,10 +54,10 @@ describe("a turn that meets no failure", () => {
       const [request] = run.provider.requests
       assert.isDefined(request)
       const { conversationId, turnId } = request
-      const opening = Turn.opening({ conversationId, turnId, prompt: "Hi", startedAt: 0 })
+      const opening = Turn.firstEvents({ conversationId, turnId, prompt: "Hi", startedAt: 0 })
       assert.deepStrictEqual(run.sink.persisted.slice(0, opening.length), [...opening])
       assert.deepStrictEqual(
-        Turn.opening({ conversationId, turnId, startedAt: 0 }).map(({ type }) => type),
+        Turn.firstEvents({ conversationId, turnId, startedAt: 0 }).map(({ type }) => type),
         ["turn-start"]
       )
     })

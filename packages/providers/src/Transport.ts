@@ -4,31 +4,22 @@
  * Transport.T1. One attempt is one request: nothing is sent again, and no redirect is followed (C9).
  * Transport.T2. A response that is no stream, and errors in the stream, are emitted as errors; a connection failure fails the stream
  *     (D3). Both are classified here and nowhere else (C1).
- * Transport.T3. The end of the body before the model has stopped is a failure (C6). A connection failure after that is ignored.
- * Transport.T4. `finish` waits for the end of the body, for a limited time, to receive late usage and to reuse the connection.
- * Transport.T5. The events of one network read are emitted as one array.
- * Transport.T6. A response is bounded as a whole (C11), and so is its work in one turn of the event loop (`ReadPace`).
- * Transport.T7. When the stream's scope closes, for any reason, an unfinished connection is closed.
+ * Transport.T3. A response is bounded as a whole (C11), and so is its work in one turn of the event loop (`ReadPace`).
+ * Transport.T4. When the stream's scope closes, for any reason, an unfinished connection is closed.
  */
 import { Opening, type Provider, ResponseLimit } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
-import { Failure } from "@holdfast/wire"
+import { defined } from "@holdfast/wire"
 import { Array as Arr, Cause, Channel, Effect, Pull, Scope, Stream } from "effect"
 import * as ResponseBody from "./http/ResponseBody.ts"
-import * as Deadline from "./limits/Deadline.ts"
 import * as Decoder from "./decoding/Decoder.ts"
 import type { HttpResponse, Broken, ResponseListener } from "./http/Http.ts"
 import * as ReadPace from "./http/ReadPace.ts"
 import { Progress } from "./limits/Progress.ts"
 import type { Machine } from "./decoding/Protocol.ts"
-import * as KeyRedaction from "./KeyRedaction.ts"
-import * as WholeBody from "./http/WholeBody.ts"
-
-/** The longest wait for usage after the model has stopped, in milliseconds. Providers send it with the next frame. */
-export const AWAIT_USAGE_MS = 1000
-
-/** The longest wait for the body's end after the terminal frame, in milliseconds. Beyond this a new connection is cheaper. */
-export const AWAIT_END_MS = 250
+import type * as KeyRedaction from "./KeyRedaction.ts"
+import * as AttemptFailures from "./transport/AttemptFailures.ts"
+import * as StreamedResponse from "./transport/StreamedResponse.ts"
 
 /** One attempt: its request, its protocol, and its limits. */
 export interface Options {
@@ -59,8 +50,8 @@ const opening =
     const self = { ...options, now: world.now }
     const refuse = (judge: () => Opening.Refusal): void => listener.refused(orDefect(judge))
     return begin(world, {
-      broken: (broken) => refuse(() => thrown(self)(broken)),
-      refused: (answer, text) => refuse(() => judgedAs(self, answer, text)),
+      broken: (broken) => refuse(() => AttemptFailures.ofBroken(self)(broken)),
+      refused: (answer, text) => refuse(() => AttemptFailures.ofResponse(self, answer, text)),
       answered: (answer, close) => {
         const post: Options["post"] = (scope) => Effect.as(Scope.addFinalizer(scope, Effect.sync(close)), answer)
         listener.answered({ rest: events({ ...options, post }), cancel: close })
@@ -87,205 +78,93 @@ const events = (options: Options): Opening.Events =>
     )
   )
 
-type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
-
-/** The dependencies of making a failure. */
-interface FailureContext extends Pick<Options, "conceal"> {
-  readonly now: () => number
-}
-
-interface Attempt extends Options, FailureContext {
+interface Attempt extends Options, AttemptFailures.FailureContext {
   readonly scope: Scope.Scope
   readonly progress: () => void
 }
 
-type ErrorEvent = Extract<Provider.ProviderEvent, { readonly type: "error" }>
-
-/** The failure of a response that is no stream. */
-const judgedAs = (
-  self: FailureContext,
-  { headers, status }: Pick<HttpResponse, "headers" | "status">,
-  body: string
-): ErrorEvent => {
-  const text = self.conceal(body)
-  return cleanedError(
-    self,
-    { type: "error", failure: Classification.ofResponse({ status, headers, body: text, now: self.now() }) },
-    text
-  )
-}
-
-const cleanedError = (self: FailureContext, event: ErrorEvent, text: string): ErrorEvent => {
-  const failure = cleanedFailure(self, event.failure)
-  const body = WholeBody.of(text, failure)
-  return { ...event, failure, ...(body === undefined ? undefined : { body: copied(body) }) }
-}
-
-/** Each pull does what `next` says, and says what the one after it does. */
-const attempt = (self: Attempt): EventPull => {
+/** The first pull makes the request and reads its status; what it finds decides `next`, the pull after it. */
+const attempt = (self: Attempt): StreamedResponse.EventPull => {
+  type EventPull = StreamedResponse.EventPull
   const most = ResponseLimit.of(self.request)
+  const failureOf = AttemptFailures.ofBroken(self)
   let next: EventPull = Effect.suspend(() =>
-    Effect.flatMap(Effect.mapError(self.post(self.scope), thrown(self)), answered)
+    Effect.flatMap(Effect.mapError(self.post(self.scope), failureOf), answered)
   )
 
   const answered = (unpaced: HttpResponse): EventPull => {
-    const answer = { ...unpaced, bytes: ReadPace.paced(unpaced.bytes) }
-    return answer.status >= 200 && answer.status < 300 ? begun(answer) : refused(answer, [])
-  }
-
-  /** The endpoint has answered, and not with a stream. */
-  const refused = (answer: HttpResponse, read: ReadonlyArray<Uint8Array>): EventPull =>
-    Effect.map(ResponseBody.text(answer, read), (body) => judged(answer, body))
-
-  const judged = (answer: HttpResponse, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
-    next = Cause.done()
-    return [judgedAs(self, answer, body)]
-  }
-
-  /** A server that ignores `stream: true` sends one document; an error may arrive this way, too (C3). */
-  const whole = (answer: HttpResponse, reads: ReadonlyArray<Uint8Array>): EventPull =>
-    Effect.matchEffect(ResponseBody.document(answer.bytes, reads, Decoder.mostOfFrame(most), self.progress), {
-      onFailure: (broken) => Effect.fail(thrown(self)(broken)),
-      onSuccess: (text): EventPull => {
-        next = Cause.done()
-        if (text === undefined) return Effect.succeed([{ type: "error", failure: ResponseLimit.exceeded(most) }])
-        const decoder = decoderOf(answer)
-        if (!decoder.whole(text)) return Effect.succeed(judged(answer, text.slice(0, ResponseBody.MAX_BYTES)))
-        return concluded(decoder)
-      }
-    })
-
-  /** The text of an error frame. */
-  let frame = ""
-  const decoderOf = ({ headers }: HttpResponse): Decoder.Decoder =>
-    Decoder.make(
-      self.machine(),
-      (data, event) => {
-        frame = self.conceal(data)
-        return Classification.ofStreamError({
-          data: frame,
-          ...(event === undefined ? undefined : { event }),
-          headers,
-          now: self.now()
-        })
-      },
-      most
-    )
-
-  /** The pending events. Both the classifier and the machine make failures. */
-  const taken = (decoder: Decoder.Decoder) => {
-    const events = decoder.take()
-    return decoder.standing() === "failed" ? Arr.map(events, (event) => cleaned(event, frame)) : events
-  }
-  const cleaned = (event: Provider.ProviderEvent, text: string): Provider.ProviderEvent =>
-    event.type === "error" ? cleanedError(self, event, text) : event
-
-  /** The last events of a response. */
-  const concluded = (decoder: Decoder.Decoder): EventPull => {
-    next = Cause.done()
-    if (decoder.standing() !== "failed") decoder.finish()
-    const events = taken(decoder)
-    return Arr.isArrayNonEmpty(events) ? Effect.succeed(events) : next
+    const response = { ...unpaced, bytes: ReadPace.paced(unpaced.bytes) }
+    return response.status >= 200 && response.status < 300 ? begun(response) : refused(response, [])
   }
 
   /** Checks that a stream begins: a proxy's page and a JSON error may have a 200 and any media type (C3). */
-  const begun = (answer: HttpResponse): EventPull =>
-    Pull.matchEffect(answer.bytes, {
+  const begun = (response: HttpResponse): EventPull =>
+    Pull.matchEffect(response.bytes, {
       onSuccess: (reads): EventPull => {
         switch (ResponseBody.kindOf(reads)) {
           case "blank":
-            return begun(answer)
+            return begun(response)
           case "page":
-            return refused(answer, reads)
+            return refused(response, reads)
           case "json":
-            return whole(answer, reads)
-          case "stream":
-            return streamed(answer)(reads)
+            return whole(response, reads)
+          case "stream": {
+            const { bytes } = response
+            const { progress } = self
+            next = StreamedResponse.make({ bytes, failureOf, progress, ...decoding(self, response, most) }, reads)
+            return next
+          }
         }
       },
-      onFailure: (cause) => Effect.failCause(Cause.map(cause, thrown(self))),
-      onDone: () => Effect.fail(incomplete)
+      onFailure: (cause) => Effect.failCause(Cause.map(cause, failureOf)),
+      onDone: () => Effect.fail(StreamedResponse.incomplete)
     })
 
-  const streamed = (answer: HttpResponse) => {
-    const { bytes } = answer
-    const decoder = decoderOf(answer)
-    let held = 0
+  /** The endpoint has responded, and not with a stream. */
+  const refused = (response: HttpResponse, read: ReadonlyArray<Uint8Array>): EventPull =>
+    Effect.map(ResponseBody.text(response, read), (body) => failed(response, body))
 
-    const received = (reads: ReadonlyArray<Uint8Array>): EventPull => {
-      decoder.feed(reads)
-      return settle(read)
-    }
-
-    /** The calls that a failure leaves unfinished are named before it (A12). */
-    const broken = (failing: EventPull): EventPull =>
-      Effect.suspend(() => {
-        const events = decoder.cut()
-        next = failing
-        return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed([...events]) : failing
-      })
-
-    const read: EventPull = Pull.matchEffect(bytes, {
-      onSuccess: received,
-      onFailure: (cause) => broken(Effect.failCause(Cause.map(cause, thrown(self)))),
-      onDone: () => {
-        decoder.end()
-        return settle(broken(Effect.fail(incomplete)))
-      }
-    })
-
-    /** Emits the pending events; continues with `open` while the model has not stopped. */
-    const settle = (open: EventPull): EventPull => {
-      const standing = decoder.standing()
-      next = standing === "open" ? open : standing === "failed" ? Cause.done() : drained
-      const events = taken(decoder)
-      if (Arr.isArrayNonEmpty(events)) return Effect.succeed(events)
-      if (decoder.held() > held) {
-        held = decoder.held()
-        self.progress()
-      }
-      return next
-    }
-
-    /** Reads the rest of the body. Connection failures are ignored now (Transport.T3). */
-    const drain: Effect.Effect<void> = Pull.matchEffect(bytes, {
-      onSuccess: (reads) => {
-        decoder.feed(reads)
-        return decoder.standing() === "failed" ? Effect.void : drain
-      },
-      onFailure: (cause) => (Cause.hasInterrupts(cause) ? Effect.interrupt : Effect.void),
-      onDone: () => Effect.sync(decoder.end)
-    })
-
-    const drained: EventPull = Effect.flatMap(
-      Effect.suspend(() => Deadline.within(drain, decoder.standing() === "finished" ? AWAIT_END_MS : AWAIT_USAGE_MS)),
-      () => concluded(decoder)
-    )
-
-    return received
+  const failed = (response: HttpResponse, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
+    next = Cause.done()
+    return [AttemptFailures.ofResponse(self, response, body)]
   }
+
+  /** A server that ignores `stream: true` sends one document; an error may arrive this way, too (C3). */
+  const whole = (response: HttpResponse, reads: ReadonlyArray<Uint8Array>): EventPull =>
+    Effect.matchEffect(ResponseBody.document(response.bytes, reads, Decoder.mostOfFrame(most), self.progress), {
+      onFailure: (broken) => Effect.fail(failureOf(broken)),
+      onSuccess: (text): EventPull => {
+        next = Cause.done()
+        if (text === undefined) return Effect.succeed([{ type: "error", failure: ResponseLimit.exceeded(most) }])
+        const { decoder, take } = decoding(self, response, most)
+        if (!decoder.whole(text)) return Effect.succeed(failed(response, text.slice(0, ResponseBody.MAX_BYTES)))
+        return StreamedResponse.lastOf(decoder, take)
+      }
+    })
 
   return Effect.suspend(() => next)
 }
 
-const thrown =
-  (self: FailureContext) =>
-  ({ cause }: Broken): Failure.ProviderFailure => {
-    const failure = cleanedFailure(self, Classification.ofThrown(cause, self.now()))
-    return new Failure.ProviderFailure({ failure })
+/** A decoder of the response, and its events with errors that have no secrets. Both the classifier and the machine make failures. */
+const decoding = (
+  self: Attempt,
+  { headers }: HttpResponse,
+  most: number
+): Pick<StreamedResponse.Options, "decoder" | "take"> => {
+  /** The text of an error frame. */
+  let frame = ""
+  const classify = (data: string, event: string | undefined) => {
+    frame = self.conceal(data)
+    return Classification.ofStreamError({ data: frame, ...defined({ event }), headers, now: self.now() })
   }
-
-/** A failure without secrets. */
-const cleanedFailure = <F extends Provider.EmittedFailure>({ conceal }: FailureContext, failure: F): F =>
-  copied(KeyRedaction.inFailure(conceal, failure))
-
-/**
- * A deep copy that keeps no other text alive: V8 keeps the whole text behind a slice, which may be megabytes for an error, and failures
- * are kept as long as an outage lasts.
- */
-const copied = <A>(value: A): A => {
-  const copy: A = JSON.parse(JSON.stringify(value))
-  return copy
+  const decoder = Decoder.make(self.machine(), classify, most)
+  const redacted = (event: Provider.ProviderEvent): Provider.ProviderEvent =>
+    event.type === "error" ? AttemptFailures.ofEvent(self, event, frame) : event
+  return {
+    decoder,
+    take: () => {
+      const events = decoder.take()
+      return decoder.standing() === "failed" ? Arr.map(events, redacted) : events
+    }
+  }
 }
-
-const incomplete = new Failure.ProviderFailure({ failure: Classification.incomplete() })

@@ -41,6 +41,7 @@ export type ResponseAction = Data.TaggedEnum<{
   /** Completes the stream. */
   Finish: { readonly finishReason: Message.FinishReason; readonly usage: Message.Usage }
 }>
+/** Constructors of the actions. */
 export const ResponseAction = Data.taggedEnum<ResponseAction>()
 
 /** The facts of a request that its response depends on. */

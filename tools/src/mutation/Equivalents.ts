@@ -571,7 +571,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/tools/ToolNames.ts",
+    path: "packages/mcp/src/ToolNames.ts",
     operator: "constant",
     before: "0",
     line: "const wanted = (owners.get(plain)?.size ?? 0) > 1 ? legal(`${server}${SEPARATOR}${plain}`) : plain",

@@ -11,6 +11,7 @@ export interface Late {
   readonly test: string | undefined
 }
 
+/** A process that runs tests against mutants. */
 export class HostProcess {
   private child: ChildProcess | undefined
 

@@ -7,8 +7,10 @@
  */
 import type { Node } from "oxc-parser"
 
+/** The names of the operators. */
 export const names = ["comparison", "boundary", "dropped", "branch", "constant"] as const
 
+/** The name of an operator. */
 export type Name = (typeof names)[number]
 
 /** What each operator does, for `--help` and the docs. */

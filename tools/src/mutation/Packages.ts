@@ -1,5 +1,6 @@
 /** The packages whose sources can be mutated, and the tests that are asked about each. */
 
+/** A package that can be mutated. */
 export interface Package {
   readonly name: string
   /** The folder, from the root of the repository. */
@@ -8,12 +9,14 @@ export interface Package {
   readonly without: ReadonlyArray<string>
 }
 
+/** All packages that can be mutated. */
 export const packages: ReadonlyArray<Package> = [
   { name: "wire", folder: "packages/wire", without: [] },
   { name: "kernel", folder: "packages/kernel", without: [] },
   { name: "policy", folder: "packages/policy", without: [] },
   { name: "providers", folder: "packages/providers", without: [] },
   { name: "journal", folder: "packages/journal", without: [] },
+  { name: "mcp", folder: "packages/mcp", without: [] },
   { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [] }
 ]
 

@@ -3,6 +3,7 @@ import * as Equivalents from "./Equivalents.ts"
 import * as Operators from "./Operators.ts"
 import * as Syntax from "./Syntax.ts"
 
+/** A source file to mutate. */
 export interface Source {
   /** From the root of the repository, with `/`. */
   readonly path: string

@@ -7,6 +7,7 @@ export interface TestFile {
   readonly path: string
 }
 
+/** A message to the host process. */
 export type Request =
   | { readonly type: "list"; readonly folder: string }
   /** Runs one test file over sources that count their points. */
@@ -14,6 +15,7 @@ export type Request =
   /** Runs test files, in this order, over sources one of which is changed. */
   | { readonly type: "run"; readonly tests: ReadonlyArray<TestFile>; readonly path: string; readonly text: string }
 
+/** A message from the host process. */
 export type Reply =
   | { readonly type: "listed"; readonly tests: ReadonlyArray<TestFile> }
   | ({ readonly type: "covered" } & Covered)
@@ -32,6 +34,7 @@ export interface Covered {
   readonly modules: ReadonlyArray<string>
 }
 
+/** A failed test. */
 export interface TestFailure {
   readonly test: string
   /** The title of the test that failed, or what else went wrong. */

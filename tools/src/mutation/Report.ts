@@ -53,6 +53,7 @@ export const percent = (results: ReadonlyArray<Result>): number =>
     ? 100
     : (100 * results.filter(({ outcome }) => outcome.type !== "survived").length) / results.length
 
+/** The help text of the command. */
 export const help = `Changes the sources of a package in one place at a time, and reports which changes no test notices.
 
 Usage: tools/mutate --package NAME [--n N] [--seed S] [--min PERCENT] [--at FILE[:LINE]] [--list]

@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto"
 import type { Place } from "./Places.ts"
 
+/** Draws `count` places; the same seed gives the same ones. */
 export const draw = (places: ReadonlyArray<Place>, count: number, seed: string): ReadonlyArray<Place> => {
   const seen = new Map<string, number>()
   const ranked = places.map((place) => {

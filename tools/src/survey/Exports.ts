@@ -2,7 +2,8 @@
  * Lists what a module exports, and whether each export has a doc comment.
  *
  * Exports.E1. A re-export of another module does not count: its doc comment stands where it is declared.
- * Exports.E2. Declarations of one name (a type and its schema, overloads) are one export; one doc comment is enough for it.
+ * Exports.E2. Declarations of one name (a type and its schema, overloads) are one export; one doc comment is enough for it, also on
+ *     a declaration of that name that is not exported.
  */
 import type { Directive, Node, Statement } from "oxc-parser"
 import { lineAt, type Parsed } from "./Source.ts"
@@ -20,11 +21,13 @@ export interface Export {
 /** The exports of a module by name, in the order of the text. */
 export const exportsOf = (parsed: Parsed): ReadonlyArray<Export> => {
   const found = new Map<string, Export>()
+  const documented = new Set<string>()
   const apart = namesExportedApart(parsed)
   for (const statement of parsed.program.body) {
     const exported = statement.type === "ExportNamedDeclaration" ? statement.declaration : undefined
     const declaration = exported ?? statement
     for (const { kind, name } of namesOf(declaration)) {
+      if (isDocumented(parsed, statement.start)) documented.add(name)
       if ((exported === undefined || exported === null) && !apart.has(name)) continue
       const before = found.get(name)
       found.set(name, {
@@ -32,11 +35,11 @@ export const exportsOf = (parsed: Parsed): ReadonlyArray<Export> => {
         kind: before?.kind === "type" ? "type" : kind,
         path: parsed.path,
         line: before?.line ?? lineAt(parsed.text, statement.start),
-        isDocumented: before?.isDocumented === true || isDocumented(parsed, statement.start) // E2
+        isDocumented: false
       })
     }
   }
-  return Array.from(found.values())
+  return Array.from(found.values(), (one) => ({ ...one, isDocumented: documented.has(one.name) })) // E2
 }
 
 /** Modules that a module imports or re-exports, as they are written. */

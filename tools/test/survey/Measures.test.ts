@@ -31,6 +31,7 @@ describe("exports", () => {
   it("of one name are one, and one doc comment is enough", () => {
     const text = "/** A kite. */\nexport const Kite = 1\nexport type Kite = typeof Kite"
     assert.deepStrictEqual(of(text), [["Kite", "type", true]])
+    assert.deepStrictEqual(of(text.replace("export const", "const")), [["Kite", "type", true]])
   })
 
   it("leave out local declarations and re-exports", () => {

@@ -1,9 +1,10 @@
 /** Runs `holdfast config check`: prints the configuration in force with origins, or all problems. */
+import type { ToolServerConfig } from "@holdfast/mcp"
 import { type Allowance, type Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { Command } from "effect/cli"
-import type { ProviderConfig, RequestOptions, ToolServer, Values } from "../config/Config.ts"
+import type { ProviderConfig, RequestOptions, Values } from "../config/Config.ts"
 import * as ProviderTable from "../config/ProviderTable.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as Settings from "../config/reading/Settings.ts"
@@ -177,7 +178,7 @@ const isInUse = (config: Values, provider: ProviderConfig): boolean =>
   ProviderTable.hasKey(provider)
 
 /** The address or the command of a tool server, without the values of its variables and headers. */
-const toolsOf = ({ reach, timeout }: ToolServer, { redact }: Secrets.Secrets["Service"]): string => {
+const toolsOf = ({ reach, timeout }: ToolServerConfig, { redact }: Secrets.Secrets["Service"]): string => {
   const [how, secrets] =
     reach.type === "http"
       ? [reach.url, Object.keys(reach.headers).map((name) => `${name}: ${Secrets.PLACEHOLDER}`)]

@@ -7,8 +7,10 @@ import { EntityId, ShardId, Sharding } from "effect/cluster"
 import { AlarmClock } from "./AlarmClock.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 
+/** The alarm clock of this runner. */
 export class Alarms extends Context.Service<Alarms, AlarmClock>()("@holdfast/session-orchestrator/cluster/Alarms") {}
 
+/** The alarm clock over this runner's timer and shards. */
 export const layer: Layer.Layer<Alarms, never, Timer.Timer | Sharding.Sharding> = Layer.effect(
   Alarms,
   Effect.gen(function* () {

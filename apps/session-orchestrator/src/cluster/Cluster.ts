@@ -34,6 +34,7 @@ import { Residents } from "./Residents.ts"
 import * as SessionName from "../storage/sql/SessionName.ts"
 import * as TakeOver from "./TakeOver.ts"
 
+/** The options of a runner. */
 export interface Options {
   readonly url: Redacted.Redacted
   /** The address at which the other runners reach this one, and at which it listens for them. */

@@ -67,7 +67,7 @@ export const layer = <E, R>(
           const { commandId = newCommandId(), conversationId } = steering
           const command = { ...steering, commandId }
           return Effect.flatMap(headOf(conversationId, meant), (turnId) =>
-            reached(client(conversationId).Steer({ command, origin, ...(turnId === undefined ? {} : { turnId }) }))
+            reached(client(conversationId).Steer({ command, origin, ...defined({ turnId }) }))
           )
         },
         setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),

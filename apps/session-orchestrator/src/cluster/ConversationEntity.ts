@@ -30,46 +30,54 @@ const Unheard = Schema.Union([ConversationNotFound, StorageError, TurnStopped.Tu
 const Refused = Schema.Union([ConversationNotFound, TurnConflict, ShuttingDown, StorageError])
 const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, TurnStopped.TurnStopped])
 
+/** Accepts a prompt as a turn with this id; answered when it is on disk. The same id again is the same turn. */
 export const Prompt = Rpc.make("Prompt", {
   payload: { prompt: Schema.String, turnId: Ids.TurnId, labels: Schema.optionalKey(Labels.Labels) },
   success: Ids.TurnId,
   error: Refused
 })
 
+/** Runs the model again, as a turn with this id, without a new message. */
 export const Retry = Rpc.make("Retry", {
   payload: { turnId: Ids.TurnId },
   success: Ids.TurnId,
   error: Refused
 })
 
+/** Ends a turn; `false` if it had ended. Answered when the seal is on disk. */
 export const Abort = Rpc.make("Abort", {
   payload: { turnId: Ids.TurnId },
   success: Schema.Boolean,
   error: Unheard
 })
 
+/** A command on a wait: on the named turn, otherwise on the first one. `false` if it found nothing to do. */
 export const Steer = Rpc.make("Steer", {
   payload: { command: Command.Steering, origin: Schema.String, turnId: Schema.optionalKey(Ids.TurnId) },
   success: Schema.Boolean,
   error: Schema.Union([...Unheard.members, InvalidRequest])
 })
 
+/** Switches the automatic retries of the conversation. */
 export const SetAutoRetry = Rpc.make("SetAutoRetry", {
   payload: { enabled: Schema.Boolean },
   error: Missing
 })
 
+/** The state of the conversation. */
 export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
 
 /** The turn that a command would be for. */
 export const Head = Rpc.make("Head", { success: Schema.NullOr(Ids.TurnId), error: Missing })
 
+/** Waits for the end of a turn. */
 export const Result = Rpc.make("Result", {
   payload: { turnId: Ids.TurnId },
   success: Schema.Struct({ turnId: Ids.TurnId, end: TurnEvent.TurnEnd, text: Schema.String }),
   error: Schema.Union([StorageError, TurnStopped.TurnStopped])
 })
 
+/** The events of the conversation after the one with this id, without an end. */
 export const Watch = Rpc.make("Watch", {
   payload: { after: Schema.Int },
   success: Batch,
@@ -77,6 +85,7 @@ export const Watch = Rpc.make("Watch", {
   stream: true
 })
 
+/** The events of one turn, up to its end. */
 export const WatchTurn = Rpc.make("WatchTurn", {
   payload: { turnId: Ids.TurnId },
   success: Batch,
@@ -87,6 +96,7 @@ export const WatchTurn = Rpc.make("WatchTurn", {
 /** Runs what is left to run of the conversation now; ends when every turn of it is sealed, or the next waits on disk. */
 export const Stay = Rpc.make("Stay")
 
+/** A conversation as an entity of the cluster, with all calls of its owner. */
 export const ConversationEntity = Entity.make("Conversation", [
   Prompt,
   Retry,

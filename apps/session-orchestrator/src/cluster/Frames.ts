@@ -9,8 +9,10 @@ import { Schema } from "effect"
 import type { Frame } from "../conversation/Conversations.ts"
 import type { Batch } from "./ConversationEntity.ts"
 
+/** Encodes frames for another runner. */
 export const toBatch = (frames: ReadonlyArray<Frame>): Batch => frames.map(({ id, json }) => [json, id ?? null])
 
+/** Decodes frames of another runner. */
 export const fromBatch = (batch: Batch): ReadonlyArray<Frame> =>
   batch.map(([json, id]) => new RemoteFrame(json, id ?? undefined))
 

@@ -9,6 +9,7 @@ import { RunnerStorage } from "effect/cluster"
 /** A runner that is gone for so long has nothing left to take over: locks expire within 10 seconds. */
 const GONE_MS = 60_000
 
+/** The runners of the cluster, as this one last read them. */
 export class Neighbours {
   private present: ReadonlySet<string> = new Set()
   private readonly goneAt = new Map<string, number>()

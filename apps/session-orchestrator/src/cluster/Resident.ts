@@ -13,7 +13,7 @@
  */
 import { type Interruptions, JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
-import type { Ids } from "@holdfast/wire"
+import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
 import * as Condition from "../system/Condition.ts"
 import { Conversations, type TurnCounts } from "../conversation/Conversations.ts"
@@ -187,7 +187,7 @@ const alarmOf = (
     return running + retrying + queued === 0 ? undefined : { at: now, isWaiting: retrying > 0, queued }
   }
   const { awaited, until } = sleeping
-  return { at: until, isWaiting: true, queued, ...(awaited === undefined ? undefined : { awaited }) }
+  return { at: until, isWaiting: true, queued, ...defined({ awaited }) }
 }
 
 /** R2 */

@@ -4,6 +4,7 @@ import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import type { Resident } from "./Resident.ts"
 
+/** The conversations in this runner's memory, counted. */
 export class Residents {
   private readonly members = new Set<Resident>()
 

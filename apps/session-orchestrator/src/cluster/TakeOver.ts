@@ -11,7 +11,7 @@
  * V4. The log has each take-over: how many turns, from which runner; and how far one is that takes long.
  */
 import { Interruption, RecordedWait, Spread } from "@holdfast/journal"
-import type { Ids } from "@holdfast/wire"
+import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Effect, Schedule } from "effect"
 import { Sharding } from "effect/cluster"
 import type { GateWait } from "../gate/Gatekeeper.ts"
@@ -112,7 +112,7 @@ export const alarmsOf = (turns: ReadonlyArray<Unfinished>, now: number): Readonl
       at: wait?.wakeAt ?? now,
       isWaiting: wait !== undefined,
       queued: 0,
-      ...(wait?.awaited === undefined ? undefined : { awaited: wait.awaited })
+      ...defined({ awaited: wait?.awaited })
     })
   }
   const starts = Spread.startsOf(heads, now)

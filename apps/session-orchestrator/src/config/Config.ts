@@ -4,12 +4,13 @@
  * Config.G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there.
  * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
+import type { ToolServerConfig } from "@holdfast/mcp"
 import type { Allowance, Models, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import type { Body } from "./reading/RequestSettings.ts"
-import type { Plain, PlainNotifications, PlainRequest, PlainRetryLog, PlainTool } from "./reading/Settings.ts"
+import type { Plain, PlainNotifications, PlainRequest, PlainRetryLog } from "./reading/Settings.ts"
 
 /** One of a provider's keys, under the name of its variable. */
 export interface Credential {
@@ -51,35 +52,6 @@ interface SimulatedProvider {
 /** A provider of the configuration. */
 export type ProviderConfig = HttpProvider | SimulatedProvider
 
-/** How a tool server is reached: as a child process, or over HTTP. */
-export type ToolServerReach =
-  | {
-      readonly type: "stdio"
-      readonly command: string
-      readonly args: ReadonlyArray<string>
-      /** Added to the few variables that every process needs, which include none of Holdfast's keys. */
-      readonly env: Readonly<Record<string, Redacted.Redacted>>
-      /** An absolute path; `undefined`: the service's working directory. */
-      readonly cwd: string | undefined
-    }
-  | {
-      readonly type: "http"
-      readonly url: string
-      readonly headers: Readonly<Record<string, Redacted.Redacted>>
-    }
-
-/** A server of tools (MCP). */
-export interface ToolServer extends PlainTool {
-  readonly name: string
-  readonly reach: ToolServerReach
-  /** Turns wait for its tools and do not run without them. */
-  readonly isRequired: boolean
-  /** The tools that are offered; `undefined`: all. `deny` has precedence. */
-  readonly allow: ReadonlyArray<string> | undefined
-  /** All secrets in this entry, for redaction. */
-  readonly secrets: ReadonlyArray<Redacted.Redacted>
-}
-
 /** Where a value in force came from: `default`, a file's name, a variable or a flag. */
 export type Origin = string
 
@@ -111,7 +83,7 @@ export class Config extends Context.Service<
     /** Whether gates keep waiting turns from stampeding an endpoint (X5). */
     readonly gate: Plain<"gate">
     /** In the order of the file. */
-    readonly tools: ReadonlyArray<ToolServer>
+    readonly tools: ReadonlyArray<ToolServerConfig>
     /** The model of a conversation that names none. */
     readonly model: Target.Target
     /** Capabilities of models that the file lists, by `provider/model`. */

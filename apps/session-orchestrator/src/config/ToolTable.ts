@@ -6,7 +6,7 @@
  *     one; otherwise it is most likely a setting, and redacting `production` in every log would not help.
  */
 import { Duration, type Redacted } from "effect"
-import type { ToolServer, ToolServerReach } from "./Config.ts"
+import type { ToolServerConfig, ToolServerReach } from "@holdfast/mcp"
 import type * as Environment from "./reading/Environment.ts"
 import * as Expansion from "./reading/Expansion.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
@@ -15,7 +15,7 @@ import type * as Settings from "./reading/Settings.ts"
 /** The tool servers, with the problems of their entries. */
 export interface ToolTable {
   /** In the order of the file. */
-  readonly servers: ReadonlyArray<ToolServer>
+  readonly servers: ReadonlyArray<ToolServerConfig>
   /** The variables that the entries name. */
   readonly variables: ReadonlyArray<string>
   readonly problems: ReadonlyArray<ConfigProblem.Problem>
@@ -41,7 +41,7 @@ export const make = (
 ): ToolTable => {
   const problems: Array<ConfigProblem.Problem> = []
   const variables: Array<string> = []
-  const servers = Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServer> => {
+  const servers = Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServerConfig> => {
     const place = ConfigProblem.formatPath(["tools", name])
     const secrets: Array<Redacted.Redacted> = []
     const expand = (key: "env" | "headers"): Readonly<Record<string, Redacted.Redacted>> => {

@@ -132,7 +132,7 @@ const takeUpAll = Effect.fnUntraced(function* (
     if (!isHead) continue
     const interruption = yield* interruptionOf(dependencies, turn)
     interrupted.set(turnId, interruption)
-    if (Interruption.verdictOf(interruption)._tag === "Alone") suspects.add(conversationId)
+    if (Interruption.runPlanOf(interruption)._tag === "Alone") suspects.add(conversationId)
   }
   yield* Effect.forEach(interrupted, ([turnId, interruption]) => interruptions.takeUp(turnId, interruption), {
     concurrency: "unbounded",
@@ -187,7 +187,7 @@ const refusalOf = (last: Turn | undefined): string | undefined => {
 }
 
 const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
-  KernelTurn.opening({
+  KernelTurn.firstEvents({
     conversationId,
     turnId,
     startedAt: acceptedAt,

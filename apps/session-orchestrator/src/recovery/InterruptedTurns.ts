@@ -22,7 +22,7 @@ export const enter = Effect.fnUntraced(function* (
   const { interruptions, quarantine } = services
   const { abort, turnId } = turn
   const { interruption } = turn.state
-  const decision = interruption && Interruption.verdictOf(interruption)
+  const decision = interruption && Interruption.runPlanOf(interruption)
   const byDisk = services.patiently(turnId)
   if (decision?._tag === "Seal") {
     yield* Effect.logError(`Turn ${turnId} is sealed as failed. ${decision.failure.message}`)

@@ -35,7 +35,7 @@ export const seal = Effect.fnUntraced(function* (
   const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
   const { end, events } = KernelTurn.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
   const start = { conversationId, turnId, startedAt: acceptedAt, ...defined({ prompt }) }
-  const all = known.length === 0 ? Arr.appendAll(KernelTurn.opening(start), events) : events
+  const all = known.length === 0 ? Arr.appendAll(KernelTurn.firstEvents(start), events) : events
   const stored = yield* patiently(store.appendEvents(conversationId, turnId, all, known.length))
   if (stored.at(-1)?.event.type !== "turn-end") {
     return yield* new TurnStopped.TurnStopped({ message: `Turn ${turnId} is being run elsewhere.` })

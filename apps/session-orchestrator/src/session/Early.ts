@@ -49,7 +49,7 @@ export class Early {
   /** Its observations wait too (Early.E3). */
   observing(listeners: Observer.Listeners): Observer.Listeners {
     const held = <Kind extends keyof Observer.Observations>(kind: Kind) =>
-      this.emitting((observation: Observer.Observations[Kind]) => Observer.tell(listeners, kind, observation))
+      this.emitting((observation: Observer.Observations[Kind]) => Observer.notify(listeners, kind, observation))
     return {
       attempt: held("attempt"),
       compaction: held("compaction"),

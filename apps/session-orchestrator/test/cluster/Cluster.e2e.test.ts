@@ -17,7 +17,7 @@ import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
-import * as ToolsGiven from "../tools/Given.ts"
+import * as TestToolServers from "@holdfast/mcp/testing"
 import * as Audience from "./Audience.ts"
 import * as Runners from "./Runners.ts"
 import * as UnderWay from "./UnderWay.ts"
@@ -377,7 +377,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const directory = yield* Process.directory
       const [file, gate] = [path.join(directory, "runs"), path.join(directory, "gate")]
       const names = ["append", "append_again"]
-      const unruly = { ...ToolsGiven.unrulyEntry(), allow: names, idempotent: ["append_again"] }
+      const unruly = { ...TestToolServers.unrulyEntry(), allow: names, idempotent: ["append_again"] }
       const { both, first, runners } = yield* pair(["20 millis"], { tools: { unruly } })
       const calls = toolCalls(...names.map((name) => ({ name, input: { file, gate } })))
       runners.provider.respond({ frames: calls }, whole)

@@ -35,7 +35,7 @@ const lineOf = (event: TurnEvent.PersistedEvent): string => {
   }
 }
 
-/** What a person or a model said; instructions of Holdfast's own may be worded anew. */
+/** Texts of a person or a model; Holdfast's own instructions may change their wording. */
 const textOf = (message: Message.Message): string => {
   if (message.role === "tool") return message.content.map(({ toolCallId }) => toolCallId).join(" ")
   return message.role === "user" && message.synthetic ? "(an instruction)" : Message.textOf(message)

@@ -96,7 +96,7 @@ const write = (name: string, content: unknown): void =>
 
 const SAYS = phases.flatMap(({ says }) => Object.entries(says))
 
-/** A provider that says what every phase has for its prompts, `before` the kill (0) or after it (1). */
+/** A provider with each phase's answers to its prompts, `before` the kill (0) or after it (1). */
 const provide = Effect.fnUntraced(function* (when: 0 | 1) {
   const provider = yield* ScriptedServer.start()
   const calls = ProcessSetup.script(provider, Object.fromEntries(SAYS.map(([prompt, says]) => [prompt, says[when]])))

@@ -7,7 +7,7 @@
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
-import * as ToolsGiven from "../tools/Given.ts"
+import * as TestToolServers from "@holdfast/mcp/testing"
 
 type Response = ScriptedServer.ScriptedResponse
 
@@ -19,7 +19,7 @@ export interface Phase {
   readonly conversation?: object
   /** Its turns: prompts, which are the turns' ids too, or a manual retry. One that is `awaited` ends before the next is sent. */
   readonly turns: ReadonlyArray<{ readonly prompt?: string; readonly awaited?: true }>
-  /** What the provider says to each prompt, before the kill and after it. */
+  /** The provider's answer to each prompt, before the kill and after it. */
   readonly says: Readonly<Record<string, readonly [before: ReadonlyArray<Response>, after: ReadonlyArray<Response>]>>
   /** The conversation is in its phase when its journals have so many records whose name ends like this. */
   readonly reached?: readonly [name: string, count: number]
@@ -177,7 +177,7 @@ export const configOf = (provider: { readonly url: string }) => ({
   retry: { schedule: { type: "steps", delays: ["20 millis", "1 minute", "20 millis"] } },
   tools: {
     unruly: {
-      ...ToolsGiven.unrulyEntry(),
+      ...TestToolServers.unrulyEntry(),
       allow: ["append", "append_again", "echo"],
       idempotent: ["append_again", "echo"]
     }

@@ -12,7 +12,7 @@ import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, Semaphore } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as ToolsGiven from "../tools/Given.ts"
+import * as TestToolServers from "@holdfast/mcp/testing"
 import * as CrashHarness from "./CrashHarness.ts"
 import { assertWhole } from "./CrashChecks.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
@@ -94,7 +94,7 @@ const runsTools = Effect.fnUntraced(function* (harness: CrashHarness.Harness) {
   const gate = path.join(harness.directory, "gate")
   const names = ["append", "append_again"]
   harness.tools = {
-    unruly: { ...ToolsGiven.unrulyEntry(), allow: names, idempotent: ["append_again"] }
+    unruly: { ...TestToolServers.unrulyEntry(), allow: names, idempotent: ["append_again"] }
   }
   yield* harness.begin("50 millis")
   fails(harness, harness.chance.from(0, 1))

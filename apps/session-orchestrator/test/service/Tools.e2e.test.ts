@@ -7,7 +7,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as PrometheusText from "../telemetry/PrometheusText.ts"
 import * as Receivers from "../telemetry/Receivers.ts"
-import * as ToolsGiven from "../tools/Given.ts"
+import * as TestToolServers from "@holdfast/mcp/testing"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -16,7 +16,7 @@ import * as SideBySide from "./SideBySide.ts"
 
 const test = SideBySide.atOnce(2)
 
-const everything = { command: process.execPath, args: [ToolsGiven.EVERYTHING] }
+const everything = { command: process.execPath, args: [TestToolServers.EVERYTHING] }
 
 /** A provider, a directory, and a function that starts a service with some tool servers over both. */
 const setupOf = Effect.fnUntraced(function* (tools: object, telemetry: object = {}) {
@@ -180,7 +180,7 @@ describe.concurrent("a turn with tools", () => {
     Effect.gen(function* () {
       // Each may send some 50 MB at once and is read at a rate from then on: several send in seconds as much as one in a minute.
       const names = ["a", "b", "c", "d", "e", "f"]
-      const unruly = { ...ToolsGiven.unrulyEntry(), allow: ["flood", "flood_lines", "endless"], maxOutput: 4_000 }
+      const unruly = { ...TestToolServers.unrulyEntry(), allow: ["flood", "flood_lines", "endless"], maxOutput: 4_000 }
       const setup = yield* setupOf(Object.fromEntries(names.map((name) => [name, unruly])))
       const flood = (megabytes: number) => {
         setup.asks({ name: "a__flood", input: { bytes: 4_000_000 } })
@@ -208,7 +208,7 @@ describe.concurrent("a turn with tools", () => {
 
   test("starts, is ready and answers though a server is down, and reports it", () =>
     Effect.gen(function* () {
-      const setup = yield* setupOf({ broken: ToolsGiven.unrulyEntry("broken"), everything })
+      const setup = yield* setupOf({ broken: TestToolServers.unrulyEntry("broken"), everything })
       setup.answers("Without.")
       const service = yield* setup.start
       const events = yield* turn(service, yield* service.create())
@@ -225,7 +225,7 @@ describe.concurrent("a turn with tools", () => {
 describe.concurrent("a process that is killed while tools run", () => {
   test("X8: calls the idempotent tool again, never the other one, whose outcome it reports as unknown", () =>
     Effect.gen(function* () {
-      const setup = yield* setupOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["append_again"] } })
+      const setup = yield* setupOf({ unruly: { ...TestToolServers.unrulyEntry(), idempotent: ["append_again"] } })
       const [file, gate] = [path.join(setup.directory, "runs"), path.join(setup.directory, "gate")]
       const input = { file, gate }
       setup.asks({ name: "append", input }, { name: "append_again", input })
@@ -258,7 +258,7 @@ describe.concurrent("a process that is killed while tools run", () => {
 
   test("X8: an idempotent call is repeated as often as it takes", () =>
     Effect.gen(function* () {
-      const setup = yield* setupOf({ unruly: { ...ToolsGiven.unrulyEntry(), idempotent: ["*"] } })
+      const setup = yield* setupOf({ unruly: { ...TestToolServers.unrulyEntry(), idempotent: ["*"] } })
       const [file, gate] = [path.join(setup.directory, "runs"), path.join(setup.directory, "gate")]
       setup.asks({ name: "append_again", input: { file, gate } })
       setup.answers("At last.")
@@ -285,7 +285,10 @@ describe.concurrent("a process that is killed while tools run", () => {
 describe.concurrent("a service that shuts down", () => {
   test("ends its tool servers too, also on the second signal", () =>
     Effect.gen(function* () {
-      const setup = yield* setupOf({ one: ToolsGiven.unrulyEntry("stubborn"), two: ToolsGiven.unrulyEntry("stubborn") })
+      const setup = yield* setupOf({
+        one: TestToolServers.unrulyEntry("stubborn"),
+        two: TestToolServers.unrulyEntry("stubborn")
+      })
       setup.answers("Hello.")
       const service = yield* setup.start
       yield* turn(service, yield* service.create())

@@ -144,7 +144,12 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       for (const [n, { prompt }] of openings.entries()) {
         const turn = Given.turn(n, 1, { prompt })
         const { acceptedAt: startedAt, conversationId, turnId } = turn
-        const opening = Turn.opening({ conversationId, turnId, startedAt, ...(prompt === undefined ? {} : { prompt }) })
+        const opening = Turn.firstEvents({
+          conversationId,
+          turnId,
+          startedAt,
+          ...(prompt === undefined ? {} : { prompt })
+        })
         const { type, ...rest } = Given.usage(n, 1, 7)
         // Its keys in another order, as another program may have written them.
         const events = [...opening.slice(1), Given.message(n, 1, 1), { type, ...rest }, Given.end(n, 1)]

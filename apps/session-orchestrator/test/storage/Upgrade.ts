@@ -24,7 +24,7 @@ const versions = {
 
 const openingOf = (n: number, of: number) => {
   const { acceptedAt: startedAt, prompt = "", ...identity } = Given.turn(n, of)
-  return Turn.opening({ ...identity, startedAt, prompt })
+  return Turn.firstEvents({ ...identity, startedAt, prompt })
 }
 
 /** Turn 1 of conversation 1 had ended, turn 2 waits behind it, turn 3 is queued; conversation 2 has a turn that was just accepted. */

@@ -1,6 +1,7 @@
 /** The events of one turn, kept for any number of readers until the turn and its readers are gone. */
 import type { TurnEvent } from "../Events.ts"
 
+/** The events of one turn, for any number of readers. */
 export class EventLog {
   readonly events: Array<TurnEvent> = []
   private isEnded = false

@@ -35,6 +35,7 @@ export interface Services {
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
 }
 
+/** A turn of this process, run by the kernel over a store. */
 export class RunningTurn implements Turn {
   readonly id: string
   readonly conversationId: string

@@ -10,6 +10,7 @@ import { type Model, providerOf } from "../Model.ts"
 import type { RetryOptions } from "../RetryOptions.ts"
 import { type Tools, toolboxOf } from "../Tool.ts"
 
+/** The kernel's ports of all turns, made of a program's options. */
 export interface Setting {
   readonly policy: RetryPolicy.RetryPolicy
   readonly provider: Provider.Provider["Service"]

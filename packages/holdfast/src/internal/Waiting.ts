@@ -7,6 +7,7 @@ import { Clock, Deferred, Duration, Effect } from "effect"
 
 type Wake = RetryStrategy.Wake
 
+/** The waits of one turn, as the kernel and the commands reach them. */
 export class Waiting {
   private readonly parks: boolean
   private open: { readonly wake: Deferred.Deferred<Wake>; readonly retryAt: number } | undefined = undefined

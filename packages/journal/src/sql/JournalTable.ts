@@ -3,19 +3,12 @@ import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import type { Append } from "../Journal.ts"
 import * as IdList from "./IdList.ts"
 import { insertAll } from "./Inserts.ts"
 import * as InterruptionTable from "./InterruptionTable.ts"
 import * as RowNumbers from "./RowNumbers.ts"
 import type { TableError, Tables } from "./Tables.ts"
-
-/** Records of a turn, and the number of the first of them. */
-export interface Append {
-  readonly turnId: Ids.TurnId
-  /** The number of the first record in its turn, 0-based. */
-  readonly seq: number
-  readonly records: ReadonlyArray<Records.Stored>
-}
 
 /**
  * Writes records whose numbers are free, and returns for each append whether the table holds it now. A record that is repeated is there

@@ -6,13 +6,13 @@
  *     (`GroupCommit.G2`), so A1 holds for each, and the refused write leaves the others alone.
  */
 import { Array as Arr, Effect, Option } from "effect"
+import type { Append } from "../Journal.ts"
 import type * as GroupCommit from "./GroupCommit.ts"
-import type * as JournalTable from "./JournalTable.ts"
 import type { TableError } from "./Tables.ts"
 
 /** One write of a turn. */
 export interface JournalWrite<In> {
-  readonly records?: JournalTable.Append
+  readonly records?: Append
   readonly statements?: In
 }
 
@@ -27,7 +27,7 @@ export type Written<Out> = Option.Option<Out | undefined>
  */
 export const write =
   <In, Out>(
-    append: (appends: ReadonlyArray<JournalTable.Append>) => Effect.Effect<ReadonlyArray<boolean>, TableError>,
+    append: (appends: ReadonlyArray<Append>) => Effect.Effect<ReadonlyArray<boolean>, TableError>,
     run: GroupCommit.Apply<In, Out, TableError>
   ) =>
   (writes: Arr.NonEmptyReadonlyArray<JournalWrite<In>>): Effect.Effect<ReadonlyArray<Written<Out>>, TableError> =>

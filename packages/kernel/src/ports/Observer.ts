@@ -101,7 +101,7 @@ export interface ToolEnded extends Place {
 }
 
 /** An event that was passed to the sink, and recorded if it is persisted: any event except text and reasoning deltas. */
-export interface EventTold extends Place {
+export interface ObservedEvent extends Place {
   readonly event: Exclude<TurnEvent.TurnEvent, TurnEvent.TextDelta | TurnEvent.ReasoningDelta>
 }
 
@@ -120,10 +120,10 @@ export interface Moved {
   readonly at: number
 }
 
-type EventType = EventTold["event"]["type"]
+type EventType = ObservedEvent["event"]["type"]
 
 type EventOf<Type extends EventType> = {
-  [T in Type]: Extract<EventTold["event"], { readonly type: T }> & { readonly type: T }
+  [T in Type]: Extract<ObservedEvent["event"], { readonly type: T }> & { readonly type: T }
 }[Type]
 
 /** Listeners by type of event, each of which is optional. */
@@ -136,7 +136,7 @@ export interface Observations {
   readonly attempt: AttemptEnded
   readonly compaction: CompactionEnded
   readonly decision: Decided
-  readonly event: EventTold
+  readonly event: ObservedEvent
   readonly wait: WaitEnded
   readonly tool: ToolEnded
   readonly seal: Sealed
@@ -151,19 +151,19 @@ export class Observer extends Context.Service<Observer, Listeners>()("@holdfast/
 
 /** Combines listeners of single types of events into one listener (P18). */
 export const on = (listeners: EventListeners): Listeners => ({
-  event: ({ event, ...place }) => hear(listeners, event, place)
+  event: ({ event, ...place }) => dispatch(listeners, event, place)
 })
 
 /** Combines several listeners into one; if one of them throws, the others are still called. */
 export const all = (listeners: ReadonlyArray<Listeners>): Listeners => ({
-  attempt: (observation) => listeners.forEach((each) => tell(each, "attempt", observation)),
-  compaction: (observation) => listeners.forEach((each) => tell(each, "compaction", observation)),
-  decision: (observation) => listeners.forEach((each) => tell(each, "decision", observation)),
-  event: (observation) => listeners.forEach((each) => tell(each, "event", observation)),
-  wait: (observation) => listeners.forEach((each) => tell(each, "wait", observation)),
-  tool: (observation) => listeners.forEach((each) => tell(each, "tool", observation)),
-  seal: (observation) => listeners.forEach((each) => tell(each, "seal", observation)),
-  moved: (observation) => listeners.forEach((each) => tell(each, "moved", observation))
+  attempt: (observation) => listeners.forEach((each) => notify(each, "attempt", observation)),
+  compaction: (observation) => listeners.forEach((each) => notify(each, "compaction", observation)),
+  decision: (observation) => listeners.forEach((each) => notify(each, "decision", observation)),
+  event: (observation) => listeners.forEach((each) => notify(each, "event", observation)),
+  wait: (observation) => listeners.forEach((each) => notify(each, "wait", observation)),
+  tool: (observation) => listeners.forEach((each) => notify(each, "tool", observation)),
+  seal: (observation) => listeners.forEach((each) => notify(each, "seal", observation)),
+  moved: (observation) => listeners.forEach((each) => notify(each, "moved", observation))
 })
 
 /** Reports a turn that its host has sealed without running it, and the events that the host recorded for it. For hosts. */
@@ -173,23 +173,24 @@ export const sealed = (
   observation: Sealed
 ): void => {
   const { conversationId, step, stepStartedAt, target, turnId } = observation
-  for (const event of events) tell(observer, "event", { conversationId, turnId, step, stepStartedAt, target, event })
-  tell(observer, "seal", observation)
+  for (const event of events) notify(observer, "event", { conversationId, turnId, step, stepStartedAt, target, event })
+  notify(observer, "seal", observation)
 }
 
 /** Reports a conversation that another process continues (Observer.O4). For hosts: the turn loop does not see other processes. */
-export const moved = (observer: Listeners | undefined, observation: Moved): void => tell(observer, "moved", observation)
+export const moved = (observer: Listeners | undefined, observation: Moved): void =>
+  notify(observer, "moved", observation)
 
 // --- internal
 
-const hear = <Type extends EventType>(
+const dispatch = <Type extends EventType>(
   listeners: { readonly [T in Type]?: (event: EventOf<T>, place: Place) => void },
   event: EventOf<Type>,
   place: Place
 ): void => listeners[event.type]?.(event, place)
 
 /** Calls one listener (Observer.O3). For the turn loop. */
-export const tell = <Kind extends keyof Observations>(
+export const notify = <Kind extends keyof Observations>(
   listeners: Listeners | undefined,
   kind: Kind,
   observation: Observations[Kind]

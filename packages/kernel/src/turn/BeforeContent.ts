@@ -25,7 +25,7 @@ import * as Observing from "../internal/interpreter/Observing.ts"
 import { evolve, start } from "../internal/machine/Evolve.ts"
 import type { Ledger, TurnFacts } from "../internal/machine/Ledger.ts"
 import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
-import { type Listeners, tell } from "../ports/Observer.ts"
+import { type Listeners, notify } from "../ports/Observer.ts"
 import type { ProviderRequest } from "../ports/Provider.ts"
 import { parse, placeOf, type RecordOf, type Stored, type Wake } from "../records/Records.ts"
 import type { Awaited, RetryStrategy } from "../ports/RetryStrategy.ts"
@@ -55,7 +55,7 @@ export interface Begun {
   /** Its last record was written in an earlier life. */
   readonly isTakenUp: boolean
   /** The wait in progress was announced. */
-  readonly isWaitTold: boolean
+  readonly isWaitAnnounced: boolean
 }
 
 /** The open command: a call or a wait. */
@@ -77,7 +77,7 @@ export class BeforeContent {
   private announced: number | undefined = undefined
   private calledAt: number | undefined = undefined
   private isTakenUp = false
-  private isWaitTold = false
+  private isWaitAnnounced = false
 
   constructor(facts: Facts, ports: Ports) {
     this.ports = ports
@@ -87,8 +87,8 @@ export class BeforeContent {
 
   /** The facts of this life that `Turn.runTurn` needs. */
   get begun(): Begun {
-    const { announced, calledAt, isTakenUp, isWaitTold } = this
-    return { announced, calledAt, isTakenUp, isWaitTold }
+    const { announced, calledAt, isTakenUp, isWaitAnnounced } = this
+    return { announced, calledAt, isTakenUp, isWaitAnnounced }
   }
 
   /** Restores the turn from the records of earlier lives; `false`: the interpreter has to do it. */
@@ -138,7 +138,7 @@ export class BeforeContent {
     this.calledAt = at
     if (this.announced === open.step) return
     this.announced = open.step
-    this.tell(open.begins)
+    this.emit(open.begins)
   }
 
   /**
@@ -164,13 +164,13 @@ export class BeforeContent {
     if (command?._tag !== "Decide" || command.question !== undefined) return undefined
     const value = Directives.decide({ ...command.situation, now: endedAt }, strategy)
     if (value._tag === "GiveUp") return undefined // its record and the turn's last events are one write
-    tell(observer, "attempt", {
+    notify(observer, "attempt", {
       ...Observing.attemptOf(ledger, request, startedAt),
       firstContentAt: undefined,
       outcome,
       report: undefined
     })
-    tell(observer, "decision", {
+    notify(observer, "decision", {
       ...Observing.decisionOf(failing, command.failedCall, startedAt),
       directive: value,
       at: endedAt
@@ -188,7 +188,7 @@ export class BeforeContent {
     const { calledAt: startedAt, ledger, open } = this
     if (open?._tag !== "Call" || startedAt === undefined) return
     this.calledAt = undefined
-    tell(this.ports.observer, "attempt", {
+    notify(this.ports.observer, "attempt", {
       ...Observing.attemptOf(ledger, open.request, startedAt),
       firstContentAt: undefined,
       outcome: { _tag: "Interrupted", endedAt },
@@ -200,8 +200,8 @@ export class BeforeContent {
   waits(at: number): void {
     const { open } = this
     if (open?._tag !== "Wait") return
-    if (!this.isTakenUp || open.wait.retryAt >= at) this.tell(open.event)
-    this.isWaitTold = true
+    if (!this.isTakenUp || open.wait.retryAt >= at) this.emit(open.event)
+    this.isWaitAnnounced = true
   }
 
   /** Ends the wait, and returns the record to write. */
@@ -214,7 +214,7 @@ export class BeforeContent {
     this.ledger = evolve(ledger, record)
     this.open = undefined
     this.isTakenUp = false
-    this.isWaitTold = false
+    this.isWaitAnnounced = false
     return { record, part }
   }
 
@@ -227,7 +227,7 @@ export class BeforeContent {
     return true
   }
 
-  private tell(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
+  private emit(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
     this.ports.live(event)
     Observing.reportEvent(this.ports.observer, this.ledger, event)
   }

@@ -24,7 +24,7 @@ import * as Loop from "../internal/interpreter/Loop.ts"
 import { Run } from "../internal/interpreter/Run.ts"
 import { CANCELLED } from "../internal/machine/Decisions.ts"
 import { ending, type Tally } from "../internal/machine/Ending.ts"
-import { opening, start } from "../internal/machine/Evolve.ts"
+import { firstEvents, start } from "../internal/machine/Evolve.ts"
 import type { TurnFacts } from "../internal/machine/Ledger.ts"
 import { discarded } from "../internal/machine/Responses.ts"
 import { Observer } from "../ports/Observer.ts"
@@ -35,7 +35,7 @@ import { Toolbox } from "../ports/Toolbox.ts"
 import type { TurnParked } from "../ports/TurnParked.ts"
 import * as TurnStopped from "../ports/TurnStopped.ts"
 
-export { opening, type Tally }
+export { firstEvents, type Tally }
 
 /** The input of a turn. */
 export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {

@@ -9,7 +9,7 @@
  * Source: Claude API documentation, "Messages", "Extended thinking", "Prompt caching", "Handling tool use".
  */
 import type { Provider } from "@holdfast/kernel"
-import { Message } from "@holdfast/wire"
+import { defined, Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as Prompt from "../requests/Prompt.ts"
 
@@ -125,6 +125,6 @@ const toolUseId = (id: string): string => id.replace(/[^A-Za-z0-9_-]/g, "_")
 
 const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
   name: tool.name,
-  ...(tool.description === undefined ? undefined : { description: tool.description }),
+  ...defined({ description: tool.description }),
   input_schema: tool.inputSchema
 })

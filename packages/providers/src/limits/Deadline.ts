@@ -18,7 +18,7 @@ export const LATE_MS = 100
 export const GRACE_MS = 1_000
 
 /** The most grace periods of one sleep. A process may be stopped several times in a row. */
-export const GRACES = 3
+const GRACES = 3
 
 /** Sleeps for at least `ms`. */
 export const sleep = (ms: number, graces = GRACES): Effect.Effect<void> =>

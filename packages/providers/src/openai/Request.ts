@@ -4,7 +4,7 @@
  * Source: OpenAI, API reference, "Create chat completion"; limited to the fields that compatible servers accept, too.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Message } from "@holdfast/wire"
+import { defined, Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as Prompt from "../requests/Prompt.ts"
 
@@ -92,7 +92,7 @@ const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
   type: "function",
   function: {
     name: tool.name,
-    ...(tool.description === undefined ? undefined : { description: tool.description }),
+    ...defined({ description: tool.description }),
     parameters: tool.inputSchema
   }
 })

@@ -6,7 +6,7 @@ import * as Limits from "../../src/limits/Limits.ts"
 import * as Undici from "../../src/http/Undici.ts"
 import { anthropicMessages, openAiCompatible } from "../harness/Dialect.ts"
 import { run, text, usage } from "../harness/Run.ts"
-import { talking } from "../harness/Talking.ts"
+import { threadProvider } from "../harness/ThreadProvider.ts"
 
 /** Far longer than the time between the first content and the freeze, on any machine. */
 const IDLE_MS = 1_000
@@ -16,14 +16,14 @@ describe.each([openAiCompatible, anthropicMessages])("$name", (dialect) => {
     Effect.gen(function* () {
       const cut = dialect.text.findIndex((frame) => frame.includes("delta") && /"(content|text)":"\w/.test(frame)) + 1
       const first = dialect.text.slice(0, cut).join("")
-      const { standStill, url } = yield* talking(first, dialect.text.slice(cut).join(""))
+      const { block, url } = yield* threadProvider(first, dialect.text.slice(cut).join(""))
       const limited = Limits.withLimits(yield* dialect.make(url), { firstContentMs: 60_000, idleMs: IDLE_MS })
       let isFirst = true
       const ending = yield* run(limited, (event) => {
         if (event.type !== "text-delta" || !isFirst) return
         isFirst = false
         // After the consumer waits again; the watchdog is set then.
-        setImmediate(() => standStill(IDLE_MS + 2 * LATE_MS))
+        setImmediate(() => block(IDLE_MS + 2 * LATE_MS))
       })
       expect(ending.failure).toBeUndefined()
       expect(ending.isSuccess).toBe(true)

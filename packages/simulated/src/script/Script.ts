@@ -46,6 +46,7 @@ export type Outcome = Data.TaggedEnum<{
   /** 503 for as long as the outage lasts, by the clock. */
   Down: { readonly until: Until }
 }>
+/** Constructors of the outcomes. */
 export const Outcome = Data.taggedEnum<Outcome>()
 
 /** The end of a timed outage. */
@@ -56,6 +57,7 @@ export type Until = Data.TaggedEnum<{
   /** The next time it is this minute of the day, UTC, after the turn began. */
   TimeOfDay: { readonly minute: number }
 }>
+/** Constructors of the ends. */
 export const Until = Data.taggedEnum<Until>()
 
 /** An outcome for a number of requests in a row: at least 1; `Infinity` for all further requests. */
@@ -83,7 +85,7 @@ export interface Script {
 }
 
 /** About the speed at which people read. */
-export const DEFAULT_TOKENS_PER_SECOND = 30
+const DEFAULT_TOKENS_PER_SECOND = 30
 
 /** The default delivery. */
 export const DELIVERY: Delivery = {

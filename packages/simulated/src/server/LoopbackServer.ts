@@ -65,7 +65,7 @@ export interface RunningServer {
 }
 
 /** The most requests that are kept; later ones replace older ones, and all are counted. */
-export const MAX_RECORDED = 10_000
+const MAX_RECORDED = 10_000
 
 /** The most characters of bodies that are kept, so a long-running server does not fill its process's memory. */
 const MAX_RECORDED_LENGTH = 64 * 1024 * 1024

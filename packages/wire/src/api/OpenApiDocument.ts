@@ -10,6 +10,7 @@
  */
 import { Predicate, SchemaAST } from "effect"
 import { fate } from "../TurnEvent.ts"
+import { defined } from "../values/Defined.ts"
 import * as CodeSamples from "./CodeSamples.ts"
 import { problems } from "./Problem.ts"
 
@@ -156,7 +157,7 @@ const asProblem = (name: string, schema: Json): Json => {
   const description = descriptions.get(renamed(name))
   return {
     ...toObject(open(schema)),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ description }),
     required: Object.keys(objectAt(schema, "properties")).filter((key) => !optional.has(key))
   }
 }

@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import * as Problem from "./Problem.ts"
 
 /** The content type of Prometheus' text format. */
-export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 const Ok = Schema.Struct({ status: Schema.Literal("ok") }).annotate({
   identifier: "Ok",

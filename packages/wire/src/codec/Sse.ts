@@ -24,7 +24,7 @@ export const frame = (json: string, id?: number): string =>
 export const encode = (event: TurnEvent, id?: number): string => frame(JSON.stringify(event), id)
 
 /** The name of the frame that asks a client to reconnect. */
-export const RECONNECT = "reconnect"
+const RECONNECT = "reconnect"
 
 /**
  * Why a stream ends early. In each case the client reconnects with the id of the last event that it received.

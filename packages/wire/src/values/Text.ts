@@ -9,20 +9,20 @@ import * as JsonShape from "./JsonShape.ts"
 
 /** The first string or key of a JSON value that contains U+0000; `undefined` where there is none. */
 export const findNul = (json: unknown): Nul | undefined => {
-  const open: Array<Place> = [{ value: json, key: "", parent: undefined }]
-  for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    const { value } = place
+  const open: Array<ValuePosition> = [{ value: json, key: "", parent: undefined }]
+  for (let position = open.pop(); position !== undefined; position = open.pop()) {
+    const { value } = position
     if (typeof value === "string") {
       const at = value.indexOf(NUL)
-      if (at >= 0) return { path: pathOf(place), message: messageAt(at) }
+      if (at >= 0) return { path: pathOf(position), message: messageAt(at) }
     } else if (typeof value === "object" && value !== null) {
       const entries: ReadonlyArray<readonly [PropertyKey, unknown]> = Array.isArray(value)
         ? Array.from(value.entries())
         : Object.entries(value)
       if (entries.some(([key]) => typeof key === "string" && key.includes(NUL))) {
-        return { path: pathOf(place), message: "expected keys without the character U+0000" }
+        return { path: pathOf(position), message: "expected keys without the character U+0000" }
       }
-      for (const [key, value] of entries.toReversed()) open.push({ value, key, parent: place })
+      for (const [key, value] of entries.toReversed()) open.push({ value, key, parent: position })
     }
   }
   return undefined
@@ -65,15 +65,15 @@ export const JsonObject = Schema.Record(Schema.String, Schema.Unknown)
 const NUL = "\0"
 
 /** A value and a link to its parent; one full path for each value would be long in deep values. */
-interface Place {
+interface ValuePosition {
   readonly value: unknown
   readonly key: PropertyKey
-  readonly parent: Place | undefined
+  readonly parent: ValuePosition | undefined
 }
 
-const pathOf = (place: Place): ReadonlyArray<PropertyKey> => {
+const pathOf = (position: ValuePosition): ReadonlyArray<PropertyKey> => {
   const path: Array<PropertyKey> = []
-  for (let at = place; at.parent !== undefined; at = at.parent) path.unshift(at.key)
+  for (let at = position; at.parent !== undefined; at = at.parent) path.unshift(at.key)
   return path
 }
 

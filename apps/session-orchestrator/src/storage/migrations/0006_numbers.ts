@@ -13,6 +13,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
+/** The migration, for SQLite and PostgreSQL. */
 export const migration = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 

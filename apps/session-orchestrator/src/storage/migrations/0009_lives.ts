@@ -5,4 +5,5 @@
  */
 import { Effect } from "effect"
 
+/** The migration, for SQLite and PostgreSQL. */
 export const migration = Effect.void

@@ -4,17 +4,16 @@
  * A turn that runs at once has its first events written in the transaction that accepts it: one sync of the disk less before its
  * provider is called.
  */
+import type { TableError } from "@holdfast/journal/sql"
 import type { Ids } from "@holdfast/wire"
-import { type Array as Arr, Effect, type Schema } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import { type Array as Arr, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import type { Append } from "../tables/EventNumbers.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import type { Acceptance, StoredEvent } from "../Store.ts"
 import * as LabelTable from "../tables/LabelTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
-
-type Failure = SqlError.SqlError | Schema.SchemaError
 
 /** A turn to accept, and the first of its events, encoded. */
 export interface Arrival {
@@ -28,7 +27,7 @@ export interface Arrival {
 /** Records turns whose ids are free, with their openings, and returns each turn's outcome. Of two turns of a group with one id the first gets it. */
 export const accept =
   (sql: SqlClient.SqlClient) =>
-  (arrivals: Arr.NonEmptyReadonlyArray<Arrival>): Effect.Effect<ReadonlyArray<Acceptance>, Failure> =>
+  (arrivals: Arr.NonEmptyReadonlyArray<Arrival>): Effect.Effect<ReadonlyArray<Acceptance>, TableError> =>
     Effect.gen(function* () {
       const ids = arrivals.map(({ turn }) => turn.turnId)
       const known = new Map((yield* TurnTable.findAll(sql, ids)).map((turn) => [turn.turnId, turn]))
@@ -51,14 +50,14 @@ export const accept =
 const add = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   arrivals: ReadonlyArray<Arrival>
-): Effect.fn.Return<ReadonlyMap<Ids.TurnId, ReadonlyArray<StoredEvent>>, Failure> {
+): Effect.fn.Return<ReadonlyMap<Ids.TurnId, ReadonlyArray<StoredEvent>>, TableError> {
   if (arrivals.length === 0) return new Map()
   const turns = arrivals.map(({ turn }) => turn)
-  const places = yield* ConversationTable.places(
+  const tails = yield* ConversationTable.tails(
     sql,
     turns.map(({ conversationId }) => conversationId)
   )
-  const numbers = yield* TurnTable.insert(sql, turns, places)
+  const numbers = yield* TurnTable.insert(sql, turns, tails)
   const labelled = turns.filter(({ labels }) => labels !== undefined)
   yield* LabelTable.insert(
     sql,
@@ -68,7 +67,7 @@ const add = Effect.fnUntraced(function* (
   const openings = arrivals.flatMap(({ opening, turn }) =>
     opening === undefined ? [] : [{ turn, append: appendOf(turn, opening) }]
   )
-  return yield* EventTable.open(sql, openings, places, numbers)
+  return yield* EventTable.open(sql, openings, tails, numbers)
 })
 
 const appendOf = ({ conversationId, turnId }: TurnTable.NewTurn, events: Append["events"]): Append => ({

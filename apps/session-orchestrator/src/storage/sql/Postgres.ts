@@ -14,6 +14,7 @@ import * as SessionName from "./SessionName.ts"
 import { nameOf } from "./DatabaseUrl.ts"
 import * as SqlStore from "./SqlStore.ts"
 
+/** The connection to a PostgreSQL. */
 export interface Config {
   /** `postgres://user:password@host:port/database`. */
   readonly url: Redacted.Redacted

@@ -4,17 +4,15 @@
  * Every turn is read here each time it is taken up, with all messages of its conversation. So the database joins a history into one row,
  * and its JSON is parsed at once; it was written from the type that it is read as.
  */
-import { IdList } from "@holdfast/journal/sql"
+import { IdList, type TableError } from "@holdfast/journal/sql"
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
-import { Effect, type Schema } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
 import type { Resumption, Turn } from "../Store.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
-
-type Failure = SqlError.SqlError | Schema.SchemaError
 
 /** Conversations whose messages are read in one query: some ten milliseconds of the thread when they have a hundred each. */
 export const AT_ONCE = 64
@@ -22,7 +20,7 @@ export const AT_ONCE = 64
 /** The data of each turn, in the order of the ids; `undefined` for a turn that was never accepted. */
 export const find =
   (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<Resumption | undefined>, Failure> =>
+  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<Resumption | undefined>, TableError> =>
     Effect.gen(function* () {
       const rows = yield* select(sql, ids)
       const turns = yield* TurnTable.read(rows)
@@ -51,7 +49,7 @@ export const find =
 /** The messages of each of some conversations, oldest first. */
 export const histories =
   (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Message.Message>>, Failure> =>
+  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Message.Message>>, TableError> =>
     Effect.gen(function* () {
       const rows = yield* sql<JoinedHistory>`
         SELECT c.conversation_id AS "conversationId", (SELECT ${joined(sql, "line", LINE)} FROM (
@@ -125,7 +123,7 @@ interface TurnFacts {
 const turnFactsOf = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
-): Effect.Effect<ReadonlyMap<string, TurnFacts>, Failure> =>
+): Effect.Effect<ReadonlyMap<string, TurnFacts>, TableError> =>
   Effect.map(
     sql<TurnFacts>`
       SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt FROM turns
@@ -159,7 +157,7 @@ const eventOf = (line: string, facts: ReadonlyMap<string, TurnFacts>): string =>
 const readOneByOne = (
   sql: SqlClient.SqlClient,
   { conversationId, turnId }: Turn
-): Effect.Effect<ReadonlyArray<Message.Message>, Failure> =>
+): Effect.Effect<ReadonlyArray<Message.Message>, TableError> =>
   Effect.map(EventTable.messages(sql, conversationId), (messages) =>
     messages.filter((message) => message.turnId !== turnId)
   )

@@ -49,8 +49,8 @@ export const setAutoRetry =
       )
     )
 
-/** The row of a conversation that gets a turn. */
-export interface Place {
+/** The row of a conversation that gets a turn, and its last event. */
+export interface Tail {
   /** The row's number. */
   readonly number: number
   /** The id of its last event; 0 before the first. */
@@ -58,13 +58,13 @@ export interface Place {
 }
 
 /** The rows of some conversations; unknown ids are left out. Each takes one step into an index, for any length. */
-export const places = (
+export const tails = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
-): Effect.Effect<ReadonlyMap<Ids.ConversationId, Place>, SqlError.SqlError> =>
+): Effect.Effect<ReadonlyMap<Ids.ConversationId, Tail>, SqlError.SqlError> =>
   Effect.map(
     // Keys and numbers, so there is nothing to decode.
-    sql<Place & { readonly id: Ids.ConversationId }>`
+    sql<Tail & { readonly id: Ids.ConversationId }>`
       SELECT c.conversation_id AS id, ${RowNumbers.read(sql, "c.number")} AS "number",
         COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number), 0) AS "lastEventId"
       FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,

@@ -20,7 +20,7 @@ export interface Append {
 }
 
 /** An event with its position in its turn and its id in its conversation. */
-export interface Placed extends StoredEvent {
+export interface NumberedEvent extends StoredEvent {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
   readonly position: number
@@ -29,7 +29,7 @@ export interface Placed extends StoredEvent {
 /** The result of numbering a group. */
 export interface Plan {
   /** The events to write. */
-  readonly added: ReadonlyArray<Placed>
+  readonly added: ReadonlyArray<NumberedEvent>
   /** The events of each append, in the order of the group. */
   readonly results: ReadonlyArray<ReadonlyArray<StoredEvent>>
 }
@@ -42,22 +42,22 @@ export interface Plan {
  */
 export const plan = (
   appends: ReadonlyArray<Append>,
-  stored: ReadonlyArray<Placed>,
+  stored: ReadonlyArray<NumberedEvent>,
   lastIds: ReadonlyMap<Ids.ConversationId, number>
 ): Plan => {
-  const taken = new Map(stored.map((event) => [placeOf(event.turnId, event.position), event]))
+  const taken = new Map(stored.map((event) => [keyOf(event.turnId, event.position), event]))
   const ids = new Map(lastIds)
-  const added: Array<Placed> = []
+  const added: Array<NumberedEvent> = []
   const results = appends.map(({ conversationId, turnId, position, events }) =>
     events.map(({ event, json }, offset): StoredEvent => {
-      const place = placeOf(turnId, position + offset)
-      const first = taken.get(place)
+      const key = keyOf(turnId, position + offset)
+      const first = taken.get(key)
       if (first !== undefined) return { id: first.id, event: first.event, json: first.json } // N2
       const id = (ids.get(conversationId) ?? 0) + 1 // N1
       ids.set(conversationId, id)
-      const placed: Placed = { conversationId, turnId, position: position + offset, id, event, json }
-      taken.set(place, placed)
-      added.push(placed)
+      const numbered: NumberedEvent = { conversationId, turnId, position: position + offset, id, event, json }
+      taken.set(key, numbered)
+      added.push(numbered)
       return { id, event, json }
     })
   )
@@ -67,4 +67,4 @@ export const plan = (
 // --- internal
 
 /** No id has a slash. */
-const placeOf = (turnId: Ids.TurnId, position: number): string => `${turnId}/${position}`
+const keyOf = (turnId: Ids.TurnId, position: number): string => `${turnId}/${position}`

@@ -6,22 +6,20 @@
  *     again, and the key refuses that.
  * EventTable.E2. A turn's positions have no gap (`EventSink.S3` of the kernel), so its newest event has the last of them.
  */
-import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
+import { IdList, Inserts, RowNumbers, type TableError } from "@holdfast/journal/sql"
 import { Ids, LongJson, type Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
-import type { Place } from "./ConversationTable.ts"
-import { type Append, type Placed, plan } from "./EventNumbers.ts"
+import type { Tail } from "./ConversationTable.ts"
+import { type Append, type NumberedEvent, plan } from "./EventNumbers.ts"
 import * as EventText from "./EventText.ts"
 import type { StoredEvent } from "../Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
-type Failure = SqlError.SqlError | Schema.SchemaError
-
 /** Writes the new events of a group, seals the turns whose end is among them (`Store.W3`), and returns the events of each append. */
 export const append =
   (sql: SqlClient.SqlClient) =>
-  (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<ReadonlyArray<StoredEvent>>, Failure> =>
+  (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<ReadonlyArray<StoredEvent>>, TableError> =>
     Effect.gen(function* () {
       const ends = yield* findEnds(sql, appends)
       const misplaced = findMisplaced(appends, ends)
@@ -50,22 +48,22 @@ export interface Opening {
 /**
  * Writes the first events of turns, in the transaction that accepts them, and returns the events of each.
  *
- * @param places the row number and last event id of each conversation
+ * @param tails the row number and last event id of each conversation
  * @param numbers the numbers of the turns' rows
  */
 export const open = (
   sql: SqlClient.SqlClient,
   openings: ReadonlyArray<Opening>,
-  places: ReadonlyMap<Ids.ConversationId, Place>,
+  tails: ReadonlyMap<Ids.ConversationId, Tail>,
   numbers: ReadonlyMap<Ids.TurnId, number>
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, ReadonlyArray<StoredEvent>>, SqlError.SqlError> => {
-  const lastIds = new Map(Array.from(places, ([id, { lastEventId }]) => [id, lastEventId]))
+  const lastIds = new Map(Array.from(tails, ([id, { lastEventId }]) => [id, lastEventId]))
   const appends = openings.map(({ append }) => append)
   const { added, results } = plan(appends, [], lastIds)
   const turns = new Map(openings.map(({ turn }) => [turn.turnId, turn]))
   return Effect.as(
     insert(sql, added, ({ conversationId, turnId }) => ({
-      conversation: places.get(conversationId)?.number ?? null,
+      conversation: tails.get(conversationId)?.number ?? null,
       number: numbers.get(turnId) ?? null,
       opening: turns.get(turnId)
     })),
@@ -79,11 +77,14 @@ export const page = (
   id: Ids.ConversationId,
   after: number,
   limit: number
-): Effect.Effect<ReadonlyArray<StoredEvent>, Failure> =>
+): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> =>
   select(sql, sql`${ofConversation(sql, id)} AND e.event_id > ${after} ORDER BY e.event_id LIMIT ${limit}`)
 
 /** The events of a turn, up to its end. */
-export const ofTurn = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<ReadonlyArray<StoredEvent>, Failure> =>
+export const ofTurn = (
+  sql: SqlClient.SqlClient,
+  id: Ids.TurnId
+): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> =>
   // In a long conversation many events may follow it.
   select(sql, sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID}) ORDER BY e.event_id`)
 
@@ -91,13 +92,13 @@ export const ofTurn = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<
 export const messages = (
   sql: SqlClient.SqlClient,
   id: Ids.ConversationId
-): Effect.Effect<ReadonlyArray<Message.Message>, Failure> =>
+): Effect.Effect<ReadonlyArray<Message.Message>, TableError> =>
   Effect.map(select(sql, sql`${ofConversation(sql, id)} AND e.type = 'message' ORDER BY e.event_id`), (events) =>
     events.flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
   )
 
 /** The target that each turn changed to last, `provider/model`; turns without a change have no entry. */
-export const modelChanges = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMap<Ids.TurnId, string>, Failure> =>
+export const modelChanges = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyMap<Ids.TurnId, string>, TableError> =>
   Effect.map(
     select(
       sql,
@@ -178,8 +179,8 @@ interface RowKeys {
 
 const insert = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  added: ReadonlyArray<Placed>,
-  keysOf: (placed: Placed) => RowKeys
+  added: ReadonlyArray<NumberedEvent>,
+  keysOf: (placed: NumberedEvent) => RowKeys
 ): Effect.fn.Return<void, SqlError.SqlError> {
   const rows = added.map((placed) => {
     const { conversationId, event, id, json, position, turnId } = placed
@@ -193,7 +194,7 @@ const insert = Effect.fnUntraced(function* (
 })
 
 const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Append) =>
-  selectPlaced(
+  selectNumbered(
     sql,
     sql`${ofOne(sql, turnId)} AND e.position >= ${position} AND e.position < ${position + events.length} ORDER BY e.event_id`
   )
@@ -223,16 +224,19 @@ const Row = Schema.Struct({
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodeEvent = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.PersistedEvent))
 
-const selectPlaced = (sql: SqlClient.SqlClient, from: Statement.Fragment): Effect.Effect<Array<Placed>, Failure> =>
+const selectNumbered = (
+  sql: SqlClient.SqlClient,
+  from: Statement.Fragment
+): Effect.Effect<Array<NumberedEvent>, TableError> =>
   sql`
     SELECT e.event_id, t.turn_id, c.conversation_id, e.position, e.type, e.payload, t.accepted_at,
       CASE e.payload WHEN '' THEN t.prompt END AS prompt
     ${from}`.pipe(
     Effect.flatMap((rows) => decodeRows(rows)),
-    Effect.flatMap(Effect.forEach(placedOf))
+    Effect.flatMap(Effect.forEach(numberedOf))
   )
 
-const placedOf = (row: typeof Row.Type): Effect.Effect<Placed, Schema.SchemaError> => {
+const numberedOf = (row: typeof Row.Type): Effect.Effect<NumberedEvent, Schema.SchemaError> => {
   const identity = { conversationId: row.conversation_id, turnId: row.turn_id }
   const opening = { acceptedAt: row.accepted_at, prompt: row.prompt ?? undefined }
   const json = EventText.unpack(row.payload, { ...identity, type: row.type }, opening)
@@ -246,5 +250,5 @@ const placedOf = (row: typeof Row.Type): Effect.Effect<Placed, Schema.SchemaErro
   return LongJson.isLong(json) ? Effect.andThen(Effect.yieldNow, placed) : placed
 }
 
-const select = (sql: SqlClient.SqlClient, from: Statement.Fragment): Effect.Effect<Array<StoredEvent>, Failure> =>
-  Effect.map(selectPlaced(sql, from), (rows) => rows.map(({ event, id, json }) => ({ id, event, json })))
+const select = (sql: SqlClient.SqlClient, from: Statement.Fragment): Effect.Effect<Array<StoredEvent>, TableError> =>
+  Effect.map(selectNumbered(sql, from), (rows) => rows.map(({ event, id, json }) => ({ id, event, json })))

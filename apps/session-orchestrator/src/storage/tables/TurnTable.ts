@@ -4,15 +4,13 @@
  * A turn's end is in its `turn-end` event, to which the row points (`Store.W3`). `number` is the order of acceptance over all
  * conversations; it does not depend on a clock.
  */
-import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
+import { IdList, Inserts, RowNumbers, type TableError } from "@holdfast/journal/sql"
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import type { Place } from "./ConversationTable.ts"
+import type { Tail } from "./ConversationTable.ts"
 import * as EventText from "./EventText.ts"
 import type { Turn } from "../Store.ts"
-
-type Failure = SqlError.SqlError | Schema.SchemaError
 
 /** A turn that is being accepted. */
 export type NewTurn = Omit<Turn, "end">
@@ -20,26 +18,26 @@ export type NewTurn = Omit<Turn, "end">
 /**
  * Adds turns, in order, and returns the numbers of their rows. Fails if an id is taken.
  *
- * @param places the row number and last event id of each conversation: a turn's events follow that event. An unknown conversation has no
+ * @param tails the row number and last event id of each conversation: a turn's events follow that event. An unknown conversation has no
  *   number, and the table refuses a turn without one
  */
 export const insert = (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<NewTurn>,
-  places: ReadonlyMap<Ids.ConversationId, Place>
+  tails: ReadonlyMap<Ids.ConversationId, Tail>
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, number>, SqlError.SqlError> =>
   Effect.map(
     Inserts.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
       sql,
       "turns",
       turns.map((turn) => {
-        const place = places.get(turn.conversationId)
+        const tail = tails.get(turn.conversationId)
         return {
           turn_id: turn.turnId,
-          conversation: place?.number ?? null,
+          conversation: tail?.number ?? null,
           prompt: turn.prompt ?? null,
           accepted_at: turn.acceptedAt,
-          after_event_id: place?.lastEventId ?? 0
+          after_event_id: tail?.lastEventId ?? 0
         }
       }),
       sql`RETURNING turn_id, ${RowNumbers.read(sql, "number")} AS "number"`
@@ -48,17 +46,20 @@ export const insert = (
   )
 
 /** A turn by its id. */
-export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, Failure> =>
+export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, TableError> =>
   Effect.map(select(sql, sql`t.turn_id = ${id}`), ([turn]) => Option.fromUndefinedOr(turn))
 
 /** The turns with these ids, oldest first; unknown ids are left out. */
 export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.TurnId>
-): Effect.Effect<ReadonlyArray<Turn>, Failure> => select(sql, IdList.has(sql, "t.turn_id", ids))
+): Effect.Effect<ReadonlyArray<Turn>, TableError> => select(sql, IdList.has(sql, "t.turn_id", ids))
 
 /** The newest turn of a conversation. */
-export const last = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Effect.Effect<Option.Option<Turn>, Failure> =>
+export const last = (
+  sql: SqlClient.SqlClient,
+  id: Ids.ConversationId
+): Effect.Effect<Option.Option<Turn>, TableError> =>
   Effect.map(
     select(
       sql,
@@ -70,11 +71,11 @@ export const last = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Effect.E
   )
 
 /** The turns without an end, oldest first. */
-export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
+export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
   select(sql, sql`t.end_event_id IS NULL`)
 
 /** Every turn, oldest first. */
-export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
+export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
   select(sql, sql`t.number > 0`)
 
 /** Seals a turn with the event that ended it. A sealed turn is not changed. */
@@ -113,7 +114,7 @@ const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodeEnd = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.TurnEnd))
 
 /** Turns, oldest first, each with the event that ended it. */
-const select = (sql: SqlClient.SqlClient, where: Statement.Fragment): Effect.Effect<ReadonlyArray<Turn>, Failure> =>
+const select = (sql: SqlClient.SqlClient, where: Statement.Fragment): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
   Effect.flatMap(
     sql`SELECT ${sql.literal(COLUMNS)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`,
     (rows) => read(rows)

@@ -184,7 +184,7 @@ describe("a PostgreSQL database", () => {
         for (const n of [...OWN, 3]) yield* first.store.acceptTurn(Given.turn(n, 1))
         yield* Effect.forEach(
           runners.flatMap(({ store }, runner) => [
-            // A turn of its own, and one that both believe to run.
+            // A turn of its own, and a turn that both believe to run.
             [store, OWN[runner] ?? 0] as const,
             [store, 3] as const
           ]),
@@ -349,7 +349,7 @@ describe("a transaction whose connection is lost", () => {
     Effect.gen(function* () {
       const sql = yield* client
       yield* sql`CREATE TABLE t (n INTEGER)`
-      // The answer to COMMIT is what gets lost: it is made, and then the client is told of a failure.
+      // The commit succeeds, and its response is lost: the client gets a failure.
       const reserve = Effect.map(sql.reserve, (connection) => ({
         ...connection,
         executeRaw: (statement: string, params: ReadonlyArray<unknown>) =>

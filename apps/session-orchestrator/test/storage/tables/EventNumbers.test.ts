@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
-import { type Append, type Placed, plan } from "../../../src/storage/tables/EventNumbers.ts"
+import { type Append, type NumberedEvent, plan } from "../../../src/storage/tables/EventNumbers.ts"
 import * as Given from "../Given.ts"
 
 const TURNS = 4
@@ -26,7 +26,7 @@ const appends = fc.array(
 
 /** A database in memory: plans a group and writes it. */
 const disk = () => {
-  const rows: Array<Placed> = []
+  const rows: Array<NumberedEvent> = []
   const lastIds = () => {
     const ids = new Map<Ids.ConversationId, number>()
     for (const row of rows) ids.set(row.conversationId, Math.max(row.id, ids.get(row.conversationId) ?? 0))

@@ -35,8 +35,8 @@ const event: fc.Arbitrary<TurnEvent.PersistedEvent> = fc
       { type: "message", ...of, message },
       { ...of, type: "message", message: { ...message, id: Ids.messageIdOf(Ids.TurnId.make(other), n) } },
       { ...of, type: "message", message: { ...message, turnId: Ids.TurnId.make(other) } },
-      ...Turn.opening({ ...of, startedAt: at }),
-      ...Turn.opening({ ...of, startedAt: at, prompt: text })
+      ...Turn.firstEvents({ ...of, startedAt: at }),
+      ...Turn.firstEvents({ ...of, startedAt: at, prompt: text })
     )
   })
 
@@ -69,14 +69,14 @@ describe("EventText", () => {
     for (const prompt of ["Hi", "", "\u{1f6f6}\n", undefined]) {
       const { acceptedAt, conversationId, turnId } = Given.turn(1, 1)
       const said = { conversationId, turnId, startedAt: acceptedAt, ...(prompt === undefined ? {} : { prompt }) }
-      for (const event of Turn.opening(said)) expect(packed(event, { acceptedAt, prompt })).toBe("")
+      for (const event of Turn.firstEvents(said)) expect(packed(event, { acceptedAt, prompt })).toBe("")
     }
   })
 
   it("a prompt that a text column would change stays in its event", () => {
     for (const prompt of ["\0", "half a \ud83d"]) {
       const { acceptedAt, conversationId, turnId } = Given.turn(1, 1)
-      const [, message] = Turn.opening({ conversationId, turnId, startedAt: acceptedAt, prompt })
+      const [, message] = Turn.firstEvents({ conversationId, turnId, startedAt: acceptedAt, prompt })
       expect(message && packed(message, { acceptedAt, prompt })).toContain(JSON.stringify(prompt))
     }
   })

@@ -52,7 +52,7 @@ const listening = (targets: TurnMetrics.Known["targets"] = []) =>
     return { listeners, counted, series, happens }
   })
 
-type Event = Observer.EventTold["event"]
+type Event = Observer.ObservedEvent["event"]
 
 const alone = <A, E, R>(test: Effect.Effect<A, E, R>) => Effect.provideService(test, Metric.MetricRegistry, new Map())
 

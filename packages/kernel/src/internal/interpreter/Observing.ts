@@ -5,7 +5,7 @@
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Exit } from "effect"
-import { type EventTold, type Listeners, type Place, type ReportOutcome, tell } from "../../ports/Observer.ts"
+import { type ObservedEvent, type Listeners, type Place, type ReportOutcome, notify } from "../../ports/Observer.ts"
 import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
@@ -37,7 +37,7 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
           ? exit.value
           : { _tag: "Interrupted" as const, endedAt: clock.currentTimeMillisUnsafe() }
         const report = Exit.isSuccess(exit) ? reportIn(run, exit.value) : undefined
-        tell(observer, "attempt", { ...about, firstContentAt, outcome, report })
+        notify(observer, "attempt", { ...about, firstContentAt, outcome, report })
       })
     )
   })
@@ -47,7 +47,7 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
 export const lost = <E>(run: Run, attempt: number, made: Effect.Effect<AttemptOutcome, E>) =>
   Effect.tap(made, (outcome) =>
     Effect.sync(() =>
-      tell(run.ports.observer, "attempt", {
+      notify(run.ports.observer, "attempt", {
         ...placeOf(run.ledger),
         ...numbersOf(run.ledger, attempt),
         request: undefined,
@@ -70,7 +70,7 @@ export const compaction = <E>(
   return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
     callStartedAt.set(run, startedAt)
     return Effect.tap(make, (outcome) =>
-      Effect.sync(() => tell(observer, "compaction", { ...placeOf(run.ledger), attempt, startedAt, outcome }))
+      Effect.sync(() => notify(observer, "compaction", { ...placeOf(run.ledger), attempt, startedAt, outcome }))
     )
   })
 }
@@ -86,7 +86,7 @@ export const decision = <E, R>(
   const about = decisionOf(run.ledger, failedCall, callStartedAt.get(run))
   callStartedAt.delete(run)
   return Effect.tap(decide, (directive) =>
-    Effect.map(Clock.currentTimeMillis, (at) => tell(observer, "decision", { ...about, directive, at }))
+    Effect.map(Clock.currentTimeMillis, (at) => notify(observer, "decision", { ...about, directive, at }))
   )
 }
 
@@ -110,7 +110,7 @@ export const reportWait = (
 ): void => {
   if (observer?.wait === undefined) return
   const about = { retry: retry.attempt, failure: failedCall.failure, delayMs, retryAt }
-  tell(observer, "wait", { ...placeOf(ledger), ...about, wake, at: wake.at })
+  notify(observer, "wait", { ...placeOf(ledger), ...about, wake, at: wake.at })
 }
 
 /** Reports a tool call. `leave` removes it from the running calls, and returns how many are left. */
@@ -126,7 +126,7 @@ export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
   return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
     Effect.tap(answer, ({ endedAt, isError }) =>
       Effect.sync(() =>
-        tell(observer, "tool", {
+        notify(observer, "tool", {
           ...placeOf(run.ledger),
           call,
           startedAt,
@@ -152,18 +152,18 @@ export const events = <E>(
   const fresh = events.filter((_, i) => sink.isPersisted?.(position + i) !== true)
   if (fresh.length === 0) return persist
   return Effect.map(persist, () => {
-    for (const event of fresh) tell(observer, "event", { ...placeOf(run.ledger), event })
+    for (const event of fresh) notify(observer, "event", { ...placeOf(run.ledger), event })
   })
 }
 
 /** Reports a transient event. */
-export const live = (run: Run, event: EventTold["event"]): void => {
+export const live = (run: Run, event: ObservedEvent["event"]): void => {
   reportEvent(run.ports.observer, run.ledger, event)
 }
 
 /** The same of a ledger. */
-export const reportEvent = (observer: Listeners | undefined, ledger: Ledger, event: EventTold["event"]): void => {
-  if (observer?.event !== undefined) tell(observer, "event", { ...placeOf(ledger), event })
+export const reportEvent = (observer: Listeners | undefined, ledger: Ledger, event: ObservedEvent["event"]): void => {
+  if (observer?.event !== undefined) notify(observer, "event", { ...placeOf(ledger), event })
 }
 
 /** The observation of an attempt, without its outcome. */
@@ -194,7 +194,7 @@ export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
   if (observer?.seal === undefined || sealed.has(run)) return
   sealed.add(run)
   const { tally, turn } = run.ledger
-  tell(observer, "seal", { ...placeOf(run.ledger), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
+  notify(observer, "seal", { ...placeOf(run.ledger), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
 }
 
 // --- internal

@@ -50,8 +50,8 @@ const asleep = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
   const { asks, retryAt } = wait
   const begunAt = yield* Clock.currentTimeMillis
-  if (!run.isWaitTold && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // Retrying.W1
-  run.isWaitTold = false
+  if (!run.isWaitAnnounced && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // Retrying.W1
+  run.isWaitAnnounced = false
   for (;;) {
     const now = yield* Clock.currentTimeMillis
     const wake = yield* Effect.catchCause(

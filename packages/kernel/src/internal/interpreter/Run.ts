@@ -52,7 +52,7 @@ export class Run {
   /** The start of a call that was under way before the interpreter took the turn over, in epoch milliseconds, until it makes another call. */
   beganAt: number | undefined
   /** The wait in progress was announced in this life, before the interpreter took it over. */
-  isWaitTold: boolean
+  isWaitAnnounced: boolean
   /** The last record was written in an earlier life. */
   isTakenUp = false
   private stopped: TurnStopped | undefined = undefined
@@ -73,7 +73,7 @@ export class Run {
     this.begun = begun
     this.announced = begun?.announced
     this.beganAt = begun?.calledAt
-    this.isWaitTold = begun?.isWaitTold ?? false
+    this.isWaitAnnounced = begun?.isWaitAnnounced ?? false
   }
 
   /** The name of this life, unique among the lives of the turn. */

@@ -19,7 +19,7 @@ import { entering, eventOf, persist, stepOf } from "./Batch.ts"
 export const start = (turn: TurnFacts): Ledger => {
   const { history, limits, startedAt, target } = turn
   const ends = new Set(history.map(endOf))
-  const events = opening(turn)
+  const events = firstEvents(turn)
   const ledger: Ledger = {
     turn,
     phase: entering,
@@ -55,7 +55,7 @@ export const start = (turn: TurnFacts): Ledger => {
  * They follow from the input alone, so a host may write them together with the turn itself, before the turn runs. The turn emits them
  * again, and the sink drops them because their positions are taken.
  */
-export const opening = ({
+export const firstEvents = ({
   conversationId,
   prompt,
   startedAt,

@@ -1,0 +1,222 @@
+/**
+ * Keeps one tool server running: starts, lists, watches and restarts it.
+ *
+ * ToolServer.S1. Every call gets an answer: a server that is down, dies, hangs or answers too much costs the model a call and never the turn.
+ * ToolServer.S2. A server that has ended is started again after 1 s, 2 s, 5 s, 10 s, 30 s, and then every minute. A successful run resets
+ *     the count: it answered a call, or lasted `STEADY`.
+ * ToolServer.S3. A call waits up to `PATIENCE` for a server that is down, and is then answered with the reason.
+ * ToolServer.S4. A server that leaves a call unanswered is pinged; if it does not answer the ping either, it is started again.
+ * ToolServer.S5. Its tools are offered from its first start until a start fails. The last list of tools is kept, so that names stay the same.
+ */
+import { Backoff } from "@holdfast/policy"
+import type { Toolbox } from "@holdfast/kernel"
+import type { CallToolResult } from "@modelcontextprotocol/client"
+import { Clock, Duration, Effect, identity, Latch, Queue, type Schema, type Scope } from "effect"
+import type { ToolServerConfig } from "./ToolServerConfig.ts"
+import { CallError, type Connection, type Offer, StartError } from "./Connection.ts"
+import * as ToolList from "./ToolList.ts"
+import * as ToolOutput from "./ToolOutput.ts"
+
+/** ToolServer.S2. Short enough for a person who waits; long enough that a server that cannot start costs next to nothing. */
+export const RESTARTS = Backoff.steps([1_000, 2_000, 5_000, 10_000, 30_000], 60_000)
+
+/** The run time after which a server counts as started well (ToolServer.S2). */
+export const STEADY = Duration.seconds(30)
+
+/** ToolServer.S3. Longer than the first restart takes, shorter than a person waits. */
+export const PATIENCE = Duration.seconds(5)
+
+/** ToolServer.S4. Longer than a busy machine takes to answer a ping. */
+export const PING = Duration.seconds(5)
+
+/** The time between two lists or pings that the server causes: a server that reports changes all the time is not followed. */
+const PAUSE = Duration.seconds(1)
+
+/** A tool server that is kept running. */
+export interface ToolServer {
+  readonly config: ToolServerConfig
+  /** The last list of its tools, filtered by `allow`, `deny` and the limits; empty before its first start. */
+  readonly known: () => ReadonlyArray<Offer>
+  /** Whether the tools are offered (ToolServer.S5). */
+  readonly isOffered: () => boolean
+  /** Waits until the tools are offered. */
+  readonly offered: Effect.Effect<void>
+  /** Why the tools are not offered. */
+  readonly because: () => string
+  /** Waits until the first start has succeeded or failed. */
+  readonly tried: Effect.Effect<void>
+  /** Calls a tool by the server's own name for it. */
+  readonly call: (tool: string, input: Schema.Json) => Effect.Effect<Toolbox.ToolOutcome>
+}
+
+/** Keeps a server running while the scope is open. Does not wait for its start. `conceal` redacts secrets in its texts. */
+export const make = Effect.fnUntraced(function* (
+  config: ToolServerConfig,
+  connect: Effect.Effect<Connection, StartError, Scope.Scope>,
+  conceal: (text: string) => string = identity
+): Effect.fn.Return<ToolServer, never, Scope.Scope> {
+  const { name } = config
+  const tried = Latch.makeUnsafe()
+  const up = Latch.makeUnsafe()
+  const tools = ToolList.make(config, conceal)
+  let connection: Connection | undefined
+  let isOffered = false
+  let failures = 0
+  /** Why there is no connection. */
+  let because = "it is being started"
+
+  /** Runs the server from a start to its end, and returns the reason of the end. */
+  const life = Effect.gen(function* () {
+    const started = yield* startOf(config, connect, tools)
+    const since = yield* Clock.currentTimeMillis
+    connection = started
+    isOffered = true
+    const log = failures === 0 ? Effect.logDebug : Effect.logInfo
+    yield* log(`The tool server ${name} is up, with ${count(tools.known().length)}.`)
+    yield* up.open
+    yield* tried.open
+    const why = yield* started.lost.pipe(
+      Effect.raceFirst(follow(started, tools.read(started))),
+      Effect.raceFirst(pingAfterDoubts(started))
+    )
+    if ((yield* Clock.currentTimeMillis) - since >= Duration.toMillis(STEADY)) failures = 0
+    return why
+  }).pipe(
+    Effect.ensuring(
+      Effect.suspend(() => {
+        connection = undefined
+        return up.close
+      })
+    ),
+    Effect.scoped
+  )
+
+  const lives = life.pipe(
+    Effect.catch(({ message }) =>
+      Effect.sync(() => {
+        isOffered = false // ToolServer.S5
+        return message
+      })
+    ),
+    Effect.catchDefect((defect) => Effect.succeed(`Holdfast failed: ${String(defect)}`)),
+    Effect.flatMap((why) => {
+      because = why
+      const delayMs = Backoff.delayAt(RESTARTS, failures++)
+      return Effect.logWarning(
+        `The tool server ${name} is down: ${why}. It is started again in ${Duration.format(Duration.millis(delayMs))}.`
+      ).pipe(Effect.andThen(tried.open), Effect.andThen(Effect.sleep(delayMs)))
+    }),
+    Effect.forever
+  )
+  yield* Effect.forkScoped(lives)
+
+  /** ToolServer.S3 */
+  const connected: Effect.Effect<Connection, CallError> = up.await.pipe(
+    Effect.timeoutOption(PATIENCE),
+    Effect.flatMap(() =>
+      connection === undefined
+        ? new CallError({
+            message: `${subject(name)} is not running: ${because}. It is being started again.`,
+            isRefusal: true
+          })
+        : Effect.succeed(connection)
+    )
+  )
+
+  const call = Effect.fnUntraced(function* (tool: string, input: Readonly<Record<string, unknown>>) {
+    const result = yield* answerOf(config, yield* connected, tool, input)
+    failures = 0 // ToolServer.S2
+    return ToolOutput.of(result, config.maxOutput, conceal)
+  })
+
+  return {
+    config,
+    known: tools.known,
+    isOffered: () => isOffered,
+    offered: up.await,
+    because: () => because,
+    tried: tried.await,
+    call: (tool, input) =>
+      isObject(input)
+        ? Effect.catch(call(tool, input), ({ message }) =>
+            Effect.succeed({ output: ToolOutput.cut(conceal(message), config.maxOutput), isError: true })
+          )
+        : Effect.succeed({ output: "The arguments of a call must be a JSON object.", isError: true })
+  }
+})
+
+// --- internal
+
+/** The model must know this before it repeats a call. */
+const UNKNOWN = "Whether it took effect is unknown."
+
+const subject = (name: string): string => `The tool server "${name}"`
+
+const count = (tools: number): string => (tools === 1 ? "1 tool" : `${tools} tools`)
+
+/** Connects and lists the tools, within the time limit of a start. */
+const startOf = (
+  { startTimeout }: ToolServerConfig,
+  connect: Effect.Effect<Connection, StartError, Scope.Scope>,
+  tools: ToolList.ToolList
+): Effect.Effect<Connection, StartError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const connection = yield* connect
+    yield* Effect.mapError(tools.readFirst(connection), ({ message }) => new StartError({ message }))
+    return connection
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: startTimeout,
+      orElse: () => new StartError({ message: `it was not up within ${Duration.format(startTimeout)}` })
+    })
+  )
+
+/** Calls a tool, within the time limit. A call that fails without a refusal casts doubt on the server (ToolServer.S4). */
+const answerOf = (
+  { name, timeout }: ToolServerConfig,
+  connection: Connection,
+  tool: string,
+  input: Readonly<Record<string, unknown>>
+): Effect.Effect<CallToolResult, CallError> =>
+  connection.call(tool, input).pipe(
+    Effect.timeoutOrElse({
+      duration: timeout,
+      orElse: () => new CallError({ message: `no answer within ${Duration.format(timeout)}`, isRefusal: false })
+    }),
+    Effect.tapError(({ isRefusal }) => (isRefusal ? Effect.void : Queue.offer(connection.doubts, undefined))),
+    Effect.mapError(({ isRefusal, message }) =>
+      isRefusal
+        ? new CallError({ message: `${subject(name)} refused the call: ${message}`, isRefusal })
+        : new CallError({ message: `${subject(name)} failed in this call: ${message}. ${UNKNOWN}`, isRefusal })
+    )
+  )
+
+const isObject = (input: Schema.Json): input is { readonly [key: string]: Schema.Json } =>
+  typeof input === "object" && input !== null && !Array.isArray(input)
+
+/** Lists the tools again after each change. Ends when a list cannot be read. */
+const follow = (connection: Connection, list: Effect.Effect<unknown, CallError>): Effect.Effect<string> =>
+  Queue.take(connection.changed).pipe(
+    Effect.andThen(Effect.timeoutOption(list, PING)),
+    Effect.andThen(Effect.sleep(PAUSE)),
+    Effect.forever,
+    Effect.catch(({ message }) => Effect.succeed(`its tools could not be listed again: ${message}`))
+  )
+
+/** Pings the server after each doubt (ToolServer.S4). Ends when it does not answer. */
+const pingAfterDoubts = (connection: Connection): Effect.Effect<string> =>
+  Queue.take(connection.doubts).pipe(
+    Effect.andThen(
+      Effect.timeoutOrElse(connection.ping, {
+        duration: PING,
+        orElse: () => new CallError({ message: "it does not answer", isRefusal: false })
+      })
+    ),
+    Effect.catchIf(
+      ({ isRefusal }) => isRefusal,
+      () => Effect.void
+    ), // a server without ping has answered
+    Effect.andThen(Effect.sleep(PAUSE)),
+    Effect.forever,
+    Effect.catch(({ message }) => Effect.succeed(message))
+  )

@@ -1,0 +1,188 @@
+/**
+ * Combines all configured tool servers into one toolbox.
+ *
+ * ToolServers.V1. The toolbox is available at once; servers start and stop behind it. Each step reads the offered tools when it begins.
+ * ToolServers.V2. Secrets of a server do not reach a model, a history or a client through its texts. They are redacted before a text is
+ *     cut: half a secret is not recognised.
+ * ToolServers.V3. Processes end with the scope. If this process exits without closing the scope, it kills them; after `kill -9` their
+ *     standard input ends, which ends a server that follows the protocol.
+ */
+import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
+import { Toolbox } from "@holdfast/kernel"
+import { Duration, Effect, Fiber, Layer, type Redacted, Scope } from "effect"
+import { ChildProcessSpawner } from "effect/process"
+import type { ToolServerConfig } from "./ToolServerConfig.ts"
+import * as Connection from "./Connection.ts"
+import * as HttpTransport from "./transport/HttpTransport.ts"
+import * as StdioTransport from "./transport/StdioTransport.ts"
+import * as ToolNames from "./ToolNames.ts"
+import * as ToolServer from "./ToolServer.ts"
+
+/**
+ * How long turns wait after the service's start for servers that have not started yet: longer than an installed server takes. Without
+ * it an idempotent call that is resumed before its server has started would count as a call of an unknown tool.
+ */
+export const FIRST_PATIENCE = Duration.seconds(10)
+
+/** Makes a function that removes these secrets from a text. */
+export type Conceal = (secrets: ReadonlyArray<Redacted.Redacted>) => (text: string) => string
+
+/** A tool server that is not up. */
+export interface MissingServer {
+  readonly server: string
+  /** Turns do not run without its tools. */
+  readonly isRequired: boolean
+  /** Why it is not up. */
+  readonly because: string
+}
+
+/** The tools of all servers. */
+export interface ToolServers {
+  /** The toolbox. Right after a start it waits up to `FIRST_PATIENCE` for servers that are starting. */
+  readonly toolbox: Effect.Effect<Toolbox.Toolbox["Service"]>
+  /** Servers whose tools are unavailable at this moment. */
+  readonly missing: () => ReadonlyArray<MissingServer>
+  /** Waits until the tools of every required server are available. */
+  readonly isComplete: Effect.Effect<void>
+}
+
+/** Keeps the servers running while the scope is open. Does not wait for their start. */
+export const start = (
+  configs: ReadonlyArray<ToolServerConfig>,
+  conceal: Conceal
+): Effect.Effect<ToolServers, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+    const children = yield* killedOnExit
+    const connect = ({ reach, secrets }: ToolServerConfig) =>
+      Effect.flatMap(
+        reach.type === "http"
+          ? HttpTransport.make(reach)
+          : Effect.provideService(
+              StdioTransport.make(reach, children, conceal(secrets)),
+              ChildProcessSpawner.ChildProcessSpawner,
+              spawner
+            ),
+        Connection.make
+      )
+    return yield* make(configs, connect, conceal)
+  }).pipe(Effect.provide(NodeChildProcessSpawner.layer.pipe(Layer.provide([NodeFileSystem.layer, NodePath.layer]))))
+
+/** The same with any way to connect. */
+export const make = Effect.fnUntraced(function* (
+  configs: ReadonlyArray<ToolServerConfig>,
+  connect: (config: ToolServerConfig) => Effect.Effect<Connection.Connection, Connection.StartError, Scope.Scope>,
+  concealing: Conceal
+): Effect.fn.Return<ToolServers, never, Scope.Scope> {
+  // At a shutdown the servers end in parallel, and not each after the grace period of the one before it.
+  const together = yield* Scope.fork(yield* Scope.Scope, "parallel")
+  const conceal = concealing(configs.flatMap(({ secrets }) => secrets)) // ToolServers.V2
+  const servers = yield* Effect.forEach(configs, (config) =>
+    Scope.provide(ToolServer.make(config, connect(config), conceal), together)
+  )
+  const byName = new Map(servers.map((server) => [server.config.name, server]))
+  const named = () => ToolNames.assign(servers.map(({ config, known }) => ({ server: config.name, tools: known() })))
+
+  /** Recently offered tools, the latest last: a step uses the names from its beginning, even if other servers start meanwhile. */
+  const offered = new Map<string, Tool>()
+  const remember = (named: ToolNames.Named<Connection.Offer>): void => {
+    offered.delete(named.name)
+    offered.set(named.name, { server: named.server, name: named.tool.name })
+    for (const name of offered.keys()) {
+      if (offered.size <= MOST_OFFERED) break
+      offered.delete(name)
+    }
+  }
+  const find = (toolName: string): Tool | undefined => {
+    const found = named().find(({ name }) => name === toolName)
+    return found === undefined ? offered.get(toolName) : { server: found.server, name: found.tool.name }
+  }
+
+  const toolbox: Toolbox.Toolbox["Service"] = {
+    get definitions() {
+      return named().flatMap((named) => {
+        const owner = byName.get(named.server)
+        if (owner?.isOffered() !== true) return []
+        remember(named)
+        return [definitionOf(named, owner.config)]
+      })
+    },
+    run: ({ input, toolName }) =>
+      Effect.suspend(() => {
+        const tool = find(toolName)
+        const server = byName.get(tool?.server ?? "")
+        return tool === undefined || server === undefined
+          ? Effect.succeed(Toolbox.unknownTool(toolName))
+          : server.call(tool.name, input)
+      })
+  }
+
+  // Counted from the start of the service, not of each turn.
+  const tried = yield* Effect.forkScoped(
+    Effect.timeoutOption(
+      Effect.forEach(servers, (server) => server.tried, { discard: true }),
+      FIRST_PATIENCE
+    )
+  )
+  const required = servers.filter(({ config }) => config.isRequired)
+  /** Checks all servers at once: one that was up may be down when the last one starts. */
+  const isComplete: Effect.Effect<void> = Effect.suspend(() => {
+    const missing = required.find((server) => !server.isOffered())
+    return missing === undefined ? Effect.void : Effect.andThen(missing.offered, isComplete)
+  })
+  return {
+    toolbox: Effect.as(Fiber.await(tried), toolbox),
+    missing: () =>
+      servers
+        .filter((server) => !server.isOffered())
+        .map(({ because, config }) => ({
+          server: config.name,
+          isRequired: config.isRequired,
+          because: conceal(because())
+        })),
+    isComplete
+  }
+})
+
+// --- internal
+
+/** A tool as its server knows it. */
+interface Tool {
+  readonly server: string
+  readonly name: string
+}
+
+/** The most names that are kept: more than the running steps have, and a bounded amount of memory. */
+const MOST_OFFERED = 1_000
+
+const definitionOf = (
+  { name, tool }: ToolNames.Named<Connection.Offer>,
+  { idempotent }: ToolServerConfig
+): Toolbox.ToolDefinition => ({
+  name,
+  inputSchema: tool.inputSchema,
+  isIdempotent: ToolNames.matches(idempotent, tool.name),
+  ...(tool.description === undefined ? undefined : { description: tool.description })
+})
+
+/** ToolServers.V3. One listener for all of them. */
+const killedOnExit: Effect.Effect<StdioTransport.Children, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const pids = new Set<number>()
+      const kill = (): void => pids.forEach(killGroup)
+      process.once("exit", kill)
+      return { pids, kill }
+    }),
+    ({ kill }) => Effect.sync(() => process.off("exit", kill))
+  ),
+  ({ pids }) => ({ add: (pid) => void pids.add(pid), delete: (pid) => void pids.delete(pid) })
+)
+
+const killGroup = (pid: number): void => {
+  try {
+    process.kill(-pid, "SIGKILL")
+  } catch {
+    // The process has ended.
+  }
+}

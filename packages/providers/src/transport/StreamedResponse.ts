@@ -1,0 +1,108 @@
+/**
+ * Reads a streamed response to its end, one network read at a time.
+ *
+ * StreamedResponse.S1. The end of the body before the model has stopped is a failure (C6). A connection failure after that is ignored.
+ * StreamedResponse.S2. `finish` waits for the end of the body, for a limited time, to receive late usage and to reuse the connection.
+ * StreamedResponse.S3. The events of one network read are emitted as one array.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Classification } from "@holdfast/policy"
+import { Failure } from "@holdfast/wire"
+import { Array as Arr, Cause, Effect, Pull } from "effect"
+import type * as Decoder from "../decoding/Decoder.ts"
+import type { Broken, BytePull } from "../http/Http.ts"
+import * as Deadline from "../limits/Deadline.ts"
+
+/** The longest wait for usage after the model has stopped, in milliseconds. Providers send it with the next frame. */
+export const AWAIT_USAGE_MS = 1000
+
+/** The longest wait for the body's end after the terminal frame, in milliseconds. Beyond this a new connection is cheaper. */
+const AWAIT_END_MS = 250
+
+/** The events of an attempt, pull by pull. */
+export type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
+
+/** A response whose status is a success. */
+export interface Options {
+  readonly bytes: BytePull
+  readonly decoder: Decoder.Decoder
+  /** The decoder's events, with errors that have no secrets. */
+  readonly take: () => Array<Provider.ProviderEvent>
+  readonly failureOf: (broken: Broken) => Failure.ProviderFailure
+  /** Reports progress that is no event (C8). */
+  readonly progress: () => void
+}
+
+/** A response that ended before its model had stopped (StreamedResponse.S1). */
+export const incomplete = new Failure.ProviderFailure({ failure: Classification.incomplete() })
+
+/** The pull of a response whose first reads have arrived. */
+export const make = (
+  { bytes, decoder, failureOf, progress, take }: Options,
+  first: ReadonlyArray<Uint8Array>
+): EventPull => {
+  let next: EventPull = Effect.suspend(() => received(first))
+  let held = 0
+
+  const received = (reads: ReadonlyArray<Uint8Array>): EventPull => {
+    decoder.feed(reads)
+    return settle(read)
+  }
+
+  /** Emits the calls that a failure leaves unfinished before the failure (A12). */
+  const broken = (failing: EventPull): EventPull =>
+    Effect.suspend(() => {
+      const events = decoder.cut()
+      next = failing
+      return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed([...events]) : failing
+    })
+
+  const read: EventPull = Pull.matchEffect(bytes, {
+    onSuccess: received,
+    onFailure: (cause) => broken(Effect.failCause(Cause.map(cause, failureOf))),
+    onDone: () => {
+      decoder.end()
+      return settle(broken(Effect.fail(incomplete)))
+    }
+  })
+
+  /** Emits the pending events; continues with `open` while the model has not stopped. */
+  const settle = (open: EventPull): EventPull => {
+    const standing = decoder.standing()
+    next = standing === "open" ? open : standing === "failed" ? Cause.done() : drained
+    const events = take()
+    if (Arr.isArrayNonEmpty(events)) return Effect.succeed(events)
+    if (decoder.held() > held) {
+      held = decoder.held()
+      progress()
+    }
+    return next
+  }
+
+  /** Reads the rest of the body. Connection failures are ignored now (StreamedResponse.S1). */
+  const drain: Effect.Effect<void> = Pull.matchEffect(bytes, {
+    onSuccess: (reads) => {
+      decoder.feed(reads)
+      return decoder.standing() === "failed" ? Effect.void : drain
+    },
+    onFailure: (cause) => (Cause.hasInterrupts(cause) ? Effect.interrupt : Effect.void),
+    onDone: () => Effect.sync(decoder.end)
+  })
+
+  const drained: EventPull = Effect.flatMap(
+    Effect.suspend(() => Deadline.within(drain, decoder.standing() === "finished" ? AWAIT_END_MS : AWAIT_USAGE_MS)),
+    () => {
+      next = Cause.done()
+      return lastOf(decoder, take)
+    }
+  )
+
+  return Effect.suspend(() => next)
+}
+
+/** The last events of a response: those that were held back, and `finish`. */
+export const lastOf = (decoder: Decoder.Decoder, take: Options["take"]): EventPull => {
+  if (decoder.standing() !== "failed") decoder.finish()
+  const events = take()
+  return Arr.isArrayNonEmpty(events) ? Effect.succeed(events) : Cause.done()
+}

@@ -1,0 +1,36 @@
+/** A user's program over every entry of the packages. */
+import { holdfast as patient, model as modelOf } from "@holdfast/ai-sdk"
+import { Patience, Turn } from "@holdfast/kernel"
+import { Profile, RetryStrategies } from "@holdfast/policy"
+import { FromAsyncIterable, Http, OpenAiCompatible } from "@holdfast/providers"
+import { TurnEvent } from "@holdfast/wire"
+import { holdfast, memoryStore, tool, type TurnEvent as PlainEvent } from "holdfast"
+import { sqliteStore } from "holdfast/sqlite"
+
+const hf = holdfast({
+  model: async function* ({ messages }) {
+    yield `${messages.length}`
+  },
+  retry: { profile: "overnight", maxRetries: 3 },
+  store: process.argv[2] === undefined ? memoryStore() : sqliteStore(process.argv[2]),
+  tools: { weather: tool({ parse: () => ({ city: "Bergen" }), execute: ({ city }) => city }) }
+})
+const turn = hf.turn("Hello", { signal: AbortSignal.timeout(1_000) })
+for await (const event of turn) {
+  const typed: PlainEvent = event
+  if (typed.type === "provider-retry") console.log(new Date(typed.retryAt), typed.reason)
+}
+const result = await turn.result
+console.log(result.status === "parked" ? result.retryAt.getTime() : result.text)
+export const used = [
+  patient,
+  modelOf,
+  Patience,
+  Turn,
+  Profile,
+  RetryStrategies,
+  FromAsyncIterable,
+  Http,
+  OpenAiCompatible,
+  TurnEvent
+]
