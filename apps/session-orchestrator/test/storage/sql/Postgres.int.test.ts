@@ -208,7 +208,7 @@ describe("a PostgreSQL database", () => {
   )
 })
 
-describe("a PostgreSQL that says no", () => {
+describe("a PostgreSQL that refuses", () => {
   it.live("what it cannot hold of one write fails that one, and not those that were committed with it", () =>
     Effect.gen(function* () {
       const { store } = yield* open(yield* database)
