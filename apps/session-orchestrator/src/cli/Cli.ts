@@ -13,6 +13,7 @@ import * as Answer from "./client/Answer.ts"
 import * as Attach from "./client/Attach.ts"
 import * as Bulk from "./client/Bulk.ts"
 import * as Cancel from "./client/Cancel.ts"
+import * as Export from "./client/Export.ts"
 import * as Submit from "./client/Submit.ts"
 import * as Wait from "./client/Wait.ts"
 import * as Backup from "./Backup.ts"
@@ -51,6 +52,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Bulk.retry(parts),
       Bulk.giveUp(parts),
       Bulk.switchTarget(parts),
+      Export.command(parts),
       Turns.command(parts),
       Explain.command(parts),
       Backup.command(parts),

@@ -77,6 +77,7 @@ describe("holdfast", () => {
       "retry",
       "give-up",
       "switch",
+      "export",
       "turns",
       "backup",
       "schedule",

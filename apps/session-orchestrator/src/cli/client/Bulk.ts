@@ -13,23 +13,12 @@ import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
 import * as Setup from "../Setup.ts"
-import * as Since from "../Since.ts"
 import { paint, Terminal } from "../terminal/Terminal.ts"
+import * as Filter from "./Filter.ts"
 import * as ServiceClient from "./ServiceClient.ts"
 
 const flags = {
-  since: Flag.String("since").pipe(
-    Flag.withMetavar("MOMENT"),
-    Flag.withDescription(`Turns since then: ${Since.EXPECTED}`),
-    Flag.optional
-  ),
-  model: Flag.String("model").pipe(
-    Flag.withAlias("m"),
-    Flag.withMetavar("PROVIDER/MODEL"),
-    Flag.withDescription("Turns of this model, or of this provider"),
-    Flag.optional
-  ),
-  tag: Flag.String("tag").pipe(Flag.withMetavar("TAG"), Flag.withDescription("Turns with this tag"), Flag.optional),
+  ...Filter.flags("turns"),
   dryRun: Flag.Boolean("dry-run").pipe(
     Flag.withDescription("Print the turns, and do nothing"),
     Flag.withDefault(false)
@@ -87,10 +76,7 @@ export const switchTarget = <E extends StartFailure>(parts: Parts<E>) =>
 
 // --- internal
 
-interface Given {
-  readonly since: Option.Option<string>
-  readonly model: Option.Option<string>
-  readonly tag: Option.Option<string>
+interface Given extends Filter.Given {
   readonly dryRun: boolean
   readonly json: boolean
   readonly url: Option.Option<string>
@@ -105,7 +91,7 @@ const run = <E extends StartFailure>(
 ) =>
   Setup.withConfig(parts, { file: Option.getOrUndefined(given.config) }, ({ server }) =>
     Effect.gen(function* () {
-      const named = yield* filterOf(given)
+      const named = yield* Filter.of(given, yield* Clock.currentTimeMillis)
       if (Object.keys(named).length === 0) {
         return yield* refused("Name the turns: --since, --model or --tag. Several of them narrow the choice.") // B2
       }
@@ -138,17 +124,6 @@ const print = Effect.fnUntraced(function* (turn: BulkCommands.BulkOutcome, isJso
     return terminal.stderr(`${paint(terminal.colors.stderr, "red", text)}\n`)
   }
   terminal.stdout(`${turnId} ${outcome}${retriedBy === undefined ? "" : ` ${retriedBy}`}\n`)
-})
-
-const filterOf = Effect.fnUntraced(function* ({ model, since, tag }: Given) {
-  const text = Option.getOrUndefined(since)
-  const moment = text === undefined ? undefined : Since.parse(text, yield* Clock.currentTimeMillis)
-  if (text !== undefined && moment === undefined) {
-    return yield* refused(
-      `--since: found ${JSON.stringify(Prose.clip(Prose.oneLine(text), 60))}; expected ${Since.EXPECTED}.`
-    )
-  }
-  return defined({ since: moment, model: Option.getOrUndefined(model), tag: Option.getOrUndefined(tag) })
 })
 
 const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))

@@ -111,15 +111,14 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
         "When?": [ProcessSetup.overloaded, ProcessSetup.answer("Now.")],
         "Where?": [ProcessSetup.overloaded]
       })
-      const submit = (id: string, prompt: string, tag: string) =>
-        holdfast(service, ["submit", prompt, "--id", id, "--tag", tag])
-      for (const [id, prompt, tag] of [
-        ["why", "Why?", "night"],
-        ["how", "How?", "night"],
-        ["when", "When?", "night"],
-        ["where", "Where?", "night/late"]
+      // An answer of an endpoint wakes the turns that wait for it, so they wait for another one.
+      for (const [id, prompt, tag, model] of [
+        ["why", "Why?", "night", "main/m"],
+        ["how", "How?", "night", "main/m"],
+        ["when", "When?", "night", "spare/m"],
+        ["where", "Where?", "night/late", "spare/m"]
       ] as const) {
-        yield* submit(id, prompt, tag)
+        yield* holdfast(service, ["submit", prompt, "--id", id, "--tag", tag, "--model", model])
       }
       const state = (id: string) => holdfast(service, ["answer", "--json", id])
       const until = (id: string, status: string) =>
@@ -139,10 +138,10 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       yield* until(by, "completed")
       assert.strictEqual((yield* holdfast(service, ["retry", "--tag", "night"])).stdout, `why idle ${by}\n`)
 
-      const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "spare/n"])
+      const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
       assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
-      assert.include((yield* until("when", "completed")).stdout, '"model":"spare/n"')
-      assert.deepInclude(yield* holdfast(service, ["give-up", "--model", "main"]), { code: 0, stdout: "where done\n" })
+      assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
+      assert.deepInclude(yield* holdfast(service, ["give-up", "--model", "spare"]), { code: 0, stdout: "where done\n" })
       yield* until("where", "failed")
       assert.strictEqual(calls.length, 7)
       const wrong = yield* service.call({
@@ -150,6 +149,36 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
         body: { command: { type: "retry" }, filter: {} }
       })
       assert.strictEqual(wrong.status, 400)
+    })
+  )
+
+  it.live("X15: conversations are exported whole, by tag, as JSONL and as Markdown", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.fallback(() => ProcessSetup.answer("Because."))
+      for (const [id, tag] of [
+        ["one", "day"],
+        ["two", "night"]
+      ] as const) {
+        yield* holdfast(service, ["submit", "Why?", "--id", id, "--tag", tag])
+        yield* holdfast(service, ["wait", id])
+      }
+      const all = yield* holdfast(service, ["export"])
+      const exported = lines(all.stdout).map((line) => JSON.parse(line))
+      assert.deepStrictEqual(
+        exported.map(({ conversationId, messages, tags }) => [conversationId, messages.length, tags]),
+        [
+          ["two", 2, ["night"]],
+          ["one", 2, ["day"]]
+        ]
+      )
+      const { code, stdout } = yield* holdfast(service, ["export", "--tag", "night", "--format", "markdown"])
+      assert.strictEqual(code, 0)
+      assert.match(
+        stdout,
+        /^# two\n\n\S+ \| scripted\/m \| tags: night\n\n## User, \S+\n\nWhy\?\n\n## scripted\/m, \S+\n\nBecause\.\n\n$/
+      )
+      assert.strictEqual((yield* holdfast(service, ["export", "--since", "soon"])).code, 2)
     })
   )
 

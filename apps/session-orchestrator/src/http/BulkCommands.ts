@@ -24,7 +24,7 @@ export class BulkCommands extends Context.Service<
       origin: string
     ) => Effect.Effect<Wire.BulkReport, InvalidRequest | StorageError>
   }
->()("@holdfast/session-orchestrator/orchestrator/BulkCommands") {}
+>()("@holdfast/session-orchestrator/http/BulkCommands") {}
 
 /** Turns at once: enough that their commits are shared. */
 const AT_ONCE = 8
