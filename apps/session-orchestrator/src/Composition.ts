@@ -23,6 +23,8 @@ import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
+import * as BulkCommands from "./http/BulkCommands.ts"
+import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
@@ -211,9 +213,13 @@ export const inspection = Layer.unwrap(
 )
 
 /** Explanations, states and lists of turns, and submissions, for any process that runs them. */
-const lookups = Layer.mergeAll(Explanations.layer, TurnStates.layer, TurnLists.layer, Submissions.layer).pipe(
-  Layer.provide(Secrets.layer)
-)
+const lookups = Layer.mergeAll(
+  Explanations.layer,
+  TurnStates.layer,
+  Submissions.layer,
+  Removal.layer,
+  Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
+).pipe(Layer.provide(Secrets.layer))
 
 /** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */
 export const service = Layer.unwrap(

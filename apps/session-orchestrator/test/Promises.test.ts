@@ -39,47 +39,47 @@ const promises: Readonly<
   Record<string, ReadonlyArray<readonly [says: RegExp, unit: number, limit: Duration.Duration | number]>>
 > = {
   operations: [
-    [/The way down takes (\d+) s at most/, SECOND, Duration.sum(HttpServer.ANSWER_GRACE, HttpServer.SHUTDOWN_GRACE)],
-    [/Answers that have begun have (\d+) s to come to their end/, SECOND, HttpServer.ANSWER_GRACE],
-    [/Connections have (\d+) s to take what was written/, SECOND, HttpServer.SHUTDOWN_GRACE],
-    [/A stream says something every (\d+) s/, SECOND, LiveResponse.KEEP_ALIVE_INTERVAL],
-    [/A client that is more than (\d+) MiB behind/, MIB, Backlog.MAX_BEHIND],
-    [/or takes nothing for (\d+) s, is let go of/, SECOND, LiveResponse.STALL_LIMIT],
-    [/A client that reads again within (\d+) s finds it/, SECOND, LiveResponse.FAREWELL_LIMIT],
-    [/\| (\d+) \| it is taken up behind all others, and alone/, 1, Interruption.SUSPECT],
+    [/The shutdown takes (\d+) s at most/, SECOND, Duration.sum(HttpServer.ANSWER_GRACE, HttpServer.SHUTDOWN_GRACE)],
+    [/Answers that have begun have (\d+) s to end/, SECOND, HttpServer.ANSWER_GRACE],
+    [/Connections have (\d+) s to take the written bytes/, SECOND, HttpServer.SHUTDOWN_GRACE],
+    [/A stream sends at least one byte every (\d+) s/, SECOND, LiveResponse.KEEP_ALIVE_INTERVAL],
+    [/a client that is more than (\d+) MiB behind/, MIB, Backlog.MAX_BEHIND],
+    [/or reads nothing for (\d+) s; the turn/, SECOND, LiveResponse.STALL_LIMIT],
+    [/A client that reads again within (\d+) s receives it/, SECOND, LiveResponse.FAREWELL_LIMIT],
+    [/\| (\d+) \| it is resumed after all others, and alone/, 1, Interruption.SUSPECT],
     [/when no other runs \(after (\d+) s at most\)/, SECOND, Quarantine.PATIENCE_MS],
     [/wait until its next record \((\d+) s at most\)/, SECOND, Quarantine.HOLD_MS],
     [/start one after another, (\d+) ms apart/, 1, Spread.STEP_MS],
     [/all of them within (\d+) s/, SECOND, Spread.WINDOW_MS],
     [/until PostgreSQL ends its session, (\d+) s later/, SECOND, Lease.EXPIRATION_MS],
-    [/each logs so once, with the cause and what to do, within (\d+) s/, SECOND, LockWarnings.REFRESH_LIMIT],
+    [/each logs that once, with the cause and the remedy, within (\d+) s/, SECOND, LockWarnings.REFRESH_LIMIT],
     [/it is not on disk after (\d+) s; `detail` has the cause/, SECOND, Commands.ANSWER_LIMIT],
-    [/are 503 after 6 s, or (\d+) s where/, SECOND, Patience.SILENCE_LIMIT],
+    [/get 503 after 6 s, or (\d+) s if/, SECOND, Patience.SILENCE_LIMIT],
     [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, RestartDelays.FIRST_MS],
     [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, RestartDelays.MOST_MS],
     [/leaves the memory of its runner (\d+) to 10 s after/, SECOND, TurnRunner.RESIDENT_MS],
     [/Up to (\d+) s \*\*before\*\*/, SECOND, Parking.NEAR_MS],
-    [/after\*\* those who are due have asked, within (\d+) s/, SECOND, RightOfWay.LIMIT_MS],
-    [/Right after a start turns wait up to (\d+) s for servers/, SECOND, ToolServers.FIRST_PATIENCE],
+    [/After\*\* all due turns have called, within (\d+) s/, SECOND, RightOfWay.LIMIT_MS],
+    [/Right after a start, turns wait up to (\d+) s for servers/, SECOND, ToolServers.FIRST_PATIENCE],
     [/held until it is up, for (\d+) minutes at most/, MINUTE, MissingTools.HOLD],
-    [/counted anew once it has answered a call or lasted (\d+) s/, SECOND, ToolServer.STEADY],
-    [/waits up to (\d+) s for it, then is answered/, SECOND, ToolServer.PATIENCE],
+    [/the count is reset once it has answered a call or lasted (\d+) s/, SECOND, ToolServer.STEADY],
+    [/waits up to (\d+) s for it, and is then answered/, SECOND, ToolServer.PATIENCE],
     [/does not answer a ping within (\d+) s either/, SECOND, ToolServer.PING],
     [/a message is longer than (\d+) MiB/, MIB, LineTransport.MAX_MESSAGE_BYTES],
     [/up to ([\d,]+) lines at once and/, 1, Intake.JUNK.burst],
     [/lines at once and (\d+) a second/, 1, Intake.JUNK.perSecond],
-    [/the progress of what takes longer than (\d+) s/, SECOND, Progress.PATIENCE_MS]
+    [/the progress of operations longer than (\d+) s/, SECOND, Progress.PATIENCE_MS]
   ],
   configuration: [
     [/as `Authorization: Bearer`; (\d+) characters at least/, 1, Settings.SHORTEST_TOKEN],
-    [/when it died is free after (\d+) seconds/, SECOND, GateTable.STALE_MS],
+    [/a runner that died are released after (\d+) seconds/, SECOND, GateTable.STALE_MS],
     [/the first (\d+) tools are offered that fit/, 1, Offers.MAX_TOOLS],
     [/that fit: (\d+) KiB a definition/, KIB, Offers.MAX_DEFINITION_BYTES],
     [/a definition, (\d+) KiB all of them/, KIB, Offers.MAX_DEFINITIONS_BYTES],
-    [/A secret shorter than (\d+) characters is not looked for/, 1, Secrets.SHORTEST_SECRET]
+    [/A secret shorter than (\d+) characters is not searched for/, 1, Secrets.SHORTEST_SECRET]
   ],
   telemetry: [
-    [/and up to (\d+) characters each/, 1, Labels.LONGEST],
+    [/names of more than (\d+) characters/, 1, Labels.LONGEST],
     [/`turns-failed` come (\d+) seconds after the turn/, SECOND, Incidents.SETTLE_MS]
   ]
 }

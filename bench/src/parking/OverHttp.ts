@@ -103,6 +103,7 @@ const park = async (process: Processes.Process, paths: ReadonlyArray<string>, wa
 const one = (agent: Agent, origin: string, path: string, prompt: string, way: ClientKind): Promise<void> =>
   new Promise((resolve, reject) => {
     let isOver = false
+    let status = 0
     let answer = ""
     const over = (): void => {
       isOver = true
@@ -122,17 +123,17 @@ const one = (agent: Agent, origin: string, path: string, prompt: string, way: Cl
       },
       {
         onRequestStart: () => {},
-        onResponseStart: (_, status) => {
-          if (status >= 400) reject(new Error(`the server answered ${status}`))
+        onResponseStart: (_, code) => {
+          status = code
         },
         onResponseData: (controller, chunk) => {
-          if (isOver || way === "submitted") return
+          if (isOver || (way === "submitted" && status < 400)) return
           answer += chunk.toString()
           if (!answer.includes('"type":"provider-retry"')) return
           over()
           controller.abort(new Error("The client leaves."))
         },
-        onResponseEnd: over,
+        onResponseEnd: () => (status < 400 ? over() : reject(new Error(`the server answered ${status}: ${answer}`))),
         onResponseError: (_, error) => {
           if (!isOver) reject(error)
         }

@@ -7,7 +7,7 @@
  * Transport.T3. A response is bounded as a whole (C11), and so is its work in one turn of the event loop (`ReadPace`).
  * Transport.T4. When the stream's scope closes, for any reason, an unfinished connection is closed.
  */
-import { Opening, type Provider, ResponseLimit } from "@holdfast/kernel"
+import { Opening, type Provider, Push, ResponseLimit } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { defined } from "@holdfast/wire"
 import { Array as Arr, Cause, Channel, Effect, Pull, Scope, Stream } from "effect"
@@ -142,7 +142,10 @@ const attempt = (self: Attempt): StreamedResponse.EventPull => {
       }
     })
 
-  return Effect.suspend(() => next)
+  return Push.attach(
+    Effect.suspend(() => next),
+    () => Push.of(next)
+  )
 }
 
 /** A decoder of the response, and its events with errors that have no secrets. Both the classifier and the machine make failures. */

@@ -1,6 +1,8 @@
 /** Tests one attempt over prepared responses; tests that need a socket are in `Transport.int.test.ts`. */
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Fiber, Redacted } from "effect"
+import { Push } from "@holdfast/kernel"
+import { PushSource } from "@holdfast/kernel/testing"
+import { Cause, Channel, Effect, Fiber, Pull, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { type HttpResponse, Broken, type BytePull } from "../src/http/Http.ts"
 import * as OpenAi from "../src/openai/Response.ts"
@@ -221,6 +223,70 @@ describe("Transport", () => {
       expect(reads).toBe(2)
       yield* attempt({ pieces: [hi, dialect.ping, stopped] }).pipe(Effect.provideService(Progress, () => reads++))
       expect(reads).toBe(2)
+    })
+  )
+})
+
+describe("a text that is pushed", () => {
+  /** Reads that a test gives, and what comes of each. */
+  const listening = Effect.fnUntraced(function* () {
+    const source = PushSource.make<readonly [Uint8Array, ...ReadonlyArray<Uint8Array>], Broken>()
+    const stream = Transport.stream({
+      post: () => Effect.succeed({ status: 200, headers: {}, bytes: source.pull, isWhole: () => false }),
+      machine: () => OpenAi.make((n) => `id${n}`),
+      conceal: KeyRedaction.conceal([Redacted.make(KEY)]),
+      request: {}
+    })
+    const seen: Array<string> = []
+    const fiber = yield* Effect.scopedWith((scope) =>
+      Effect.flatMap(Channel.toPullScoped(Stream.toChannel(stream), scope), (pull) =>
+        Push.forEach(pull, (events) => {
+          seen.push(events.map((event) => ("delta" in event ? event.delta : event.type)).join(" "))
+          return undefined
+        })
+      )
+    ).pipe(
+      Pull.catchDone(() => Effect.succeed("done")),
+      Effect.catch(({ failure }) => Effect.succeed(failure.reason)),
+      Effect.forkChild({ startImmediately: true })
+    )
+    const give = (said: string) => source.give([new TextEncoder().encode(said)])
+    for (const said of ["a", "b"]) give(dialect.delta(said))
+    return { ...source, fiber, give, seen }
+  })
+
+  it.effect("T5: gives the events of a read with the read, whatever frames it cuts", () =>
+    Effect.gen(function* () {
+      const { calls, give, isPushing, seen } = yield* listening()
+      give(dialect.delta("c") + dialect.delta("d").slice(0, 9))
+      give(dialect.delta("d").slice(9))
+      give(": ping\n\n")
+      expect([seen, calls.pushes, isPushing()]).toEqual([["a", "b", "c", "d"], 4, true])
+    })
+  )
+
+  it.effect("T4: its end is pulled, with what came in the same read", () =>
+    Effect.gen(function* () {
+      const { end, fiber, give, isPushing, seen } = yield* listening()
+      give(dialect.delta("c") + stopped)
+      expect([seen, isPushing()]).toEqual([["a", "b", "c"], false])
+      give(done)
+      end()
+      expect([yield* Fiber.join(fiber), seen]).toEqual(["done", ["a", "b", "c", "finish"]])
+    })
+  )
+
+  it.effect("C3, C6: an error in it is emitted, and a connection that ends or breaks fails it", () =>
+    Effect.gen(function* () {
+      const failed = yield* listening()
+      failed.give(dialect.delta("c") + 'data: {"error":{"message":"Overloaded","type":"overloaded_error"}}\n\n')
+      expect([yield* Fiber.join(failed.fiber), failed.seen]).toEqual(["done", ["a", "b", "c error"]])
+      const ended = yield* listening()
+      ended.end()
+      expect(yield* Fiber.join(ended.fiber)).toBe("network")
+      const cut = yield* listening()
+      cut.end(broken)
+      expect([yield* Fiber.join(cut.fiber), cut.seen]).toEqual(["network", ["a", "b"]])
     })
   )
 })

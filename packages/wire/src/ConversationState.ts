@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
+import * as Labels from "./Labels.ts"
 import { Asks } from "./TurnEvent.ts"
 
 /** The wait in progress. */
@@ -46,6 +47,7 @@ export const ConversationSummary = Schema.Struct({
   model: Schema.String,
   /** Epoch milliseconds. */
   createdAt: Schema.Finite,
+  ...Labels.fields,
   /** Its newest turn; absent before the first. */
   lastTurnId: Schema.optionalKey(TurnId),
   /** Whether a turn of it has not ended. */

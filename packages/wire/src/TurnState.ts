@@ -6,6 +6,7 @@
 import { Schema } from "effect"
 import { Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
+import * as Labels from "./Labels.ts"
 import { Usage } from "./Message.ts"
 import { Asks, Report, TurnStatus } from "./TurnEvent.ts"
 
@@ -44,6 +45,7 @@ export const TurnState = Schema.Struct({
   model: Schema.String,
   acceptedAt: Timestamp,
   endedAt: Schema.optionalKey(Timestamp),
+  ...Labels.fields,
   /** Calls of a provider that have ended. */
   attempts: Schema.Int,
   /** Present while its status is `waiting`. */

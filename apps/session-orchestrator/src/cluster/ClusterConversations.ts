@@ -56,7 +56,8 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts(alarms),
-        prompt: (id, { prompt, turnId = TurnIds.make() }) => reached(client(id).Prompt({ prompt, turnId })),
+        prompt: (id, { labels, prompt, turnId = TurnIds.make() }) =>
+          reached(client(id).Prompt({ prompt, turnId, ...defined({ labels }) })),
         retry: (id, { turnId = TurnIds.make() }) => reached(client(id).Retry({ turnId })),
         abort: (id, meant) =>
           Effect.flatMap(headOf(id, meant), (turnId) =>
@@ -82,7 +83,7 @@ export const layer = <E, R>(
         watchTurn: (turnId, within) =>
           Stream.unwrap(
             Effect.map(ownerOf(turnId, within), (owner) =>
-              // A turn's events are told from its first: those that came before are left out again.
+              // A turn's events are sent from its first: events that were received before are left out again.
               Owner.followed(0, () => owner.WatchTurn({ turnId }), Frames.isEnd)
             )
           ).pipe(Stream.catchTag("ConversationNotFound", Stream.die))

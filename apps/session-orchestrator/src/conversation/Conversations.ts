@@ -7,7 +7,7 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
-import type { Command, ConversationState, Ids, Message, TurnEvent } from "@holdfast/wire"
+import type { Command, ConversationState, Ids, Labels, Message, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
 
 /** No conversation has this id. */
@@ -54,6 +54,7 @@ export interface Frame {
 export interface CreateOptions {
   /** If absent, a new id. An id that is taken fails with the error of the database. */
   readonly conversationId?: Ids.ConversationId | undefined
+  readonly labels?: Labels.Labels | undefined
   /** `provider/model`; if absent, the configured default. */
   readonly model?: string | undefined
   readonly system?: string | undefined
@@ -88,7 +89,11 @@ export class Conversations extends Context.Service<
     /** Accepts a prompt. Once it has succeeded the turn is on disk and will run; the same `turnId` again is the same turn. */
     readonly prompt: (
       id: Ids.ConversationId,
-      options: { readonly prompt: string; readonly turnId?: Ids.TurnId | undefined }
+      options: {
+        readonly prompt: string
+        readonly turnId?: Ids.TurnId | undefined
+        readonly labels?: Labels.Labels | undefined
+      }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
     /** Accepts a turn that runs the model again from the last user message (rule M1). */
     readonly retry: (

@@ -4,7 +4,7 @@
  * TurnHandlers.T1. The head of an answer leaves after the turn is on disk, never before.
  * TurnHandlers.T2. A client that disconnects does not affect the turn.
  */
-import { defined, type Ids, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
+import { defined, type Ids, Labels, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
 import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -68,7 +68,10 @@ export const layer = HttpApiBuilder.group(
 
     return handlers.handleAll({
       run: ({ params, payload, request }) =>
-        Effect.andThen(unlessGoingDown, conversations.prompt(params.conversationId, payload)).pipe(
+        Effect.andThen(
+          unlessGoingDown,
+          conversations.prompt(params.conversationId, { ...payload, labels: Labels.among(payload) })
+        ).pipe(
           orProblem,
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),

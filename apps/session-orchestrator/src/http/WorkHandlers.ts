@@ -1,11 +1,13 @@
 /** The calls for work that is left: turns by their own ids, with no client attached (X15). */
-import { Ndjson, Sse } from "@holdfast/wire"
+import { Labels, Ndjson, Sse } from "@holdfast/wire"
 import { Api, WorkGroup } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
+import { BulkCommands } from "./BulkCommands.ts"
+import { Removal } from "../orchestrator/Removal.ts"
 import { Submissions } from "../orchestrator/Submissions.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
@@ -23,6 +25,8 @@ export const layer = HttpApiBuilder.group(
     const states = yield* TurnStates
     const lists = yield* TurnLists
     const submissions = yield* Submissions
+    const removal = yield* Removal
+    const bulk = yield* BulkCommands
     const drain = yield* Drain
 
     const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
@@ -34,7 +38,7 @@ export const layer = HttpApiBuilder.group(
       listConversations: ({ query: { cursor, limit, ...filter } }) =>
         orProblem(lists.conversations(filter, { cursor, limit })),
       submit: ({ payload }) =>
-        Effect.andThen(unlessGoingDown, submissions.submit(payload)).pipe(
+        Effect.andThen(unlessGoingDown, submissions.submit({ ...payload, labels: Labels.among(payload) })).pipe(
           // It opens its conversation itself.
           Effect.catchTag("ConversationNotFound", Effect.die),
           orProblem,
@@ -50,6 +54,10 @@ export const layer = HttpApiBuilder.group(
             endless: false
           })
         }),
+      runBulk: ({ payload, request }) =>
+        orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, Commands.originOf(request)))),
+      deleteConversation: ({ params }) =>
+        orProblem(removal.remove(params.conversationId)).pipe(Commands.unlessDown(drain)),
       abortTurn: ({ params: { turnId } }) =>
         Effect.gen(function* () {
           const within = yield* states.conversationOf(turnId)

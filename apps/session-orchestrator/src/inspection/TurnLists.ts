@@ -22,12 +22,14 @@ export interface TurnQuery {
   readonly status?: TurnState.TurnState["status"] | undefined
   readonly since?: number | undefined
   readonly model?: string | undefined
+  readonly tag?: string | undefined
 }
 
 /** Which conversations a list has. */
 export interface ConversationQuery {
   readonly since?: number | undefined
   readonly model?: string | undefined
+  readonly tag?: string | undefined
 }
 
 /** Which page of a list. */
@@ -66,10 +68,10 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets> = L
       )
 
     return {
-      turns: Effect.fn("TurnLists.turns")(function* ({ model, since, status }, paging) {
+      turns: Effect.fn("TurnLists.turns")(function* ({ model, since, status, tag }, paging) {
         const isOpen = status === "queued" || status === "running" || status === "waiting"
-        const filter: TurnFilter = { status: isOpen ? "open" : status, since, model }
-        const query = ["turns", status, since, model]
+        const filter: TurnFilter = { status: isOpen ? "open" : status, since, model, tag }
+        const query = ["turns", status, since, model, tag]
         const limit = paging.limit ?? Listing.DEFAULT_LIMIT
         // A filter on what only the records have reads more rows.
         const isSought = isOpen || model !== undefined
@@ -87,14 +89,15 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets> = L
           ...(next === undefined ? {} : { next: Cursor.encode(query, next) })
         }
       }),
-      conversations: Effect.fn("TurnLists.conversations")(function* ({ model, since }, paging) {
-        const query = ["conversations", since, model]
+      conversations: Effect.fn("TurnLists.conversations")(function* ({ model, since, tag }, paging) {
+        const query = ["conversations", since, model, tag]
         const limit = paging.limit ?? Listing.DEFAULT_LIMIT
-        const page = yield* lists.conversations({ since, model }, yield* positionOf(query, paging), limit)
+        const page = yield* lists.conversations({ since, model, tag }, yield* positionOf(query, paging), limit)
         return {
           conversations: page.rows.map(
-            ({ conversation, isBusy, lastTurnId }): ConversationState.ConversationSummary => ({
+            ({ conversation, isBusy, labels, lastTurnId }): ConversationState.ConversationSummary => ({
               ...conversation,
+              ...labels,
               ...(lastTurnId === undefined ? {} : { lastTurnId }),
               isBusy
             })

@@ -4,7 +4,7 @@ import { defined, type Ids, Target, type TurnEvent, type TurnState } from "@hold
 import { Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
-import type { TurnRow } from "../storage/Lists.ts"
+import { Lists, type TurnRow } from "../storage/Lists.ts"
 import type { Journal } from "../storage/Journal.ts"
 import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
@@ -24,12 +24,13 @@ export class TurnStates extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
 /** Reads the states from the stored data. */
-export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptions.Interruptions | Secrets> =
+export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptions.Interruptions | Lists | Secrets> =
   Layer.effect(
     TurnStates,
     Effect.gen(function* () {
       const read = yield* Evidence.reader
       const store = yield* Store
+      const lists = yield* Lists
       const { redact } = yield* Secrets
       return {
         conversationOf: (turnId) =>
@@ -42,7 +43,8 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptio
           ),
         find: Effect.fn("TurnStates.find")(function* (turnId) {
           const evidence = Option.getOrUndefined(yield* read(turnId))
-          return evidence === undefined ? yield* new TurnNotFound({ turnId }) : of(evidence, redact)
+          if (evidence === undefined) return yield* new TurnNotFound({ turnId })
+          return { ...of(evidence, redact), ...(yield* lists.labelsOf(turnId)) }
         })
       }
     })
@@ -66,7 +68,7 @@ export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnSt
 
 /** A turn in a list, by its row and what its records come to. */
 export const summaryOf = (
-  { hasEvents, model, turn: { acceptedAt, conversationId, end, prompt, turnId } }: TurnRow,
+  { hasEvents, labels, model, turn: { acceptedAt, conversationId, end, prompt, turnId } }: TurnRow,
   account: Account.Account,
   redact: Evidence.Redact
 ): TurnState.TurnSummary => ({
@@ -77,6 +79,7 @@ export const summaryOf = (
   acceptedAt,
   attempts: end?.attempts ?? Account.endedCalls(account.attempts),
   ...(end === undefined ? waitingOf(account, redact) : sealedOf(end, redact)),
+  ...labels,
   ...(prompt === undefined ? {} : { prompt })
 })
 

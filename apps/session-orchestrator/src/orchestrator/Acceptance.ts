@@ -14,13 +14,18 @@
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
-import { defined, type Ids } from "@holdfast/wire"
+import { defined, type Ids, type Labels } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
 import type { Journal } from "../storage/Journal.ts"
 import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
-import { type ConversationNotFound, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
+import {
+  type ConversationNotFound,
+  type Conversations,
+  ShuttingDown,
+  TurnConflict
+} from "../conversation/Conversations.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session } from "../session/Session.ts"
@@ -49,9 +54,8 @@ type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | 
 export const prompt = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
-  prompt: string,
-  turnId: Ids.TurnId | undefined
-): Accepted => accept(dependencies, { conversationId, prompt, turnId, allowed: Effect.void })
+  { labels, prompt, turnId }: Parameters<Conversations["Service"]["prompt"]>[1]
+): Accepted => accept(dependencies, { conversationId, prompt, turnId, labels, allowed: Effect.void })
 
 /** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
 export const retry = (
@@ -212,6 +216,7 @@ interface Wanted {
   readonly conversationId: Ids.ConversationId
   readonly prompt: string | undefined
   readonly turnId: Ids.TurnId | undefined
+  readonly labels?: Labels.Labels | undefined
   /** Fails when such a turn is not allowed. */
   readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
 }
@@ -219,14 +224,15 @@ interface Wanted {
 /** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
   { store, queue, tenancy }: Dependencies,
-  { allowed, prompt, turnId: wanted }: Wanted,
+  { allowed, labels, prompt, turnId: wanted }: Wanted,
   session: Session,
   conversation: Conversation
 ) {
   const { conversationId } = conversation
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()
-  const turn = { turnId, conversationId, prompt, acceptedAt: yield* Clock.currentTimeMillis }
+  const acceptedAt = yield* Clock.currentTimeMillis
+  const turn = { turnId, conversationId, prompt, acceptedAt, ...defined({ labels }) }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
   const opening = isFree ? openingOf(turn) : undefined
   const isNew = wanted === undefined && prompt !== undefined

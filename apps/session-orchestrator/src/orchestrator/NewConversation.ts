@@ -4,7 +4,7 @@
  * Everything that would fail each turn of the conversation is refused here: an unknown target, invalid settings, an invalid report schema.
  */
 import { Profile } from "@holdfast/policy"
-import { Ids, Target } from "@holdfast/wire"
+import { defined, Ids, Target } from "@holdfast/wire"
 import { Clock, Effect, Result } from "effect"
 import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
 import { type CreateOptions, InvalidRequest } from "../conversation/Conversations.ts"
@@ -19,7 +19,7 @@ const MOST_SETTINGS = 65_536
 
 /** A new conversation with an id of its own; it is not stored yet. Fails with `InvalidRequest` that names the faulty setting. */
 export const make = Effect.fnUntraced(function* (
-  { conversationId, model, system, retry }: CreateOptions,
+  { conversationId, labels, model, system, retry }: CreateOptions,
   defaults: Defaults["Service"],
   providers: Providers["Service"]
 ): Effect.fn.Return<Conversation, InvalidRequest> {
@@ -48,6 +48,7 @@ export const make = Effect.fnUntraced(function* (
     system,
     retry,
     autoRetryEnabled: settings.success.enabled ?? defaults.retry.enabled ?? true,
-    createdAt: yield* Clock.currentTimeMillis
+    createdAt: yield* Clock.currentTimeMillis,
+    ...defined({ labels })
   }
 })

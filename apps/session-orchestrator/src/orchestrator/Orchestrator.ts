@@ -7,6 +7,7 @@
  * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
  */
 import { Interruptions, Life, type StorageError } from "@holdfast/journal"
+import { Push } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
@@ -108,16 +109,17 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         yield* store.createConversation(conversation)
         return conversation.conversationId
       }),
-    prompt: (id, { prompt, turnId }) => Acceptance.prompt(acceptance, id, prompt, turnId),
+    prompt: (id, options) => Acceptance.prompt(acceptance, id, options),
     retry: (id, { turnId }) => Acceptance.retry(acceptance, id, turnId),
     result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
     watchTurn: (turnId, within) =>
-      Stream.unwrap(watchTurn(parts, turnId, within)).pipe(
-        Stream.catchTag("ConversationNotFound", Stream.die),
+      watchTurn(parts, turnId, within).pipe(
+        Effect.catchTag("ConversationNotFound", Effect.die),
+        Push.unwrap,
         Watching.ofTurn(turnId)
       ),
     watch: (id, after) =>
-      Stream.unwrap(
+      Push.unwrap(
         Effect.gen(function* () {
           const session = yield* ConversationViews.watched(views, yield* find(id))
           return Watching.watch(session, (from) => store.events(id, from), { after })

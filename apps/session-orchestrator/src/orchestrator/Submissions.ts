@@ -54,8 +54,8 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
     const conversations = yield* Conversations
     const store = yield* Store
 
-    const open = ({ model, retry, system }: Submission, conversationId?: Ids.ConversationId) =>
-      conversations.create({ conversationId, model, system, retry })
+    const open = ({ labels, model, retry, system }: Submission, conversationId?: Ids.ConversationId) =>
+      conversations.create({ conversationId, labels, model, system, retry })
 
     /** The conversation of a turn that was submitted before, as a whole or in part (S1). */
     const conversationFor = Effect.fnUntraced(function* (submission: Submission, turnId: Ids.TurnId) {
@@ -74,13 +74,13 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
 
     return {
       submit: Effect.fn("Submissions.submit")(function* (submission) {
-        const { prompt, turnId } = submission
+        const { labels, prompt, turnId } = submission
         const { conversationId, isNew } =
           turnId === undefined
             ? { conversationId: yield* open(submission), isNew: true }
             : yield* conversationFor(submission, turnId)
         return {
-          turnId: yield* conversations.prompt(conversationId, { prompt, turnId: turnId ?? TurnIds.make() }),
+          turnId: yield* conversations.prompt(conversationId, { prompt, labels, turnId: turnId ?? TurnIds.make() }),
           conversationId,
           isNew
         }

@@ -4,12 +4,12 @@
  * Hub.H1. Every subscriber gets every event after its subscription, in order, or the error `SubscriberTooSlow`. A slow subscriber never
  *     delays the turn or the others.
  * Hub.H2. An event is encoded once, however many subscribers there are, and not encoded without subscribers.
- * Hub.H3. Events from one read of the provider reach a subscriber as one chunk: a microtask resumes the subscriber after that read is
- *     processed, and the chunk is written when the microtask returns. With many subscribers that holds for the first; the others follow in
+ * Hub.H3. Events from one read of the provider reach a subscriber as one chunk: a microtask resumes the subscriber or pushes to it (`Push`)
+ *     after that read is processed, and the chunk is written when the microtask returns. With many subscribers that holds for the first; the others follow in
  *     later turns of the event loop.
  * Hub.H4. A turn that is run again emits its events again: an event that has passed here once does not pass again.
  */
-import type { TurnStopped } from "@holdfast/kernel"
+import { Push, type TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
@@ -143,6 +143,12 @@ export class Hub {
 type Chunk = Arr.NonEmptyReadonlyArray<Frame>
 type Failure = SubscriberTooSlow | TurnStopped.TurnStopped
 
+/** Takes pushed chunks (`Push`). */
+interface Consumer {
+  readonly take: (chunk: Chunk) => boolean
+  readonly over: () => void
+}
+
 /** One client's subscription to a hub. */
 export class Subscriber {
   /** The turn that it watches; `undefined` for the whole conversation. */
@@ -152,6 +158,7 @@ export class Subscriber {
   /** Frames that it gets before those of the backlog. */
   private own: ReadonlyArray<Frame>
   private wake: (() => void) | undefined = undefined
+  private consumer: Consumer | undefined = undefined
   private failure: Failure | undefined = undefined
   private readonly leave: (self: Subscriber) => void
 
@@ -188,8 +195,9 @@ export class Subscriber {
   }
 
   /** Pulls all frames since the last pull; waits for the next frame if there are none. */
-  readonly pull: Pull.Pull<Chunk, Failure> = Effect.suspend(() =>
-    this.isEmpty && this.failure === undefined ? Effect.andThen(this.arrival, this.taken) : this.taken
+  readonly pull: Pull.Pull<Chunk, Failure> = Push.attach(
+    Effect.suspend(() => (this.isWaiting ? Effect.andThen(this.arrival, this.taken) : this.taken)),
+    () => (this.isWaiting ? this.push : undefined)
   )
 
   /** Takes the frames that are there now, without waiting. */
@@ -209,10 +217,37 @@ export class Subscriber {
     return this.own.length === 0 && !this.backlog.isBehind(this.reader)
   }
 
-  private readonly taken: Pull.Pull<Chunk, Failure> = Effect.suspend((): Pull.Pull<Chunk, Failure> => {
+  private get isWaiting(): boolean {
+    return this.isEmpty && this.failure === undefined
+  }
+
+  private takeSome(): ReadonlyArray<Frame> {
     const { own } = this
+    if (own.length === 0) return this.backlog.takeSome(this.reader)
     this.own = []
-    const frames = own.length > 0 ? own : this.backlog.takeSome(this.reader)
+    return own
+  }
+
+  private readonly push: Push.Push<Chunk> = (take, over) => {
+    const consumer = { take, over }
+    this.consumer = consumer
+    return () => {
+      if (this.consumer === consumer) this.consumer = undefined
+    }
+  }
+
+  private pushTo(consumer: Consumer): void {
+    while (this.consumer === consumer && !this.isWaiting) {
+      const frames = this.takeSome()
+      const isGiven = Arr.isReadonlyArrayNonEmpty(frames)
+      if (isGiven && consumer.take(frames)) continue
+      if (this.consumer === consumer) this.consumer = undefined
+      if (!isGiven) consumer.over()
+    }
+  }
+
+  private readonly taken: Pull.Pull<Chunk, Failure> = Effect.suspend((): Pull.Pull<Chunk, Failure> => {
+    const frames = this.takeSome()
     if (Arr.isReadonlyArrayNonEmpty(frames)) return Effect.succeed(frames)
     return this.failure === undefined ? Cause.done() : Effect.fail(this.failure)
   })
@@ -225,7 +260,8 @@ export class Subscriber {
   })
 
   private readonly ring = (): void => {
-    const { wake } = this
+    const { consumer, wake } = this
+    if (consumer !== undefined) return this.pushTo(consumer)
     this.wake = undefined
     wake?.()
   }

@@ -11,7 +11,7 @@
  * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
  */
 import type { StorageError } from "@holdfast/journal"
-import type { TurnStopped } from "@holdfast/kernel"
+import { Push, type TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
@@ -26,6 +26,7 @@ interface Options {
   readonly turnId?: Ids.TurnId
 }
 
+type Chunk = Arr.NonEmptyReadonlyArray<Frame>
 type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
 
 /** A conversation's events: the stored ones, which `read` returns after an id, then live ones without end. */
@@ -34,7 +35,7 @@ export const watch = <E>(
   read: (from: number) => Stream.Stream<StoredEvent, E>,
   { after = 0, turnId }: Options = {}
 ): Stream.Stream<Frame, E | Failure> =>
-  Stream.unwrap(
+  Push.unwrap(
     Effect.map(
       Effect.acquireRelease(
         Effect.sync(() => hub.subscribe(turnId)),
@@ -60,12 +61,8 @@ export const watch = <E>(
               )
             : Stream.fromArray<Frame>(recent) // Watching.V5
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
-        const live: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, Failure> = Effect.flatMap(subscriber.pull, (chunk) => {
-          // A turn that continues after a restart emits again what was read from the disk.
-          if (!chunk.some((frame) => isKnown(frame, last))) return Effect.succeed(chunk)
-          const fresh = chunk.filter((frame) => !isKnown(frame, last))
-          return Arr.isReadonlyArrayNonEmpty(fresh) ? Effect.succeed(fresh) : live
-        })
+        // A turn that continues after a restart emits again what was read from the disk.
+        const live = filtered(subscriber.pull, (frame) => !isKnown(frame, last))
         return followed(Stream.concat(stored, gap), live)
       }
     )
@@ -78,14 +75,25 @@ export const ofTurn =
     Stream.transformPull(frames, (pull) =>
       Effect.sync(() => {
         let isOver = false
-        const more: Pull.Pull<Arr.NonEmptyReadonlyArray<Frame>, E> = Effect.flatMap(pull, (chunk) => {
-          const own = chunk.every((frame) => frame.event.turnId === turnId)
-            ? chunk
-            : chunk.filter((frame) => frame.event.turnId === turnId)
-          isOver = own.at(-1)?.event.type === "turn-end"
-          return Arr.isReadonlyArrayNonEmpty(own) ? Effect.succeed(own) : more
-        })
-        return Effect.suspend(() => (isOver ? Cause.done() : more))
+        const own = filtered(pull, ({ event }) => event.turnId === turnId)
+        const seen = (chunk: Chunk): Chunk => {
+          isOver = chunk.at(-1)?.event.type === "turn-end"
+          return chunk
+        }
+        const more = Effect.map(own, seen)
+        return Push.attach(
+          Effect.suspend(() => (isOver ? Cause.done() : more)),
+          () => {
+            const push = isOver ? undefined : Push.of(own)
+            if (push === undefined) return undefined
+            return (take, over) =>
+              push((chunk) => {
+                const goesOn = take(seen(chunk))
+                if (goesOn && isOver) over()
+                return goesOn && !isOver
+              }, over)
+          }
+        )
       })
     )
 
@@ -99,9 +107,26 @@ const followed = <A, E, E2>(
   Stream.transformPull(first, (pull) =>
     Effect.sync(() => {
       let next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | E2> = Pull.catchDone(pull, () => (next = then))
-      return Effect.suspend(() => next)
+      return Push.attach(
+        Effect.suspend(() => next),
+        () => (next === then ? Push.of(then) : undefined)
+      )
     })
   )
+
+/** The frames that pass a test. A chunk whose frames all pass stays the same array, which is encoded once for all subscribers. */
+const filtered = <E>(pull: Pull.Pull<Chunk, E>, passes: (frame: Frame) => boolean): Pull.Pull<Chunk, E> => {
+  const passing = (chunk: Chunk): Chunk | undefined => {
+    if (chunk.every(passes)) return chunk
+    const some = chunk.filter(passes)
+    return Arr.isReadonlyArrayNonEmpty(some) ? some : undefined
+  }
+  const next: Pull.Pull<Chunk, E> = Effect.flatMap(pull, (chunk) => {
+    const some = passing(chunk)
+    return some === undefined ? next : Effect.succeed(some)
+  })
+  return Push.through(next, pull, passing)
+}
 
 const isKnown = ({ id }: Frame, last: number): boolean => id !== undefined && id <= last
 

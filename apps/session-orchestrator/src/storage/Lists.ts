@@ -6,7 +6,7 @@
  * Lists.L3. A filter that no index answers is applied to `SCAN` rows at most. Then the page ends, with the position that it came to.
  */
 import type { StorageError } from "@holdfast/journal"
-import type { Ids, TurnEvent } from "@holdfast/wire"
+import type { Ids, Labels, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect } from "effect"
 import type { Conversation, Turn } from "./Store.ts"
 
@@ -36,6 +36,8 @@ export interface TurnFilter {
   readonly since?: number | undefined
   /** `provider/model` or a provider. Not applied to turns that have not ended: only their records have their target. */
   readonly model?: string | undefined
+  /** A tag that the turns have. Their order is that of acceptance then. */
+  readonly tag?: string | undefined
 }
 
 /** A turn in a list. */
@@ -47,6 +49,7 @@ export interface TurnRow {
   readonly model: string
   /** Whether it has said anything yet. */
   readonly hasEvents: boolean
+  readonly labels: Labels.Labels
 }
 
 /** Of a prompt in a list. */
@@ -58,6 +61,7 @@ export interface ConversationFilter {
   readonly since?: number | undefined
   /** `provider/model` or a provider. */
   readonly model?: string | undefined
+  readonly tag?: string | undefined
 }
 
 /** A conversation in a list. */
@@ -66,6 +70,7 @@ export interface ConversationRow {
   readonly conversation: Pick<Conversation, "conversationId" | "model" | "createdAt">
   readonly lastTurnId: Ids.TurnId | undefined
   readonly isBusy: boolean
+  readonly labels: Labels.Labels
 }
 
 /** The lists of a database. */
@@ -84,5 +89,7 @@ export class Lists extends Context.Service<
       after: Position | undefined,
       limit: number
     ) => Effect.Effect<Page<ConversationRow>, StorageError>
+    /** The labels of one turn. */
+    readonly labelsOf: (turnId: Ids.TurnId) => Effect.Effect<Labels.Labels, StorageError>
   }
 >()("@holdfast/session-orchestrator/storage/Lists") {}

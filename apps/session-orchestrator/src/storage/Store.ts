@@ -9,7 +9,7 @@
  */
 import type { Interruption, StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import type { Ids, Message, TurnEvent } from "@holdfast/wire"
+import type { Ids, Labels, Message, TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, type Schema, type Stream } from "effect"
 
 /** A conversation as it is stored. */
@@ -24,6 +24,8 @@ export interface Conversation {
   readonly autoRetryEnabled: boolean
   /** Epoch milliseconds. */
   readonly createdAt: number
+  /** Labels of the client. They are written with the conversation, and read by `Lists` alone. */
+  readonly labels?: Labels.Labels | undefined
 }
 
 /** A turn that was accepted. */
@@ -34,6 +36,8 @@ export interface Turn {
   readonly prompt: string | undefined
   /** Epoch milliseconds. */
   readonly acceptedAt: number
+  /** Labels of the client. They are written with the turn, and read by `Lists` alone. */
+  readonly labels?: Labels.Labels | undefined
   /** How it ended; absent until it is sealed. */
   readonly end: TurnEvent.TurnEnd | undefined
 }

@@ -10,7 +10,7 @@
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
  *     asked again.
  */
-import { CallFailure, Opening, Provider, type RetryStrategy } from "@holdfast/kernel"
+import { CallFailure, Opening, Provider, Push, type RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
@@ -109,7 +109,7 @@ export const throughGates = (
                 const shared = shareFirst()
                 return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
               }),
-              Stream.unwrap
+              Push.unwrap
             )
           }),
         (opening) => {
@@ -186,9 +186,7 @@ const failedWith = (failure: Failure.Failure): EventStream => Stream.succeed({ t
 /** Reports a call to its gate, and its tokens to its permit. */
 const begun = (stream: EventStream, call: Call | undefined, permit: Permit | undefined): EventStream => {
   const measured =
-    permit === undefined
-      ? stream
-      : Stream.transformPull(stream, (pull) => Effect.succeed(Effect.tap(pull, (events) => counted(events, permit))))
+    permit === undefined ? stream : Stream.transformPull(stream, (pull) => Effect.succeed(counted(pull, permit)))
   return call === undefined
     ? measured
     : Stream.transformPull(measured, (pull, scope) =>
@@ -196,10 +194,13 @@ const begun = (stream: EventStream, call: Call | undefined, permit: Permit | und
       )
 }
 
-const counted = (events: Events, permit: Permit): Effect.Effect<void> =>
-  Effect.sync(() => {
+const counted = (pull: EventPull, permit: Permit): EventPull => {
+  const count = (events: Events): Events => {
     for (const event of events) if (event.type === "usage") permit.counted(event.usage)
-  })
+    return events
+  }
+  return Push.through(Effect.map(pull, count), pull, count)
+}
 
 const reporting = (pull: EventPull, call: Call): EventPull => {
   let hasAnswered = false
@@ -219,7 +220,7 @@ const reporting = (pull: EventPull, call: Call): EventPull => {
       const failure = Result.isSuccess(why) ? CallFailure.failureOf(why.success) : CallFailure.incomplete
       if (!("_tag" in failure)) call.failed(failure)
     })
-  return Effect.tapCause(Effect.map(pull, report), reportFailure)
+  return Push.through(Effect.tapCause(Effect.map(pull, report), reportFailure), pull, report)
 }
 
 /** A response that only finishes is an answer too. */

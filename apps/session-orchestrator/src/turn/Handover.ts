@@ -4,7 +4,7 @@
  * Handover.H1. A call that is handed over is run, or cancelled: by the end of the fiber at the latest.
  */
 import type { Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
-import type { BeforeContent, Opening, Provider, Records } from "@holdfast/kernel"
+import { type BeforeContent, type Opening, type Provider, Push, type Records } from "@holdfast/kernel"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
 import type { Resumption } from "../storage/Store.ts"
@@ -52,7 +52,7 @@ export const pending = (cancel: () => void): Call => ({ stream: Stream.never, ca
 export const resumed = ({ cancel, isUnderWay, stream }: Call, provider: Provider.Provider["Service"]) => {
   const called = Deferred.makeUnsafe<void>()
   let isTaken = false
-  const first = Stream.unwrap(
+  const first = Push.unwrap(
     Effect.acquireRelease(
       Effect.sync(() => {
         Deferred.doneUnsafe(called, Exit.void)

@@ -42,7 +42,7 @@ const make = Effect.gen(function* () {
     ...waiting(HOUR),
     awaited: { gatekeeper, since: 0, waitMs: HOUR, notBefore: 0, isWanted: false }
   }
-  /** The endpoint answers somebody else: there is room for one more. */
+  /** The endpoint answers another turn: there is room for one more. */
   const answers = () => gatekeeper.begin(false).answered()
   return { alarms, answers, gated, gatekeeper, leaves, moved, owned, roused }
 })
@@ -108,7 +108,7 @@ describe("AlarmClock", () => {
   )
 
   it.effect(
-    "what has gone to another runner is told once: from memory, or from here; and nothing when this one goes down",
+    "`moved` is called once for a conversation that goes to another runner, from memory or from here, and not when this runner shuts down",
     () =>
       Effect.gen(function* () {
         const { alarms, leaves, moved, owned } = yield* make
@@ -129,7 +129,7 @@ describe("AlarmClock", () => {
       }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("what a conversation said when it left is not undone by what was read of it before", () =>
+  it.effect("the alarm of a conversation that left memory is not replaced by an earlier read", () =>
     Effect.gen(function* () {
       const { alarms, leaves } = yield* make
       leaves(one, waiting(60_000))
@@ -195,7 +195,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("K3: a ticket that nobody comes for goes back, and its conversation is called for without it", () =>
+  it.effect("K3: an unused ticket is returned, and its conversation is woken without it", () =>
     Effect.gen(function* () {
       const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
       leaves(one, gated)
@@ -226,22 +226,24 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("X5: one whose time has come asks its gate from memory, and one that is silent wakes nobody", () =>
-    Effect.gen(function* () {
-      const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
-      leaves(one, { ...gated, at: 1_000 })
-      yield* TestClock.adjust(1_000)
-      expect(roused).toEqual([one])
-      answers()
-      expect(alarms.handOver(one)).toBeUndefined()
-      leaves(two, gated)
-      leaves(three, gated)
-      roused.length = 0
-      alarms.silence()
-      expect(gatekeeper.isIdle).toBe(true)
-      answers()
-      expect(roused).toEqual([])
-    }).pipe(Effect.provide(Timer.layer))
+  it.effect(
+    "X5: an entry whose time has come asks its gate from memory, and a silenced clock wakes no conversation",
+    () =>
+      Effect.gen(function* () {
+        const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
+        leaves(one, { ...gated, at: 1_000 })
+        yield* TestClock.adjust(1_000)
+        expect(roused).toEqual([one])
+        answers()
+        expect(alarms.handOver(one)).toBeUndefined()
+        leaves(two, gated)
+        leaves(three, gated)
+        roused.length = 0
+        alarms.silence()
+        expect(gatekeeper.isIdle).toBe(true)
+        answers()
+        expect(roused).toEqual([])
+      }).pipe(Effect.provide(Timer.layer))
   )
 
   it.effect("counts the turns that it stands for, and rings no more once it is silent", () =>

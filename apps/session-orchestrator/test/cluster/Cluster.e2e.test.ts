@@ -31,7 +31,7 @@ const TIMEOUT_MS = 4 * 90_000 + 2_000 * WAIT_SECONDS
 /** They wait for most of the time, and for locks to expire. The longest of them come first. */
 const places = Semaphore.makeUnsafe(5)
 
-/** Somebody is told of an incident as soon as there is one. */
+/** An incident is reported as soon as it begins. */
 const NOTIFIED = { notifications: { after: "1 milli", command: [process.execPath, "-e", ""] } }
 
 const openIncidents = (runner: Runners.Runner, expected: number) =>
@@ -80,7 +80,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const turns = yield* UnderWay.begin(runners, both)
       first.child.kill("SIGSTOP")
       const frozenAt = Date.now()
-      // Those who watch through the frozen one see nothing until it goes on.
+      // Subscribers of the frozen runner receive nothing until it resumes.
       const late = yield* Audience.watch([second], turns.ids)
       yield* turns.gate.open
       yield* Audience.seenEnd(late, WAIT_SECONDS)
@@ -103,7 +103,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X6: a runner that has frozen accepts nothing and asks nobody before it knows what it owns",
+    "X6: a runner that was frozen accepts nothing and calls no provider before it is sure of its ownership",
     Effect.gen(function* () {
       const { both, first, runners, second } = yield* pair(["20 millis"])
       runners.provider.fallback(whole)
@@ -250,10 +250,10 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       yield* UnderWay.post(both, ids, "provider-retry")
       yield* Runners.nobodyInMemory(both)
       runners.provider.fallback(whole)
-      // A person lets one of them try. Whoever owns it tells the other runner.
+      // A person retries one of them. Its owner shares the result with the other runner.
       const command = { path: `/v1/conversations/${ids[0]}/retry-now`, method: "POST" }
       assert.strictEqual((yield* at(both, 0).call(command)).status, 202)
-      // Nobody asks for the others, whom that would bring into memory.
+      // The others are not requested, because that would bring them into memory.
       yield* Process.eventually(
         "all to be answered",
         Runners.total(both, 'holdfast_turns{status="retrying"}'),
@@ -262,7 +262,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const audience = yield* Audience.watch(both, ids)
       yield* Audience.seenEnd(audience, 0)
       UnderWay.assertAnswered(audience)
-      // Each has failed once, or shared that; nobody has waited for an hour.
+      // Each has failed once, or shared a failure; none has waited for an hour.
       assert.isAtMost(runners.provider.count(), 2 * ids.length)
     })
   )
@@ -294,7 +294,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         )
         assert.isAtLeast(cut, 1)
         UnderWay.assertAsked(runners.provider.count(), cut)
-        // Whoever comes later has a part in it too.
+        // Later subscribers receive it too.
         const late = yield* runners.start
         yield* runners.settled(count)
         assert.deepStrictEqual(yield* late.history(turns.ids[0] ?? ""), [
@@ -337,7 +337,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         const again = yield* second.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
         assert.strictEqual(again.status, 202)
       }
-      // One failure each, and one answer each for those that were woken; one that was cut may be asked for again.
+      // One failure each, and one answer each for the woken turns; a cut answer may be requested again.
       assert.isAtMost(runners.provider.count(), ids.length + 2 * woken.length)
     })
   )
@@ -387,7 +387,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       yield* Process.eventually("both tools to run", Effect.sync(runs), ({ length }) => length === 2)
       const owner = yield* Runners.busiest(both)
       const survivors = both.filter((runner) => runner !== owner)
-      // Somebody watches at the one that dies, and goes on at the other.
+      // A client subscribes at the runner that dies, and continues at the other.
       const audience = yield* Audience.watch([owner, ...survivors], [id])
       const watcher = audience.get(id) ?? assert.fail("nobody watches")
       yield* Process.eventually(

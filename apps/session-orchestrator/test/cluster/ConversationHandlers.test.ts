@@ -20,7 +20,7 @@ import * as Given from "../storage/Given.ts"
 
 const id = Given.conversationId(1)
 
-/** Says a word, and the next one after some seconds. */
+/** Emits a word, and the next one after some seconds. */
 const provider: Provider.Provider["Service"] = {
   stream: () =>
     Stream.make({ type: "text-delta", delta: "Hello" } as const).pipe(
@@ -75,7 +75,7 @@ const make = () => {
   return { state, runner }
 }
 
-/** Turn 1 has something on disk that it does not say (R3), for good. */
+/** The records of turn 1 differ from its run (R3), in every life. */
 const diverged = Effect.gen(function* () {
   const store = yield* Store
   yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
@@ -140,7 +140,7 @@ test("C10: a turn that diverges from its journal is sealed at the third try, and
     expect(state.asked).toBe(1)
   }))
 
-test("H3: a runner that is not sure that it is the owner takes no turn and no command, and says so in time", (state) =>
+test("H3: a runner that is not sure of its ownership accepts no turn and no command, and answers that in time", (state) =>
   Effect.gen(function* () {
     yield* (yield* Store).createConversation(Given.conversation(1, { model: "scripted/m" }))
     yield* TestClock.adjust("5 seconds") // the runner gets its shards

@@ -28,7 +28,7 @@ describe("Frames", () => {
     expect(frame && Frames.isEnd(frame)).toBe(false)
   })
 
-  it("what a model says of an end is none", () => {
+  it("the words of a model about an end are no end", () => {
     expect(Frames.isEnd(frameOf({ ...delta, delta: '{"type":"turn-end"}' }))).toBe(false)
   })
 })

@@ -7,7 +7,7 @@ import * as Lease from "../../src/cluster/Lease.ts"
 const self = RunnerAddress.make("127.0.0.1", 1)
 const [one, two] = [ShardId.make("default", 1), ShardId.make("default", 2)]
 
-/** A lease over the cluster's own storage in memory, which gives and takes locks as it is told. */
+/** A lease over the cluster's own storage in memory; the test grants and takes locks. */
 const make = Effect.gen(function* () {
   const context = yield* Layer.build(Lease.layer.pipe(Layer.provide(RunnerStorage.layerMemory)))
   const { sure } = Context.get(context, Lease.Lease)
@@ -31,7 +31,7 @@ describe("Lease", () => {
     })
   )
 
-  it.effect("X6: whoever has stood still for as long as a lock lasts waits until it is confirmed", () =>
+  it.effect("X6: a caller that was frozen for as long as a lock lasts waits until the lock is confirmed", () =>
     Effect.gen(function* () {
       const { storage, sure } = yield* make
       yield* storage.acquire(self, [one])
@@ -99,7 +99,7 @@ describe("Lease", () => {
     })
   )
 
-  it.effect("X6: one that has lost its lock meanwhile waits for ever", () =>
+  it.effect("X6: a caller whose lock was lost meanwhile waits without end", () =>
     Effect.gen(function* () {
       const { storage, sure } = yield* make
       yield* storage.acquire(self, [one, two])
@@ -114,7 +114,7 @@ describe("Lease", () => {
     })
   )
 
-  it.effect("M3: who waits for an answer is told that the lock is in doubt after 8 seconds", () =>
+  it.effect("M3: a waiting caller gets an error after 8 seconds that the lock is in doubt", () =>
     Effect.gen(function* () {
       const { storage, sure } = yield* make
       const asking = yield* Effect.forkChild(Effect.flip(Lease.inTime(sure(one))), { startImmediately: true })

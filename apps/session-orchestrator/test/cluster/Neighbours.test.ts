@@ -9,20 +9,20 @@ const seeing = (...looks: ReadonlyArray<readonly [at: number, ...runners: Readon
 }
 
 describe("the runner that a take-over is from", () => {
-  it("X6: is the one that is gone", () => {
+  it("X6: is the runner that has gone", () => {
     const one = seeing([0, OWN, "10.0.0.6:4748", "10.0.0.7:4748"], [1_000, OWN, "10.0.0.7:4748"])
     expect(one.origin(20_000)).toBe("runner 10.0.0.6:4748, which is gone")
     const two = seeing([0, OWN, "10.0.0.6:4748", "10.0.0.7:4748"], [1_000, OWN])
     expect(two.origin(2_000)).toBe("runners 10.0.0.6:4748, 10.0.0.7:4748, which are gone")
   })
 
-  it("X6: is one that is gone for less than a minute: its locks expire long before", () => {
+  it("X6: is a runner that went less than a minute ago: its locks expire long before", () => {
     const gone = seeing([0, OWN, "10.0.0.6:4748"], [1_000, OWN])
     expect(gone.gone(60_999)).toEqual(["10.0.0.6:4748"])
     expect(gone.gone(61_000)).toEqual([])
   })
 
-  it("is one that shares with this one, where none is gone", () => {
+  it("is a runner that shares with this one, if none has gone", () => {
     expect(seeing([0, OWN, "10.0.0.6:4748"]).origin(1_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")
     const back = seeing([0, OWN, "10.0.0.6:4748"], [1_000, OWN], [2_000, OWN, "10.0.0.6:4748"])
     expect(back.origin(3_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")

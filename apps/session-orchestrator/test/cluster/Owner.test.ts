@@ -18,7 +18,7 @@ const discarded = (id: number): Batch => frame({ type: "step-discarded", ...ids,
 const message = (id: number): Batch => frame(Given.message(1, 1, 1), id)
 const end = (id: number): Batch => frame(Given.end(1, 1), id)
 
-/** Watches owners of which each says something and then goes; gives what came, and after which ids they were asked. */
+/** Subscribes to owners that each emit events and then go; returns the received events, and the ids of the requests. */
 const watchFrom = (after: number, ...owners: ReadonlyArray<ReadonlyArray<Batch>>) =>
   Effect.gen(function* () {
     const asked: Array<number> = []
@@ -49,7 +49,7 @@ const address = EntityAddress.make({
   entityId: EntityId.make("c")
 })
 
-/** What the cluster says where there is no owner, after some time. */
+/** The cluster's error without an owner, after some time. */
 const unowned = (takes: Duration.Input = 0) =>
   Effect.delay(Effect.fail(new ClusterError.EntityNotAssignedToRunner({ address })), takes)
 
@@ -83,7 +83,7 @@ describe("Owner.reached", () => {
     })
   )
 
-  it.effect("O5: gives up within 10 seconds where there is no database, and says what that says", () =>
+  it.effect("O5: gives up within 10 seconds without a database, with the database's error", () =>
     Effect.gen(function* () {
       for (const takes of [0, 1_000, 3_000]) {
         const { exit, ms } = yield* timed(Owner.reached(Effect.delay(Effect.fail(away), "1500 millis"))(unowned(takes)))
@@ -175,7 +175,7 @@ describe("Owner.awaited", () => {
 })
 
 describe("Owner.awaited, of calls that end without an answer", () => {
-  it.effect("counts one that lasted for a second as with an owner, and a shorter one as without", () =>
+  it.effect("counts a request that lasted for a second as one with an owner, and a shorter one as one without", () =>
     Effect.gen(function* () {
       const calls = (takes: Duration.Input) => {
         let asked = 0
@@ -200,7 +200,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("X2: text of an owner that died is void before the next one says anything", () =>
+  it.effect("X2: the text of a dead owner is void before the next owner emits an event", () =>
     Effect.gen(function* () {
       const { exit, seen } = yield* watch([begins, said("a")], [discarded(1), said("b"), message(2), end(3)])
       expect(seen).toEqual(["step-start", "a", "step-discarded 1", "b", "message 2", "turn-end 3"])
@@ -208,7 +208,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("X3: text that is told anew by an owner that was out of reach begins with its step", () =>
+  it.effect("X3: text that an owner sends again after it was out of reach begins with its step", () =>
     Effect.gen(function* () {
       const { exit, seen } = yield* watch([begins, said("a")], [begins, said("ab"), message(1), end(2)])
       expect(seen).toEqual(["step-start", "a", "step-start", "ab", "message 1", "turn-end 2"])
@@ -216,7 +216,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("X3: an owner whom nobody heard anything of is followed by one that is asked the same", () =>
+  it.effect("X3: after an owner that sent nothing, the next owner gets the same request", () =>
     Effect.gen(function* () {
       const { asked, seen } = yield* watchFrom(7, [begins], [message(8), end(9)])
       expect(asked).toEqual([7, 7])
@@ -224,7 +224,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("X3: what an owner tells of a conversation that never had the watcher's id comes", () =>
+  it.effect("X3: events of a conversation that never had the subscriber's id arrive", () =>
     Effect.gen(function* () {
       const { asked, seen } = yield* watchFrom(40, [message(1)], [message(2), end(3)])
       expect(asked).toEqual([40, 1])
@@ -232,7 +232,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("O6: a runner that sends nothing is asked no longer, and one that sends signs of life is left alone", () =>
+  it.effect("O6: the request to a silent runner ends, and the request to a runner with signs of life continues", () =>
     Effect.gen(function* () {
       const asked: Array<number> = []
       const signs = Stream.map(Stream.tick(Owner.SIGN_INTERVAL), (): Batch => [])

@@ -22,7 +22,7 @@ const turnId = Given.turnId(1)
 
 const MINUTE = 60_000
 
-/** A runner with one conversation, whose provider answers or fails as it is told, and whose lock may be in doubt. */
+/** A runner with one conversation; the test controls its provider's answers and the certainty of its lock. */
 const make = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
@@ -82,7 +82,7 @@ const make = Effect.gen(function* () {
   )
   const gatekeeper = (yield* Gates.Gates).of({ target: { provider: "scripted", model: "m" } })
   if (gatekeeper === undefined) throw new Error("there is no gate")
-  /** Its turn has failed, and waits; nobody has the conversation in memory any more. */
+  /** Its turn has failed, and waits; the conversation is in no memory any more. */
   const left = Effect.gen(function* () {
     state.isUp = false
     const { conversations, untilQuiet } = yield* resident
@@ -110,7 +110,7 @@ const settle = TestClock.adjust(0).pipe(Effect.repeat({ times: 100 }))
 
 describe("Resident", () => {
   test(
-    "R3: whoever waits for it to be quiet asks the database once while a turn runs that has waited here before",
+    "R3: `untilQuiet` reads the database once while a turn runs that has waited here before",
     Effect.gen(function* () {
       const store = yield* Store
       let asked = 0
@@ -201,7 +201,7 @@ describe("Resident", () => {
   )
 
   test(
-    "X8: runs no tool while it is not sure: the next owner may have said already that nobody knows what became of it",
+    "X8: runs no tool while its ownership is not sure: the next owner may have recorded already that the outcome is unknown",
     Effect.gen(function* () {
       const { journal, resident, state, sure } = yield* make
       state.callsTool = true
@@ -273,7 +273,7 @@ describe("Resident", () => {
   )
 
   test(
-    "R4: somebody who looks at a turn whose start was put off does not start it",
+    "R4: a request for a turn with a delayed start does not start it",
     Effect.gen(function* () {
       const { alarms, journal, resident, state, store } = yield* make
       yield* store.acceptTurn(Given.turn(1, 1))

@@ -56,11 +56,11 @@ const starting = Semaphore.makeUnsafe(2)
 const SHARDS = 60
 
 export interface Options {
-  /** Without gates, which is how it is unless told otherwise, a turn that is to sleep sleeps, whatever others meet. */
+  /** Without gates, the default, a turn sleeps whatever the results of other turns are. */
   readonly isGated?: boolean
   /** Tool servers of each runner. */
   readonly tools?: object
-  /** What each tells of itself. */
+  /** The metrics of each. */
   readonly telemetry?: object
 }
 
@@ -150,7 +150,7 @@ export const total = (runners: ReadonlyArray<Runner>, name: string): Effect.Effe
     (values) => values.reduce((sum, value) => sum + value, 0)
   )
 
-/** The one that is in the middle of the most answers: conversations fall to runners by chance. */
+/** The runner with the most streaming answers: conversations are distributed at random. */
 export const busiest = <R extends Runner>(runners: ReadonlyArray<R>): Effect.Effect<R, Error> =>
   Effect.flatMap(
     Effect.forEach(runners, (runner) => total([runner], 'holdfast_turns{status="running"}')),
@@ -182,7 +182,7 @@ interface Lock {
 const sharesOf = (locks: ReadonlyArray<Lock>): ReadonlyArray<number> =>
   Array.from(Map.groupBy(locks, ({ pid }) => pid).values(), ({ length }) => length)
 
-/** A metric of a runner, its samples added up; no number where it has none, so that whoever waits for one waits on. */
+/** The sum of a metric's samples of a runner; NaN without samples, so that a caller continues to wait. */
 const metric = (runner: Runner, name: string): Effect.Effect<number, Error> =>
   Effect.map(runner.call({ path: "/metrics" }), ({ text }) => {
     const samples = text.split("\n").filter((line) => line.startsWith(name))

@@ -67,7 +67,7 @@ it.live(
       assert.deepStrictEqual(yield* shown, allAt(null))
       const { stderr, stdout } = yield* holdfast(runners, "turns")
       assert.match(stdout, /^STATE +CONVERSATION +TURN +RUNNER /)
-      assert.include(stderr, "No service is at work on this database")
+      assert.include(stderr, "No service runs on this database")
       assert.include(stdout, `${all.length} have no runner at the moment.`)
     }).pipe(Effect.scoped)
 )
@@ -88,7 +88,7 @@ const logged = (runner: Runners.Reached, ids: ReadonlyArray<string>) => {
   return ids.filter((id) => text.includes(`"sessionId":"${id}"`)).map((id) => [id, addressOf(runner)] as const)
 }
 
-/** Runs the program on the database alone: with nothing that the runners' configuration says of their cluster. */
+/** Runs the program on the database only, without the cluster's part of the configuration. */
 const holdfast = (runners: Runners.Runners, ...args: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const directory = yield* Process.directory

@@ -2,7 +2,7 @@
  * Turns under way on several runners, asleep and in the middle of an answer, and what has to be true of them in the end, whatever
  * has happened to a runner.
  *
- * `HOLDFAST_CLUSTER_TURNS=500/50` says how many sleep, and how many stream, and makes it the nightly form.
+ * `HOLDFAST_CLUSTER_TURNS=500/50` sets the numbers of sleeping and streaming turns, and selects the nightly form.
  */
 import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
@@ -23,7 +23,7 @@ export const [SLEEPING = 20, STREAMING = 6] = given
 /** Long enough for a turn to leave its session, and for something to happen before the first wakes. */
 export const WAIT_SECONDS = Math.max(6, Math.ceil(SLEEPING / 10))
 
-/** What an answer says that is interrupted, and what every other one says. */
+/** The text of an interrupted answer, and of every other answer. */
 export const CUT = Array.from({ length: 12 }, (_, n) => `cut${n}`).join(" ")
 export const WHOLE = "The answer, once."
 
@@ -48,7 +48,7 @@ export const waiting = Effect.fnUntraced(function* (
   return ids
 })
 
-/** Turns that sleep and turns that stream, and have said half of it; every second one is watched. */
+/** Sleeping turns, and streaming turns in the middle of their text; every second one has a subscriber. */
 export const begin = Effect.fnUntraced(function* (
   { provider }: Runners.Runners,
   runners: ReadonlyArray<Runners.Runner>
@@ -82,7 +82,7 @@ export const begin = Effect.fnUntraced(function* (
 export type UnderWay = Effect.Success<ReturnType<typeof begin>>
 
 /**
- * Every turn has ended as it should, once: for those who watched all the time, through whichever runner, and for those who come
+ * Every turn has ended correctly, once: for subscribers of the whole time, through any runner, and for subscribers that come
  * now, at this one.
  */
 export const assertEnded = Effect.fnUntraced(function* (
@@ -105,7 +105,7 @@ export const assertEnded = Effect.fnUntraced(function* (
       assert.strictEqual(answer, WHOLE)
       assert.strictEqual(ends[0]?.sleptMs, WAIT_SECONDS * 1000)
     } else {
-      // D4, X2: it goes on as it began, or what was shown is said to be void.
+      // D4, X2: it continues as it began, or `step-discarded` voids the shown text.
       assert.strictEqual(watcher.has("step-discarded", id), answer === WHOLE)
       assert.include([CUT, WHOLE], answer)
     }
@@ -143,7 +143,7 @@ export const assertAnswered = (audience: Audience.Audience): void => {
 export const create = (runners: ReadonlyArray<Runners.Runner>, count: number) =>
   Effect.forEach(Array.from({ length: count }), (_, i) => Runners.at(runners, i).create(), { concurrency: 8 })
 
-/** Hands turns in, each at another runner than that which made its conversation, and goes away once something was said of it. */
+/** Submits turns, each to another runner than the one of its conversation, and disconnects after its first event. */
 export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<string>, until: string) =>
   Effect.forEach(
     ids,

@@ -17,7 +17,7 @@ export interface Phase {
   readonly name: string
   /** What the conversation is created with, besides the model. */
   readonly conversation?: object
-  /** Its turns: prompts, which are the turns' ids too, or a manual retry. One that is `awaited` ends before the next is sent. */
+  /** Its turns: prompts, which are the turns' ids too, or a manual retry. A turn with `awaited` ends before the next is sent. */
   readonly turns: ReadonlyArray<{ readonly prompt?: string; readonly awaited?: true }>
   /** The provider's answer to each prompt, before the kill and after it. */
   readonly says: Readonly<Record<string, readonly [before: ReadonlyArray<Response>, after: ReadonlyArray<Response>]>>
@@ -36,7 +36,7 @@ const never: Response = "never"
 const refused = { status: 401, body: "no" }
 const tooLong = { status: 400, body: ScriptedServer.ErrorBody.envelope("too-long", "openai") }
 
-/** Says a word or two, and then nothing more. */
+/** Emits a word or two, and then nothing. */
 const halfAnswer: Response = { frames: ScriptedServer.answerFrames("openai", "Half of it"), stallAfter: 3 }
 
 const REPORT = { schema: { type: "object", properties: { summary: { type: "string" } }, required: ["summary"] } }

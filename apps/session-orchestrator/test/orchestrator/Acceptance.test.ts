@@ -179,7 +179,8 @@ describe("a prompt", () => {
     logged(() =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, elsewhere, sealed } = yield* given
-        const prompt = (n: number) => Acceptance.prompt(dependencies(), conversationId(1), `prompt ${n}`, turnId(n))
+        const prompt = (n: number) =>
+          Acceptance.prompt(dependencies(), conversationId(1), { prompt: `prompt ${n}`, turnId: turnId(n) })
         assert.strictEqual(yield* prompt(1), turnId(1))
         assert.strictEqual(yield* prompt(1), turnId(1))
         assert.deepStrictEqual(done.splice(0), ["add turn-1"])
@@ -196,7 +197,8 @@ describe("a prompt", () => {
     logged(() =>
       Effect.gen(function* () {
         const { dependencies } = yield* given
-        const prompt = (text: string, id?: Ids.TurnId) => Acceptance.prompt(dependencies(), conversationId(1), text, id)
+        const prompt = (text: string, id?: Ids.TurnId) =>
+          Acceptance.prompt(dependencies(), conversationId(1), { prompt: text, turnId: id })
         assert.strictEqual(yield* prompt("a"), "new")
         yield* prompt("a", turnId(1))
         const conflict = yield* Effect.flip(prompt("b", turnId(1)))
@@ -210,7 +212,7 @@ describe("a prompt", () => {
       Effect.gen(function* () {
         const { dependencies, done, state } = yield* given
         state.isStopping = true
-        const refused = yield* Effect.flip(Acceptance.prompt(dependencies(), conversationId(1), "a", undefined))
+        const refused = yield* Effect.flip(Acceptance.prompt(dependencies(), conversationId(1), { prompt: "a" }))
         assert.strictEqual(refused._tag, "ShuttingDown")
         assert.deepStrictEqual(done, [])
       })

@@ -1,6 +1,8 @@
 /** Work that is left: turns that are submitted, watched and ended by their ids, on the whole service (X15). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -147,6 +149,88 @@ describe("lists", () => {
       const conversations = JSON.parse((yield* service.call({ path: "/v1/conversations?limit=1" })).text)
       assert.deepInclude(conversations.conversations[0], { conversationId: "three", lastTurnId: "four", isBusy: true })
       assert.isString(conversations.next)
+    })
+  )
+})
+
+describe("labels", () => {
+  it.live("X15: metadata and tags come back with the turn and its conversation, and lists find them by tag", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.fallback(() => ProcessSetup.answer("Here."))
+      const labels = { tags: ["nightly", "team/ops"], metadata: { ticket: "OPS-1", deep: [{ n: 1 }] } }
+      yield* submit(service, { prompt: "Why?", turnId: "one", ...labels })
+      yield* submit(service, { prompt: "How?", turnId: "two", tags: ["other"] })
+      yield* service.call({
+        ...ProcessSetup.submission("two", "three"),
+        body: { prompt: "a", turnId: "three", tags: ["nightly"] }
+      })
+      for (const turnId of ["one", "two", "three"]) yield* until(service, turnId, "completed")
+      const read = (path: string) => Effect.map(service.call({ path }), ({ text }) => JSON.parse(text))
+      assert.deepInclude(yield* read("/v1/turns/one"), labels)
+      const { turns } = yield* read("/v1/turns?tag=nightly&status=completed")
+      assert.deepStrictEqual(
+        turns.map(({ tags, turnId }: { readonly tags: unknown; readonly turnId: string }) => [turnId, tags]),
+        [
+          ["three", ["nightly"]],
+          ["one", labels.tags]
+        ]
+      )
+      const { conversations } = yield* read("/v1/conversations?tag=team/ops")
+      assert.strictEqual(conversations.length, 1)
+      assert.deepInclude(conversations[0], { conversationId: "one", ...labels })
+      // The same work again, with other labels, is the same turn, which keeps its own.
+      assert.strictEqual((yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["late"] })).body.isNew, false)
+      assert.deepInclude(yield* read("/v1/turns/one"), labels)
+    })
+  )
+
+  it.live("X15: a megabyte of metadata is refused, and no label becomes one of a metric", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.fallback(() => ProcessSetup.answer("Here."))
+      const sent = (length: number) => submit(service, { prompt: "a", metadata: { text: "x".repeat(length) } })
+      const large = yield* sent(1024 * 1024)
+      assert.deepStrictEqual([large.status, large.body.type], [413, "/docs#problem-body-too-large"])
+      const long = yield* sent(20_000)
+      assert.deepStrictEqual([long.status, long.body.errors[0].path], [400, "metadata"])
+      assert.match(long.body.errors[0].message, /found 20011 characters as JSON; expected 16384 at most/)
+      yield* submit(service, { prompt: "a", turnId: "one", tags: ["planted-tag"], metadata: { planted: "metadata" } })
+      yield* until(service, "one", "completed")
+      assert.notMatch((yield* service.call({ path: "/metrics" })).text, /planted/)
+    })
+  )
+})
+
+describe("DELETE /v1/conversations/:id", () => {
+  it.live("X15: ends the turns of a conversation, and no byte of it is left in the file or its log", () =>
+    Effect.gen(function* () {
+      const directory = yield* Process.directory
+      const database = path.join(directory, "holdfast.db")
+      const service = yield* Service.start({ retry: Service.LONG, database })
+      service.provider.respond(ProcessSetup.answer("planted-answer"), ProcessSetup.overloaded)
+      const labels = { tags: ["planted-tag"], metadata: { planted: "planted-metadata" } }
+      yield* submit(service, { prompt: "planted-prompt", turnId: "planted-one", system: "planted-system", ...labels })
+      yield* until(service, "planted-one", "completed")
+      yield* service.call(ProcessSetup.submission("planted-one", "planted-two"))
+      yield* until(service, "planted-two", "waiting")
+      yield* service.call(ProcessSetup.submission("planted-one", "planted-three"))
+      const bytes = () =>
+        ["", "-wal"]
+          .map((end) => `${database}${end}`)
+          .filter((file) => fs.existsSync(file))
+          .map((file) => fs.readFileSync(file, "latin1"))
+          .join("")
+      assert.include(bytes(), "planted-prompt")
+      const remove = service.call({ method: "DELETE", path: "/v1/conversations/planted-one" })
+      assert.strictEqual((yield* remove).status, 204)
+      assert.notInclude(bytes(), "planted")
+      for (const path of ["/v1/conversations/planted-one", "/v1/turns/planted-two"]) {
+        assert.strictEqual((yield* service.call({ path })).status, 404)
+      }
+      const again = yield* remove
+      assert.deepStrictEqual([again.status, JSON.parse(again.text).type], [404, "/docs#problem-conversation-not-found"])
+      assert.strictEqual(service.provider.count(), 2)
     })
   )
 })

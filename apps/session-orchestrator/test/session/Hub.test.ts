@@ -1,6 +1,6 @@
 /** Tests which subscribers get an event, when, and in how many chunks. */
 import { assert, describe, it } from "@effect/vitest"
-import { TurnStopped } from "@holdfast/kernel"
+import { Push, TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, Fiber, Pull, Result } from "effect"
 import { MAX_BEHIND } from "../../src/session/Backlog.ts"
@@ -235,5 +235,86 @@ describe("a subscriber", () => {
     await microtasks()
     subscriber.fail(stopped)
     assert.strictEqual(await waiting, stopped)
+  })
+})
+
+describe("a subscriber that is pushed to", () => {
+  /** Everything that it gets from now on, a list for each chunk; `isOver` when the next is to be pulled. */
+  const pushing = (subscriber: Subscriber, goesOn: (chunk: ReadonlyArray<unknown>) => boolean = () => true) => {
+    const chunks: Array<ReadonlyArray<string | number | undefined>> = []
+    const state = { chunks, isOver: false, stop: () => {} }
+    const push = Push.of(subscriber.pull)
+    assert(push !== undefined)
+    state.stop = push(
+      (frames) => {
+        chunks.push(textsOf(frames))
+        return goesOn(frames)
+      },
+      () => (state.isOver = true)
+    )
+    return state
+  }
+
+  it("H1, H3: gets what a read brings as one chunk, in the microtask behind it", async () => {
+    const hub = new Hub()
+    const { chunks } = pushing(hub.subscribe())
+    for (const text of ["a", "b"]) hub.live(delta(text))
+    assert.deepStrictEqual(chunks, [])
+    await microtasks()
+    assert.deepStrictEqual(chunks, [["a", "b"]])
+    hub.live(delta("c"))
+    hub.persisted([stored(1)])
+    await microtasks()
+    assert.deepStrictEqual(chunks, [
+      ["a", "b"],
+      ["c", 1]
+    ])
+  })
+
+  it("H1: misses nothing and gets nothing twice between pushing and pulling", async () => {
+    const hub = new Hub()
+    hub.live(delta("early"))
+    const subscriber = hub.subscribe()
+    assert.isUndefined(Push.of(subscriber.pull))
+    assert.deepStrictEqual(textsOf(await Effect.runPromise(subscriber.pull)), ["early"])
+    const first = pushing(subscriber, (chunk) => chunk.length > 1)
+    for (const text of ["a", "b"]) hub.live(delta(text))
+    await microtasks()
+    hub.live(delta("c"))
+    await microtasks()
+    hub.live(delta("d"))
+    assert.isUndefined(Push.of(subscriber.pull))
+    assert.deepStrictEqual(textsOf(await Effect.runPromise(subscriber.pull)), ["d"])
+    const second = pushing(subscriber)
+    second.stop()
+    hub.live(delta("e"))
+    await microtasks()
+    assert.deepStrictEqual(textsOf(await Effect.runPromise(subscriber.pull)), ["e"])
+    assert.deepStrictEqual([first.chunks, first.isOver, second.chunks], [[["a", "b"], ["c"]], false, []])
+  })
+
+  it("gets what came until its turn stopped, and then the reason by a pull", async () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe(ids.turnId)
+    const pushed = pushing(subscriber)
+    hub.live(delta("a"))
+    hub.stopped(ids.turnId, stopped)
+    await microtasks()
+    assert.deepStrictEqual([pushed.chunks, pushed.isOver], [[["a"]], true])
+    assert.strictEqual(await endOf(subscriber), stopped)
+  })
+
+  it("H1: one that takes nothing is told so when it is too far behind", async () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    const { chunks } = pushing(subscriber, () => false)
+    hub.live(delta("a"))
+    await microtasks()
+    for (let n = 0; n <= 8; n++) {
+      hub.live(ofLength(MIB / 2))
+      await loopTurn()
+    }
+    assert.deepStrictEqual(chunks, [["a"]])
+    assert.include(String(await endOf(subscriber)), "too far behind")
   })
 })

@@ -1,8 +1,9 @@
 /** Tests what a watcher assembles, whenever it begins to watch. */
 import { assert, describe, it } from "@effect/vitest"
+import { Push } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids, TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, Stream } from "effect"
+import { Channel, Effect, Fiber, Pull, Stream } from "effect"
 import * as fc from "fast-check"
 import type { Frame } from "../../src/conversation/Conversations.ts"
 import { MAX_BEHIND } from "../../src/session/Backlog.ts"
@@ -107,11 +108,33 @@ const shownBy = (frames: ReadonlyArray<Frame>) => {
   return { answers, current, streamed }
 }
 
+/** Collects the frames of a stream, by pulls alone or also by pushes. */
+const collected = <E>(
+  stream: Stream.Stream<Frame, E>,
+  frames: Array<Frame>,
+  isPushed: boolean
+): Effect.Effect<void, E> =>
+  isPushed
+    ? Effect.scopedWith((scope) =>
+        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(stream), scope), (pull) =>
+          Push.forEach(pull, (chunk) => {
+            frames.push(...chunk)
+            return undefined
+          })
+        )
+      ).pipe(Pull.catchDone(() => Effect.void))
+    : Stream.runForEach(stream, (frame) => Effect.sync(() => frames.push(frame)))
+
+/** Lets emitted events arrive. */
+const arrived = Effect.promise(async () => {
+  for (let n = 0; n < 5; n++) await Promise.resolve()
+})
+
 describe("a watcher", () => {
   Property.prop(
     "X3: misses no event and gets none twice, at any point of subscription and of reading the disk",
-    fc.tuple(turn, fc.nat(40), fc.nat(40)),
-    ([events, a, b]) =>
+    fc.tuple(turn, fc.nat(40), fc.nat(40), fc.boolean()),
+    ([events, a, b, isPushed]) =>
       Effect.gen(function* () {
         const subscribes = Math.min(a, events.length)
         const reads = Math.min(subscribes + b, events.length)
@@ -125,10 +148,13 @@ describe("a watcher", () => {
         const frames: Array<Frame> = []
         const fiber = yield* Watching.watch(driven.session, () => disk).pipe(
           Watching.ofTurn(turnId),
-          Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
+          (watched) => collected(watched, frames, isPushed),
           Effect.forkScoped({ startImmediately: true })
         )
-        for (const event of events.slice(reads)) driven.say(event)
+        for (const event of events.slice(reads)) {
+          driven.say(event)
+          if (isPushed) yield* arrived
+        }
         yield* Fiber.join(fiber)
         assert.deepStrictEqual(
           frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
@@ -148,8 +174,8 @@ describe("a watcher", () => {
 
   Property.prop(
     "Watching.V5: reads nothing of a turn that was accepted here, at any point of subscription, and misses no event",
-    fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean()),
-    ([events, a, b, isOfTurn]) =>
+    fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean(), fc.boolean()),
+    ([events, a, b, isOfTurn, isPushed]) =>
       Effect.gen(function* () {
         const subscribes = Math.min(a, events.length - 1)
         const driven = new DrivenConversation()
@@ -165,12 +191,15 @@ describe("a watcher", () => {
         const frames: Array<Frame> = []
         const fiber = yield* Watching.watch(driven.session, read, options).pipe(
           Watching.ofTurn(turnId),
-          Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
+          (watched) => collected(watched, frames, isPushed),
           Effect.forkScoped({ startImmediately: true })
         )
         // A conversation without events cannot be distinguished from one whose events the client lacks.
         const isKnown = isOfTurn || driven.disk.length > 0
-        for (const event of events.slice(subscribes)) driven.say(event)
+        for (const event of events.slice(subscribes)) {
+          driven.say(event)
+          if (isPushed) yield* arrived
+        }
         yield* Fiber.join(fiber)
         assert.strictEqual(reads, isKnown ? 0 : 1)
         assert.deepStrictEqual(

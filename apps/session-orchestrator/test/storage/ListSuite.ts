@@ -21,6 +21,7 @@ interface Kept {
   readonly end?: { readonly status: TurnEvent.TurnStatus; readonly endedAt: number } | undefined
   /** Where it went instead of its conversation's model. */
   readonly changedTo?: string | undefined
+  readonly tags?: ReadonlyArray<string>
 }
 
 const MODELS = ["anthropic/claude", "anthropic/claude-2", "openai/gpt"] as const
@@ -37,7 +38,8 @@ const kept = fc.array(
     end: fc.option(fc.record({ status: fc.constantFrom("completed", "failed", "aborted"), endedAt: time }), {
       nil: undefined
     }),
-    changedTo: fc.option(fc.constantFrom("openai/gpt", "other/x_y"), { nil: undefined })
+    changedTo: fc.option(fc.constantFrom("openai/gpt", "other/x_y"), { nil: undefined }),
+    tags: fc.subarray(["nightly", "night", "team/ops"])
   }),
   { maxLength: 12 }
 )
@@ -45,7 +47,8 @@ const kept = fc.array(
 const filters = fc.record({
   status: fc.option(fc.constantFrom("completed", "failed", "open"), { nil: undefined }),
   since: fc.option(time, { nil: undefined }),
-  model: fc.option(fc.constantFrom("anthropic", "anthropic/claude", "openai/gpt", "other/x%y"), { nil: undefined })
+  model: fc.option(fc.constantFrom("anthropic", "anthropic/claude", "openai/gpt", "other/x%y"), { nil: undefined }),
+  tag: fc.option(fc.constantFrom("nightly", "none"), { nil: undefined })
 })
 
 const write = Effect.fnUntraced(function* (turns: ReadonlyArray<Kept>) {
@@ -56,9 +59,9 @@ const write = Effect.fnUntraced(function* (turns: ReadonlyArray<Kept>) {
   for (const turn of turns) yield* add(turn)
 })
 
-const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of }: Kept) {
+const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of, tags = [] }: Kept) {
   const store = yield* Store
-  yield* store.acceptTurn(Given.turn(n, of, { acceptedAt }))
+  yield* store.acceptTurn(Given.turn(n, of, { acceptedAt, labels: { tags, metadata: { n } } }))
   const identity = { conversationId: Given.conversationId(of), turnId: Given.turnId(n) }
   const events: Array<TurnEvent.PersistedEvent> = [
     ...(changedTo === undefined
@@ -71,14 +74,15 @@ const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of }: 
 })
 
 /** The turns that a filter means, in the order of their list. */
-const meant = (turns: ReadonlyArray<Kept>, { model, since, status }: TurnFilter): ReadonlyArray<number> => {
+const meant = (turns: ReadonlyArray<Kept>, { model, since, status, tag }: TurnFilter): ReadonlyArray<number> => {
   const isOpen = status === "open"
   const at = ({ acceptedAt, end }: Kept) => (status === undefined || isOpen ? acceptedAt : (end?.endedAt ?? 0))
   return turns
     .filter((turn) => (isOpen ? turn.end === undefined : status === undefined || turn.end?.status === status))
+    .filter(({ tags = [] }) => tag === undefined || tags.includes(tag))
     .filter((turn) => since === undefined || at(turn) >= since)
     .filter((turn) => isOpen || model === undefined || modelOf(turn) === model || modelOf(turn).startsWith(`${model}/`))
-    .sort((a, b) => (isOpen ? 0 : at(b) - at(a)) || b.n - a.n)
+    .sort((a, b) => (isOpen || tag !== undefined ? 0 : at(b) - at(a)) || b.n - a.n)
     .map(({ n }) => n)
 }
 
@@ -114,7 +118,8 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
             Effect.gen(function* () {
               const sql = yield* SqlClient.SqlClient
               const lists = yield* Lists
-              for (const table of ["events", "turns", "conversations"]) yield* sql`DELETE FROM ${sql(table)}`
+              for (const table of ["turn_labels", "turn_tags", "events", "turns", "conversations"])
+                yield* sql`DELETE FROM ${sql(table)}`
               const turns = given.map((turn, i) => ({ ...turn, n: i + 1 }))
               yield* write(turns)
               let added = 100
@@ -122,9 +127,11 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
               const rows = yield* pages((after) => lists.turns(filter, after, limit), more)
               const ids = meant(turns, filter).map(Given.turnId)
               expect(rows.map(({ turn }) => turn.turnId)).toEqual(ids)
-              for (const { model, turn } of rows) {
+              for (const { labels, model, turn } of rows) {
                 const of = turns.find(({ n }) => Given.turnId(n) === turn.turnId)
                 expect(of && modelOf(of)).toBe(model)
+                const { n, tags = [] } = of ?? expect.fail("it was never accepted")
+                expect(labels).toEqual({ metadata: { n }, ...(tags.length === 0 ? {} : { tags }) })
                 expect(turn.end?.status).toBe(of?.end?.status)
               }
             }).pipe(Effect.provide(context), Effect.runPromise)
@@ -169,17 +176,18 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       const lists = yield* Lists
       yield* seed(sql, 100_000)
       const after = { at: 50_000, number: 50_000 }
-      const plans: ReadonlyArray<readonly [index: string, statement: Statement.Fragment]> = [
+      const plans: ReadonlyArray<readonly [index: string | RegExp, statement: Statement.Fragment]> = [
         ["turns_by_acceptance", TurnListTable.keysOf(sql, {}, after)],
         ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
         ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed" }, after)],
         ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed", since: 10, model: "openai" }, undefined)],
+        [TAGS, TurnListTable.keysOf(sql, { tag: "rare", status: "failed", since: 10 }, after)],
         ["turns_unsealed", TurnListTable.keysOf(sql, { status: "open", since: 10 }, after)],
         ["conversations_by_creation", ConversationListTable.keysOf(sql, { since: 10, model: "openai" }, after)]
       ]
       for (const [index, statement] of plans) {
         const plan = yield* planOf(sql, statement)
-        expect(plan).toContain(index)
+        expect(plan).toMatch(index)
         expect(plan).not.toMatch(/TEMP B-TREE|SCAN t\b|SCAN c\b|Seq Scan on (turns|conversations)|\bSort\b/)
       }
       const failed = yield* lists.turns({ status: "failed", model: "nowhere" }, undefined, 50)
@@ -195,6 +203,9 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
 
 // --- internal
 
+/** How each database names the key of the table of tags. */
+const TAGS = /SEARCH g USING PRIMARY KEY \(tag=\? AND turn<\?\)|turn_tags_pkey/
+
 /** Turns that failed (odd numbers), or have not ended, each in a conversation of its own. */
 const seed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: number) {
   const numbers = sql.onDialectOrElse({
@@ -208,6 +219,8 @@ const seed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: numbe
     SELECT n, 't-' || n, n, 'prompt', n, 0,
       CASE WHEN n % 2 = 1 THEN 1 END, CASE WHEN n % 2 = 1 THEN 'failed' END, CASE WHEN n % 2 = 1 THEN n END
     FROM (${numbers}) AS numbers`
+  yield* sql`INSERT INTO turn_tags (tag, turn) SELECT 'rare', n FROM (${numbers}) AS numbers WHERE n % 100 = 0
+    UNION ALL SELECT 'common', n FROM (${numbers}) AS numbers WHERE n % 2 = 0`
   const end = JSON.stringify(Given.end(1, 1))
     .replace(/^.*"type":"turn-end"/, "")
     .replace("completed", "failed")

@@ -3,22 +3,38 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryReturn from "../../src/system/MemoryReturn.ts"
 
-/** An event loop that is busy for a share of each interval, as `shares` lists them. Each collection takes `tookMs`. */
-const collections = Effect.fnUntraced(function* (shares: ReadonlyArray<number>, tookMs = 10) {
+/**
+ * An event loop that is busy for a share of each interval, as `shares` lists them. Each collection takes `tookMs`. The process grows by
+ * `grownBytes` in an interval without a pause; a collection returns half of that at once, and the rest in the next interval.
+ */
+const collections = Effect.fnUntraced(function* (
+  shares: ReadonlyArray<number>,
+  { grownBytes = 2 * MemoryReturn.GROWN_BYTES, tookMs = 10 } = {}
+) {
   const loop = { active: 0, idle: 0, utilization: 0 }
   const at: Array<number> = []
   let interval = 0
+  let resident = 0
+  let returned = 0
   const collect = () => {
     at.push(interval)
     loop.active += tookMs
+    returned = resident / 2
+    resident -= returned
   }
   yield* Effect.forkChild(
-    MemoryReturn.run(collect, () => ({ ...loop })),
+    MemoryReturn.run(
+      collect,
+      () => ({ ...loop }),
+      () => resident
+    ),
     { startImmediately: true }
   )
   for (const share of shares) {
     loop.active += share * MemoryReturn.INTERVAL_MS
     loop.idle += (1 - share) * MemoryReturn.INTERVAL_MS
+    resident += (share > 0.5 ? grownBytes : 0) - returned
+    returned = 0
     yield* TestClock.adjust(MemoryReturn.INTERVAL_MS)
     interval++
   }
@@ -37,11 +53,21 @@ it.effect("MemoryReturn.M1: does not collect in a service without work", () =>
   })
 )
 
+it.effect("MemoryReturn.M1: does not collect in a service that has not grown, and so keeps its optimised code", () =>
+  Effect.gen(function* () {
+    const peaks = Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? 0.8 : 0.01))
+    const each = MemoryReturn.GROWN_BYTES / 4
+    // Its fourth peak has grown enough.
+    assert.deepStrictEqual(yield* collections(peaks, { grownBytes: each }), [7])
+    assert.deepStrictEqual(yield* collections(peaks.slice(0, 6), { grownBytes: each }), [])
+  })
+)
+
 it.effect("MemoryReturn.M2: a collection that took long is not repeated soon", () =>
   Effect.gen(function* () {
     const peaks = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 0.8 : 0.01))
     const quick = yield* collections(peaks)
-    const slow = yield* collections(peaks, 200)
+    const slow = yield* collections(peaks, { tookMs: 200 })
     assert.deepStrictEqual(quick.slice(0, 3), [1, 3, 5])
     assert.deepStrictEqual(slow, [1, 11, 21])
   })
@@ -52,7 +78,11 @@ it.effect("the memory of dropped objects is returned", () =>
     const loop = { active: 0, idle: 0, utilization: 0 }
     const isGone = new WeakRef({ large: "x".repeat(1_000) })
     yield* Effect.forkChild(
-      MemoryReturn.run(undefined, () => ({ ...loop })),
+      MemoryReturn.run(
+        undefined,
+        () => ({ ...loop }),
+        () => loop.active * MemoryReturn.GROWN_BYTES
+      ),
       { startImmediately: true }
     )
     // A weak reference keeps its object alive until the end of the task that made it.

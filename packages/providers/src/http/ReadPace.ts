@@ -6,8 +6,9 @@
  *
  * ReadPace.P1. A pull returns at most `SLICE_BYTES`, however much a read of the socket had; the next pulls return the rest.
  * ReadPace.P2. Between two slices of that size the fiber yields to the event loop. A response at the pace of a model yields once in
- *     hundreds of deltas.
+ *     hundreds of deltas; between two yields its reads can be pushed.
  */
+import { Push } from "@holdfast/kernel"
 import { Array as Arr, Effect } from "effect"
 import type { BytePull } from "./Http.ts"
 
@@ -38,9 +39,24 @@ export const paced = (bytes: BytePull, most = SLICE_BYTES): BytePull => {
     Arr.isArrayNonEmpty(left) ? Effect.succeed(slice(left)) : Effect.map(bytes, slice)
   )
 
-  return Effect.suspend(() => {
+  const pull: BytePull = Effect.suspend(() => {
     if (taken < most) return next
     taken = 0
     return Effect.andThen(Effect.yieldNow, next) // ReadPace.P2
+  })
+  return Push.attach(pull, () => {
+    const push = taken < most && left.length === 0 ? Push.of(bytes) : undefined
+    if (push === undefined) return undefined
+    return (take, over) =>
+      push((reads) => {
+        const size = reads.reduce((sum, read) => sum + read.length, 0)
+        if (taken + size < most) {
+          taken += size
+          return take(reads)
+        }
+        left = [...reads]
+        over()
+        return false
+      }, over)
   })
 }

@@ -9,6 +9,7 @@
  *     read, not during it. An error's few bytes have mostly arrived before its status is read.
  * Undici.U3. The buffer for a slow reader is bounded: beyond `MOST_HELD` bytes the socket is paused.
  */
+import { Push } from "@holdfast/kernel"
 import { Array as Arr, Cause, Effect, Layer, Scope } from "effect"
 import type { Dispatcher } from "undici"
 import * as ResponseBody from "./ResponseBody.ts"
@@ -86,6 +87,9 @@ class Reader implements Dispatcher.DispatchHandler {
   private fault: Broken | undefined = undefined
   private controller: Dispatcher.DispatchController | undefined = undefined
   private wake: (() => void) | undefined = undefined
+  private consumer: Consumer | undefined = undefined
+  private isPushing = false
+  private defect: Effect.Effect<never> | undefined = undefined
   /** Reports progress to a listener that has no fiber. */
   private report: (() => void) | undefined = undefined
 
@@ -171,26 +175,82 @@ class Reader implements Dispatcher.DispatchHandler {
     return { ...head, bytes: this.bytes, isWhole: () => this.isEnded }
   }
 
-  private readonly bytes: BytePull = Effect.suspend(() => {
-    const { reads } = this
-    if (Arr.isArrayNonEmpty(reads)) {
-      this.reads = []
-      this.held = 0
-      if (this.controller?.paused === true) this.controller.resume()
-      return Effect.succeed(reads)
+  private readonly bytes: BytePull = Push.attach(
+    Effect.suspend(() => {
+      if (this.defect !== undefined) return this.defect
+      const reads = this.taken()
+      if (reads !== undefined) return Effect.succeed(reads)
+      if (this.fault !== undefined) return Effect.fail(this.fault)
+      return this.isEnded ? Cause.done() : Effect.andThen(this.changed, this.bytes)
+    }),
+    () => (this.reads.length === 0 && !this.isOver ? this.push : undefined)
+  )
+
+  private readonly push: Push.Push<Reads> = (take, over) => {
+    const consumer = { take, over }
+    this.consumer = consumer
+    return () => {
+      if (this.consumer === consumer) this.consumer = undefined
     }
-    if (this.fault !== undefined) return Effect.fail(this.fault)
-    return this.isEnded ? Cause.done() : Effect.andThen(this.changed, this.bytes)
-  })
+  }
+
+  /** Pushes the bytes of one read of the socket. */
+  private readonly pushed = (): void => {
+    const { consumer } = this
+    this.isPushing = false
+    if (consumer === undefined) return
+    const reads = this.taken()
+    const goesOn = reads === undefined || this.isTaken(consumer, reads)
+    if (this.consumer !== consumer || (goesOn && !this.isOver)) return
+    this.consumer = undefined
+    if (goesOn) consumer.over()
+  }
+
+  /** An exception of the consumer ends the response: there is no fiber here that could fail. */
+  private isTaken(consumer: Consumer, reads: Reads): boolean {
+    try {
+      return consumer.take(reads)
+    } catch (defect) {
+      this.defect = Effect.die(defect)
+      return true
+    }
+  }
+
+  private get isOver(): boolean {
+    return this.isEnded || this.fault !== undefined || this.defect !== undefined
+  }
+
+  /** Takes the bytes that arrived since the last time. */
+  private taken(): Reads | undefined {
+    const { reads } = this
+    if (!Arr.isArrayNonEmpty(reads)) return undefined
+    this.reads = []
+    this.held = 0
+    if (this.controller?.paused === true) this.controller.resume()
+    return reads
+  }
 
   /** Undici.U2 */
   private notify(): void {
     const { report, wake } = this
     if (report !== undefined) return report()
+    if (this.consumer !== undefined) {
+      if (this.isPushing) return
+      this.isPushing = true
+      return void settled.then(this.pushed)
+    }
     if (wake === undefined) return
     this.wake = undefined
     void settled.then(wake)
   }
+}
+
+type Reads = Arr.NonEmptyReadonlyArray<Uint8Array>
+
+/** Takes pushed reads (`Push`). */
+interface Consumer {
+  readonly take: (reads: Reads) => boolean
+  readonly over: () => void
 }
 
 /** Callbacks on it are microtasks, without the asynchronous context that `queueMicrotask` creates for each. */

@@ -10,9 +10,9 @@
  * Limits.L6. Content in the socket counts, even if this process was suspended and has not read it when a limit is over (`Deadline`).
  *
  * The provider's stream runs in a fiber of its own, which pulls on demand, so the watchdog can interrupt it without interrupting the
- * turn.
+ * turn. Events that a native provider pushes (`Push`) bypass that fiber; the watchdog stops the push.
  */
-import { Opening, Provider } from "@holdfast/kernel"
+import { Opening, Provider, Push } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Stream } from "effect"
@@ -154,12 +154,15 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
   let ask: ((effect: Effect.Effect<void>) => void) | undefined
   let pending: EventPull | undefined
   let isWatched = false
+  let push: () => Push.Push<Events> | undefined = () => undefined
+  let endPush: (() => void) | undefined
 
   const deliver = (exit: EventPull) => {
     const waiting = answer
     answer = undefined
-    if (waiting === undefined) pending = exit
-    else waiting(exit)
+    if (waiting !== undefined) return waiting(exit)
+    pending = exit
+    endPush?.()
   }
   const asked = Effect.callback<void>((resume) => {
     ask = resume
@@ -173,9 +176,10 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
 
   // The producer has its own scope: it is interrupted before its resources are released.
   const producer = Effect.scopedWith((held) =>
-    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(inner, held)), (pull) =>
-      Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
-    )
+    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(inner, held)), (pull) => {
+      push = () => Push.of(pull)
+      return Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
+    })
   ).pipe(Effect.provideService(Progress, silence.progressed), Effect.forkIn(scope, { startImmediately: true }))
 
   const watchdog = Effect.suspend(function watch(): Effect.Effect<void> {
@@ -210,8 +214,51 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
     return isWatched ? answered : Effect.andThen(watched, answered)
   })
 
+  /** The same silence, without the fiber of the producer. */
+  const pushed =
+    (source: Push.Push<Events>): Push.Push<Events> =>
+    (take, over) => {
+      let isOn = true
+      const end = () => {
+        if (!isOn) return
+        isOn = false
+        endPush = undefined
+        silence.end([])
+      }
+      const ended = () => {
+        end()
+        over()
+      }
+      const cut = () => {
+        stop()
+        ended()
+      }
+      const taken = (events: Events): boolean => {
+        silence.end(events)
+        endPush = undefined
+        const goesOn = take(events)
+        isOn &&= goesOn
+        if (isOn) begin()
+        return goesOn
+      }
+      const begin = () => {
+        endPush = cut
+        silence.begin()
+      }
+      begin()
+      const stop = source(taken, ended)
+      return () => {
+        end()
+        stop()
+      }
+    }
+
   return Effect.map(producer, (fiber) => {
     fiber.addObserver((exit) => deliver(exit))
-    return pull
+    return Push.attach(pull, () => {
+      // The producer waits for the next demand, and the watchdog runs.
+      const source = pending === undefined && ask !== undefined && isWatched ? push() : undefined
+      return source && pushed(source)
+    })
   })
 }

@@ -3,9 +3,9 @@
  *
  * StreamedResponse.S1. The end of the body before the model has stopped is a failure (C6). A connection failure after that is ignored.
  * StreamedResponse.S2. `finish` waits for the end of the body, for a limited time, to receive late usage and to reuse the connection.
- * StreamedResponse.S3. The events of one network read are emitted as one array.
+ * StreamedResponse.S3. The events of one network read are emitted as one array. While a text is under way they are pushed (`Push`).
  */
-import type { Provider } from "@holdfast/kernel"
+import { type Provider, Push } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull } from "effect"
@@ -19,8 +19,10 @@ export const AWAIT_USAGE_MS = 1000
 /** The longest wait for the body's end after the terminal frame, in milliseconds. Beyond this a new connection is cheaper. */
 const AWAIT_END_MS = 250
 
+type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
+
 /** The events of an attempt, pull by pull. */
-export type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
+export type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
 
 /** A response whose status is a success. */
 export interface Options {
@@ -72,12 +74,32 @@ export const make = (
     next = standing === "open" ? open : standing === "failed" ? Cause.done() : drained
     const events = take()
     if (Arr.isArrayNonEmpty(events)) return Effect.succeed(events)
-    if (decoder.held() > held) {
-      held = decoder.held()
-      progress()
-    }
+    reportProgress()
     return next
   }
+
+  const reportProgress = (): void => {
+    if (decoder.held() <= held) return
+    held = decoder.held()
+    progress()
+  }
+
+  /** Decodes reads as they arrive. The next pull settles the end of the text. */
+  const pushed =
+    (source: Push.Push<ReadonlyArray<Uint8Array>>): Push.Push<Events> =>
+    (take, over) =>
+      source((reads) => {
+        decoder.feed(reads)
+        if (decoder.standing() !== "open") {
+          next = Effect.suspend(() => settle(read))
+          over()
+          return false
+        }
+        const events = decoder.take()
+        if (Arr.isArrayNonEmpty(events)) return take(events)
+        reportProgress()
+        return true
+      }, over)
 
   /** Reads the rest of the body. Connection failures are ignored now (StreamedResponse.S1). */
   const drain: Effect.Effect<void> = Pull.matchEffect(bytes, {
@@ -97,7 +119,13 @@ export const make = (
     }
   )
 
-  return Effect.suspend(() => next)
+  return Push.attach(
+    Effect.suspend(() => next),
+    () => {
+      const source = next === read ? Push.of(bytes) : undefined
+      return source && pushed(source)
+    }
+  )
 }
 
 /** The last events of a response: those that were held back, and `finish`. */

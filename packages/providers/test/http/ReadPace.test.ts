@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Pull, Scheduler } from "effect"
+import { Push } from "@holdfast/kernel"
+import { PushSource } from "@holdfast/kernel/testing"
+import { Cause, Effect, Fiber, Pull, Scheduler } from "effect"
 import * as fc from "fast-check"
 import type { BytePull } from "../../src/http/Http.ts"
 import * as ReadPace from "../../src/http/ReadPace.ts"
@@ -118,6 +120,31 @@ describe("Pace", () => {
       }
       clearImmediate(next)
       expect(most).toBeLessThanOrEqual(2 * ReadPace.SLICE_BYTES)
+    })
+  )
+
+  it.effect("reads within a slice are pushed, and the one that fills it is pulled, cut as ever", () =>
+    Effect.gen(function* () {
+      const { calls, end, give, pull } = PushSource.make<readonly [Uint8Array, ...ReadonlyArray<Uint8Array>]>()
+      const seen: Array<number> = []
+      const fiber = yield* Effect.forkChild(
+        Push.forEach(ReadPace.paced(pull, 10), (reads) => void seen.push(...reads.map((read) => read.length))).pipe(
+          Pull.catchDone(() => Effect.void)
+        ),
+        { startImmediately: true }
+      )
+      const pushed: Array<number> = []
+      for (const size of [3, 3, 3, 4, 3, 3, 25, 1]) {
+        give([new Uint8Array(size)])
+        yield* Effect.yieldNow
+        yield* Effect.yieldNow
+        pushed.push(calls.pushes)
+      }
+      end()
+      yield* Fiber.join(fiber)
+      expect(seen).toEqual([3, 3, 3, 4, 3, 3, 10, 10, 5, 1])
+      // The first is pulled, and so is the one behind a slice that is full.
+      expect(pushed).toEqual([0, 1, 2, 3, 3, 4, 5, 6])
     })
   )
 })

@@ -1,6 +1,7 @@
 /** Tests `Undici` with undici's callbacks in every order; the tests call them. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Pull, Scope } from "effect"
+import { Push } from "@holdfast/kernel"
+import { Cause, Effect, Exit, Fiber, Pull, Scope } from "effect"
 import type { Dispatcher } from "undici"
 import { Broken } from "../../src/http/Http.ts"
 import * as Undici from "../../src/http/Undici.ts"
@@ -205,6 +206,95 @@ describe("an attempt over undici", () => {
       data(1)
       yield* bytes
       expect(controller.resumes).toBe(2)
+    })
+  )
+})
+
+describe("a body that is pushed", () => {
+  /** A body that is read to its end, and what came of each read of the socket. */
+  const reading = Effect.fnUntraced(function* (act: (sizes: ReadonlyArray<number>) => Effect.Effect<void> | undefined) {
+    const played = yield* call()
+    played.start()
+    played.head()
+    const { bytes } = yield* Fiber.join(played.answer)
+    const fiber = yield* Effect.forkChild(
+      Push.forEach(bytes, (reads) => act(sizesOf(reads))),
+      { startImmediately: true }
+    )
+    return { ...played, bytes, fiber }
+  })
+
+  it.effect("comes in one array a read of the socket, with what came meanwhile, up to its end", () =>
+    Effect.gen(function* () {
+      const seen: Array<ReadonlyArray<number>> = []
+      const { bytes, data, end, fiber } = yield* reading((sizes) => {
+        seen.push(sizes)
+        return sizes[0] === 4 ? Effect.yieldNow : undefined
+      })
+      expect(Push.of(bytes)).toBeDefined()
+      data(1)
+      yield* Effect.promise(() => Promise.resolve())
+      data(2)
+      data(3)
+      expect(Push.of(bytes)).toBeUndefined()
+      yield* Effect.promise(() => Promise.resolve())
+      expect(seen).toEqual([[1], [2, 3]])
+      data(4)
+      yield* Effect.promise(() => Promise.resolve())
+      data(5)
+      yield* Effect.yieldNow
+      data(6)
+      end()
+      const exit = yield* Fiber.await(fiber)
+      expect(Exit.isFailure(exit) && Pull.isDoneCause(exit.cause)).toBe(true)
+      expect(seen.flat()).toEqual([1, 2, 3, 4, 5, 6])
+      expect(seen.slice(0, 3)).toEqual([[1], [2, 3], [4]])
+    })
+  )
+
+  it.effect("fails behind what came with its connection, and is not read on beyond 256 KiB", () =>
+    Effect.gen(function* () {
+      const seen: Array<ReadonlyArray<number>> = []
+      const { controller, data, error, fiber } = yield* reading((sizes) => void seen.push(sizes))
+      data(1)
+      yield* Effect.promise(() => Promise.resolve())
+      data(300_000)
+      expect(controller.paused).toBe(true)
+      yield* Effect.promise(() => Promise.resolve())
+      expect(controller).toMatchObject({ paused: false, resumes: 1 })
+      data(2)
+      error(new Error("cut"))
+      expect(yield* Effect.flip(Fiber.join(fiber))).toEqual(new Broken({ cause: new Error("cut") }))
+      expect(seen).toEqual([[1], [300_000], [2]])
+    })
+  )
+
+  it.effect("goes to nobody when its consumer was interrupted, and is a defect where its consumer throws", () =>
+    Effect.gen(function* () {
+      const left = yield* reading(() => undefined)
+      left.data(1)
+      yield* Effect.promise(() => Promise.resolve())
+      left.data(2)
+      yield* Fiber.interrupt(left.fiber)
+      yield* Effect.promise(() => Promise.resolve())
+      expect(sizesOf(yield* left.bytes)).toEqual([2])
+
+      const thrown = yield* call()
+      thrown.start()
+      thrown.head()
+      const { bytes } = yield* Fiber.join(thrown.answer)
+      const bug = new Error("a bug")
+      let overs = 0
+      Push.of(bytes)?.(
+        () => {
+          throw bug
+        },
+        () => overs++
+      )
+      thrown.data(1)
+      yield* Effect.promise(() => Promise.resolve())
+      const exit = yield* Effect.exit(bytes)
+      expect([overs, Exit.isFailure(exit) && Cause.squash(exit.cause)]).toEqual([1, bug])
     })
   )
 })

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import type { Opening, Provider } from "@holdfast/kernel"
+import { type Opening, type Provider, Push } from "@holdfast/kernel"
+import { PushSource } from "@holdfast/kernel/testing"
 import { Failure } from "@holdfast/wire"
-import { Array as Arr, Cause, Clock, Duration, Effect, Fiber, Stream } from "effect"
+import { Array as Arr, Cause, Channel, Clock, Duration, Effect, Fiber, Pull, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as OpeningStream from "../../src/OpeningStream.ts"
 import * as Limits from "../../src/limits/Limits.ts"
@@ -393,4 +394,103 @@ describe("Limits", () => {
       })
     )
   })
+})
+
+describe("limits on what is pushed", () => {
+  type Events = readonly [Provider.ProviderEvent, ...ReadonlyArray<Provider.ProviderEvent>]
+
+  /** A provider whose events the test gives, held to limits, and read to its end. */
+  const listening = Effect.fnUntraced(function* (limits: Limits.Limits) {
+    const source = PushSource.make<Events, Failure.ProviderFailure>()
+    const seen: Array<string> = []
+    let progress = () => {}
+    const inner: Provider.Provider["Service"] = {
+      stream: () =>
+        Stream.fromChannel(
+          Channel.fromTransform(() =>
+            Effect.map(Progress, (heard) => {
+              progress = heard
+              return source.pull
+            })
+          )
+        )
+    }
+    const fiber = yield* Effect.scopedWith((scope) =>
+      Effect.flatMap(
+        Channel.toPullScoped(Stream.toChannel(Limits.withLimits(inner, limits).stream(request)), scope),
+        (pull) =>
+          Push.forEach(pull, (events) => {
+            seen.push(text(events))
+            return text(events) === "slow" ? Effect.sleep(1_000) : undefined
+          })
+      )
+    ).pipe(
+      Pull.catchDone(() => Effect.succeed("done")),
+      Effect.catch(({ failure }) => Effect.succeed(failure.reason)),
+      Effect.forkChild({ startImmediately: true })
+    )
+    return { ...source, fiber, seen, give: (said: string) => source.give([delta(said)]), progress: () => progress() }
+  })
+
+  it.effect(
+    "C8: silence between two contents that are pushed is limited, to the millisecond, and each begins it anew",
+    () =>
+      Effect.gen(function* () {
+        const { calls, fiber, give, isPushing, seen } = yield* listening({ firstContentMs: 100, idleMs: 50 })
+        for (const said of ["a", "b", "c"]) {
+          yield* TestClock.adjust(49)
+          give(said)
+        }
+        expect([isPushing(), calls.pushes, seen]).toEqual([true, 2, ["a", "b", "c"]])
+        yield* TestClock.adjust(49)
+        expect(fiber.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust(1)
+        expect([yield* Fiber.join(fiber), isPushing()]).toEqual(["timeout", false])
+      })
+  )
+
+  it.effect("C8: empty deltas that are pushed are no content, and progress is some", () =>
+    Effect.gen(function* () {
+      const { fiber, give, interlude, progress } = yield* listening({ idleMs: 50 })
+      give("a")
+      yield* TestClock.adjust(40)
+      progress()
+      yield* TestClock.adjust(30)
+      give("")
+      yield* TestClock.adjust(10)
+      // What had been waited for counts on where the next is pulled.
+      interlude()
+      yield* TestClock.adjust(9)
+      expect(fiber.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust(1)
+      expect(yield* Fiber.join(fiber)).toBe("timeout")
+    })
+  )
+
+  it.effect("C8: the time of a consumer that stops the push is its own", () =>
+    Effect.gen(function* () {
+      const { end, fiber, give, seen } = yield* listening({ firstContentMs: 100, idleMs: 50 })
+      for (const said of ["a", "slow"]) give(said)
+      yield* TestClock.adjust(1_040)
+      give("b")
+      yield* TestClock.adjust(49)
+      end()
+      expect([yield* Fiber.join(fiber), seen]).toEqual(["done", ["a", "slow", "b"]])
+    })
+  )
+
+  it.effect("a failure and an interruption come through as ever", () =>
+    Effect.gen(function* () {
+      const failed = yield* listening({ idleMs: 50 })
+      for (const said of ["a", "b"]) failed.give(said)
+      failed.end(
+        Effect.fail(new Failure.ProviderFailure({ failure: { reason: "network", message: "cut", retryable: true } }))
+      )
+      expect(yield* Fiber.join(failed.fiber)).toBe("network")
+      const left = yield* listening({ idleMs: 50 })
+      for (const said of ["a", "b"]) left.give(said)
+      yield* Fiber.interrupt(left.fiber)
+      expect(left.isPushing()).toBe(false)
+    })
+  )
 })

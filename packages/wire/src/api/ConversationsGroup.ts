@@ -4,6 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Extension } from "../Command.ts"
 import { ConversationState } from "../ConversationState.ts"
 import { CommandId, ConversationId } from "../Ids.ts"
+import * as Labels from "../Labels.ts"
 import { Message } from "../Message.ts"
 import { MomentOrDate } from "../values/Moment.ts"
 import { JsonObject, NonEmptyText, Text } from "../values/Text.ts"
@@ -40,7 +41,8 @@ export const CreateConversation = Schema.Struct({
       description: "Settings over the configuration's `retry`; 65536 characters of JSON at most.",
       examples: [{ profile: "interactive" }]
     })
-  )
+  ),
+  ...Labels.fields
 }).annotate({
   identifier: "CreateConversation",
   description: "All of it is optional; so is the body.",

@@ -7,6 +7,7 @@
 import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
 import { ConversationSummary } from "../ConversationState.ts"
 import { ConversationId, TurnId } from "../Ids.ts"
+import { Tag } from "../Labels.ts"
 import * as Rfc3339 from "../values/Rfc3339.ts"
 import { NonEmptyText } from "../values/Text.ts"
 import { TurnState, TurnSummary } from "../TurnState.ts"
@@ -64,6 +65,8 @@ const model = Schema.optionalKey(
   })
 )
 
+const tag = Schema.optionalKey(Tag.annotate({ description: "A tag that it has.", examples: ["nightly"] }))
+
 /** What a list of turns is asked for. */
 export const turnsQuery = {
   status: Schema.optionalKey(
@@ -73,6 +76,7 @@ export const turnsQuery = {
     since("With a status of turns that have ended: ended since then. Otherwise: accepted since then.")
   ),
   model,
+  tag,
   ...paging
 }
 
@@ -82,6 +86,7 @@ export const conversationsQuery = {
   model: Schema.optionalKey(
     NonEmptyText.annotate({ description: "`provider/model`, or a provider: what the conversation was opened with." })
   ),
+  tag,
   ...paging
 }
 

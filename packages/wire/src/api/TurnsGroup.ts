@@ -12,6 +12,7 @@ import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Failure } from "../Failure.ts"
 import { TurnId } from "../Ids.ts"
+import * as Labels from "../Labels.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
 import { NonEmptyText } from "../values/Text.ts"
@@ -34,7 +35,8 @@ const turnId = Schema.optionalKey(
 /** The body of the call that runs a turn. */
 export const RunTurn = Schema.Struct({
   prompt: NonEmptyText.annotate({ examples: ["Summarise yesterday's incidents."] }),
-  turnId
+  turnId,
+  ...Labels.fields
 }).annotate({
   identifier: "RunTurn",
   examples: [

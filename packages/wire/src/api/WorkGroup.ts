@@ -8,7 +8,8 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { ConversationId, TurnId } from "../Ids.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
-import { CreateConversation } from "./ConversationsGroup.ts"
+import * as BulkCommands from "./BulkCommands.ts"
+import { conversationParams, conversationProblems, CreateConversation } from "./ConversationsGroup.ts"
 import * as Listing from "./Listing.ts"
 import { withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
@@ -24,7 +25,9 @@ export const SubmitTurn = Schema.Struct({ ...RunTurn.fields, ...CreateConversati
       turnId: TurnId.make("t_nightly-2031-04-01"),
       model: "openai/gpt-5",
       system: "Answer in one sentence.",
-      retry: { profile: "overnight" }
+      retry: { profile: "overnight" },
+      tags: ["nightly"],
+      metadata: { ticket: "OPS-4711" }
     }
   ]
 })
@@ -63,7 +66,8 @@ const submit = HttpApiEndpoint.post("submit", "/v1/turns", {
       "with no client attached.",
       "",
       "With a `turnId` of your own the call can be made again: the same id, prompt and settings are the same turn, and `isNew` is false. The",
-      "same id with another prompt, model, system prompt or `retry` is a conflict."
+      "same id with another prompt, model, system prompt or `retry` is a conflict. Metadata and tags are those of the turn and of its",
+      "conversation."
     ].join("\n")
   })
 )
@@ -126,9 +130,40 @@ const listConversations = HttpApiEndpoint.get("listConversations", "/v1/conversa
   })
 )
 
+const deleteConversation = HttpApiEndpoint.delete("deleteConversation", "/v1/conversations/:conversationId", {
+  params: conversationParams,
+  success: HttpApiSchema.NoContent.annotate({ description: "It is deleted." }),
+  error: [...conversationProblems, Problem.TurnStopped, Problem.ShuttingDown]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Delete a conversation",
+    description: [
+      "Aborts its turns, and deletes it with all its turns, events and records. SQLite overwrites what is deleted and empties its log;",
+      "PostgreSQL reuses the space after its own vacuum. Backups, copies and logs keep what they have."
+    ].join("\n")
+  })
+)
+
+const runBulk = HttpApiEndpoint.post("runBulk", "/v1/turns/commands", {
+  payload: BulkCommands.RunBulk,
+  success: BulkCommands.BulkReport,
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable, Problem.ShuttingDown]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Command many turns",
+    description: [
+      "Carries out one command for each turn of a page of the list, and reports each: `done`, `idle` (there was nothing to do) or `refused`",
+      "with the reason. `next` continues with the following turns. Every turn reported as `done` is on disk.",
+      "",
+      "`retry` runs the model again for turns that are the newest of their conversation. Its turn has an id of its own that follows from the",
+      "turn's, so the same call again retries nothing twice."
+    ].join("\n")
+  })
+)
+
 /** The calls as a group of the API. */
 export const WorkGroup = HttpApiGroup.make("work")
-  .add(submit, listTurns, watchTurn, abortTurn, listConversations)
+  .add(submit, listTurns, watchTurn, abortTurn, listConversations, deleteConversation, runBulk)
   .annotateMerge(
     OpenApi.annotations({
       title: "Work that is left",

@@ -53,7 +53,8 @@ export const parse = (
     }
     const { id, ...own } = read.success
     const submission = { ...shared, ...own }
-    const turnId = id ?? madeId(submission, salt, taken)
+    // Labels are no part of the work: the same work with other labels is the same turn.
+    const turnId = id ?? madeId({ ...submission, tags: undefined, metadata: undefined }, salt, taken)
     const other = taken.get(turnId)
     if (other !== undefined) problems.push(`line ${line}: its id "${turnId}" is that of line ${other} as well`)
     taken.set(turnId, line)

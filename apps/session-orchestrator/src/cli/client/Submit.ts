@@ -7,9 +7,9 @@
  *     ends the command: the same command again submits what is missing.
  */
 import { Profile } from "@holdfast/policy"
-import { Ids } from "@holdfast/wire"
+import { Ids, Labels } from "@holdfast/wire"
 import { WorkGroup } from "@holdfast/wire/api"
-import { Effect, FileSystem, Option, Result, Stdio, Stream } from "effect"
+import { Effect, FileSystem, Option, Result, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as OrderedId from "../../storage/OrderedId.ts"
 import * as Prose from "../../text/Prose.ts"
@@ -35,7 +35,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       each: Flag.String("each").pipe(
         Flag.withMetavar("FILE"),
         Flag.withDescription(
-          "Submit each line of a file (- for standard input): a prompt, or JSON with prompt, id, model, system, retry"
+          "Submit each line of a file (- for standard input): a prompt, or JSON with prompt, id, model, system, retry, metadata, tags"
         ),
         Flag.optional
       ),
@@ -60,6 +60,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       ),
       system: RunInput.flags.system,
       systemFile: RunInput.flags.systemFile,
+      tag: Flag.String("tag").pipe(
+        Flag.withMetavar("TAG"),
+        Flag.withDescription("Tag to find the turns by; may be repeated"),
+        Flag.atLeast(0)
+      ),
       json: Flag.Boolean("json").pipe(
         Flag.withDescription("Print one JSON object a line: turnId, conversationId, isNew"),
         Flag.withDefault(false)
@@ -95,6 +100,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 interface Flags {
   readonly prompt: Option.Option<string>
   readonly each: Option.Option<string>
+  readonly tag: ReadonlyArray<string>
   readonly again: boolean
   readonly id: Option.Option<string>
   readonly model: Option.Option<string>
@@ -113,7 +119,12 @@ const readEntries = Effect.fnUntraced(function* (flags: Flags) {
   const model = Option.getOrUndefined(flags.model)
   const profile = Option.getOrUndefined(flags.profile)
   const system = yield* RunInput.readSystem(flags)
+  const tags = yield* Effect.mapError(
+    Schema.decodeUnknownEffect(Labels.Tags)(flags.tag),
+    ({ message }) => new Refused({ message: `--tag: ${message}`, exitCode: ExitCode.USAGE })
+  )
   const shared: PromptFile.Shared = {
+    ...(tags.length === 0 ? {} : { tags }),
     ...(model === undefined ? {} : { model }),
     ...(system === undefined ? {} : { system }),
     ...(profile === undefined ? {} : { retry: { profile } })

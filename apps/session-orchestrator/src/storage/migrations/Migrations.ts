@@ -20,6 +20,7 @@ import { migration as interruptions } from "./0007_interruptions.ts"
 import { migration as providerUse } from "./0008_provider_use.ts"
 import { migration as lives } from "./0009_lives.ts"
 import { migration as lists } from "./0010_lists.ts"
+import { migration as labels } from "./0011_labels.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -32,7 +33,8 @@ const migrations = {
   "0007_interruptions": interruptions,
   "0008_provider_use": providerUse,
   "0009_lives": lives,
-  "0010_lists": lists
+  "0010_lists": lists,
+  "0011_labels": labels
 }
 
 /** The table in which a database records its migrations. */

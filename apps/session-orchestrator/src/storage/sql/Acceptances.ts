@@ -12,6 +12,7 @@ import * as ConversationTable from "../tables/ConversationTable.ts"
 import type { Append } from "../tables/EventNumbers.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import type { Acceptance, StoredEvent } from "../Store.ts"
+import * as LabelTable from "../tables/LabelTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 
 /** A turn to accept, and the first of its events, encoded. */
@@ -57,6 +58,12 @@ const add = Effect.fnUntraced(function* (
     turns.map(({ conversationId }) => conversationId)
   )
   const numbers = yield* TurnTable.insert(sql, turns, tails)
+  const labelled = turns.filter(({ labels }) => labels !== undefined)
+  yield* LabelTable.insert(
+    sql,
+    "turn",
+    labelled.map(({ labels, turnId }) => ({ number: numbers.get(turnId) ?? 0, labels }))
+  )
   const openings = arrivals.flatMap(({ opening, turn }) =>
     opening === undefined ? [] : [{ turn, append: appendOf(turn, opening) }]
   )

@@ -30,7 +30,9 @@ import * as TurnTable from "../tables/TurnTable.ts"
 import * as Acceptances from "./Acceptances.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
+import { Deletions } from "../Deletions.ts"
 import { Lists } from "../Lists.ts"
+import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
@@ -41,7 +43,7 @@ export const PAGE = 256
 const READS_AT_ONCE = 64
 
 /** The ports that a database implements. */
-export type Storage = Store | Journal | Standings | Interruptions.Interruptions | Lists
+export type Storage = Store | Journal | Standings | Interruptions.Interruptions | Lists | Deletions
 
 /** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -199,15 +201,22 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })
+  const remove = lane(DeletionTable.conversations(sql))
+  const deletions = Deletions.of({
+    conversation: (id) => remove(id).pipe(failed(`delete conversation ${id}`)),
+    scrub: DeletionTable.scrub(sql).pipe(failed("take deleted text out of the log"))
+  })
   const lists = Lists.of({
     turns: (...query) => TurnListTable.page(sql, ...query).pipe(read("a list of turns")),
-    conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations"))
+    conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations")),
+    labelsOf: (turnId) => TurnListTable.labelsOf(sql, turnId).pipe(read(`the labels of turn ${turnId}`))
   })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
     Context.add(Standings, standings),
     Context.add(Interruptions.Interruptions, interruptions),
-    Context.add(Lists, lists)
+    Context.add(Lists, lists),
+    Context.add(Deletions, deletions)
   )
 })
 

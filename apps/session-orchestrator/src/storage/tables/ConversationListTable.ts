@@ -5,6 +5,7 @@ import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { ConversationFilter, ConversationRow, Page, Position } from "../Lists.ts"
 import * as Keyset from "./Keyset.ts"
+import * as LabelTable from "./LabelTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
 
@@ -27,16 +28,30 @@ export const keysOf = (
   filter: ConversationFilter,
   after: Position | undefined
 ): Statement.Fragment => {
+  const { tag } = filter
+  const matches = matching(sql, filter)
+  if (tag !== undefined) {
+    return sql`SELECT ${Keyset.columns(sql, "c.created_at", "g.conversation", matches)}
+      ${LabelTable.tagged(sql, "conversation", tag, after)} ORDER BY g.conversation DESC`
+  }
   const lately = filter.since === undefined ? sql.literal("") : sql`AND c.created_at >= ${filter.since}`
-  return sql`SELECT ${Keyset.columns(sql, "c.created_at", "c.number", matching(sql, filter))} FROM conversations c
+  return sql`SELECT ${Keyset.columns(sql, "c.created_at", "c.number", matches)} FROM conversations c
     WHERE ${Keyset.behind(sql, "c.created_at", "c.number", after)} ${lately}
     ORDER BY c.created_at DESC, c.number DESC`
 }
 
 // --- internal
 
-const matching = (sql: SqlClient.SqlClient, { model }: ConversationFilter): Statement.Fragment | undefined =>
-  model === undefined ? undefined : Keyset.ofModel(sql, "c.model", model)
+const matching = (
+  sql: SqlClient.SqlClient,
+  { model, since, tag }: ConversationFilter
+): Statement.Fragment | undefined => {
+  const conditions = [
+    ...(model === undefined ? [] : [Keyset.ofModel(sql, "c.model", model)]),
+    ...(tag === undefined || since === undefined ? [] : [sql`c.created_at >= ${since}`])
+  ]
+  return conditions.length === 0 ? undefined : sql.and(conditions)
+}
 
 const Row = Schema.Struct({
   number: Schema.Finite,
@@ -63,6 +78,7 @@ const rowsOf = Effect.fnUntraced(function* (
           AND EXISTS (SELECT 1 FROM turns t WHERE t.conversation = c.number) THEN 1 ELSE 0 END AS is_busy
       FROM conversations c WHERE c.number IN (${Keyset.numbers(sql, keys)})`
   )
+  const labels = yield* LabelTable.find(sql, "conversation", keys)
   const rows = new Map(found.map((row) => [row.number, row]))
   return keys.flatMap(({ at, number }): ReadonlyArray<ConversationRow> => {
     const row = rows.get(number)
@@ -73,7 +89,8 @@ const rowsOf = Effect.fnUntraced(function* (
         position: { at, number },
         conversation: { conversationId, model, createdAt },
         lastTurnId: last_turn_id ?? undefined,
-        isBusy: is_busy === 1
+        isBusy: is_busy === 1,
+        labels: labels.get(number) ?? {}
       }
     ]
   })

@@ -3,6 +3,7 @@ import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import * as LabelTable from "./LabelTable.ts"
 import type { Conversation } from "../Store.ts"
 
 /** A change of a conversation's switch for automatic retries. */
@@ -15,18 +16,28 @@ export interface AutoRetry {
 export const insert =
   (sql: SqlClient.SqlClient) =>
   (conversations: ReadonlyArray<Conversation>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
-    Inserts.insertAll(
-      sql,
-      "conversations",
-      conversations.map((conversation) => ({
-        conversation_id: conversation.conversationId,
-        model: conversation.model,
-        system_prompt: conversation.system ?? null,
-        retry: conversation.retry === undefined ? null : JSON.stringify(conversation.retry),
-        auto_retry_enabled: conversation.autoRetryEnabled ? 1 : 0,
-        created_at: conversation.createdAt
-      }))
-    ).pipe(Effect.as(conversations.map(() => undefined)))
+    Effect.gen(function* () {
+      const rows = yield* Inserts.insertAll<{ readonly conversation_id: string; readonly number: number }>(
+        sql,
+        "conversations",
+        conversations.map((conversation) => ({
+          conversation_id: conversation.conversationId,
+          model: conversation.model,
+          system_prompt: conversation.system ?? null,
+          retry: conversation.retry === undefined ? null : JSON.stringify(conversation.retry),
+          auto_retry_enabled: conversation.autoRetryEnabled ? 1 : 0,
+          created_at: conversation.createdAt
+        })),
+        sql`RETURNING conversation_id, ${RowNumbers.read(sql, "number")} AS "number"`
+      )
+      const numbers = new Map(rows.map(({ conversation_id, number }) => [conversation_id, number]))
+      yield* LabelTable.insert(
+        sql,
+        "conversation",
+        conversations.map(({ conversationId, labels }) => ({ number: numbers.get(conversationId) ?? 0, labels }))
+      )
+      return conversations.map(() => undefined)
+    })
 
 /** Sets switches, in order. Does nothing for an unknown conversation. */
 export const setAutoRetry =

@@ -66,7 +66,7 @@ export const read = (
 ): Effect.Effect<ReadonlyArray<Key>, SqlError.SqlError> => sql<Key>`${statement} LIMIT ${looked}`
 
 /** The numbers of keys as one parameter (`IdList`), for `IN`. */
-export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Key>): Statement.Fragment => {
+export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Pick<Key, "number">>): Statement.Fragment => {
   const list = JSON.stringify(keys.map(({ number }) => number))
   return sql.onDialectOrElse({
     pg: () => sql`SELECT CAST(value AS BIGINT) FROM json_array_elements_text(${list}::json)`,

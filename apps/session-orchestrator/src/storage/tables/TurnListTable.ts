@@ -6,12 +6,15 @@
  * | `completed`, `failed` or `aborted` | `turns_by_end` | end |
  * | `open` | `turns_unsealed` | acceptance |
  * | all | `turns_by_acceptance` | acceptance |
+ * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
 import { RowNumbers } from "@holdfast/journal/sql"
+import type { Ids, Labels } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
 import * as Keyset from "./Keyset.ts"
+import * as LabelTable from "./LabelTable.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 type Failure = SqlError.SqlError | Schema.SchemaError
@@ -30,6 +33,15 @@ export const page = Effect.fnUntraced(function* (
   return { rows, next: found.next }
 })
 
+/** The labels of one turn. */
+export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<Labels.Labels, Failure> =>
+  Effect.gen(function* () {
+    const rows = yield* sql<{ readonly number: number }>`
+      SELECT ${RowNumbers.read(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
+    const [labels = {}] = (yield* LabelTable.find(sql, "turn", rows)).values()
+    return labels
+  })
+
 /** The statement that reads the keys of a page, up to its limit: what tests ask the plan of. */
 export const keysOf = (
   sql: SqlClient.SqlClient,
@@ -38,6 +50,10 @@ export const keysOf = (
 ): Statement.Fragment => {
   const { since, status } = filter
   const matches = matching(sql, filter)
+  if (filter.tag !== undefined) {
+    return sql`SELECT ${Keyset.columns(sql, "t.accepted_at", "g.turn", matches)}
+      ${LabelTable.tagged(sql, "turn", filter.tag, after)} ORDER BY g.turn DESC`
+  }
   const select = (at: string) => sql`SELECT ${Keyset.columns(sql, at, "t.number", matches)} FROM turns t`
   if (status === "open") {
     // Those that have not ended are few, and read in the order of their numbers alone.
@@ -58,7 +74,21 @@ export const keysOf = (
 // --- internal
 
 /** What no index answers: a row to be looked at by its key, at most `SCAN` of them. */
-const matching = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
+const matching = (sql: SqlClient.SqlClient, filter: TurnFilter): Statement.Fragment | undefined => {
+  const conditions = [ofTagged(sql, filter), ofModel(sql, filter)].filter((condition) => condition !== undefined)
+  return conditions.length === 0 ? undefined : sql.and(conditions)
+}
+
+/** Of a list by tag, what the other indexes would answer. */
+const ofTagged = (sql: SqlClient.SqlClient, { since, status, tag }: TurnFilter): Statement.Fragment | undefined => {
+  if (tag === undefined || (since === undefined && status === undefined)) return undefined
+  if (status === undefined) return sql`t.accepted_at >= ${since ?? 0}`
+  return status === "open"
+    ? sql`(t.end_event_id IS NULL AND t.accepted_at >= ${since ?? 0})`
+    : sql`(t.status = ${status} AND t.ended_at >= ${since ?? 0})`
+}
+
+const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
   if (model === undefined || status === "open") return undefined
   const changed = sql`COALESCE(${changeOf(sql)}, '')`
   const to = (name: string) => sql`${changed} LIKE ${`%"to":"${escaped(name)}%`} ESCAPE '!'`
@@ -100,6 +130,7 @@ const rowsOf = Effect.fnUntraced(function* (
     FROM ${sql.literal(TurnTable.TABLES)}
     WHERE t.number IN (${Keyset.numbers(sql, keys)})`
   const turns = yield* TurnTable.read(found)
+  const labels = yield* LabelTable.find(sql, "turn", keys)
   const extras = yield* decodeExtras(found)
   const rows = new Map(
     extras.map(({ change, has_events, model, number }, i) => [number, { turn: turns[i], change, has_events, model }])
@@ -112,7 +143,8 @@ const rowsOf = Effect.fnUntraced(function* (
         position: { at, number },
         turn: row.turn,
         model: row.change === null ? row.model : (changedTo(row.change) ?? row.model),
-        hasEvents: row.has_events === 1
+        hasEvents: row.has_events === 1,
+        labels: labels.get(number) ?? {}
       }
     ]
   })

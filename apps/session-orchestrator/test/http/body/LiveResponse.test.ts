@@ -2,8 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
+import { PushSource } from "@holdfast/kernel/testing"
 import type { Sse } from "@holdfast/wire"
-import { Effect, Exit, Fiber, Stream } from "effect"
+import { Channel, Effect, Exit, Fiber, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
@@ -223,6 +224,59 @@ describe("a live response", () => {
       const interrupted = yield* sending(Stream.never)
       yield* Fiber.interrupt(interrupted.fiber)
       assert.deepStrictEqual(interrupted.done(), [...HEAD, "cut"])
+    })
+  )
+})
+
+describe("a live response of items that are pushed", () => {
+  const pushing = Effect.fnUntraced(function* () {
+    const source = PushSource.make<readonly [string, ...ReadonlyArray<string>], TurnStopped.TurnStopped>()
+    const stream = Stream.fromChannel(Channel.fromTransform(() => Effect.succeed(source.pull)))
+    return { ...source, ...(yield* sending(stream)), give: (item: string) => source.give([item]) }
+  })
+
+  it.effect(
+    "LiveResponse.L1, L2: writes them as they are given, with signs of life in between, and is ended with them",
+    () =>
+      Effect.gen(function* () {
+        const { calls, done, end, fiber, give } = yield* pushing()
+        for (const item of ["a", "b", "c"]) give(item)
+        assert.deepStrictEqual([done(), calls.pushes], [[...HEAD, "write a", "write b", "write c"], 2])
+        yield* TestClock.adjust("30 seconds")
+        assert.deepStrictEqual(done(), ["write alive"])
+        end()
+        assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+        assert.deepStrictEqual(done(), ["end "])
+      })
+  )
+
+  it.effect("LiveResponse.L3: takes no more while the client does not read, and goes on when it does", () =>
+    Effect.gen(function* () {
+      const { connection, done, give, isPushing } = yield* pushing()
+      for (const item of ["a", "b"]) give(item)
+      connection.isReading = false
+      give("c")
+      assert.isFalse(isPushing())
+      give("d")
+      assert.deepStrictEqual(done(), [...HEAD, "write a", "write b", "write c"])
+      connection.isReading = true
+      connection.emit("drain")
+      assert.deepStrictEqual([done(), isPushing()], [["write d"], true])
+    })
+  )
+
+  it.effect("LiveResponse.L4, L5: a client that goes away ends the push, and a turn that stops cuts it", () =>
+    Effect.gen(function* () {
+      const gone = yield* pushing()
+      for (const item of ["a", "b"]) gone.give(item)
+      gone.connection.destroyed = true
+      gone.give("c")
+      assert.deepStrictEqual([gone.done(), gone.isPushing()], [[...HEAD, "write a", "write b", "cut"], false])
+      const stopped = yield* pushing()
+      for (const item of ["a", "b"]) stopped.give(item)
+      stopped.end(Effect.fail(new TurnStopped.TurnStopped({ message: "It stopped." })))
+      yield* Fiber.join(stopped.fiber)
+      assert.deepStrictEqual(stopped.done().slice(-2), ["write turn-stopped: It stopped.", "cut"])
     })
   )
 })

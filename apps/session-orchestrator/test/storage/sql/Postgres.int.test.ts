@@ -9,6 +9,7 @@ import * as Postgres from "../../../src/storage/sql/Postgres.ts"
 import * as PostgresTransaction from "../../../src/storage/sql/PostgresTransaction.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
+import * as DeletionSuite from "../DeletionSuite.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as Given from "../Given.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
@@ -49,16 +50,14 @@ GateSuite.suite(
   )
 )
 
-ListSuite.suite(
-  "PostgreSQL",
-  Layer.unwrap(
-    Effect.map(
-      Effect.flatMap(server, ({ database }) => database),
-      (url) => SqlStore.layerSql("PostgreSQL").pipe(Layer.provideMerge(Postgres.layerClient({ url, connections: 2 })))
-    )
-  ),
-  20
+const withClient = Layer.unwrap(
+  Effect.map(
+    Effect.flatMap(server, ({ database }) => database),
+    (url) => SqlStore.layerSql("PostgreSQL").pipe(Layer.provideMerge(Postgres.layerClient({ url, connections: 2 })))
+  )
 )
+ListSuite.suite("PostgreSQL", withClient, 20)
+DeletionSuite.suite("PostgreSQL", withClient)
 
 /** A database of its own for a test. */
 const database = Effect.flatMap(server, ({ database }) => database)
@@ -209,7 +208,7 @@ describe("a PostgreSQL database", () => {
   )
 })
 
-describe("a PostgreSQL that says no", () => {
+describe("a PostgreSQL that refuses", () => {
   it.live("what it cannot hold of one write fails that one, and not those that were committed with it", () =>
     Effect.gen(function* () {
       const { store } = yield* open(yield* database)

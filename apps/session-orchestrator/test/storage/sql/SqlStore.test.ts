@@ -2,6 +2,7 @@ import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Layer } from "effect"
 import * as GateTable from "../../../src/storage/tables/GateTable.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
+import * as DeletionSuite from "../DeletionSuite.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
@@ -20,7 +21,6 @@ GateSuite.suite(
     Layer.provide(SqliteClient.layer({ filename: ":memory:" }))
   )
 )
-ListSuite.suite(
-  "memory",
-  SqlStore.layerSql(":memory:").pipe(Layer.provideMerge(SqliteClient.layer({ filename: ":memory:" })))
-)
+const withClient = SqlStore.layerSql(":memory:").pipe(Layer.provideMerge(SqliteClient.layer({ filename: ":memory:" })))
+ListSuite.suite("memory", withClient)
+DeletionSuite.suite("memory", withClient)

@@ -8,9 +8,10 @@
  * Attempt.A4. A response that exceeds its limit ends there, as a failure (C11); its content until then is kept.
  */
 import type { Failure, Message } from "@holdfast/wire"
-import { type Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
+import { Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
 import type { Content } from "./Content.ts"
 import * as CallFailure from "../../calls/CallFailure.ts"
+import * as Push from "../../calls/Push.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
 import { isContent, type Provider, type ProviderEvent, type ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome } from "../../records/Records.ts"
@@ -118,16 +119,14 @@ class EventReader {
   }
 }
 
-/** One effect that runs once a read: nothing is allocated for a read except its own events. */
-const readAll = <E, Done>(
-  pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E, Done>,
+/** Nothing is allocated for a read except its own events. After the first content a native provider pushes its reads (`Push`). */
+const readAll = <E>(
+  pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E>,
   reader: EventReader,
   mark: Effect.Effect<void, TurnStopped>
-): Effect.Effect<void, E | TurnStopped | Cause.Done<Done>> => {
-  const loop: Effect.Effect<void, E | Cause.Done<Done>> = Effect.flatMap(pull, (events) =>
-    reader.read(events) ? loop : Effect.void
-  )
-  const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done<Done>> = Effect.flatMap(pull, (events) => {
+): Effect.Effect<void, E | TurnStopped | Cause.Done> => {
+  const loop = Push.forEach(pull, (events) => (reader.read(events) ? undefined : Cause.done()))
+  const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done> = Effect.flatMap(pull, (events) => {
     const hasContent = events.some(isContent)
     const rest = Effect.suspend(() => (!reader.read(events) ? Effect.void : hasContent ? loop : untilContent))
     return hasContent ? Effect.andThen(mark, rest) : rest

@@ -1,7 +1,7 @@
 /**
  * A model of the AI SDK that waits out an outage. The simulated provider on a socket of this machine fails once, then answers.
  *
- * Run it: `npx pnpm@12 exec node examples/src/12-ai-sdk.ts`
+ * Run it: `npx pnpm@12 exec node examples/src/14-ai-sdk.ts`
  */
 import { createOpenAI } from "@ai-sdk/openai"
 import * as SimulatedServer from "@holdfast/simulated/server"

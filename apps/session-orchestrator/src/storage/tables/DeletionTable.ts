@@ -1,0 +1,68 @@
+/** Deletes all rows of conversations (`Deletions`). */
+import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import type { Ids } from "@holdfast/wire"
+import { Effect, Schedule } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { Outcome } from "../Deletions.ts"
+
+/** Deletes conversations, in order, within a transaction. */
+export const conversations =
+  (sql: SqlClient.SqlClient) =>
+  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<Outcome>, TableError> =>
+    Effect.gen(function* () {
+      yield* secure(sql, true)
+      const outcomes = yield* Effect.forEach(ids, (id) => one(sql, id))
+      yield* secure(sql, false)
+      return outcomes
+    })
+
+/** Empties the log of a SQLite file; does nothing for a server. */
+export const scrub = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
+  sql.onDialectOrElse({
+    pg: () => Effect.void,
+    orElse: () =>
+      sql<{ readonly busy: number }>`PRAGMA wal_checkpoint(TRUNCATE)`.pipe(
+        Effect.map(([result]) => result?.busy === 1),
+        // Another checkpoint, or a reader such as `holdfast turns`, holds the log for some milliseconds.
+        Effect.repeat({ schedule: Schedule.spaced("100 millis"), while: (isBusy) => isBusy, times: 50 }),
+        Effect.flatMap((isBusy) =>
+          isBusy
+            ? Effect.logWarning(
+                "Deleted text is still in the database's log, which another process reads. The next deletion or an orderly stop removes it."
+              )
+            : Effect.void
+        )
+      )
+  })
+
+// --- internal
+
+/** Overwrites what is deleted with zeros, in SQLite; otherwise it would stay in free pages. */
+const secure = (sql: SqlClient.SqlClient, isOn: boolean): Effect.Effect<void, SqlError.SqlError> =>
+  sql.onDialectOrElse({
+    pg: () => Effect.void,
+    orElse: () => Effect.asVoid(isOn ? sql`PRAGMA secure_delete = ON` : sql`PRAGMA secure_delete = OFF`)
+  })
+
+const one = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  id: Ids.ConversationId
+): Effect.fn.Return<Outcome, SqlError.SqlError> {
+  const [row] = yield* sql<{ readonly number: number; readonly open: number }>`
+    SELECT ${RowNumbers.read(sql, "c.number")} AS "number", CASE WHEN EXISTS (
+      SELECT 1 FROM turns t WHERE t.conversation = c.number AND t.end_event_id IS NULL
+    ) THEN 1 ELSE 0 END AS "open"
+    FROM conversations c WHERE c.conversation_id = ${id}`
+  if (row === undefined) return "missing"
+  if (row.open === 1) return "busy"
+  const number = sql`CAST(${row.number} AS BIGINT)`
+  const turns = sql`SELECT t.number FROM turns t WHERE t.conversation = ${number}`
+  for (const table of OF_TURNS) yield* sql`DELETE FROM ${sql(table)} WHERE turn IN (${turns})`
+  for (const table of OF_CONVERSATIONS) yield* sql`DELETE FROM ${sql(table)} WHERE conversation = ${number}`
+  yield* sql`DELETE FROM conversations WHERE number = ${number}`
+  return "deleted"
+})
+
+/** Tables that name a turn, and tables that name a conversation; `turns` comes last, as the others refer to it. */
+const OF_TURNS = ["journal", "interruptions", "turn_tags", "turn_labels"] as const
+const OF_CONVERSATIONS = ["events", "conversation_tags", "conversation_labels", "turns"] as const

@@ -1,0 +1,88 @@
+/** The tags and the metadata of turns and conversations; those without any have no rows. */
+import { Inserts, RowNumbers } from "@holdfast/journal/sql"
+import { Labels } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { Position } from "../Lists.ts"
+import * as Keyset from "./Keyset.ts"
+
+/** What has labels. */
+export type Kind = "turn" | "conversation"
+
+/** A new row of a turn or conversation, by its number, with its labels. */
+export interface Labelled {
+  readonly number: number
+  readonly labels: Labels.Labels | undefined
+}
+
+/** Writes the labels of rows that were added in the same transaction. */
+export const insert = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  kind: Kind,
+  rows: ReadonlyArray<Labelled>
+): Effect.fn.Return<void, SqlError.SqlError> {
+  const labelled = rows.flatMap(({ labels, number }) =>
+    labels === undefined || (labels.metadata === undefined && (labels.tags ?? []).length === 0)
+      ? []
+      : [{ number, metadata: labels.metadata, tags: labels.tags ?? [] }]
+  )
+  if (labelled.length === 0) return
+  yield* Inserts.insertAll(
+    sql,
+    `${kind}_labels`,
+    labelled.map(({ metadata, number, tags }) => ({
+      [kind]: number,
+      metadata: metadata === undefined ? null : JSON.stringify(metadata),
+      tags: tags.length === 0 ? null : JSON.stringify(tags)
+    }))
+  )
+  yield* Inserts.insertAll(
+    sql,
+    `${kind}_tags`,
+    labelled.flatMap(({ number, tags }) => tags.map((tag) => ({ tag, [kind]: number })))
+  )
+})
+
+/** The labels of rows, by their numbers. */
+export const find = (
+  sql: SqlClient.SqlClient,
+  kind: Kind,
+  keys: ReadonlyArray<Pick<Keyset.Key, "number">>
+): Effect.Effect<ReadonlyMap<number, Labels.Labels>, SqlError.SqlError | Schema.SchemaError> =>
+  Effect.flatMap(
+    sql`SELECT ${RowNumbers.read(sql, `l.${kind}`)} AS "number", l.metadata, l.tags
+      FROM ${sql.literal(`${kind}_labels`)} l WHERE l.${sql.literal(kind)} IN (${Keyset.numbers(sql, keys)})`,
+    (rows) =>
+      Effect.map(
+        decodeRows(rows),
+        (found) =>
+          new Map(
+            found.map(({ metadata, number, tags }) => [
+              number,
+              { ...(metadata === null ? {} : { metadata }), ...(tags === null ? {} : { tags }) }
+            ])
+          )
+      )
+  )
+
+/** Rows of a list by tag behind a position, ordered by their numbers: `FROM … WHERE …`, to continue with `ORDER BY`. */
+export const tagged = (
+  sql: SqlClient.SqlClient,
+  kind: Kind,
+  tag: string,
+  after: Position | undefined
+): Statement.Fragment => {
+  const row = kind === "turn" ? "t" : "c"
+  // Both sides are bounded: whichever the database reads first, it begins at the position.
+  return sql`FROM ${sql.literal(`${kind}_tags g JOIN ${kind}s ${row} ON ${row}.number = g.${kind}`)}
+    WHERE g.tag = ${tag} AND ${Keyset.below(sql, `g.${kind}`, after)} AND ${Keyset.below(sql, `${row}.number`, after)}`
+}
+
+// --- internal
+
+const Row = Schema.Struct({
+  number: Schema.Finite,
+  metadata: Schema.NullOr(Schema.fromJsonString(Labels.Metadata)),
+  tags: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String)))
+})
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))

@@ -1,0 +1,109 @@
+/** What a consumer gets of a pull that pushes some of its values. */
+import { assert, describe, it } from "@effect/vitest"
+import { PushSource } from "@holdfast/kernel/testing"
+import { Cause, Effect, Exit, Fiber, Pull } from "effect"
+import * as fc from "fast-check"
+import * as Push from "../src/calls/Push.ts"
+
+describe("a pull that pushes", () => {
+  it("Push.P1: gives each value once and in order, however its consumer and its source change between pulling and pushing", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ isSlow: fc.boolean(), isInterlude: fc.boolean() }), { maxLength: 20 }),
+        async (steps) => {
+          const { end, give, interlude, pull } = PushSource.make<number>()
+          const seen: Array<number> = []
+          const doubled = Push.through(
+            Effect.map(pull, (value) => value * 2),
+            pull,
+            (value) => value * 2
+          )
+          const exit = Effect.runPromiseExit(
+            Push.forEach(doubled, (value) => {
+              seen.push(value)
+              return steps[value / 2]?.isSlow === true ? Effect.yieldNow : undefined
+            })
+          )
+          for (const [value, { isInterlude }] of steps.entries()) {
+            give(value)
+            if (isInterlude) interlude()
+          }
+          await new Promise((resolve) => setImmediate(resolve))
+          end()
+          assert.isTrue(Exit.isFailure(await exit))
+          assert.deepStrictEqual(
+            seen,
+            steps.map((_, value) => value * 2)
+          )
+        }
+      )
+    ))
+
+  it.effect("is pushed behind its first value, and pulled at its end", () =>
+    Effect.gen(function* () {
+      const { calls, end, give, isPushing, pull } = PushSource.make<number>()
+      const seen: Array<number> = []
+      const fiber = yield* Effect.forkChild(
+        Push.forEach(pull, (value) => void seen.push(value)).pipe(Pull.catchDone(() => Effect.succeed("done"))),
+        { startImmediately: true }
+      )
+      assert.isFalse(isPushing())
+      for (const value of [1, 2, 3]) give(value)
+      assert.deepStrictEqual([seen, calls.pushes], [[1, 2, 3], 2])
+      end()
+      assert.strictEqual(yield* Fiber.join(fiber), "done")
+    })
+  )
+
+  it.effect("leaves out of the push what is left out of the pull", () =>
+    Effect.gen(function* () {
+      const { calls, give, pull } = PushSource.make<number>()
+      const odd = (value: number) => (value % 2 === 1 ? value : undefined)
+      const filtered: Pull.Pull<number, never> = Push.through(
+        Effect.flatMap(pull, (value) => (odd(value) === undefined ? filtered : Effect.succeed(value))),
+        pull,
+        odd
+      )
+      const seen: Array<number> = []
+      yield* Effect.forkChild(
+        Push.forEach(filtered, (value) => void seen.push(value)),
+        { startImmediately: true }
+      )
+      for (const value of [1, 2, 3, 4, 5]) give(value)
+      assert.deepStrictEqual([seen, calls.pushes], [[1, 3, 5], 4])
+    })
+  )
+
+  it.effect("what a consumer throws is a defect of its fiber, and nothing of the source's", () =>
+    Effect.gen(function* () {
+      const { give, isPushing, pull } = PushSource.make<number>()
+      const bug = new Error("a bug")
+      const fiber = yield* Effect.forkChild(
+        Push.forEach(pull, (value) => {
+          if (value > 1) throw bug
+          return undefined
+        }),
+        { startImmediately: true }
+      )
+      give(1)
+      give(2)
+      const exit = yield* Fiber.await(fiber)
+      assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), bug)
+      assert.isFalse(isPushing())
+    })
+  )
+
+  it.effect("an interruption of its consumer stops it", () =>
+    Effect.gen(function* () {
+      const { calls, give, isPushing, pull } = PushSource.make<number>()
+      const fiber = yield* Effect.forkChild(
+        Push.forEach(pull, () => undefined),
+        { startImmediately: true }
+      )
+      give(1)
+      assert.isTrue(isPushing())
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual([isPushing(), calls.stops], [false, 1])
+    })
+  )
+})
