@@ -40,7 +40,7 @@ export const run = Effect.fnUntraced(function* (
     const unfinished = yield* Effect.forEach(turns, (turn, n) => {
       if (heads.has(turn.conversationId)) return Effect.succeed<Unfinished>({ ...turn, wait: undefined })
       heads.add(turn.conversationId)
-      const read = Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
+      const read = Effect.map(RecordedWait.currentBy(journal, turn), (wait): Unfinished => ({
         ...turn,
         wait: wait && { wakeAt: wait.retryAt, awaited: Gates.waitOfRecord(gates, wait, turn.model) }
       }))
