@@ -23,6 +23,7 @@ import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
+import * as BulkCommands from "./http/BulkCommands.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
@@ -30,6 +31,9 @@ import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
 import { Journal } from "./storage/Journal.ts"
+import * as ConversationRetention from "./storage/ConversationRetention.ts"
+import { Deletions } from "./storage/Deletions.ts"
+import { Lists } from "./storage/Lists.ts"
 import * as SqlStore from "./storage/sql/SqlStore.ts"
 import * as Tenancy from "./storage/sqlite/Tenancy.ts"
 import * as CommandMetrics from "./telemetry/metrics/CommandMetrics.ts"
@@ -171,11 +175,13 @@ const guest = Layer.unwrap(
 const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
   `http://${Loopback.inUrl(host)}:${port}`
 
-/** Deletes old journals while the service runs. */
+/** Deletes old journals and conversations while the service runs. */
 const retention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database } = yield* Config
     yield* Effect.forkScoped(Retention.run(yield* Journal, database.retention))
+    const ports = { lists: yield* Lists, deletions: yield* Deletions }
+    yield* Effect.forkScoped(ConversationRetention.run(ports, database.deleteConversations))
   })
 )
 
@@ -215,9 +221,9 @@ export const inspection = Layer.unwrap(
 const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
-  TurnLists.layer,
   Submissions.layer,
-  Removal.layer
+  Removal.layer,
+  Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
 ).pipe(Layer.provide(Secrets.layer))
 
 /** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */

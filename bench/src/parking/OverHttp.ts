@@ -13,7 +13,7 @@ const AT_ONCE = 500
  * `watched`: it streams events, and leaves once it has seen the wait. `submitted`: it asks for 202 and leaves then; the turns wait
  * when the service's metrics count them.
  */
-export type Way = "watched" | "submitted"
+export type ClientKind = "watched" | "submitted"
 
 export interface Speed {
   readonly perSecond: number
@@ -26,7 +26,7 @@ export const service = async (
   place: Processes.Place,
   provider: number,
   prepared: Prepared.Prepared,
-  way: Way
+  way: ClientKind
 ): Promise<Speed | undefined> => {
   const database = Prepared.copyOf(place, prepared.fresh)
   const ids = prepared.sql.conversationsIn(database)
@@ -46,7 +46,12 @@ export const service = async (
 let loops = 0
 
 /** The same of a loop by hand. */
-export const bare = async (place: Processes.Place, provider: number, turns: number, way: Way): Promise<Speed> => {
+export const bare = async (
+  place: Processes.Place,
+  provider: number,
+  turns: number,
+  way: ClientKind
+): Promise<Speed> => {
   const file = join(place.folder, `bare-${++loops}.db`)
   const process = await Processes.server(place, "parking/BareLoop.ts", String(provider), file)
   try {
@@ -67,7 +72,7 @@ export interface Place {
 }
 
 /** Posts a turn to each place. A watched turn's client leaves once the turn waits, a submitted one's once it is accepted. */
-export const handIn = async (places: ReadonlyArray<Place>, way: Way): Promise<void> => {
+export const handIn = async (places: ReadonlyArray<Place>, way: ClientKind): Promise<void> => {
   // A client that leaves closes its connection, so each watched turn has its own.
   const agent = new Agent({ connections: null, pipelining: 1 })
   const next = places.entries()
@@ -81,7 +86,7 @@ export const handIn = async (places: ReadonlyArray<Place>, way: Way): Promise<vo
 // --- internal
 
 /** The first turns compile what they run, in the loop as in the service; they count. */
-const park = async (process: Processes.Process, paths: ReadonlyArray<string>, way: Way): Promise<Speed> => {
+const park = async (process: Processes.Process, paths: ReadonlyArray<string>, way: ClientKind): Promise<Speed> => {
   const origin = `http://127.0.0.1:${process.port}`
   const cpuBefore = Processes.cpuMs(process)
   const start = performance.now()
@@ -95,7 +100,7 @@ const park = async (process: Processes.Process, paths: ReadonlyArray<string>, wa
   return { perSecond: paths.length / seconds, cpuAPark }
 }
 
-const one = (agent: Agent, origin: string, path: string, prompt: string, way: Way): Promise<void> =>
+const one = (agent: Agent, origin: string, path: string, prompt: string, way: ClientKind): Promise<void> =>
   new Promise((resolve, reject) => {
     let isOver = false
     let status = 0

@@ -97,7 +97,7 @@ export const stoppedBy = (defects: number, why?: string): Failure.Failure => ({
 
 /** Whether a record ends something, so that the turn has made progress (I2). */
 export const isProgress = (record: Records.Stored): boolean => {
-  switch (Records.placeOf(record.name)?.kind) {
+  switch (Records.positionOf(record.name)?.kind) {
     case "Content":
     case "Begun":
     case "Route":

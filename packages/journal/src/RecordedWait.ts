@@ -29,7 +29,7 @@ export interface RecordedWait {
 
 /** The wait that has begun and not ended; `undefined` for a turn that is in no wait. */
 export const of = (records: ReadonlyArray<Records.Stored>): RecordedWait | undefined => {
-  const at = records.findLastIndex((record) => Records.placeOf(record.name)?.kind === "Decision")
+  const at = records.findLastIndex((record) => Records.positionOf(record.name)?.kind === "Decision")
   const decision = records[at] && Records.parse(records[at])
   if (decision?.kind !== "Decision" || decision.value._tag !== "Retry") return undefined
 
@@ -76,7 +76,7 @@ interface Decided {
 }
 
 /** The facts of a wait that a host needs when it takes the turn up. */
-export interface Begun extends Decided {
+export interface CurrentWait extends Decided {
   /** Its end has changed since it began: a command moved it, or a person was asked. */
   readonly isMoved: boolean
 }
@@ -87,11 +87,11 @@ export interface Begun extends Decided {
  *
  * @param tail the newest record; `undefined` before the first
  */
-export const begunBy = (
+export const currentBy = (
   journal: Pick<Journal["Service"], "load">,
   { tail, turnId }: { readonly turnId: Ids.TurnId; readonly tail: Records.Stored | undefined }
-): Effect.Effect<Begun | undefined, StorageError> => {
-  const known = tail && begunByTail(tail)
+): Effect.Effect<CurrentWait | undefined, StorageError> => {
+  const known = tail && currentByTail(tail)
   if (known === "Moved") return Effect.map(journal.load(turnId), movedOf)
   return Effect.succeed(known && { ...known, isMoved: false })
 }
@@ -99,8 +99,8 @@ export const begunBy = (
 // --- internal
 
 /** The wait that a last record begins; `Moved`: its end depends on earlier records (`of`). */
-const begunByTail = (tail: Records.Stored): Decided | "Moved" | undefined => {
-  switch (Records.placeOf(tail.name)?.kind) {
+const currentByTail = (tail: Records.Stored): Decided | "Moved" | undefined => {
+  switch (Records.positionOf(tail.name)?.kind) {
     case "Decision":
       return decidedBy(tail)
     case "Wake": {
@@ -112,7 +112,7 @@ const begunByTail = (tail: Records.Stored): Decided | "Moved" | undefined => {
   }
 }
 
-const movedOf = (records: ReadonlyArray<Records.Stored>): Begun | undefined => {
+const movedOf = (records: ReadonlyArray<Records.Stored>): CurrentWait | undefined => {
   const wait = of(records)
   if (wait === undefined) return undefined
   const { delayMs, retryAt } = wait
@@ -121,16 +121,16 @@ const movedOf = (records: ReadonlyArray<Records.Stored>): Begun | undefined => {
 }
 
 /** Whether a name belongs to the call that a decision is about. */
-const isCall = ({ name }: Records.Stored, { number, step }: Records.Place): boolean => {
-  const place = Records.placeOf(name)
-  return place !== undefined && CALLS.has(place.kind) && place.step === step && place.number === number
+const isCall = ({ name }: Records.Stored, { number, step }: Records.RecordPosition): boolean => {
+  const position = Records.positionOf(name)
+  return position !== undefined && CALLS.has(position.kind) && position.step === step && position.number === number
 }
 
 const CALLS = new Set<Records.Kind>(["Attempt", "Compaction"])
 
 const targetOf = (records: ReadonlyArray<Records.Stored>): string | undefined => {
   const target = records
-    .filter((record) => DIRECTING.has(Records.placeOf(record.name)?.kind))
+    .filter((record) => DIRECTING.has(Records.positionOf(record.name)?.kind))
     .map((record) => {
       const read = Records.parse(record)
       return read && Records.targetOf(read)
@@ -149,7 +149,7 @@ const DIRECTING = new Set<Records.Kind | undefined>(["Route", "Decision", "Wake"
  * fast as decoding it.
  */
 const decidedBy = (record: Records.Stored): Decided | undefined => {
-  if (Records.placeOf(record.name)?.kind !== "Decision") return undefined
+  if (Records.positionOf(record.name)?.kind !== "Decision") return undefined
   let decision: unknown
   try {
     decision = JSON.parse(record.value)

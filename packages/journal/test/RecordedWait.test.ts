@@ -13,9 +13,9 @@ const waiting = [record("step/0/attempt/0", failed), record("step/0/decision/0",
 
 describe("RecordedWait", () => {
   /** The wait of a turn with these records. */
-  const begunBy = (records: ReadonlyArray<Records.Stored>) => {
+  const currentBy = (records: ReadonlyArray<Records.Stored>) => {
     const turn = { turnId: Ids.TurnId.make("t"), tail: records.at(-1) }
-    return Effect.runSync(RecordedWait.begunBy({ load: () => Effect.succeed(records) }, turn))
+    return Effect.runSync(RecordedWait.currentBy({ load: () => Effect.succeed(records) }, turn))
   }
 
   it("X1: is the last wait that was decided, with the changes by commands", () => {
@@ -60,7 +60,7 @@ describe("RecordedWait", () => {
     const answered = [...extended, record("step/0/sleep/0/2", { type: "until", until: 11_000 })]
     assert.deepInclude(RecordedWait.of(answered), { asks: undefined, delayMs: 10_000, retryAt: 11_000 })
     assert.isUndefined(RecordedWait.of([...asked, record("step/0/sleep/0/1", { type: "elapsed" })]))
-    assert.include(begunBy(asked), { isMoved: true, retryAt: 9_000 })
+    assert.include(currentBy(asked), { isMoved: true, retryAt: 9_000 })
   })
 
   it("is undefined when the wait has ended, and while the turn does something else", () => {
@@ -74,7 +74,7 @@ describe("RecordedWait", () => {
   })
 
   it("X1: X5: is in the newest record, with its route, unless a command has moved it", () => {
-    const wakeAtOf = (...records: ReadonlyArray<Records.Stored>) => begunBy([...waiting, ...records])?.retryAt
+    const wakeAtOf = (...records: ReadonlyArray<Records.Stored>) => currentBy([...waiting, ...records])?.retryAt
     const decision = (value: unknown) => wakeAtOf(record("step/0/decision/0", value))
     const sleep = (value: unknown) => wakeAtOf(record("step/0/sleep/0/1", value))
     assert.strictEqual(decision(retry), 6_000)
@@ -86,21 +86,21 @@ describe("RecordedWait", () => {
     assert.strictEqual(sleep({ type: "extended", byMs: 1 }), 6_000)
     assert.isUndefined(sleep({ type: "elapsed" }))
     assert.isUndefined(wakeAtOf(record("step/0/attempt/0", failed)))
-    assert.isUndefined(begunBy([]))
+    assert.isUndefined(currentBy([]))
     const route = { target: { provider: "openai", model: "gpt-5" } }
-    const sent = begunBy([...waiting, record("step/0/decision/0", { ...retry, route })])
+    const sent = currentBy([...waiting, record("step/0/decision/0", { ...retry, route })])
     assert.deepInclude(sent, { delayMs: 5_000, isMoved: false, route })
-    const apart = begunBy([record("step/0/decision/0", { ...retry, basis: { hintMs: 9, ofEndpoint: false } })])
+    const apart = currentBy([record("step/0/decision/0", { ...retry, basis: { hintMs: 9, ofEndpoint: false } })])
     assert.deepInclude(apart, { hintMs: 9, ofEndpoint: false })
   })
 
   it("X4: loads earlier records for the end of a wait that was moved, and for no other wait", () => {
     const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
-    assert.deepStrictEqual(begunBy(moved), { delayMs: 8_000, isMoved: true, retryAt: 9_000 })
+    assert.deepStrictEqual(currentBy(moved), { delayMs: 8_000, isMoved: true, retryAt: 9_000 })
     const unread = Effect.die(new Error("the records were read"))
     const turnId = Ids.TurnId.make("t")
-    const begun = Effect.runSync(RecordedWait.begunBy({ load: () => unread }, { turnId, tail: waiting.at(-1) }))
-    assert.strictEqual(begun?.retryAt, 6_000)
+    const wait = Effect.runSync(RecordedWait.currentBy({ load: () => unread }, { turnId, tail: waiting.at(-1) }))
+    assert.strictEqual(wait?.retryAt, 6_000)
   })
 
   it("X4: names the target that a command has sent the turn to", () => {
@@ -118,7 +118,7 @@ describe("RecordedWait", () => {
     const route = { target: { provider: "openai", model: "gpt-5" } }
     const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
     assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), at]))
-    assert.isUndefined(begunBy([at]))
+    assert.isUndefined(currentBy([at]))
   })
 
   it("A5: names the target that failed, wherever the retry goes", () => {

@@ -5,7 +5,7 @@ import { Failure, Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Fiber, type Option, Random, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { BeforeContent, type Begun } from "../src/turn/BeforeContent.ts"
+import { BeforeContent, type PriorWork } from "../src/turn/BeforeContent.ts"
 import { Checkpoint } from "../src/ports/Checkpoint.ts"
 import { Compactor } from "../src/ports/Compactor.ts"
 import { EventSink } from "../src/ports/EventSink.ts"
@@ -65,7 +65,7 @@ class World {
     this.sink.persisted.push(...Turn.firstEvents(facts))
   }
 
-  run(begun?: Begun, first?: Opening.Events) {
+  run(priorWork?: PriorWork, first?: Opening.Events) {
     const checkpoint: Checkpoint["Service"] = {
       known: this.records.slice(),
       run: (name, schema, effect) =>
@@ -87,7 +87,7 @@ class World {
       isFirst = false
       return first
     }
-    return Turn.runTurn({ ...facts, begun }).pipe(
+    return Turn.runTurn({ ...facts, priorWork }).pipe(
       Effect.provideContext(
         Context.make(Provider, { stream }).pipe(
           Context.add(EventSink, this.sink.service),
@@ -128,12 +128,12 @@ class World {
       const stream = this.provider.stream(next.request)
       value.begins(yield* Clock.currentTimeMillis)
       const refusal = yield* refusalOf(stream)
-      if (refusal === undefined) return yield* this.run(value.begun, stream)
+      if (refusal === undefined) return yield* this.run(value.priorWork, stream)
       const records = value.failed(Opening.failureOf(refusal), yield* Clock.currentTimeMillis)
-      if (records === undefined) return yield* this.run(value.begun, stream)
+      if (records === undefined) return yield* this.run(value.priorWork, stream)
       for (const record of records) this.write(record)
       yield* Effect.sleep(afterMs)
-      return yield* this.run(value.begun)
+      return yield* this.run(value.priorWork)
     })
 
   /** Drives the turn until a call is not refused before content: calls, decisions and waits. */
@@ -141,10 +141,10 @@ class World {
     const value = this.beforeContent(yield* Random.Random)
     for (;;) {
       const next = value.next()
-      if (next === undefined) return yield* this.run(value.begun)
+      if (next === undefined) return yield* this.run(value.priorWork)
       if (next._tag === "Wait") {
         value.waits(yield* Clock.currentTimeMillis)
-        assert.isTrue(value.begun.isWaitAnnounced)
+        assert.isTrue(value.priorWork.isWaitAnnounced)
         yield* Effect.sleep(next.retryAt - (yield* Clock.currentTimeMillis))
         const woken = value.elapsed({ type: "elapsed", at: yield* Clock.currentTimeMillis })
         assert.isDefined(woken)
@@ -154,9 +154,9 @@ class World {
       const stream = this.provider.stream(next.request)
       value.begins(yield* Clock.currentTimeMillis)
       const refusal = yield* refusalOf(stream)
-      if (refusal === undefined) return yield* this.run(value.begun, stream)
+      if (refusal === undefined) return yield* this.run(value.priorWork, stream)
       const records = value.failed(Opening.failureOf(refusal), yield* Clock.currentTimeMillis)
-      if (records === undefined) return yield* this.run(value.begun, stream)
+      if (records === undefined) return yield* this.run(value.priorWork, stream)
       for (const record of records) this.write(record)
     }
   })
@@ -247,7 +247,7 @@ describe("a turn before its first content", () => {
       const second = world.beforeContent(CHANCE)
       assert.isTrue(second.follow(world.records))
       assert.deepStrictEqual(second.next(), open)
-      assert.deepStrictEqual(second.begun, {
+      assert.deepStrictEqual(second.priorWork, {
         announced: undefined,
         calledAt: undefined,
         isTakenUp: true,
@@ -261,10 +261,10 @@ describe("a turn before its first content", () => {
         world.sink.events.map(({ type }) => type),
         ["provider-retry"]
       )
-      assert.isTrue(second.begun.isWaitAnnounced)
+      assert.isTrue(second.priorWork.isWaitAnnounced)
       const woken = second.elapsed({ type: "elapsed", at: 5_030 })
       assert.deepStrictEqual(woken?.record, { kind: "Wake", step: 0, number: 0, value: { type: "elapsed", at: 5_030 } })
-      assert.deepStrictEqual(second.begun, {
+      assert.deepStrictEqual(second.priorWork, {
         announced: undefined,
         calledAt: undefined,
         isTakenUp: false,
@@ -303,7 +303,7 @@ describe("a turn before its first content", () => {
     assert.isUndefined(value.elapsed({ type: "elapsed", at: 1 }))
     assert.deepStrictEqual(world.told, [])
     assert.deepStrictEqual(world.sink.events, [])
-    assert.deepStrictEqual(value.begun, {
+    assert.deepStrictEqual(value.priorWork, {
       announced: undefined,
       calledAt: undefined,
       isTakenUp: false,
@@ -316,7 +316,7 @@ describe("a turn before its first content", () => {
     const value = world.beforeContent(CHANCE)
     value.next()
     value.begins(10)
-    assert.strictEqual(value.begun.calledAt, 10)
+    assert.strictEqual(value.priorWork.calledAt, 10)
     value.interrupted(30)
     value.interrupted(40)
     const attempts = world.told.filter(([kind]) => kind === "attempt")
@@ -326,7 +326,7 @@ describe("a turn before its first content", () => {
       firstContentAt: undefined,
       report: undefined
     })
-    assert.isUndefined(value.begun.calledAt)
+    assert.isUndefined(value.priorWork.calledAt)
   })
 
   it.effect("D5: a retry that is due when the turn is handed over is told all the same", () =>

@@ -36,10 +36,10 @@ describe("Records", () => {
     ] as const
     for (const [name, kind, step, number] of names) {
       assert.strictEqual(Records.nameOf(kind, step, number), name)
-      assert.deepStrictEqual(Records.placeOf(name), { kind, step, number })
+      assert.deepStrictEqual(Records.positionOf(name), { kind, step, number })
     }
     assert.strictEqual(Records.nameOf("Wake", 1, 12, 3), "step/1/sleep/12/3")
-    assert.deepStrictEqual(Records.placeOf("step/1/sleep/12/3"), { kind: "Wake", step: 1, number: 12 })
+    assert.deepStrictEqual(Records.positionOf("step/1/sleep/12/3"), { kind: "Wake", step: 1, number: 12 })
   })
 
   it("X1: a name parses back to its position, and no two positions share a name", () => {
@@ -48,7 +48,7 @@ describe("Records", () => {
       fc.property(places, ([kind, step, number]) => {
         const hasNumber = kind !== "Final" && kind !== "Route" && kind !== "Seal"
         const place = { kind, step: kind === "Seal" ? 0 : step, number: hasNumber ? number : 0 }
-        assert.deepStrictEqual(Records.placeOf(Records.nameOf(kind, step, number)), place)
+        assert.deepStrictEqual(Records.positionOf(Records.nameOf(kind, step, number)), place)
       })
     )
   })
@@ -65,7 +65,7 @@ describe("Records", () => {
       "step/0/attempt",
       "step/0/compaction/1/2"
     ]) {
-      assert.isUndefined(Records.placeOf(name), name)
+      assert.isUndefined(Records.positionOf(name), name)
       assert.isUndefined(Records.parse(record(name)), name)
     }
     assert.isUndefined(Records.parse(record("step/0/sleep/0", { type: "dreamt" })))

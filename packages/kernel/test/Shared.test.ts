@@ -28,7 +28,7 @@ describe("a failure that is shared", () => {
   Scenario.bothWays("X5: a sleep receives its retry, and whether a person has moved its end", (start) =>
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [10_000] })
-      const awaited: Array<RetryStrategy.Awaited | undefined> = []
+      const awaited: Array<RetryStrategy.PendingRetry | undefined> = []
       const service: RetryStrategy.RetryStrategy["Service"] = {
         ...strategy.service,
         sleep: (delay, wanted) => {

@@ -195,15 +195,15 @@ class World {
 
   private beginning(
     { from, question }: Extract<Machine.Command, { _tag: "Route" }>,
-    { way }: Machine.Ledger
+    { routing }: Machine.Ledger
   ): Records.Beginning {
     const routes = [
-      way.route,
-      { target: way.primary },
+      routing.route,
+      { target: routing.primary },
       { target: OTHER, role: "r" },
       { target: OTHER, credential: "k" }
     ]
-    const route = (question === undefined ? undefined : routes[this.choose(4)]) ?? way.route
+    const route = (question === undefined ? undefined : routes[this.choose(4)]) ?? routing.route
     return {
       route,
       ...defined({ from }),

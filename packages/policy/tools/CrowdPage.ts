@@ -50,14 +50,14 @@ const LATENCY_MS = SECOND
 const SERVICE_MS = 10 * SECOND
 const IDEAL_MS = (TURNS / ROOM) * SERVICE_MS
 
-interface Night extends Crowd.Outcome {
+interface OutageRun extends Crowd.Outcome {
   /** Milliseconds from the return of the endpoint to each answer, in order. */
   readonly answers: ReadonlyArray<number>
   /** Calls from the first return on. */
   readonly calledSince: number
 }
 
-const night = (gated: boolean, backAt: number, isUp = (now: number): boolean => now >= backAt): Night => {
+const outageRun = (gated: boolean, backAt: number, isUp = (now: number): boolean => now >= backAt): OutageRun => {
   const answers: Array<number> = []
   let calledSince = 0
   const endpoint: Crowd.Endpoint = {
@@ -77,7 +77,7 @@ const night = (gated: boolean, backAt: number, isUp = (now: number): boolean => 
 const flapping = (gated: boolean): string => {
   const from = 20 * MINUTE
   const isUp = (now: number): boolean => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
-  const { answered, calledSince } = night(gated, from, isUp)
+  const { answered, calledSince } = outageRun(gated, from, isUp)
   return (calledSince / answered).toFixed(2)
 }
 
@@ -99,9 +99,9 @@ const table = (): ReadonlyArray<string> => [
       ["7 h", 7 * HOUR]
     ] as const
   ).flatMap(([downFor, backAt]) => {
-    const bare = night(false, backAt)
-    const gated = night(true, backAt)
-    const row = (name: string, { doneMs, gaveUp, wasted }: Night): string => {
+    const bare = outageRun(false, backAt)
+    const gated = outageRun(true, backAt)
+    const row = (name: string, { doneMs, gaveUp, wasted }: OutageRun): string => {
       const share = name === "with" ? ` (${((100 * wasted) / bare.wasted).toFixed(1)} %)` : ""
       const tookMs = doneMs - backAt
       const ratio = gaveUp > 0 ? "never" : `${(tookMs / IDEAL_MS).toFixed(2)} times`
@@ -113,15 +113,15 @@ const table = (): ReadonlyArray<string> => [
 ]
 
 interface Picture {
-  readonly bare: Night
-  readonly gated: Night
+  readonly bare: OutageRun
+  readonly gated: OutageRun
 }
 
 const BACK_AT = HOUR
 
-const picture = (): Picture => ({ bare: night(false, BACK_AT), gated: night(true, BACK_AT) })
+const picture = (): Picture => ({ bare: outageRun(false, BACK_AT), gated: outageRun(true, BACK_AT) })
 
-const tookMs = ({ doneMs }: Night): number => doneMs - BACK_AT
+const tookMs = ({ doneMs }: OutageRun): number => doneMs - BACK_AT
 
 const alternative = ({ bare, gated }: Picture): string =>
   `After an hour's outage all 1,000 turns are answered within ${span(tookMs(gated))} of the endpoint's return with the gate, ` +

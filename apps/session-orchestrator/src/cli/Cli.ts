@@ -11,7 +11,9 @@ import * as Secrets from "../redaction/Secrets.ts"
 import * as Prose from "../text/Prose.ts"
 import * as Answer from "./client/Answer.ts"
 import * as Attach from "./client/Attach.ts"
+import * as Bulk from "./client/Bulk.ts"
 import * as Cancel from "./client/Cancel.ts"
+import * as Export from "./client/Export.ts"
 import * as Submit from "./client/Submit.ts"
 import * as Wait from "./client/Wait.ts"
 import * as Backup from "./Backup.ts"
@@ -47,6 +49,10 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Attach.command(parts),
       Wait.command(parts),
       Cancel.command(parts),
+      Bulk.retry(parts),
+      Bulk.giveUp(parts),
+      Bulk.switchTarget(parts),
+      Export.command(parts),
       Turns.command(parts),
       Explain.command(parts),
       Backup.command(parts),

@@ -91,7 +91,7 @@ export class AlarmClock {
     return this.entries.get(id)
   }
 
-  /** The turn of a conversation that comes into memory is about to ask its gate itself. What that has told it so far, if it has. */
+  /** The turn of a conversation that arrives in memory is about to ask its gate itself. Returns the gate's ticket for it, if there is one. */
   handOver(id: Ids.ConversationId): GateTicket | undefined {
     const entry = this.entries.get(id)
     if (entry === undefined) return undefined
@@ -150,7 +150,7 @@ export class AlarmClock {
     const sleeper: Sleeper | undefined = awaited && {
       ...awaited,
       wake: (ticket) => this.letIn(id, ticket),
-      // Only who is due is held: here nobody is.
+      // The gate holds only due turns, and this turn is not due.
       held: () => {}
     }
     const cancel = this.dependencies.timer.at(alarm.at, () => this.ring(id))

@@ -83,7 +83,7 @@ export const layer = <E, R>(
         watchTurn: (turnId, within) =>
           Stream.unwrap(
             Effect.map(ownerOf(turnId, within), (owner) =>
-              // A turn's events are told from its first: those that came before are left out again.
+              // A turn's events are sent from its first: events that were received before are left out again.
               Owner.followed(0, () => owner.WatchTurn({ turnId }), Frames.isEnd)
             )
           ).pipe(Stream.catchTag("ConversationNotFound", Stream.die))

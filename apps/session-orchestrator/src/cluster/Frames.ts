@@ -1,8 +1,8 @@
 /**
- * Frames between runners.
+ * Encodes and decodes frames between runners.
  *
- * F1. The text of an event is made once, by the runner that runs the turn, and goes to clients as it is.
- * F2. The event itself is only read from it for somebody who asks: to pass a frame on costs no parsing.
+ * Frames.F1. The text of an event is made once, by the runner that runs the turn, and is sent to clients unchanged.
+ * Frames.F2. The event is parsed from it only when a caller reads it: forwarding a frame needs no parsing.
  */
 import { TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"

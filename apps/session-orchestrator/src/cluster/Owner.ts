@@ -1,17 +1,17 @@
 /**
- * Asking whoever owns a conversation, while owners come and go.
+ * Calls the owner of a conversation, while owners change.
  *
- * O1. A call whose owner goes is made again, to the next one.
- * O2. A stream whose owner goes is opened again after the last id that came. What was transient is told anew, as it is to a
- *     client that connects again: text comes behind the `step-start` that begins it anew (X3).
- * O3. Whoever watches a turn that was stopped asks for it soon, and less and less often while nothing comes: it may stop whenever
- *     it is run.
- * O4. The limit counts time, not tries: a single try at a runner that does not answer may take all of it.
- * O5. While the database is away, or takes no writes, a caller waits a few seconds at most and gets that as the reason, whether tries fail
- *     or one does not answer: ownership is a lock in the database.
- * O6. A runner that was asked when it had just frozen never answers, and the cluster does not fail that call when it gives the
- *     conversation to another runner. So an owner sends an empty message at once and every few seconds: a stream without them is opened
- *     again. A result that takes long is asked for again.
+ * Owner.O1. When the owner goes during a call, the call is made again, to the next owner.
+ * Owner.O2. When the owner of a stream goes, the stream is opened again after the last id that was received. Transient events are sent
+ *     again, as for a client that reconnects: text follows the `step-start` that begins it again (rule X3).
+ * Owner.O3. A subscriber of a stopped turn opens its stream again soon, and less and less often while no event comes: the turn may stop
+ *     each time it runs.
+ * Owner.O4. The limit is a time, not a number of tries: a single try at a runner that does not answer may take all of it.
+ * Owner.O5. While the database is away, or accepts no writes, a caller waits a few seconds at most and gets that as the reason, whether
+ *     tries fail or one does not answer: ownership is a lock in the database.
+ * Owner.O6. A runner that froze just before a call never answers, and the cluster does not fail that call when it gives the conversation to
+ *     another runner. So an owner sends an empty message at once and every few seconds: a stream without them is opened again. A result
+ *     that takes long is requested again.
  */
 import { Patience } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
@@ -21,7 +21,7 @@ import type { Frame } from "../conversation/Conversations.ts"
 import type { Batch } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 
-/** What the cluster says of an owner that does not answer. */
+/** The cluster's errors about an owner that does not answer. */
 export type Unreached =
   | ClusterError.MailboxFull
   | ClusterError.AlreadyProcessingMessage
@@ -77,7 +77,7 @@ export const followed = <E extends Tagged>(
   isLast: (frame: Frame) => boolean
 ): Stream.Stream<Frame, E | StorageError> =>
   Stream.suspend(() => {
-    /** Of what has come here. What the watcher has already is the owner's to leave out: it knows whether there ever was such an id. */
+    /** The last id received here. The owner leaves out the events that the subscriber has: it knows whether such an id ever existed. */
     let last = 0
     let isOver = false
     const isNew = (frame: Frame): boolean => {

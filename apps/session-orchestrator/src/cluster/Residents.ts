@@ -1,4 +1,4 @@
-/** What this runner looks after, in memory or not, for those who ask about the process as a whole. */
+/** Counts the conversations and turns of this runner, in memory or not. */
 import { Effect, type Scope } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
@@ -8,7 +8,7 @@ import type { Resident } from "./Resident.ts"
 export class Residents {
   private readonly members = new Set<Resident>()
 
-  /** Counts one until its scope closes. */
+  /** Counts a resident until its scope closes. */
   add(resident: Resident): Effect.Effect<void, never, Scope.Scope> {
     return Effect.asVoid(
       Effect.acquireRelease(
@@ -18,7 +18,7 @@ export class Residents {
     )
   }
 
-  /** Whether any of them is in the middle of an answer: what a process asks that has to go down. */
+  /** Whether a provider's answer to one of them is streaming; a process that shuts down waits for that. */
   readonly isAnswering = (): boolean => Iterator.from(this.members).some(({ isAnswering }) => isAnswering())
 
   /** The turns of this runner that are not sealed. */

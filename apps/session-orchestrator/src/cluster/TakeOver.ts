@@ -1,14 +1,12 @@
 /**
- * Finds the unsealed turns of a runner's shards, whoever had them before: at start, and when a shard comes over from a runner
- * that died or went.
+ * Finds the unsealed turns of a runner's shards, at start and when a shard arrives.
  *
- * V1. Whenever a shard comes, the alarm is set for its conversations with unsealed turns: for those that wait at the end of their
- *     wait, without reading more than their last record.
- * V2. Turns whose time has passed, and turns that were in the middle of something, start in a spread and not all at once; those
- *     that somebody was reading come first.
- *     Those that may take the process down come last (X14).
- * V3. Nothing is asked of the database while no shard moves.
- * V4. The log has each take-over: how many turns, from which runner; and how far one is that takes long.
+ * TakeOver.V1. When a shard arrives, the alarm is set for its conversations with unsealed turns: for a waiting turn at the end of its wait,
+ *     without reading more than its last record.
+ * TakeOver.V2. Turns whose time has passed, and turns that were interrupted in a call or a tool, start in a spread and not all at once.
+ *     Turns with subscribers come first; turns that may end the process come last (rule X14).
+ * TakeOver.V3. The database is not queried while no shard moves.
+ * TakeOver.V4. Each take-over is logged: the number of turns, the earlier runner, and the progress of a long one.
  */
 import { Interruption, RecordedWait, Spread } from "@holdfast/journal"
 import { defined, type Ids } from "@holdfast/wire"
@@ -42,7 +40,7 @@ export const run = Effect.fnUntraced(function* (
     const unfinished = yield* Effect.forEach(turns, (turn, n) => {
       if (heads.has(turn.conversationId)) return Effect.succeed<Unfinished>({ ...turn, wait: undefined })
       heads.add(turn.conversationId)
-      const read = Effect.map(RecordedWait.begunBy(journal, turn), (wait): Unfinished => ({
+      const read = Effect.map(RecordedWait.currentBy(journal, turn), (wait): Unfinished => ({
         ...turn,
         wait: wait && { wakeAt: wait.retryAt, awaited: Gates.waitOfRecord(gates, wait, turn.model) }
       }))

@@ -76,7 +76,9 @@ const fileLayer = (file: File | undefined): Layer => {
 }
 
 const environmentLayer = (environment: Environment.Environment): Layer =>
-  layerOf(Environment.toSettings(environment), Environment.placeOf, (path) => Environment.placeOf(path.split(".")))
+  layerOf(Environment.toSettings(environment), Environment.variableOf, (path) =>
+    Environment.variableOf(path.split("."))
+  )
 
 const FLAGS: ReadonlyArray<readonly [path: string, flag: string]> = [
   ["server.host", "--host"],

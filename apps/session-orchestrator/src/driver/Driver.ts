@@ -356,8 +356,8 @@ class GroupDriver implements Driver {
 
   private give(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Refused): void {
     const { early, known, life, resumption, session, value } = turn
-    const { begun } = value
-    this.exits.handOver(session, life, { isEntered: true, early, resumption, known, begun, call, refused })
+    const { priorWork } = value
+    this.exits.handOver(session, life, { isEntered: true, early, resumption, known, priorWork, call, refused })
   }
 }
 

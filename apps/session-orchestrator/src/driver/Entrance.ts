@@ -80,20 +80,20 @@ export class Entrance {
         ? undefined
         : DrivenTurn.make(this.services, session, turn, resumption, known, toolbox)
     let isAdmitted = false
-    const stay = driven && this.services.quarantine.come(false, () => (isAdmitted = true))
-    if (driven === undefined || stay === undefined || !isAdmitted) {
-      stay?.leave()
+    const presence = driven && this.services.quarantine.request(false, () => (isAdmitted = true))
+    if (driven === undefined || presence === undefined || !isAdmitted) {
+      presence?.leave()
       this.ways.elsewhere(fresh, {
         isEntered: false,
         early: turn.state.arrival?.early,
         resumption,
         known,
-        begun: undefined
+        priorWork: undefined
       })
       return undefined
     }
     turn.move(TurnLife.begin)
-    turn.move(TurnLife.enter(stay))
+    turn.move(TurnLife.enter(presence))
     turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
     turn.state.slot?.weigh(ContextSize.charactersOf(resumption.history))
     return driven

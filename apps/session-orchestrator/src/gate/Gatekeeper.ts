@@ -256,7 +256,7 @@ export class Gatekeeper {
   private hold(sleeper: Sleeper, held: Held): void {
     const now = this.clock.now()
     const limit = held.since + HOLD_LIMIT_MS
-    if (now >= limit) return this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now) // Gatekeeper.K2
+    if (now >= limit) return this.wake(sleeper, Gate.CallDecision.Go(), Gate.admit(this.gate, now), now) // Gatekeeper.K2
     held.until = Math.min(limit, now + Math.max(HOLD_STEP_MS, held.until - held.since))
     held.cancel = this.clock.at(held.until, () => this.hold(sleeper, held))
     sleeper.held(held.until)
@@ -264,7 +264,7 @@ export class Gatekeeper {
 
   private wake(
     sleeper: Sleeper,
-    answer: Exclude<Gate.Answer, { readonly _tag: "Hold" }>,
+    answer: Exclude<Gate.CallDecision, { readonly _tag: "Hold" }>,
     gate: Gate.Gate,
     now: number
   ): void {
@@ -306,7 +306,7 @@ export class Gatekeeper {
     const now = this.clock.now()
     const early = Gate.wakes(this.gate, now, { count, meanWaitMs: count === 0 ? 0 : this.asleepMs / count })
     if (early.count > 0 && sleeper !== undefined) {
-      this.wake(sleeper, Gate.Answer.Go(), Gate.admit(this.gate, now), now)
+      this.wake(sleeper, Gate.CallDecision.Go(), Gate.admit(this.gate, now), now)
       return true
     }
     this.alarm.set(early.againAt)

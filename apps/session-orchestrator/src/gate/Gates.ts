@@ -75,7 +75,7 @@ export const layerShared = (
       const apply = (posted: ReadonlyArray<Posted>): void => {
         for (const { endpoint, ...news } of posted) {
           known.set(endpoint, news)
-          gatekeepers.get(endpoint)?.update((gate) => News.heard(gate, news))
+          gatekeepers.get(endpoint)?.update((gate) => News.apply(gate, news))
         }
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
@@ -104,7 +104,7 @@ export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): 
 /** The wait of a sleeping turn at its gate; `undefined` if there is no gate. */
 export const waitOf = (
   gates: Gates["Service"],
-  { failure, isMoved, retryAt, route, since }: RetryStrategy.Awaited
+  { failure, isMoved, retryAt, route, since }: RetryStrategy.PendingRetry
 ): GateWait | undefined => {
   const gatekeeper = gates.of(route)
   if (gatekeeper === undefined) return undefined
@@ -119,7 +119,7 @@ export const waitOf = (
  */
 export const waitOfRecord = (
   gates: Gates["Service"],
-  { delayMs, hintMs = 0, isMoved, ofEndpoint, retryAt, route }: RecordedWait.Begun,
+  { delayMs, hintMs = 0, isMoved, ofEndpoint, retryAt, route }: RecordedWait.CurrentWait,
   model: string
 ): GateWait | undefined => {
   const target = Target.parse(model)

@@ -1,6 +1,7 @@
 /** Answers commands: what they did is on disk, or the service goes down before that is known. */
 import { Problem } from "@holdfast/wire/api"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import type { Drain } from "../system/Drain.ts"
 
 /** Fails a command whose answer would come after the end of the service. */
@@ -8,6 +9,10 @@ export const unlessDown =
   (drain: Drain["Service"]) =>
   <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<void, E | Problem.ShuttingDown, R> =>
     Effect.raceFirst(Effect.asVoid(call), Effect.andThen(drain.ended, Effect.fail(goingDown)))
+
+/** The origin in the record of a command (X4). */
+export const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  `HTTP from ${Option.getOrElse(request.remoteAddress, () => "an unknown address")}`
 
 // --- internal
 

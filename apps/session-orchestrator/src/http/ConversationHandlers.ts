@@ -2,7 +2,7 @@
 import { Labels } from "@holdfast/wire"
 import { Api } from "@holdfast/wire/api"
 import type { Command } from "@holdfast/wire"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations } from "../conversation/Conversations.ts"
@@ -19,7 +19,7 @@ export const layer = HttpApiBuilder.group(
     const drain = yield* Drain
     const command = Commands.unlessDown(drain)
     const steer = (steering: Command.Steering, request: HttpServerRequest.HttpServerRequest) =>
-      command(orProblem(conversations.steer(steering, originOf(request))))
+      command(orProblem(conversations.steer(steering, Commands.originOf(request))))
 
     return handlers.handleAll({
       create: ({ payload }) =>
@@ -44,9 +44,3 @@ export const layer = HttpApiBuilder.group(
     })
   })
 )
-
-// --- internal
-
-/** The origin in the record of a command (X4). */
-const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
-  `HTTP from ${Option.getOrElse(request.remoteAddress, () => "an unknown address")}`

@@ -6,6 +6,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
+import { BulkCommands } from "./BulkCommands.ts"
 import { Removal } from "../orchestrator/Removal.ts"
 import { Submissions } from "../orchestrator/Submissions.ts"
 import { Drain } from "../system/Drain.ts"
@@ -25,6 +26,7 @@ export const layer = HttpApiBuilder.group(
     const lists = yield* TurnLists
     const submissions = yield* Submissions
     const removal = yield* Removal
+    const bulk = yield* BulkCommands
     const drain = yield* Drain
 
     const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
@@ -52,6 +54,8 @@ export const layer = HttpApiBuilder.group(
             endless: false
           })
         }),
+      runBulk: ({ payload, request }) =>
+        orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, Commands.originOf(request)))),
       deleteConversation: ({ params }) =>
         orProblem(removal.remove(params.conversationId)).pipe(Commands.unlessDown(drain)),
       abortTurn: ({ params: { turnId } }) =>

@@ -12,7 +12,7 @@ import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"
 import * as Account from "../recovery/Account.ts"
 import type { Evidence, Redact } from "./Evidence.ts"
-import * as Grounds from "./Grounds.ts"
+import * as DecisionAccount from "./DecisionAccount.ts"
 import * as TurnReport from "./TurnReport.ts"
 import * as Words from "./Words.ts"
 
@@ -176,10 +176,10 @@ const decided = (
   end: TurnEvent.TurnEnd | undefined,
   redact: Redact
 ): Pick<TurnExplanation.Attempt, "decision" | "wait"> => {
-  const grounds = Grounds.of(directive, failure)
-  const decision = { ...grounds, words: Words.decision(grounds, failure, at) }
-  return grounds.type === "retry" && account.decision?._tag === "Retry" && !Directive.isImmediate(account.decision)
-    ? { decision, wait: waitOf(account.wakes, grounds.retryAt, end, redact) }
+  const outcome = DecisionAccount.of(directive, failure)
+  const decision = { ...outcome, words: Words.decision(outcome, failure, at) }
+  return outcome.type === "retry" && account.decision?._tag === "Retry" && !Directive.isImmediate(account.decision)
+    ? { decision, wait: waitOf(account.wakes, outcome.retryAt, end, redact) }
     : { decision }
 }
 

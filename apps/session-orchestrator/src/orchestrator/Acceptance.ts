@@ -122,7 +122,7 @@ const takeUpAll = Effect.fnUntraced(function* (
     const isHead = !heads.has(conversationId)
     heads.add(conversationId)
     // Only the head of a conversation is parked. A turn behind it has records if the head had stopped in its last life.
-    const wait = isHead ? yield* RecordedWait.begunBy(journal, turn) : undefined
+    const wait = isHead ? yield* RecordedWait.currentBy(journal, turn) : undefined
     if (wait !== undefined) {
       const awaited = Gates.waitOfRecord(gates, wait, model)
       sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })

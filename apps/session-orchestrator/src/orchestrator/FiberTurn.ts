@@ -116,7 +116,7 @@ const written = (
 /** Answers a command when its record is written, and ends the turn's replay at its first new work. */
 const listenerOf = (turn: TurnLife.TurnLife): JournalCheckpoint.Listener => ({
   // Before the wait is announced: a client may send a command as soon as it sees the announcement.
-  begins: (name) => turn.begins(Records.placeOf(name)?.kind === "Wake"),
+  begins: (name) => turn.begins(Records.positionOf(name)?.kind === "Wake"),
   recorded: (record) => {
     InterruptedTurns.recorded(turn, record)
     const wake = Records.valueOf("Wake", record)

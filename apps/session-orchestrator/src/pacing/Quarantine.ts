@@ -16,7 +16,7 @@ export const PATIENCE_MS = 60_000
 export const HOLD_MS = 60_000
 
 /** A turn in memory. */
-export interface Stay {
+export interface Presence {
   /** The turn has made a record: it is not alone any more. */
   readonly progressed: () => void
   /** The turn has ended, or stops waiting for admission. */
@@ -26,13 +26,13 @@ export interface Stay {
 /** Admits turns so that a suspect runs alone. */
 interface QuarantineService {
   /** A turn is about to run; `enter` is called when it may, at once or later. */
-  readonly come: (isSuspect: boolean, enter: () => void) => Stay
+  readonly request: (isSuspect: boolean, enter: () => void) => Presence
 }
 
 /** The quarantine of a process. Without a layer every turn runs at once. */
 export const Quarantine = Context.Reference<QuarantineService>("@holdfast/session-orchestrator/pacing/Quarantine", {
   defaultValue: () => ({
-    come: (_isSuspect, enter) => {
+    request: (_isSuspect, enter) => {
       enter()
       return { progressed: () => {}, leave: () => {} }
     }
@@ -58,7 +58,7 @@ interface Dependencies {
 /** A quarantine without turns. */
 export const make = (dependencies: Dependencies): QuarantineService => {
   const admissions = new Admissions(dependencies)
-  return { come: (isSuspect, enter) => admissions.come(isSuspect, enter) }
+  return { request: (isSuspect, enter) => admissions.request(isSuspect, enter) }
 }
 
 // --- internal
@@ -81,7 +81,7 @@ class Admissions {
     this.dependencies = dependencies
   }
 
-  come(isSuspect: boolean, enter: () => void): Stay {
+  request(isSuspect: boolean, enter: () => void): Presence {
     const entrant: Entrant = { state: "waiting", enter }
     if (isSuspect) {
       this.suspects.push(entrant)

@@ -38,7 +38,7 @@ export class Turnstile {
   }
 
   /** Calls `enter` with a function that gives the place back, now or once there is a place. `enter` must not throw. */
-  come(enter: (leave: Leave) => void): void {
+  request(enter: (leave: Leave) => void): void {
     MutableList.append(this.outside, enter)
     this.open()
   }

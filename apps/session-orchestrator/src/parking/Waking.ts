@@ -62,7 +62,7 @@ export class Waking implements ParkingListener {
     const turn = session.add(turnId, { _tag: "Queued" }, "first")
     prepare(turn)
     if (turn.isCalled) return this.begin(session) // Waking.U1
-    this.turnstile.come((leave) => {
+    this.turnstile.request((leave) => {
       if (turn.move(TurnLife.admit(leave))) this.begin(session)
     })
   }
@@ -72,7 +72,7 @@ export class Waking implements ParkingListener {
     turn.move(TurnLife.call)
     prepare(turn)
     if (turn.isCalled) return void turn.move(TurnLife.goOn) // Waking.U1
-    this.turnstile.come((leave) => {
+    this.turnstile.request((leave) => {
       if (turn.move(TurnLife.admit(leave))) turn.wait.resume()
     })
   }

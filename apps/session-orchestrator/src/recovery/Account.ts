@@ -173,8 +173,8 @@ const take = (drafts: Drafts, record: Records.TurnRecord): void => {
   if (target !== undefined) drafts.target = Target.format(target)
 }
 
-const attemptOf = ({ attempts, target }: Drafts, { number, step }: Records.Place): Draft<AttemptAccount> =>
-  ofPlace(attempts, { step, number }, (place) => ({
+const attemptOf = ({ attempts, target }: Drafts, { number, step }: Records.RecordPosition): Draft<AttemptAccount> =>
+  ofPosition(attempts, { step, number }, (place) => ({
     ...place,
     target,
     hasContent: false,
@@ -183,10 +183,14 @@ const attemptOf = ({ attempts, target }: Drafts, { number, step }: Records.Place
     wakes: []
   }))
 
-const toolOf = ({ tools }: Drafts, { number, step }: Records.Place): Draft<ToolAccount> =>
-  ofPlace(tools, { step, number }, (place) => ({ ...place, result: undefined }))
+const toolOf = ({ tools }: Drafts, { number, step }: Records.RecordPosition): Draft<ToolAccount> =>
+  ofPosition(tools, { step, number }, (place) => ({ ...place, result: undefined }))
 
-const ofPlace = <A>(known: Map<string, A>, place: Records.Place, make: (place: Records.Place) => A): A => {
+const ofPosition = <A>(
+  known: Map<string, A>,
+  place: Records.RecordPosition,
+  make: (place: Records.RecordPosition) => A
+): A => {
   const key = `${place.step}/${place.number}`
   const found = known.get(key) ?? make(place)
   known.set(key, found)

@@ -29,8 +29,8 @@ export const enter = Effect.fnUntraced(function* (
     return yield* Sealing.seal(services, session, turnId, { status: "failed", ...decision })
   }
   const admitted = Deferred.makeUnsafe<void>()
-  const stay = quarantine.come(decision?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
-  turn.move(TurnLife.enter(stay))
+  const presence = quarantine.request(decision?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
+  turn.move(TurnLife.enter(presence))
   // An aborted turn does not run, so it waits for no other turn and no other turn waits for it.
   if (!Deferred.isDoneUnsafe(admitted)) yield* Effect.raceFirst(Deferred.await(admitted), Deferred.await(abort))
   if (interruption !== undefined && decision?._tag === "Alone")
@@ -42,7 +42,7 @@ export const enter = Effect.fnUntraced(function* (
 export const recorded = (turn: TurnLife.TurnLife, record: Records.Stored): void => {
   if (turn.state.interruption === undefined || !Interruption.isProgress(record)) return
   turn.move(TurnLife.without("interruption"))
-  turn.state.stay?.progressed()
+  turn.state.presence?.progressed()
 }
 
 /** A defect of the service has stopped a turn: it is run again after a pause, or sealed (rule C10). Returns its seal. */
@@ -79,7 +79,7 @@ export const recordOrderlyStop = ({ interruptions, life, sessions }: TurnService
   Effect.suspend(() => {
     const turns = Array.from(sessions, ({ turns }) => turns).flat()
     return Effect.forEach(
-      turns.filter(({ state: { _tag, stay } }) => stay !== undefined && _tag !== "Ahead"),
+      turns.filter(({ state: { _tag, presence } }) => presence !== undefined && _tag !== "Ahead"),
       ({ state: { interruption = Interruption.none(life) }, turnId }) =>
         interruptions.note(turnId, { ...interruption, deaths: 0, isAlone: false, isOrderly: true }),
       { concurrency: "unbounded", discard: true }

@@ -16,15 +16,15 @@
  *
  * | state    | the turn                                                               | may hold            |
  * |----------|------------------------------------------------------------------------|---------------------|
- * | Queued   | is behind others of its conversation, or about to begin                | place, ticket       |
- * | Ahead    | is parked, and in memory before its time: runs to its wait, stands by  | slot, stay          |
- * | Due      | was ahead of its time, which has come; stands by until it is admitted  | slot, stay, ticket  |
- * | Resuming | runs over its records to where it was                                  | place, stay, ticket |
- * | Working  | calls, streams, runs tools, decides: its records show which            | stay, ticket        |
- * | Waiting  | waits for a retry, in memory                                           | place, stay, ticket |
- * | Stopped  | has stopped unsealed; it is parked, run again or sealed next           |                     |
- * | Parked   | has left memory; its entry in `Parking` brings it back as a new life   |                     |
- * | Ended    | is sealed, or continues elsewhere or as a new life                     |                     |
+ * |----------|------------------------------------------------------------------------|-------------------------|
+ * | Ahead    | is parked, and in memory before its time: runs to its wait, stands by  | slot, presence          |
+ * | Due      | was ahead of its time, which has come; stands by until it is admitted  | slot, presence, ticket  |
+ * | Resuming | runs over its records to where it was                                  | place, presence, ticket |
+ * | Working  | calls, streams, runs tools, decides: its records show which            | presence, ticket        |
+ * | Waiting  | waits for a retry, in memory                                           | place, presence, ticket |
+ * | Stopped  | has stopped unsealed; it is parked, run again or sealed next           |                         |
+ * | Parked   | has left memory; its entry in `Parking` brings it back as a new life   |                         |
+ * | Ended    | is sealed, or continues elsewhere or as a new life                     |                         |
  *
  * TurnLife.L1. A transition that does not fit the state is refused: the state stays as it is.
  * TurnLife.L2. A change gives back every resource that the next state does not hold, and a refused transition those that it brought: each
@@ -68,7 +68,7 @@ export interface Holdings {
   /** Among the turns in memory ahead of their time. */
   readonly slot: ReadAhead.Slot
   /** Among the turns that run (rule X14). */
-  readonly stay: Quarantine.Stay
+  readonly presence: Quarantine.Presence
 }
 
 interface Data extends Holdings, Required<Known> {
@@ -83,11 +83,11 @@ type In<Tag extends string, Has extends keyof Data> = { readonly _tag: Tag } & {
 /** The states of a turn, as drawn above. */
 export type State =
   | In<"Queued", "arrival" | "interruption" | "place" | "ticket">
-  | In<"Ahead", "slot" | "stay">
-  | In<"Due", "slot" | "stay" | "ticket">
-  | In<"Resuming", "arrival" | "interruption" | "place" | "stay" | "ticket">
-  | In<"Working", "interruption" | "stay" | "ticket">
-  | In<"Waiting", "interruption" | "awaited" | "place" | "stay" | "ticket">
+  | In<"Ahead", "slot" | "presence">
+  | In<"Due", "slot" | "presence" | "ticket">
+  | In<"Resuming", "arrival" | "interruption" | "place" | "presence" | "ticket">
+  | In<"Working", "interruption" | "presence" | "ticket">
+  | In<"Waiting", "interruption" | "awaited" | "place" | "presence" | "ticket">
   | In<"Stopped", "interruption">
   | In<"Parked", never>
   | In<"Ended", never>
@@ -120,8 +120,8 @@ const ALL = ["Queued", "Ahead", ...RUNNING, "Stopped", "Parked", "Ended"] as con
 export const begin = from(["Queued", "Stopped"], (state) => ({ ...state, _tag: "Resuming" }))
 
 /** The turn is counted among the turns that run. */
-export const enter = (stay: Quarantine.Stay): Transition =>
-  from(["Ahead", "Resuming"], (state) => ({ ...state, stay }), { stay })
+export const enter = (presence: Quarantine.Presence): Transition =>
+  from(["Ahead", "Resuming"], (state) => ({ ...state, presence }), { presence })
 
 /** Its time, its gate or a command wants the turn. */
 export const call = from(["Ahead"], (state) => ({ ...state, _tag: "Due" }))
@@ -135,22 +135,27 @@ export const admit = (place: Turnstile.Leave): Transition =>
 /** The turn continues without a place: a command, or its gate ahead of its time, ends its wait. */
 export const goOn = from(["Due"], (state) => resuming(state))
 
-const resuming = ({ ticket, stay }: Of<"Due">): Of<"Resuming"> => ({ _tag: "Resuming", ticket, stay })
+const resuming = ({ ticket, presence }: Of<"Due">): Of<"Resuming"> => ({ _tag: "Resuming", ticket, presence })
 
 /** The gate admits the turn. */
 export const letIn = (ticket: GateTicket): Transition =>
   from(["Queued", "Due", "Resuming", "Waiting"], (state) => ({ ...state, ticket }), { ticket })
 
 /** The turn does something that has no record yet, other than a wait. */
-export const act = from(RUNNING, ({ interruption, ticket, stay }) => ({ _tag: "Working", interruption, ticket, stay }))
+export const act = from(RUNNING, ({ interruption, ticket, presence }) => ({
+  _tag: "Working",
+  interruption,
+  ticket,
+  presence
+}))
 
 /** The turn begins a wait. `isOver`: it arrives at the wait that it was parked in, which has ended already. */
 export const sleep = (isOver: boolean): Transition =>
-  from(["Resuming", "Working", "Waiting"], ({ interruption, ticket, place, stay }) => ({
+  from(["Resuming", "Working", "Waiting"], ({ interruption, ticket, place, presence }) => ({
     _tag: "Waiting",
     interruption,
     ticket,
-    stay,
+    presence,
     place: isOver ? place : undefined
   }))
 
@@ -261,7 +266,7 @@ const is = <T extends Tag>(state: State, tags: ReadonlyArray<T>): state is Of<T>
 
 /** TurnLife.L2 */
 const giveBack = (held: Brought, kept: State): void => {
-  if (held.stay !== kept.stay) held.stay?.leave()
+  if (held.presence !== kept.presence) held.presence?.leave()
   if (held.place !== kept.place) held.place?.()
   if (held.ticket !== kept.ticket) held.ticket?.giveBack()
   if (held.slot !== kept.slot) held.slot?.leave()

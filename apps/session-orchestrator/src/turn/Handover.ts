@@ -32,7 +32,7 @@ export interface Handover {
   readonly resumption: Resumption
   /** Its records until now. */
   readonly known: ReadonlyArray<Records.Stored>
-  readonly begun: BeforeContent.Begun | undefined
+  readonly priorWork: BeforeContent.PriorWork | undefined
   readonly call?: Call | undefined
   /** Why it could not continue: the disk has not taken the last records, or a defect. */
   readonly refused?: Refused | undefined

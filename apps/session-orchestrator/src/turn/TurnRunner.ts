@@ -73,7 +73,7 @@ export const run = (
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, prompt, acceptedAt } = turn
   const { system } = conversation
-  const { call, begun } = setting.handover ?? {}
+  const { call, priorWork } = setting.handover ?? {}
   const resumed = call === undefined ? undefined : Handover.resumed(call, provider)
   const aborted = Deferred.await(setting.life.abort)
   const turned = Turn.runTurn({
@@ -82,7 +82,7 @@ export const run = (
     target,
     history,
     startedAt: acceptedAt,
-    begun,
+    priorWork,
     abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
     ...defined({ limits, system, prompt })
   }).pipe(
@@ -166,7 +166,7 @@ const sinkOf = ({
     if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // TurnRunner.R3
     if (position + events.length <= persisted.length)
       // If the step has been announced, the driver has repeated these events already, and those in progress came behind them.
-      return Effect.sync(() => void (handover?.begun?.announced !== undefined || hub.repeated(events))) // TurnRunner.R4
+      return Effect.sync(() => void (handover?.priorWork?.announced !== undefined || hub.repeated(events))) // TurnRunner.R4
     const persisting = Effect.flatMap(
       journaled.carrying(
         { conversationId, events, position },

@@ -3,7 +3,7 @@
  * with the id of the last event that it saw.
  */
 import { Effect, type Scope } from "effect"
-import * as Onlooker from "../service/Onlooker.ts"
+import * as WatchingClient from "../service/WatchingClient.ts"
 import * as Runners from "./Runners.ts"
 
 /** What a client waits between two tries to connect. */
@@ -13,7 +13,7 @@ const INTERVAL = "100 millis"
 const LOOK = "50 millis"
 
 /** Who watches what. */
-export type Audience = ReadonlyMap<string, Onlooker.Onlooker>
+export type Audience = ReadonlyMap<string, WatchingClient.WatchingClient>
 
 /**
  * Watches conversations for as long as the scope is open; they are spread over the runners. What stands in the list when a
@@ -24,9 +24,9 @@ export const watch = (
   ids: ReadonlyArray<string>
 ): Effect.Effect<Audience, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const audience = new Map(ids.map((id) => [id, new Onlooker.Onlooker()]))
-    for (const [place, [id, onlooker]] of Array.from(audience).entries()) {
-      yield* Effect.forkScoped(followed(runners, place, id, onlooker))
+    const audience = new Map(ids.map((id) => [id, new WatchingClient.WatchingClient()]))
+    for (const [place, [id, watcher]] of Array.from(audience).entries()) {
+      yield* Effect.forkScoped(followed(runners, place, id, watcher))
     }
     return audience
   })
@@ -53,13 +53,13 @@ const followed = (
   runners: ReadonlyArray<Runners.Runner>,
   place: number,
   id: string,
-  onlooker: Onlooker.Onlooker
+  watcher: WatchingClient.WatchingClient
 ): Effect.Effect<never> => {
   const connected = (runner: Runners.Runner) =>
     Effect.gen(function* () {
       const path = `/v1/conversations/${id}/events`
-      const live = yield* runner.open({ path, headers: { "last-event-id": String(onlooker.lastId) } })
-      if (live.status === 200) yield* Onlooker.follow(onlooker, live)
+      const live = yield* runner.open({ path, headers: { "last-event-id": String(watcher.lastId) } })
+      if (live.status === 200) yield* WatchingClient.follow(watcher, live)
     }).pipe(Effect.scoped, Effect.ignore)
   let next = place
   return Effect.suspend(() => {

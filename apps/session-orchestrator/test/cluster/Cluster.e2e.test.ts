@@ -224,11 +224,11 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         )
         yield* stillWaits(retryAt)
         yield* Audience.seenEnd(audience, seconds)
-        for (const onlooker of audience.values()) {
-          assert.deepStrictEqual(onlooker.faults, [])
-          assert.deepStrictEqual(onlooker.answers, [WHOLE])
-          const end = onlooker.events.find((event) => event.type === "turn-end")
-          const lateMs = (end?.endedAt ?? 0) - (onlooker.retries[0]?.retryAt ?? 0)
+        for (const watcher of audience.values()) {
+          assert.deepStrictEqual(watcher.faults, [])
+          assert.deepStrictEqual(watcher.answers, [WHOLE])
+          const end = watcher.events.find((event) => event.type === "turn-end")
+          const lateMs = (end?.endedAt ?? 0) - (watcher.retries[0]?.retryAt ?? 0)
           // To the millisecond it is tested under a clock of its own; here a wait that began anew would last as long again. A machine that
           // is as late for another reason has shown nothing.
           assert.isAtLeast(lateMs, 0)
@@ -389,10 +389,10 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const survivors = both.filter((runner) => runner !== owner)
       // A client subscribes at the runner that dies, and continues at the other.
       const audience = yield* Audience.watch([owner, ...survivors], [id])
-      const onlooker = audience.get(id) ?? assert.fail("nobody watches")
+      const watcher = audience.get(id) ?? assert.fail("nobody watches")
       yield* Process.eventually(
         "the calls to be seen",
-        Effect.sync(() => onlooker.has("tool-call", id)),
+        Effect.sync(() => watcher.has("tool-call", id)),
         Boolean
       )
       yield* owner.end("SIGKILL")
@@ -400,7 +400,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
 
       yield* Audience.seenEnd(audience, 0)
       assert.deepStrictEqual(runs(), ["append", "append_again", "append_again"])
-      const results = onlooker.events.flatMap((event) =>
+      const results = watcher.events.flatMap((event) =>
         event.type === "tool-result" ? [[event.toolName, event.isError, event.output]] : []
       )
       const unknown = "The call was interrupted before a result came back. Whether it took effect is unknown."
@@ -409,8 +409,8 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         ["append_again", false, "appended"]
       ])
       assert.include(runners.provider.requests()[1]?.body, unknown)
-      assert.deepStrictEqual([onlooker.faults, onlooker.answers], [[], ["", WHOLE]])
-      assert.strictEqual(onlooker.events.at(-1)?.type, "turn-end")
+      assert.deepStrictEqual([watcher.faults, watcher.answers], [[], ["", WHOLE]])
+      assert.strictEqual(watcher.events.at(-1)?.type, "turn-end")
       assert.strictEqual(runners.provider.count(), 2)
     })
   )
@@ -429,11 +429,11 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         const audience = yield* Audience.watch([runner], [id, other])
         yield* runner.open(ProcessSetup.request(id, id))
         yield* gate.reached
-        const onlooker = audience.get(id) ?? assert.fail("no client watches")
+        const watcher = audience.get(id) ?? assert.fail("no client watches")
         // Otherwise the beginning may come when its mark cannot be recorded any more: then it is not shown, and asked for again.
         yield* Process.eventually(
           "the beginning of the answer to be seen",
-          Effect.sync(() => onlooker.current),
+          Effect.sync(() => watcher.current),
           (shown) => shown !== ""
         )
         yield* runners.setReadOnly(true)
@@ -462,7 +462,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         yield* Audience.seenEnd(audience, 0)
         UnderWay.assertAnswered(audience)
         // An answer that was lost with its locks is begun anew, and what was shown of it is void.
-        const discarded = onlooker.events.filter(({ type }) => type === "step-discarded").length
+        const discarded = watcher.events.filter(({ type }) => type === "step-discarded").length
         if (when === "at once") assert.strictEqual(runners.provider.count(), 2 + discarded)
         // Where locks come and go, a call that has shown nothing may be made again too: nothing is void then.
         assert.isAtLeast(runners.provider.count(), 2 + discarded)

@@ -68,11 +68,11 @@ export const begin = Effect.fnUntraced(function* (
     ids.filter((_, i) => i % 2 === 0)
   )
   for (const [i, id] of streaming.entries()) {
-    const onlooker = audience.get(id)
-    if (onlooker === undefined) continue
+    const watcher = audience.get(id)
+    if (watcher === undefined) continue
     yield* Process.eventually(
       `half of turn ${i}`,
-      Effect.sync(() => onlooker.current),
+      Effect.sync(() => watcher.current),
       (current) => current.startsWith("cut0")
     )
   }
@@ -92,21 +92,21 @@ export const assertEnded = Effect.fnUntraced(function* (
   yield* Audience.seenEnd(audience, WAIT_SECONDS)
   const late = yield* Audience.watch([runner], ids)
   yield* Audience.seenEnd(late, WAIT_SECONDS)
-  for (const [id, onlooker] of [...audience, ...late]) {
-    assert.deepStrictEqual(onlooker.faults, [])
-    const ends = onlooker.events.filter((event) => event.type === "turn-end")
+  for (const [id, watcher] of [...audience, ...late]) {
+    assert.deepStrictEqual(watcher.faults, [])
+    const ends = watcher.events.filter((event) => event.type === "turn-end")
     assert.deepStrictEqual(
       ends.map(({ status }) => status),
       ["completed"]
     )
-    assert.strictEqual(onlooker.answers.length, 1)
-    const [answer] = onlooker.answers
+    assert.strictEqual(watcher.answers.length, 1)
+    const [answer] = watcher.answers
     if (asleep.includes(id)) {
       assert.strictEqual(answer, WHOLE)
       assert.strictEqual(ends[0]?.sleptMs, WAIT_SECONDS * 1000)
     } else {
       // D4, X2: it continues as it began, or `step-discarded` voids the shown text.
-      assert.strictEqual(onlooker.has("step-discarded", id), answer === WHOLE)
+      assert.strictEqual(watcher.has("step-discarded", id), answer === WHOLE)
       assert.include([CUT, WHOLE], answer)
     }
   }

@@ -45,16 +45,16 @@ const lived = Effect.fnUntraced(function* (
   rig.calm()
   yield* minute
   const events = Array.from(yield* Stream.runCollect(rig.store.events(c, 0)))
-  const onlooker = rig.onlookers.get(c) ?? assert.fail("nobody watched")
+  const watcher = rig.watchers.get(c) ?? assert.fail("nobody watched")
   const types = events.map(({ event }) => event.type)
-  assert.deepStrictEqual([rig.faults, onlooker.faults, yield* rig.store.unsealedTurns], [[], [], []])
+  assert.deepStrictEqual([rig.faults, watcher.faults, yield* rig.store.unsealedTurns], [[], [], []])
   // Rule X1: every accepted turn is there, and every turn there is sealed once.
   const starts = types.filter((type) => type === "turn-start").length
   assert.strictEqual(types.filter((type) => type === "turn-end").length, starts)
   assert.isAtMost(starts, 1)
   if (accepted !== undefined) assert.strictEqual(starts, 1)
   assert.deepStrictEqual(
-    onlooker.events,
+    watcher.events,
     events.map(({ event }) => event)
   )
   return { accepted, starts, writes: rig.writes, types }

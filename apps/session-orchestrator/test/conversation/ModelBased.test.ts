@@ -341,15 +341,15 @@ const assertAtRest = Effect.fnUntraced(function* (model: Model) {
     assert.strictEqual(state.status, status)
     assert.strictEqual(state.isRetrying, status === "retrying")
 
-    const onlooker = rig.onlookers.get(id)
-    if (onlooker === undefined) continue
-    assert.deepStrictEqual(onlooker.faults, [])
+    const watcher = rig.watchers.get(id)
+    if (watcher === undefined) continue
+    assert.deepStrictEqual(watcher.faults, [])
     if (!rig.isWatching(id)) continue
     assert.deepStrictEqual(
-      onlooker.events,
+      watcher.events,
       events.map(({ event }) => event)
     )
-    if (status === "retrying") assert.strictEqual(onlooker.retries.at(-1)?.retryAt, state.retryAt)
+    if (status === "retrying") assert.strictEqual(watcher.retries.at(-1)?.retryAt, state.retryAt)
   }
 })
 

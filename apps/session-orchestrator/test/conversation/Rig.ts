@@ -1,7 +1,7 @@
 /**
  * An orchestrator on a database in memory and a test clock, for model-based tests.
  *
- * It has a provider that follows a script, an onlooker who watches, and a process that can go down and come back.
+ * It has a provider that follows a script, a watching client, and a process that can go down and come back.
  *
  * Rig.G1. After a crash nothing is written: work that the fibers of the process do while they end is lost.
  * Rig.G2. A call to a process that goes down meanwhile is given up, as its connection would be.
@@ -27,7 +27,7 @@ import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
 import { Tenancy } from "../../src/storage/sqlite/Tenancy.ts"
-import { Onlooker } from "../service/Onlooker.ts"
+import { WatchingClient } from "../service/WatchingClient.ts"
 
 /** The outcome of an attempt. `late` takes some time on the clock; `breaks` fails in the middle of its text. */
 export type Attempt = "answers" | "answers late" | "fails" | "fails late" | "breaks"
@@ -81,7 +81,7 @@ export class Rig {
   readonly faults: Array<string> = []
   /** Resources that the turns of the process have taken and not given back: places at the turnstile, and stays in the quarantine. */
   readonly taken = new Set<symbol>()
-  readonly onlookers = new Map<Ids.ConversationId, Onlooker>()
+  readonly watchers = new Map<Ids.ConversationId, WatchingClient>()
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
   readonly standings: Standings["Service"]
@@ -191,15 +191,15 @@ export class Rig {
     }
   }
 
-  /** The onlooker of a conversation begins to watch, or comes back. */
+  /** The watcher of a conversation begins to watch, or comes back. */
   watch(id: Ids.ConversationId): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       if (this.life === undefined || this.watching.has(id)) return
-      const onlooker = this.onlookers.get(id) ?? new Onlooker()
-      this.onlookers.set(id, onlooker)
-      const frames = this.life.conversations.watch(id, onlooker.lastId)
+      const watcher = this.watchers.get(id) ?? new WatchingClient()
+      this.watchers.set(id, watcher)
+      const frames = this.life.conversations.watch(id, watcher.lastId)
       const fiber = yield* Effect.forkDetach(
-        Effect.ignore(Stream.runForEach(frames, ({ event, id }) => Effect.sync(() => onlooker.see(event, id))))
+        Effect.ignore(Stream.runForEach(frames, ({ event, id }) => Effect.sync(() => watcher.see(event, id))))
       )
       this.watching.set(id, fiber)
     })
@@ -263,11 +263,11 @@ export class Rig {
         Timer.layer,
         Layer.effect(
           Quarantine.Quarantine,
-          Effect.map(Quarantine.Quarantine, ({ come }) => ({
-            come: (...guest) => {
-              const returned = this.take("stay")
-              const stay = come(...guest)
-              return { ...stay, leave: () => (returned(), stay.leave()) }
+          Effect.map(Quarantine.Quarantine, ({ request }) => ({
+            request: (...guest) => {
+              const returned = this.take("presence")
+              const presence = request(...guest)
+              return { ...presence, leave: () => (returned(), presence.leave()) }
             }
           }))
         ).pipe(Layer.provide(Quarantine.layer), Layer.provide(Timer.layer)),

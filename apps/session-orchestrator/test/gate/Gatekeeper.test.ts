@@ -228,7 +228,7 @@ describe("a gatekeeper", () => {
     clock.move(1_000)
     const now = clock.now()
     const elsewhere: News.News = { triedAt: now, answeredAt: now, failedAt: 0, failure: undefined }
-    gatekeeper.update((gate) => News.heard(gate, elsewhere))
+    gatekeeper.update((gate) => News.apply(gate, elsewhere))
     expect(turn.tickets).toEqual([])
   })
 

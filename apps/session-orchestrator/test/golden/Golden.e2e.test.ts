@@ -15,7 +15,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { freePort } from "../FreePort.ts"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
-import * as Onlooker from "../service/Onlooker.ts"
+import * as WatchingClient from "../service/WatchingClient.ts"
 import * as Process from "../service/Process.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
@@ -184,16 +184,16 @@ const replay = Effect.fnUntraced(function* (database: Database, snapshot: Snapsh
       yield* Process.eventually("the question", service.state(id), ({ retry }) => retry?.asks !== undefined)
       yield* command(service, id, phase.commandsAfter)
     }
-    const onlooker = new Onlooker.Onlooker()
+    const watcher = new WatchingClient.WatchingClient()
     const live = yield* service.open({ path: `/v1/conversations/${id}/events` })
-    yield* Effect.forkScoped(Effect.ignore(Onlooker.follow(onlooker, live)))
+    yield* Effect.forkScoped(Effect.ignore(WatchingClient.follow(watcher, live)))
     yield* Process.eventually(
       `the end of ${phase.name}`,
-      Effect.sync(() => Account.linesOf(onlooker.events)),
+      Effect.sync(() => Account.linesOf(watcher.events)),
       (lines) => lines.filter((line) => line.startsWith("turn-end")).length === phase.turns.length
     )
-    assert.deepStrictEqual(onlooker.faults, [], phase.name)
-    ends[phase.name] = { lines: Account.linesOf(onlooker.events), calls: of(phase) }
+    assert.deepStrictEqual(watcher.faults, [], phase.name)
+    ends[phase.name] = { lines: Account.linesOf(watcher.events), calls: of(phase) }
   }
   assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
   return ends

@@ -21,6 +21,7 @@ import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
 import { TurnLists } from "../../src/inspection/TurnLists.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
+import { BulkCommands } from "../../src/http/BulkCommands.ts"
 import { Removal } from "../../src/orchestrator/Removal.ts"
 import { Submissions } from "../../src/orchestrator/Submissions.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -230,6 +231,7 @@ export const make = () => {
           })
       }),
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
+      Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
       Layer.succeed(Removal, { remove: () => die }),
       Layer.succeed(Submissions, {
         submit: ({ prompt, turnId, ...options }) =>

@@ -5,7 +5,7 @@ import type { TurnExplanation } from "@holdfast/wire"
 import { Duration, Effect, Result } from "effect"
 import { CliOutput } from "effect/cli"
 import * as ExplanationText from "../../src/inspection/ExplanationText.ts"
-import * as Night from "./Night.ts"
+import * as LongTurn from "./LongTurn.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 
 const { emits } = ScriptedProvider
@@ -17,8 +17,8 @@ describe("ExplanationText", () => {
     "X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end",
     () =>
       Effect.gen(function* () {
-        const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
-        assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), Night.text)
+        const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
+        assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), LongTurn.text)
       }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
@@ -44,7 +44,7 @@ describe("ExplanationText", () => {
 
   it.effect("is no wider than requested, in the reader's time zone", () =>
     Effect.gen(function* () {
-      const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
+      const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
       const lines = ExplanationText.lines(explanation, { timeZone: "Asia/Tokyo", columns: 60 })
       assert.deepStrictEqual(
         lines.filter((line) => CliOutput.displayWidth(line) > 60),
@@ -62,7 +62,7 @@ describe("ExplanationText", () => {
   it.effect("has lines of 120 columns by default, and fills them to the last column", () =>
     Effect.gen(function* () {
       assert.strictEqual(ExplanationText.COLUMNS, 120)
-      const explanation = yield* ScriptedTurn.happened(Night.plan, Night.live)
+      const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
       const accepted = "  22:58:00  The turn was accepted."
       const lines = (columns: number) => ExplanationText.lines(explanation, { timeZone: "UTC", columns })
       assert.include(lines(accepted.length), accepted)
@@ -151,7 +151,7 @@ describe("ExplanationText", () => {
 
   it.effect("has the wake time of a waiting turn", () =>
     Effect.gen(function* () {
-      const plan = { scripts: Night.plan.scripts }
+      const plan = { scripts: LongTurn.plan.scripts }
       const explanation = yield* ScriptedTurn.happened(plan, ({ pass }) => pass(Duration.hours(1)))
       const [title] = ExplanationText.lines(explanation, surroundings)
       assert.strictEqual(title, "Turn t1 of conversation nightly: waiting, to retry at 2031-04-02 00:07:45.")

@@ -86,7 +86,7 @@ export const happened = Effect.fnUntraced(function* (
   })
   yield* store.acceptTurn({ turnId, conversationId, prompt: "Hello", acceptedAt: startedAt })
 
-  const night = new Night()
+  const night = new SleepClock()
   const abort = Deferred.makeUnsafe<void>()
   const turn = Effect.ensuring(turnOf(plan, startedAt, Deferred.await(abort), night), Effect.sync(night.quieten))
   const fiber = yield* Effect.forkChild(turn, { startImmediately: true })
@@ -113,7 +113,7 @@ export const hangs = (...before: ReadonlyArray<Provider.ProviderEvent>): Scripte
 // --- internal
 
 /** The clock of a turn: it advances only while the turn sleeps, to the end of each sleep in turn. */
-class Night {
+class SleepClock {
   command = Deferred.makeUnsafe<RetryStrategy.Wake>()
   private endsAt: number | undefined
   private isHanging = false
@@ -161,7 +161,7 @@ class Night {
 }
 
 /** The turn, run again after its process has died. */
-const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night: Night) =>
+const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night: SleepClock) =>
   Effect.gen(function* () {
     const store = yield* Store
     const journal = yield* Journal

@@ -51,7 +51,7 @@ const waiting = <E>(
       journal: (real): Partial<Journal["Service"]> => ({
         append: (turnId, seq, ...records) =>
           Effect.andThen(
-            records.some(({ name }) => Records.placeOf(name)?.kind === "Wake") ? append : Effect.void,
+            records.some(({ name }) => Records.positionOf(name)?.kind === "Wake") ? append : Effect.void,
             real.append(turnId, seq, ...records)
           )
       })
@@ -174,7 +174,7 @@ describe("a command", () => {
       Array.from({ length: 40 }, (_, n) => 4 * n),
       Effect.fnUntraced(function* (n) {
         const failed = Deferred.makeUnsafe<void>()
-        const isAttempt = (name: string) => Records.placeOf(name)?.kind === "Attempt"
+        const isAttempt = (name: string) => Records.positionOf(name)?.kind === "Attempt"
         yield* withService(
           {
             scripts: [emits(overloaded), answer("ok")],

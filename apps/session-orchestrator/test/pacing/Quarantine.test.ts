@@ -24,36 +24,36 @@ const make = () => {
     }
   }
   const inside: Array<string> = []
-  const come = (name: string, isSuspect = false) => {
-    const stay = quarantine.come(isSuspect, () => inside.push(name))
+  const enter = (name: string, isSuspect = false) => {
+    const presence = quarantine.request(isSuspect, () => inside.push(name))
     const leave = () => {
-      stay.leave()
+      presence.leave()
       if (inside.includes(name)) inside.splice(inside.indexOf(name), 1)
     }
-    return { ...stay, leave }
+    return { ...presence, leave }
   }
-  return { advance, alarms, come, inside }
+  return { advance, alarms, enter, inside }
 }
 
 describe("Quarantine", () => {
   it("X14: a suspect begins when no other turn runs, and others wait until it has made a record", () => {
-    const { come, inside } = make()
-    const other = come("other")
-    const suspect = come("suspect", true)
-    come("second suspect", true)
+    const { enter, inside } = make()
+    const other = enter("other")
+    const suspect = enter("suspect", true)
+    enter("second suspect", true)
     expect(inside).toEqual(["other"])
     other.leave()
     expect(inside).toEqual(["suspect"])
-    come("new")
+    enter("new")
     expect(inside).toEqual(["suspect"])
     suspect.progressed()
     expect(inside).toEqual(["suspect", "new"])
   })
 
   it("X14: on a service that is never idle a suspect waits for a minute", () => {
-    const { advance, come, inside } = make()
-    come("other")
-    come("suspect", true)
+    const { advance, enter, inside } = make()
+    enter("other")
+    enter("suspect", true)
     advance(Quarantine.PATIENCE_MS - 1)
     expect(inside).toEqual(["other"])
     advance(1)
@@ -61,57 +61,57 @@ describe("Quarantine", () => {
   })
 
   it("X14: a harmless suspect holds the others for a minute at most", () => {
-    const { advance, come, inside } = make()
-    come("suspect", true)
-    come("new")
+    const { advance, enter, inside } = make()
+    enter("suspect", true)
+    enter("new")
     advance(Quarantine.HOLD_MS - 1)
     expect(inside).toEqual(["suspect"])
     advance(1)
-    come("newer")
+    enter("newer")
     expect(inside).toEqual(["suspect", "new", "newer"])
   })
 
   it("X14: a suspect that leaves while it waits ends its minute, and admits no other turn", () => {
-    const { advance, come, inside } = make()
-    come("other")
-    const first = come("first", true)
+    const { advance, enter, inside } = make()
+    enter("other")
+    const first = enter("first", true)
     advance(Quarantine.PATIENCE_MS / 2)
     first.leave()
-    const second = come("second", true)
+    const second = enter("second", true)
     advance(Quarantine.PATIENCE_MS / 2)
     expect(inside).toEqual(["other"])
-    come("third", true).leave()
+    enter("third", true).leave()
     advance(Quarantine.PATIENCE_MS / 2)
     expect(inside).toEqual(["other", "second"])
     // A turn that leaves from behind the lone suspect does not end its time alone.
-    come("fourth", true).leave()
-    const held = come("held")
+    enter("fourth", true).leave()
+    const held = enter("held")
     held.leave()
-    come("new")
+    enter("new")
     expect(inside).toEqual(["other", "second"])
     second.progressed()
     expect(inside).toEqual(["other", "second", "new"])
   })
 
   it("X14: leaving twice counts once, and only a lone turn can stop being alone", () => {
-    const { come, inside } = make()
-    const [one, two] = [come("one"), come("two")]
+    const { enter, inside } = make()
+    const [one, two] = [enter("one"), enter("two")]
     one.leave()
     one.leave()
     two.progressed()
-    const suspect = come("suspect", true)
+    const suspect = enter("suspect", true)
     expect(inside).toEqual(["two"])
     two.leave()
     expect(inside).toEqual(["suspect"])
     suspect.progressed()
     suspect.progressed()
     suspect.leave()
-    come("next", true)
+    enter("next", true)
     expect(inside).toEqual(["next"])
   })
 
   const act = fc.oneof(
-    fc.record({ type: fc.constant("come" as const), isSuspect: fc.boolean() }),
+    fc.record({ type: fc.constant("enter" as const), isSuspect: fc.boolean() }),
     fc.record({ type: fc.constantFrom("leave" as const, "progress" as const), which: fc.nat(8) }),
     fc.record({ type: fc.constant("advance" as const), ms: fc.integer({ min: 1, max: 90_000 }) })
   )
@@ -119,8 +119,8 @@ describe("Quarantine", () => {
   it("X14: suspects run alone and in their order, and every turn is admitted", () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
-        const { advance, alarms, come, inside } = make()
-        const stays = new Map<string, ReturnType<typeof come>>()
+        const { advance, alarms, enter, inside } = make()
+        const presences = new Map<string, ReturnType<typeof enter>>()
         const progressed = new Set<string>()
         const entered: Array<string> = []
         const look = () => {
@@ -129,36 +129,36 @@ describe("Quarantine", () => {
           expect(alone.length).toBeLessThanOrEqual(1)
         }
         for (const [n, act] of acts.entries()) {
-          if (act.type === "come") {
+          if (act.type === "enter") {
             const name = `${act.isSuspect ? "s" : "o"}${n}`
-            stays.set(name, come(name, act.isSuspect))
+            presences.set(name, enter(name, act.isSuspect))
           } else if (act.type === "advance") advance(act.ms)
           else {
-            const [name, stay] = Array.from(stays)[act.which] ?? []
-            if (name === undefined || stay === undefined) continue
+            const [name, presence] = Array.from(presences)[act.which] ?? []
+            if (name === undefined || presence === undefined) continue
             if (act.type === "leave") {
-              stay.leave()
-              stays.delete(name)
+              presence.leave()
+              presences.delete(name)
             } else if (inside.includes(name)) {
               progressed.add(name)
-              stay.progressed()
+              presence.progressed()
             }
           }
           look()
         }
         // The turns inside leave one after the other, until none is left.
-        for (let round = 0; stays.size > 0 && round < 100; round++) {
+        for (let round = 0; presences.size > 0 && round < 100; round++) {
           const name = inside[0]
           if (name === undefined) {
             advance(60_000)
             look()
             continue
           }
-          stays.get(name)?.leave()
-          stays.delete(name)
+          presences.get(name)?.leave()
+          presences.delete(name)
           look()
         }
-        expect(stays.size).toBe(0)
+        expect(presences.size).toBe(0)
         expect(entered).toEqual(entered.toSorted((a, b) => Number(a.slice(1)) - Number(b.slice(1))))
         expect(alarms.size).toBe(0)
       })

@@ -24,7 +24,7 @@ it("Turnstile.T1, Turnstile.T2, Turnstile.T3: turns enter in order, as many as t
       for (const action of actions) {
         if (action.type === "comes") {
           const who = come++
-          turnstile.come((leave) => {
+          turnstile.request((leave) => {
             entered.push(who)
             if (action.stays) inside.push(leave)
             else leave()
@@ -47,10 +47,10 @@ it("Turnstile.T1, Turnstile.T2, Turnstile.T3: turns enter in order, as many as t
 it("Turnstile.T3: a crowd of turns that leave while entering passes at once, however large it is", () => {
   const turnstile = new Turnstile(1, way)
   let first: Leave | undefined
-  turnstile.come((leave) => (first = leave))
+  turnstile.request((leave) => (first = leave))
   let through = 0
   for (let i = 0; i < 20_000; i++) {
-    turnstile.come((leave) => {
+    turnstile.request((leave) => {
       through++
       leave()
     })
@@ -63,8 +63,8 @@ it("Turnstile.T3: a crowd of turns that leave while entering passes at once, how
 it("admits no waiting turn after it is closed", () => {
   const turnstile = new Turnstile(1, way)
   let first: Leave | undefined
-  turnstile.come((leave) => (first = leave))
-  turnstile.come(() => expect.unreachable("it is closed"))
+  turnstile.request((leave) => (first = leave))
+  turnstile.request(() => expect.unreachable("it is closed"))
   turnstile.close()
   first?.()
   expect(turnstile.waiting).toBe(0)

@@ -36,7 +36,7 @@ class Inside {
 /** Lets all work run that is possible at this time. */
 const settle = TestClock.adjust(0)
 
-const isWake = ({ name }: Records.Stored): boolean => Records.placeOf(name)?.kind === "Wake"
+const isWake = ({ name }: Records.Stored): boolean => Records.positionOf(name)?.kind === "Wake"
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 

@@ -196,7 +196,7 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     "as it wakes",
     Effect.fnUntraced(function* (harness) {
       yield* asleep(harness, 2, `${harness.chance.from(300, 800)} millis`)
-      const retryAt = harness.onlooker.retries.at(-1)?.retryAt ?? 0
+      const retryAt = harness.watcher.retries.at(-1)?.retryAt ?? 0
       yield* Effect.sleep(Math.max(0, retryAt - Date.now() + harness.chance.from(-15, 15)))
       yield* harness.kill
       yield* harness.restart

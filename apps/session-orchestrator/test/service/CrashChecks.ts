@@ -17,19 +17,19 @@ export const assertWhole = Effect.fnUntraced(function* (
   // Acknowledged turns are not sent again: they must end by themselves.
   for (const turnId of turns) if (!harness.acknowledged.has(turnId)) yield* harness.post(turnId)
   for (const turnId of turns)
-    yield* harness.waitUntilSeen(`the end of ${turnId}`, (onlooker) => onlooker.has("turn-end", turnId))
-  const { conversationId, onlooker, provider } = harness
+    yield* harness.waitUntilSeen(`the end of ${turnId}`, (watcher) => watcher.has("turn-end", turnId))
+  const { conversationId, watcher, provider } = harness
   // A step with tool calls alone has no text; nor has an answer that was aborted before its first word.
-  const answers = onlooker.answers.filter((answer) => answer !== "" || harness.aborted.size > 0)
+  const answers = watcher.answers.filter((answer) => answer !== "" || harness.aborted.size > 0)
   const state = yield* harness.alive.state(conversationId)
   const history = yield* harness.alive.history(conversationId)
   const exit = yield* harness.stop
   assert.strictEqual(exit.code, 0, exit.stderr)
 
   // No event twice, none left out, no text twice; one start and one seal per turn, in the order of acceptance.
-  assert.deepStrictEqual(onlooker.faults, [])
-  const starts = onlooker.events.filter(({ type }) => type === "turn-start")
-  const ends = onlooker.events.filter((event): event is TurnEvent.TurnEnd => event.type === "turn-end")
+  assert.deepStrictEqual(watcher.faults, [])
+  const starts = watcher.events.filter(({ type }) => type === "turn-start")
+  const ends = watcher.events.filter((event): event is TurnEvent.TurnEnd => event.type === "turn-end")
   assert.deepStrictEqual(
     starts.map(({ turnId }) => turnId),
     turns
@@ -62,7 +62,7 @@ export const assertWhole = Effect.fnUntraced(function* (
       ends[i]?.sleptMs,
       slept.reduce((sum, { delayMs }) => sum + delayMs, 0)
     )
-    const announced = onlooker.retries.filter(({ turnId }) => turnId === turns[i])
+    const announced = watcher.retries.filter(({ turnId }) => turnId === turns[i])
     // A death may come between the record of a wait and its event, and the wait may be over after the restart.
     assert.isAtLeast(announced.length, ofTurn.length - harness.deaths)
     assert.deepStrictEqual(
@@ -71,7 +71,7 @@ export const assertWhole = Effect.fnUntraced(function* (
         .filter(({ retryAt }) => announced.some((retry) => retry.retryAt === retryAt))
         .map(({ attempt, retryAt }) => ({ attempt, retryAt }))
     )
-    const chains = onlooker.events.filter((event) => event.type === "retry-end" && event.turnId === turns[i])
+    const chains = watcher.events.filter((event) => event.type === "retry-end" && event.turnId === turns[i])
     assert.deepStrictEqual(chains.length, ofTurn.length === 0 ? 0 : 1)
   }
 
@@ -98,9 +98,9 @@ const assertKept = ({ askedAt }: CrashHarness.Harness, { nth, retryAt }: CrashHa
 }
 
 /** Rule X8. Tools of these tests leave their name each time that they run; tools that may run again have `again` in it. */
-const assertRunOnce = ({ onlooker, runs }: CrashHarness.Harness): void => {
+const assertRunOnce = ({ watcher, runs }: CrashHarness.Harness): void => {
   const lines = fs.existsSync(runs) ? fs.readFileSync(runs, "utf8").trim().split("\n") : []
-  for (const event of onlooker.events) {
+  for (const event of watcher.events) {
     if (event.type !== "tool-result") continue
     const { isError, output, toolName } = event
     const times = lines.filter((line) => line === toolName).length

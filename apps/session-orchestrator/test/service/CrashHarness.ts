@@ -13,7 +13,7 @@ import * as path from "node:path"
 import * as ExitCode from "../../src/cli/ExitCode.ts"
 import { Chance } from "./Chance.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
-import * as Onlooker from "./Onlooker.ts"
+import * as WatchingClient from "./WatchingClient.ts"
 import * as Process from "./Process.ts"
 
 /** The expected end of a wait: the nth request of the provider, at the announced time. */
@@ -38,7 +38,7 @@ export class Harness {
   readonly chance: Chance
   readonly provider: Effect.Success<ReturnType<typeof ScriptedServer.start>>
   readonly directory: string
-  readonly onlooker = new Onlooker.Onlooker()
+  readonly watcher = new WatchingClient.WatchingClient()
   readonly acknowledged = new Set<string>()
   readonly promises: Array<Promised> = []
   /** The ids of commands that were answered with 202 while a turn waited. */
@@ -126,7 +126,7 @@ export class Harness {
     return Effect.sleep(this.chance.from(least, most))
   }
 
-  /** Replaces the onlooker's connection by a new one. */
+  /** Replaces the watcher's connection by a new one. */
   get reconnect(): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
       if (this.watching !== undefined) yield* Fiber.interrupt(this.watching)
@@ -134,11 +134,11 @@ export class Harness {
     })
   }
 
-  /** Waits until the onlooker has seen an event. */
-  waitUntilSeen(what: string, isSeen: (onlooker: Onlooker.Onlooker) => boolean): Effect.Effect<void, Error> {
+  /** Waits until the watcher has seen an event. */
+  waitUntilSeen(what: string, isSeen: (watcher: WatchingClient.WatchingClient) => boolean): Effect.Effect<void, Error> {
     return Process.eventually(
       what,
-      Effect.sync(() => this.onlooker),
+      Effect.sync(() => this.watcher),
       isSeen
     ).pipe(Effect.asVoid)
   }
@@ -198,7 +198,7 @@ export class Harness {
   /** An announced wait that is not over becomes a promise, unless there is one already. */
   private dies(signal: NodeJS.Signals): Effect.Effect<Process.Exit, Error> {
     return Effect.gen({ self: this }, function* () {
-      const retry = this.onlooker.retries.at(-1)
+      const retry = this.watcher.retries.at(-1)
       const isWaiting =
         retry !== undefined && retry.retryAt > Date.now() && this.promises.length + this.aborted.size === 0
       const exit = yield* this.alive.end(signal)
@@ -218,7 +218,7 @@ export class Harness {
 
   private get watch(): Effect.Effect<void, Error, Requirements> {
     return Effect.gen({ self: this }, function* () {
-      this.watching = yield* Effect.forkScoped(watching(this.onlooker, this.alive, this.conversationId))
+      this.watching = yield* Effect.forkScoped(watching(this.watcher, this.alive, this.conversationId))
     })
   }
 
@@ -235,12 +235,16 @@ export class Harness {
 // --- internal
 
 /** Watches while the connection holds. */
-const watching = (onlooker: Onlooker.Onlooker, { open }: Life, conversationId: string): Effect.Effect<void> =>
+const watching = (
+  watcher: WatchingClient.WatchingClient,
+  { open }: Life,
+  conversationId: string
+): Effect.Effect<void> =>
   open({
     path: `/v1/conversations/${conversationId}/events`,
-    headers: { "last-event-id": String(onlooker.lastId) }
+    headers: { "last-event-id": String(watcher.lastId) }
   }).pipe(
-    Effect.flatMap((live) => Onlooker.follow(onlooker, live)),
+    Effect.flatMap((live) => WatchingClient.follow(watcher, live)),
     Effect.scoped,
     Effect.ignore
   )

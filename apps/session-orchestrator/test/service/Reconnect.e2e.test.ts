@@ -33,7 +33,7 @@ const comesBackAt = (harness: CrashHarness.Harness, { stops }: ReturnType<typeof
       Effect.gen(function* () {
         yield* gate.reached
         yield* harness.waitUntilSeen("what was prefix", ({ current }) => current === prefix)
-        const { begun } = harness.onlooker
+        const { begun } = harness.watcher
         yield* harness.reconnect
         yield* harness.waitUntilSeen(
           "it again, from the beginning",
@@ -44,11 +44,11 @@ const comesBackAt = (harness: CrashHarness.Harness, { stops }: ReturnType<typeof
     { discard: true }
   )
 
-/** Checks that the onlooker and the history have the answer once, unchanged. */
+/** Checks that the watcher and the history have the answer once, unchanged. */
 const assertOnce = Effect.fnUntraced(function* (harness: CrashHarness.Harness, text: string) {
-  yield* harness.waitUntilSeen("the end", (onlooker) => onlooker.has("turn-end", "one"))
-  assert.deepStrictEqual(harness.onlooker.faults, [])
-  assert.deepStrictEqual(harness.onlooker.answers, [text])
+  yield* harness.waitUntilSeen("the end", (watcher) => watcher.has("turn-end", "one"))
+  assert.deepStrictEqual(harness.watcher.faults, [])
+  assert.deepStrictEqual(harness.watcher.answers, [text])
   assert.deepStrictEqual(yield* harness.alive.history(harness.conversationId), [
     "user: prompt one",
     `assistant: ${text}`
@@ -81,11 +81,11 @@ describe.concurrent("a client that reconnect", () => {
       yield* comesBackAt(harness, { ...lost, stops: lost.stops.slice(0, 1) })
       yield* harness.waitUntilSeen("more of it", ({ current }) => current === lost.stops[1]?.prefix)
       yield* harness.kill
-      assert.strictEqual(harness.onlooker.current, lost.stops[1]?.prefix)
+      assert.strictEqual(harness.watcher.current, lost.stops[1]?.prefix)
       yield* harness.restart
       yield* comesBackAt(harness, kept)
       yield* assertOnce(harness, text)
-      assert.strictEqual(harness.onlooker.events.filter(({ type }) => type === "step-discarded").length, 1)
+      assert.strictEqual(harness.watcher.events.filter(({ type }) => type === "step-discarded").length, 1)
     }).pipe(Effect.scoped)
   )
 
@@ -121,7 +121,7 @@ describe.concurrent("a client that reconnect", () => {
       yield* comesBackAt(harness, kept)
       yield* assertOnce(harness, text)
       // The countdown that it got was to the same moment.
-      assert.strictEqual(harness.onlooker.retries.length, 1)
+      assert.strictEqual(harness.watcher.retries.length, 1)
     }).pipe(Effect.scoped)
   )
 })

@@ -31,16 +31,16 @@ describe.concurrent("a process that is killed while turns are held by a gate", (
       const post = Effect.fnUntraced(function* (turnId: string) {
         const id = yield* first.create()
         const audience = yield* Audience.watch(lives, [id])
-        const onlooker = audience.get(id) ?? assert.fail("nobody watches")
+        const watcher = audience.get(id) ?? assert.fail("nobody watches")
         yield* first.open(ProcessSetup.request(id, turnId))
         /** Waits until a process that runs since `since` announces a hold beyond its time. */
         const held = (since: number) =>
           Process.eventually(
             `${turnId} to be held`,
-            Effect.sync(() => onlooker.retries.at(-1)?.retryAt ?? 0),
+            Effect.sync(() => watcher.retries.at(-1)?.retryAt ?? 0),
             (until) => until >= since + HOLD_STEP_MS
           )
-        return { id, turnId, audience, onlooker, held }
+        return { id, turnId, audience, watcher, held }
       })
 
       const postedAt = Date.now()
@@ -67,17 +67,17 @@ describe.concurrent("a process that is killed while turns are held by a gate", (
       yield* Audience.seenEnd(prober.audience, 0)
       // A turn that shares a failure makes no call, and counts none.
       assert.deepStrictEqual(calls.slice(6).toSorted(), ["second", "third"])
-      for (const [{ id, onlooker, turnId }, retries, attempts] of [
+      for (const [{ id, watcher, turnId }, retries, attempts] of [
         [prober, [0], 2],
         [second, [0, 1], 3],
         [third, [0, 1], 2]
       ] as const) {
         const waits = Database.waitsOf(database, turnId).map(({ attempt }) => attempt)
         assert.deepStrictEqual(waits, [...retries])
-        const end = onlooker.events.findLast((event) => event.type === "turn-end")
+        const end = watcher.events.findLast((event) => event.type === "turn-end")
         assert.deepInclude(end, { status: "completed", attempts, sleptMs: 300 * retries.length })
-        assert.deepStrictEqual([onlooker.faults, onlooker.answers], [[], ["At last"]])
-        assert.deepStrictEqual([...new Set(onlooker.retries.map(({ attempt }) => attempt))], [...retries])
+        assert.deepStrictEqual([watcher.faults, watcher.answers], [[], ["At last"]])
+        assert.deepStrictEqual([...new Set(watcher.retries.map(({ attempt }) => attempt))], [...retries])
         assert.deepStrictEqual(yield* next.history(id), [`user: ${turnId}`, "assistant: At last"])
       }
     }).pipe(Effect.scoped)

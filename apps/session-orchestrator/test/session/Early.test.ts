@@ -112,7 +112,7 @@ describe("a turn that begins before it is accepted", () => {
       })
     ).pipe(
       Effect.provideService(Quarantine.Quarantine, {
-        come: (_isSuspect, enter) => {
+        request: (_isSuspect, enter) => {
           inside.count++
           enter()
           return { progressed: () => {}, leave: () => void inside.count-- }

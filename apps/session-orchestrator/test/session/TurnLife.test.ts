@@ -15,11 +15,11 @@ type Kind = keyof TurnLife.Holdings
 /** The resources that each state may hold. */
 const HOLDS: { readonly [T in Tag]: ReadonlyArray<Kind> } = {
   Queued: ["place", "ticket"],
-  Ahead: ["slot", "stay"],
-  Due: ["slot", "stay", "ticket"],
-  Resuming: ["place", "stay", "ticket"],
-  Working: ["ticket", "stay"],
-  Waiting: ["place", "stay", "ticket"],
+  Ahead: ["slot", "presence"],
+  Due: ["slot", "presence", "ticket"],
+  Resuming: ["place", "presence", "ticket"],
+  Working: ["ticket", "presence"],
+  Waiting: ["place", "presence", "ticket"],
   Stopped: [],
   Parked: [],
   Ended: []
@@ -42,7 +42,7 @@ const EVERYWHERE: Leads = {
 /** Each transition, with the resources that it is lent, and its target state; every other state refuses it. */
 const MOVES: { readonly [name: string]: readonly [(lender: Lender) => TurnLife.Transition, Leads] } = {
   begin: [() => TurnLife.begin, { Queued: "Resuming", Stopped: "Resuming" }],
-  enter: [(lender) => TurnLife.enter(lender.stay()), { Ahead: "Ahead", Resuming: "Resuming" }],
+  enter: [(lender) => TurnLife.enter(lender.presence()), { Ahead: "Ahead", Resuming: "Resuming" }],
   call: [() => TurnLife.call, { Ahead: "Due" }],
   goOn: [() => TurnLife.goOn, { Due: "Resuming" }],
   admit: [(lender) => TurnLife.admit(lender.place()), { Queued: "Queued", Due: "Resuming" }],
@@ -98,7 +98,7 @@ class Lender {
 
   readonly place = () => this.lend("place", (returned) => returned)
   readonly slot = () => this.lend("slot", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
-  readonly stay = () => this.lend("stay", (leave) => ({ leave, progressed: () => {} }))
+  readonly presence = () => this.lend("presence", (leave) => ({ leave, progressed: () => {} }))
   readonly ticket = () => this.lend("ticket", (returned) => new CountedTicket(returned))
 
   private lend<K extends Kind>(kind: K, make: (giveBack: () => void) => TurnLife.Holdings[K]): TurnLife.Holdings[K] {

@@ -9,7 +9,7 @@ export const overloaded: Failure.Failure = {
   status: 529
 }
 
-export const place: Observer.Place = {
+export const place: Observer.ObservedStep = {
   conversationId: Ids.ConversationId.make("c1"),
   turnId: Ids.TurnId.make("t1"),
   step: 0,

@@ -21,7 +21,7 @@ import type { ProviderRequest } from "./Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../records/Records.ts"
 
 /** The turn, step and target of an observation. Times are in epoch milliseconds. */
-export interface Place {
+export interface ObservedStep {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
   /** 0-based. */
@@ -36,7 +36,7 @@ export interface Place {
 export type ReportOutcome = "accepted" | Refusal
 
 /** An attempt that has ended. */
-export interface AttemptEnded extends Place {
+export interface AttemptEnded extends ObservedStep {
   /** 0-based: counts the attempts of this step. */
   readonly attempt: number
   /** Its number as a retry, 0-based within its step; absent for a step's first attempt. */
@@ -56,7 +56,7 @@ export interface AttemptEnded extends Place {
 }
 
 /** A compaction that has ended, with or without success (P19). It counts as an attempt of its step. */
-export interface CompactionEnded extends Place {
+export interface CompactionEnded extends ObservedStep {
   /** 0-based: counts the attempts of this step. */
   readonly attempt: number
   readonly startedAt: number
@@ -64,7 +64,7 @@ export interface CompactionEnded extends Place {
 }
 
 /** A decision about a failure. */
-export interface Decided extends Place {
+export interface Decided extends ObservedStep {
   readonly attempt: number
   /** The retry that had failed, 0-based within its step; absent for a step's first attempt. */
   readonly retry: number | undefined
@@ -77,7 +77,7 @@ export interface Decided extends Place {
 }
 
 /** A wait that has ended, or that a command has changed. */
-export interface WaitEnded extends Place {
+export interface WaitEnded extends ObservedStep {
   /** The number of the retry after the wait, 0-based within its step. */
   readonly retry: number
   readonly failure: Failure.Failure
@@ -89,7 +89,7 @@ export interface WaitEnded extends Place {
 }
 
 /** A tool call that has been answered. */
-export interface ToolEnded extends Place {
+export interface ToolEnded extends ObservedStep {
   readonly call: Message.ToolCallPart
   readonly startedAt: number
   readonly endedAt: number
@@ -101,12 +101,12 @@ export interface ToolEnded extends Place {
 }
 
 /** An event that was passed to the sink, and recorded if it is persisted: any event except text and reasoning deltas. */
-export interface ObservedEvent extends Place {
+export interface ObservedEvent extends ObservedStep {
   readonly event: Exclude<TurnEvent.TurnEvent, TurnEvent.TextDelta | TurnEvent.ReasoningDelta>
 }
 
 /** A sealed turn. `target` is that of its last attempt. */
-export interface Sealed extends Place {
+export interface Sealed extends ObservedStep {
   readonly startedAt: number
   readonly end: TurnEvent.TurnEnd
   /** From the first failure of a step to its response, or to its end, summed over all steps (A16). */
@@ -128,7 +128,7 @@ type EventOf<Type extends EventType> = {
 
 /** Listeners by type of event, each of which is optional. */
 export type EventListeners = {
-  readonly [Type in EventType]?: (event: EventOf<Type>, place: Place) => void
+  readonly [Type in EventType]?: (event: EventOf<Type>, place: ObservedStep) => void
 }
 
 /** The observations, by kind. */
@@ -184,9 +184,9 @@ export const moved = (observer: Listeners | undefined, observation: Moved): void
 // --- internal
 
 const dispatch = <Type extends EventType>(
-  listeners: { readonly [T in Type]?: (event: EventOf<T>, place: Place) => void },
+  listeners: { readonly [T in Type]?: (event: EventOf<T>, place: ObservedStep) => void },
   event: EventOf<Type>,
-  place: Place
+  place: ObservedStep
 ): void => listeners[event.type]?.(event, place)
 
 /** Calls one listener (Observer.O3). For the turn loop. */

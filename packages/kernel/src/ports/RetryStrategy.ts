@@ -38,7 +38,7 @@ export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailu
 }) {}
 
 /** The retry that a sleep waits for. */
-export interface Awaited {
+export interface PendingRetry {
   /** The route of the attempt after the sleep. */
   readonly route: Route
   /** The failure that the sleep follows. */
@@ -140,7 +140,7 @@ export class RetryStrategy extends Context.Service<
      */
     readonly sleep: (
       delay: Duration.Duration,
-      awaited?: Awaited
+      awaited?: PendingRetry
     ) => Effect.Effect<Wake, SleepFailure | TurnParked | TurnStopped>
     /** Returns the question to a person before the attempt after a wait (X11); `undefined`: none. Pure. Absent: there are no questions. */
     readonly ask?: (outlook: Outlook) => Question | undefined

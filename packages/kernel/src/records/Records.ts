@@ -233,7 +233,7 @@ export const Content = Schema.Literal(true)
 // --- records
 
 /** The step and number of a record within its turn. */
-export interface Place {
+export interface RecordPosition {
   /** 0-based; 0 for the seal. */
   readonly step: number
   /**
@@ -264,7 +264,7 @@ export type Kind = keyof Values
 export type ValueOf<K extends Kind> = Values[K]
 
 /** A record of one kind. */
-export interface RecordOf<K extends Kind> extends Place {
+export interface RecordOf<K extends Kind> extends RecordPosition {
   readonly kind: K
   readonly value: ValueOf<K>
 }
@@ -282,16 +282,16 @@ export interface Stored {
 export interface KindOf<K extends Kind> {
   readonly kind: K
   readonly schema: Schema.Codec<ValueOf<K>, unknown>
-  readonly of: (place: Place, value: ValueOf<K>) => RecordOf<K>
+  readonly of: (place: RecordPosition, value: ValueOf<K>) => RecordOf<K>
   /** Reads a value; `undefined`: it cannot be read. */
   readonly read: (text: string) => ValueOf<K> | undefined
   /** The same as a record. */
-  readonly parse: (place: Place, text: string) => RecordOf<K> | undefined
+  readonly parse: (position: RecordPosition, text: string) => RecordOf<K> | undefined
 }
 
 const kindOf = <K extends Kind, I>(kind: K, schema: Schema.Codec<ValueOf<K>, I>): KindOf<K> => {
   const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
-  const of = ({ number, step }: Place, value: ValueOf<K>): RecordOf<K> => ({ kind, step, number, value })
+  const of = ({ number, step }: RecordPosition, value: ValueOf<K>): RecordOf<K> => ({ kind, step, number, value })
   const read = (text: string): ValueOf<K> | undefined => Option.getOrUndefined(decode(text))
   return {
     kind,
@@ -329,7 +329,7 @@ export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string =
 }
 
 /** Returns the kind, step and number in a name; `undefined`: the kind is unknown (Records.R2). */
-export const placeOf = (name: string): (Place & { readonly kind: Kind }) | undefined => {
+export const positionOf = (name: string): (RecordPosition & { readonly kind: Kind }) | undefined => {
   if (name === SEAL) return { kind: "Seal", step: 0, number: 0 }
   const [, step, word = "", number, part] = NAME.exec(name) ?? []
   const isPart = part !== undefined && DIGITS.test(part)
@@ -340,13 +340,13 @@ export const placeOf = (name: string): (Place & { readonly kind: Kind }) | undef
 
 /** Reads a record; `undefined`: its kind is unknown (Records.R2), or its value cannot be read. */
 export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
-  const place = placeOf(name)
+  const place = positionOf(name)
   return place && kinds[place.kind].parse(place, value)
 }
 
 /** Reads the value of a record of one kind; `undefined`: it is of another kind and its value is not decoded, or it cannot be read. */
 export const valueOf = <K extends Kind>(kind: K, { name, value }: Stored): ValueOf<K> | undefined =>
-  placeOf(name)?.kind === kind ? kinds[kind].read(value) : undefined
+  positionOf(name)?.kind === kind ? kinds[kind].read(value) : undefined
 
 /** Returns the target of attempts after a record; `undefined`: the record does not change it. */
 export const targetOf = (record: TurnRecord): Target.Target | undefined => {

@@ -27,8 +27,8 @@ import type { Ledger, TurnFacts } from "../internal/machine/Ledger.ts"
 import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
 import { type Listeners, notify } from "../ports/Observer.ts"
 import type { ProviderRequest } from "../ports/Provider.ts"
-import { parse, placeOf, type RecordOf, type Stored, type Wake } from "../records/Records.ts"
-import type { Awaited, RetryStrategy } from "../ports/RetryStrategy.ts"
+import { parse, positionOf, type RecordOf, type Stored, type Wake } from "../records/Records.ts"
+import type { PendingRetry, RetryStrategy } from "../ports/RetryStrategy.ts"
 
 /** The input of a turn that has no router and owes no report. */
 export type Facts = Omit<TurnFacts, "report" | "maxRetries">
@@ -47,7 +47,7 @@ export interface Ports {
 }
 
 /** The work of this life of a turn before the interpreter runs it. */
-export interface Begun {
+export interface PriorWork {
   /** The step whose `step-start` was emitted. */
   readonly announced: number | undefined
   /** The start of the call under way, in epoch milliseconds; absent: there is none. */
@@ -61,7 +61,7 @@ export interface Begun {
 /** The open command: a call or a wait. */
 export type Next =
   | { readonly _tag: "Call"; readonly request: ProviderRequest }
-  | { readonly _tag: "Wait"; readonly retryAt: number; readonly delayMs: number; readonly awaited: Awaited }
+  | { readonly _tag: "Wait"; readonly retryAt: number; readonly delayMs: number; readonly awaited: PendingRetry }
 
 /** The end of part `part` of a wait (`Records`). */
 export interface Woken {
@@ -86,7 +86,7 @@ export class BeforeContent {
   }
 
   /** The facts of this life that `Turn.runTurn` needs. */
-  get begun(): Begun {
+  get priorWork(): PriorWork {
     const { announced, calledAt, isTakenUp, isWaitAnnounced } = this
     return { announced, calledAt, isTakenUp, isWaitAnnounced }
   }
@@ -97,7 +97,7 @@ export class BeforeContent {
       if (!this.handOver()) return false
       const record = parse(stored)
       if (record === undefined) {
-        if (placeOf(stored.name) === undefined) continue
+        if (positionOf(stored.name) === undefined) continue
         return false
       }
       try {

@@ -14,7 +14,7 @@
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Context, Effect } from "effect"
-import type { Begun } from "./BeforeContent.ts"
+import type { PriorWork } from "./BeforeContent.ts"
 import { Checkpoint } from "../ports/Checkpoint.ts"
 import { Compactor } from "../ports/Compactor.ts"
 import { EventSink } from "../ports/EventSink.ts"
@@ -45,7 +45,7 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
    */
   readonly life?: string | undefined
   /** The work of this life of the turn before the interpreter took it over. */
-  readonly begun?: Begun | undefined
+  readonly priorWork?: PriorWork | undefined
   /** Succeeds when the user aborts the turn. */
   readonly abort?: Effect.Effect<void>
 }
@@ -66,7 +66,7 @@ export const runTurn = Effect.fnUntraced(function* (
   Provider | Toolbox | EventSink | Checkpoint
 > {
   const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
-  const { abort, begun, life, ...facts } = input
+  const { abort, priorWork, life, ...facts } = input
   const checkpoint = Context.get(services, Checkpoint)
   const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
   const strategy = Context.getOrUndefined(services, RetryStrategy)
@@ -88,7 +88,7 @@ export const runTurn = Effect.fnUntraced(function* (
       maxRetries: strategy?.budget.maxRetries
     }),
     life,
-    begun
+    priorWork
   )
   const resumed = checkpoint.known === undefined ? Loop.toSeal(run) : Effect.andThen(Loop.resume(run), Loop.toSeal(run))
   const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))

@@ -11,7 +11,7 @@ import * as Setting from "../Setting.ts"
 import { byName, forgetful } from "./Engine.ts"
 import { type Law, ofLives, ofOneLife } from "./Law.ts"
 import type { Point } from "./Process.ts"
-import { type Life, placeOf, type TurnSetup, TurnLives } from "./TurnLives.ts"
+import { type Life, attemptKeyOf, type TurnSetup, TurnLives } from "./TurnLives.ts"
 
 /** The kinds of records whose effect may run again without a trace. */
 const HARMLESS = new Set<Records.Kind>(["Route", "Final", "Decision", "Wake", "Compaction", "Seal"])
@@ -19,7 +19,7 @@ const HARMLESS = new Set<Records.Kind>(["Route", "Final", "Decision", "Wake", "C
 /** Whether a death at a point leaves no trace: no content has left, and tools may run again. */
 const isTraceless = ({ at, name }: Point): boolean => {
   if (at === "marked") return false
-  const kind = Records.placeOf(name)?.kind
+  const kind = Records.positionOf(name)?.kind
   return at !== "done" || (kind !== undefined && HARMLESS.has(kind))
 }
 
@@ -82,7 +82,7 @@ export const laws: ReadonlyArray<Law> = [
             assert.deepStrictEqual(again, end)
             assert.deepStrictEqual(lives.sink.persisted, straight.sink.persisted)
             assert.strictEqual(lives.sink.shown, straight.sink.shown)
-            const asked = new Map(lives.requests.map((request) => [placeOf(request), request]))
+            const asked = new Map(lives.requests.map((request) => [attemptKeyOf(request), request]))
             assert.deepStrictEqual([...asked.values()], straight.requests)
             assert.deepStrictEqual(new Set(lives.ran), new Set(straight.ran))
           }),
@@ -118,7 +118,7 @@ export const laws: ReadonlyArray<Law> = [
       yield* lives.sound(undefined)
       assert.strictEqual(exit.value.status, "aborted")
       assert.strictEqual(exit.value.sleptMs, Setting.DELAYS[0])
-      assert.deepStrictEqual(lives.requests.map(placeOf), ["0/0", "0/1"])
+      assert.deepStrictEqual(lives.requests.map(attemptKeyOf), ["0/0", "0/1"])
       assert.deepStrictEqual(
         lives.sink.persisted.map(({ type }) => type),
         ["turn-start", "message", "retry-end", "message", "turn-end"]

@@ -135,7 +135,7 @@ export class TurnLives {
       const { calls, requests } = this
       const { scripts } = this.play
       requests.push(request)
-      const place = placeOf(request)
+      const place = attemptKeyOf(request)
       if (!calls.includes(place)) calls.push(place)
       const script = typeof scripts === "function" ? scripts(request) : scripts[calls.indexOf(place)]
       if (script === undefined) return Stream.die(new Error(`call ${place} was not scripted`))
@@ -198,7 +198,8 @@ export class TurnLives {
 }
 
 /** The step and attempt of a call, as a key. */
-export const placeOf = ({ attempt, step }: Pick<ProviderRequest, "attempt" | "step">): string => `${step}/${attempt}`
+export const attemptKeyOf = ({ attempt, step }: Pick<ProviderRequest, "attempt" | "step">): string =>
+  `${step}/${attempt}`
 
 // --- internal
 

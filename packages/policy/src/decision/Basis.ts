@@ -41,7 +41,7 @@ const Limits = Schema.Struct({
 })
 
 /** A target that was considered, and the reason against it. */
-const Way = Schema.Struct({
+const ConsideredTarget = Schema.Struct({
   /** `provider/model`. */
   target: Schema.String,
   /** It cooled down, or its credentials were limited, until then: epoch milliseconds (P7, P8). */
@@ -51,7 +51,7 @@ const Way = Schema.Struct({
   /** It was rate-limited in this cycle (A5), or was tried since the last wait. */
   had: Schema.optionalKey(Schema.Literal(true))
 })
-export type Way = typeof Way.Type
+export type ConsideredTarget = typeof ConsideredTarget.Type
 
 const RoutingType = Schema.Literals(["fallback-chain", "round-robin"])
 
@@ -59,7 +59,7 @@ const RoutingType = Schema.Literals(["fallback-chain", "round-robin"])
 const common = {
   spent: Spent,
   limits: Schema.optionalKey(Limits),
-  ways: Schema.optionalKey(Schema.Array(Way)),
+  ways: Schema.optionalKey(Schema.Array(ConsideredTarget)),
   routing: Schema.optionalKey(RoutingType)
 }
 
@@ -103,7 +103,7 @@ export const decided = (
   policy: RetryPolicy.RetryPolicy,
   decision: RetryPolicy.Decision,
   { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
-  ways: ReadonlyArray<Way> = [],
+  ways: ReadonlyArray<ConsideredTarget> = [],
   isEarlier = false
 ): Basis => {
   const isWait = decision._tag === "Delay"
@@ -121,7 +121,7 @@ export const atOnce = (
   policy: RetryPolicy.RetryPolicy,
   because: Extract<Basis, { readonly _tag: "AtOnce" }>["because"],
   { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
-  ways: ReadonlyArray<Way>
+  ways: ReadonlyArray<ConsideredTarget>
 ): Basis => ({
   _tag: "AtOnce",
   because,
@@ -148,7 +148,7 @@ const commonOf = (
   policy: RetryPolicy.RetryPolicy,
   reason: Failure.Reason | undefined,
   { elapsedMs, extendedMs = 0, onReason, sleptMs }: RetryStrategy.Spent,
-  ways: ReadonlyArray<Way>
+  ways: ReadonlyArray<ConsideredTarget>
 ): Pick<Basis, "spent" | "limits" | "ways" | "routing"> => ({
   spent: {
     sleptMs,

@@ -71,7 +71,7 @@ export const open: Gate = {
 }
 
 /** The answer to a turn whose wait is over. */
-export type Answer = Data.TaggedEnum<{
+export type CallDecision = Data.TaggedEnum<{
   /** The turn may call. */
   Go: {}
   /** A probe is under way; ask again when the gate has changed. */
@@ -79,7 +79,7 @@ export type Answer = Data.TaggedEnum<{
   /** The turn shares this failure of another turn's recent call. */
   Share: { readonly failure: Failure.Failure }
 }>
-export const Answer = Data.taggedEnum<Answer>()
+export const CallDecision = Data.taggedEnum<CallDecision>()
 
 /** The largest age of a shared failure. */
 const FRESH_MS = 60_000
@@ -128,12 +128,12 @@ export const remembered = (gate: Gate, since: number): Gate =>
   gate.phase === "open" ? { ...gate, phase: "shut", room: 1, triedAt: since } : gate
 
 /** Answers a turn that asks to call after a wait of `waitedMs`. */
-export const ask = (gate: Gate, now: number, waitedMs: number): readonly [Answer, Gate] => {
-  if (gate.phase === "open") return [Answer.Go(), admit(gate, now)]
-  if (isFull(gate)) return [Answer.Hold(), gate]
+export const ask = (gate: Gate, now: number, waitedMs: number): readonly [CallDecision, Gate] => {
+  if (gate.phase === "open") return [CallDecision.Go(), admit(gate, now)]
+  if (isFull(gate)) return [CallDecision.Hold(), gate]
   const { last } = gate
   const isFresh = gate.phase === "shut" && last !== undefined && now - last.at <= freshFor(waitedMs)
-  return isFresh ? [Answer.Share({ failure: last.failure }), gate] : [Answer.Go(), admit(gate, now)]
+  return isFresh ? [CallDecision.Share({ failure: last.failure }), gate] : [CallDecision.Go(), admit(gate, now)]
 }
 
 /** Admits a turn, whether woken early or after its wait: its call is under way. */
@@ -144,10 +144,10 @@ export const admit = (gate: Gate, now: number): Gate => ({
 })
 
 /** Answers a first attempt that asks to call. */
-export const askFirst = (gate: Gate, now: number): Answer =>
+export const askFirst = (gate: Gate, now: number): CallDecision =>
   gate.phase === "shut" && gate.last !== undefined && gate.refusals >= CERTAIN && now - gate.last.at <= CERTAIN_MS
-    ? Answer.Share({ failure: gate.last.failure })
-    : Answer.Go()
+    ? CallDecision.Share({ failure: gate.last.failure })
+    : CallDecision.Go()
 
 /** Records that a retry has shown its first content. */
 export const answered = (before: Gate): Gate => {

@@ -37,7 +37,7 @@ export const isNewer = (news: News, known: News | undefined): boolean =>
   news.failedAt > known.failedAt
 
 /** Applies the news of other processes to a gate. */
-export const heard = (before: Gate.Gate, { answeredAt, failedAt, failure, triedAt }: News): Gate.Gate => {
+export const apply = (before: Gate.Gate, { answeredAt, failedAt, failure, triedAt }: News): Gate.Gate => {
   const gate = { ...before, triedAt: Math.max(before.triedAt, triedAt) } // a probe of one process counts for all
   const known = gate.last?.at ?? 0
   if (failure !== undefined && failedAt > known && failedAt > answeredAt) {

@@ -95,7 +95,7 @@ interface Scene {
   readonly spare: string | undefined
   /** Another turn had put the target into cooldown. */
   readonly isCooling: boolean
-  readonly ways: ReadonlyArray<Basis.Way>
+  readonly ways: ReadonlyArray<Basis.ConsideredTarget>
 }
 
 /** A possible retry without a wait. */
@@ -162,7 +162,7 @@ const sceneOf = (
     prospects,
     spare,
     isCooling: Standing.of(before.standing, Standing.target(here.target), now) !== undefined,
-    ways: [...prospects.map((prospect) => wayOf(prospect, tried, now)), ...plan.unfit]
+    ways: [...prospects.map((prospect) => consideredTargetOf(prospect, tried, now)), ...plan.unfit]
   }
 }
 
@@ -267,7 +267,11 @@ const hopefulOf = ({ here, known, prospects, situation: { failure } }: Scene): R
     return prospect.isHopeful || (failure.retryable && Plan.isAt(here, prospect.target))
   })
 
-const wayOf = ({ freeAt, target }: Prospect.Prospect, tried: Tried, now: number): Basis.Way => {
+const consideredTargetOf = (
+  { freeAt, target }: Prospect.Prospect,
+  tried: Tried,
+  now: number
+): Basis.ConsideredTarget => {
   const name = Target.format(target)
   return {
     target: name,

@@ -6,7 +6,7 @@
  */
 import type { Route, Router } from "@holdfast/kernel"
 import { defined, Target } from "@holdfast/wire"
-import type { Way } from "../decision/Basis.ts"
+import type { ConsideredTarget } from "../decision/Basis.ts"
 import * as Models from "./Models.ts"
 import * as Prospect from "./Prospect.ts"
 import * as Routing from "./Routing.ts"
@@ -18,7 +18,7 @@ export interface Plan {
   readonly role: string | undefined
   readonly order: ReadonlyArray<Target.Target>
   /** The targets that the request does not fit. */
-  readonly unfit: ReadonlyArray<Way>
+  readonly unfit: ReadonlyArray<ConsideredTarget>
 }
 
 /** Makes the plan for a request of a turn. */

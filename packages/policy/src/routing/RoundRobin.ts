@@ -114,7 +114,7 @@ interface Scene {
   /** The target after this one. */
   readonly next: Target.Target
   readonly state: State
-  readonly ways: ReadonlyArray<Basis.Way>
+  readonly ways: ReadonlyArray<Basis.ConsideredTarget>
 }
 
 const sceneOf = (

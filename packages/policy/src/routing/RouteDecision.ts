@@ -29,7 +29,7 @@ export const exhausted = (
   policy: RetryPolicy.RetryPolicy,
   refused: RetryPolicy.Refused,
   situation: Situation,
-  ways: ReadonlyArray<Basis.Way> = []
+  ways: ReadonlyArray<Basis.ConsideredTarget> = []
 ): Directive.Directive => ({
   _tag: "GiveUp",
   because: "exhausted",

@@ -24,16 +24,16 @@ interface Asked {
   readonly process: number
 }
 
-interface Begun {
+interface StartedCall {
   readonly beganAt: number
   readonly endsAt: number
   readonly tokens: number
 }
 
 /** Begins each call as soon as it may, in order, in one of three processes that share their use. */
-const play = (allowance: Allowance.Allowance, crowd: ReadonlyArray<Asked>): ReadonlyArray<Begun> => {
+const play = (allowance: Allowance.Allowance, crowd: ReadonlyArray<Asked>): ReadonlyArray<StartedCall> => {
   const uses = [Allowance.unused, Allowance.unused, Allowance.unused]
-  const calls: Array<Begun & { readonly process: number; hasEnded: boolean }> = []
+  const calls: Array<StartedCall & { readonly process: number; hasEnded: boolean }> = []
   let now = 1_000_000_123
   const endUntil = (until: number) => {
     for (const call of calls) {
@@ -62,7 +62,7 @@ const play = (allowance: Allowance.Allowance, crowd: ReadonlyArray<Asked>): Read
   return calls
 }
 
-const within = (calls: ReadonlyArray<Begun>, from: number) =>
+const within = (calls: ReadonlyArray<StartedCall>, from: number) =>
   calls.filter(({ beganAt }) => beganAt >= from && beganAt < from + 60_000)
 
 describe("Allowance", () => {

@@ -29,10 +29,10 @@ const refused = (gate: Gate.Gate, now: number, hadAnswered = false): Gate.Gate =
 describe("a gate without a known failure", () => {
   it("X5: lets retries and first attempts through, however many", () => {
     const [answer, after] = Gate.ask(Gate.open, T, 5_000)
-    expect(answer).toEqual(Gate.Answer.Go())
+    expect(answer).toEqual(Gate.CallDecision.Go())
     expect(after).toMatchObject({ phase: "open", underway: 1, triedAt: T })
-    expect(Gate.ask(answering(Gate.open, 50), T, 5_000)[0]).toEqual(Gate.Answer.Go())
-    expect(Gate.askFirst(Gate.open, T)).toEqual(Gate.Answer.Go())
+    expect(Gate.ask(answering(Gate.open, 50), T, 5_000)[0]).toEqual(Gate.CallDecision.Go())
+    expect(Gate.askFirst(Gate.open, T)).toEqual(Gate.CallDecision.Go())
   })
 
   it("X5: stays open over answers", () => {
@@ -48,8 +48,8 @@ describe("a gate without a known failure", () => {
     expect(gate).toMatchObject({ phase: "shut", room: 1, triedAt: T, last: undefined })
     expect(Gate.remembered(shut, T + 5)).toEqual(shut)
     // Nothing is known to share.
-    expect(Gate.ask(gate, T, 1e9)[0]).toEqual(Gate.Answer.Go())
-    expect(Gate.askFirst({ ...gate, refusals: Gate.CERTAIN }, T)).toEqual(Gate.Answer.Go())
+    expect(Gate.ask(gate, T, 1e9)[0]).toEqual(Gate.CallDecision.Go())
+    expect(Gate.askFirst({ ...gate, refusals: Gate.CERTAIN }, T)).toEqual(Gate.CallDecision.Go())
   })
 })
 
@@ -59,33 +59,33 @@ describe("a gate before an endpoint that fails", () => {
     ["a minute, however long it has waited", 3_600_000, 60_000]
   ])("X5: a turn shares a failure that is no older than %s", (_, waitedMs, freshMs) => {
     const [fresh, same] = Gate.ask(shut, T + freshMs, waitedMs)
-    expect(fresh).toEqual(Gate.Answer.Share({ failure }))
+    expect(fresh).toEqual(Gate.CallDecision.Share({ failure }))
     expect(same).toBe(shut)
-    expect(Gate.ask(shut, T + freshMs + 1, waitedMs)[0]).toEqual(Gate.Answer.Go())
+    expect(Gate.ask(shut, T + freshMs + 1, waitedMs)[0]).toEqual(Gate.CallDecision.Go())
   })
 
   it("X5: one retry is under way at a time; the others are held until it has failed, and share its failure", () => {
     const probe = probing(shut, T + 1_000)
-    expect(Gate.ask(probe, T + 1_000, 1e6)).toEqual([Gate.Answer.Hold(), probe])
+    expect(Gate.ask(probe, T + 1_000, 1e6)).toEqual([Gate.CallDecision.Hold(), probe])
     expect(Gate.wakes(probe, T + 1e9, { count: 5, meanWaitMs: 1 })).toEqual({ count: 0, againAt: Infinity })
     const failed = refused(probe, T + 2_000)
     expect(failed).toMatchObject({ phase: "shut", underway: 0, refusals: 2 })
-    expect(Gate.ask(failed, T + 2_000, 5_000)[0]).toEqual(Gate.Answer.Share({ failure: overloaded }))
+    expect(Gate.ask(failed, T + 2_000, 5_000)[0]).toEqual(Gate.CallDecision.Share({ failure: overloaded }))
   })
 
   it("X5: a retry that is being answered holds no other turn, though the endpoint refuses the others", () => {
     const busy = { ...shut, underway: 1, answering: 1 }
-    expect(Gate.ask(busy, T + 1e9, 5_000)[0]).toEqual(Gate.Answer.Go())
+    expect(Gate.ask(busy, T + 1e9, 5_000)[0]).toEqual(Gate.CallDecision.Go())
     expect(Gate.wakes(busy, T + 1e9, { count: 5, meanWaitMs: 1 }).count).toBe(1)
-    expect(Gate.ask({ ...busy, underway: 2 }, T + 1e9, 5_000)[0]).toEqual(Gate.Answer.Hold())
+    expect(Gate.ask({ ...busy, underway: 2 }, T + 1e9, 5_000)[0]).toEqual(Gate.CallDecision.Hold())
   })
 
   it("X5: a first attempt shares the failure after enough refusals in a row, and only while it is recent", () => {
     const certain = { ...shut, refusals: Gate.CERTAIN }
-    expect(Gate.askFirst({ ...shut, refusals: Gate.CERTAIN - 1 }, T)).toEqual(Gate.Answer.Go())
-    expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS)).toEqual(Gate.Answer.Share({ failure }))
-    expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS + 1)).toEqual(Gate.Answer.Go())
-    expect(Gate.askFirst({ ...certain, phase: "ramp" }, T)).toEqual(Gate.Answer.Go())
+    expect(Gate.askFirst({ ...shut, refusals: Gate.CERTAIN - 1 }, T)).toEqual(Gate.CallDecision.Go())
+    expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS)).toEqual(Gate.CallDecision.Share({ failure }))
+    expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS + 1)).toEqual(Gate.CallDecision.Go())
+    expect(Gate.askFirst({ ...certain, phase: "ramp" }, T)).toEqual(Gate.CallDecision.Go())
     expect([Gate.CERTAIN, Gate.CERTAIN_MS, Gate.MAX_PATIENCE]).toEqual([10, 2_000, 16])
   })
 
@@ -166,14 +166,14 @@ describe("a gate before an endpoint that has come back", () => {
     expect(Gate.wakes(back, T, { count: 9, meanWaitMs: 1 })).toEqual({ count: 1, againAt: Infinity })
     const full = Gate.admit(back, T + 2)
     expect(Gate.wakes(full, T, { count: 9, meanWaitMs: 1 }).count).toBe(0)
-    expect(Gate.ask(full, T + 2, 1)[0]).toEqual(Gate.Answer.Hold())
+    expect(Gate.ask(full, T + 2, 1)[0]).toEqual(Gate.CallDecision.Hold())
     expect(Gate.answered(full)).toMatchObject({ room: 3, answering: 2, proven: 2 })
     expect(Gate.wakes({ ...full, room: 9 }, T, { count: 3, meanWaitMs: 1 }).count).toBe(3)
     expect(Gate.wakes({ ...full, room: 1 }, T, { count: 3, meanWaitMs: 1 }).count).toBe(0)
   })
 
   it("X5: no turn shares a failure: the endpoint answers", () => {
-    expect(Gate.ask(back, T, 1e9)[0]).toEqual(Gate.Answer.Go())
+    expect(Gate.ask(back, T, 1e9)[0]).toEqual(Gate.CallDecision.Go())
   })
 
   it("X5: a refusal beyond the answering calls shrinks the room to their number, and doubles the patience each time", () => {

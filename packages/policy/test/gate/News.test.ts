@@ -16,13 +16,13 @@ const crowd = { count: 100, meanWaitMs: 1_800_000 }
 
 describe("news of an endpoint", () => {
   it("X5: that fails are shared by turns that are due soon after", () => {
-    const gate = News.heard(shut, failing(60_000))
+    const gate = News.apply(shut, failing(60_000))
     const [answer] = Gate.ask(gate, 60_500, 30_000)
-    expect(answer).toEqual(Gate.Answer.Share({ failure: overloaded }))
+    expect(answer).toEqual(Gate.CallDecision.Share({ failure: overloaded }))
   })
 
   it("X5: that answers wake a crowd that has not been there yet", () => {
-    const gate = News.heard(shut, answering(60_000))
+    const gate = News.apply(shut, answering(60_000))
     expect(gate.phase).toBe("ramp")
     expect(Gate.wakes(gate, 60_000, crowd).count).toBe(1)
   })
@@ -30,7 +30,7 @@ describe("news of an endpoint", () => {
   it("X5: of a failure do not count while it answers here", () => {
     const [, asked] = Gate.ask(shut, 30_000, 10_000)
     const ramp = Gate.answered(asked)
-    expect(News.heard(ramp, failing(40_000))).toEqual({ ...ramp, triedAt: 40_000 })
+    expect(News.apply(ramp, failing(40_000))).toEqual({ ...ramp, triedAt: 40_000 })
   })
 
   it("X5: that answers elsewhere allow single probes here after a refusal, further and further apart", () => {
@@ -39,33 +39,33 @@ describe("news of an endpoint", () => {
     const began = { beganAt: 31_000, hadAnswered: false }
     const full = Gate.failed(Gate.ended(Gate.admit(Gate.answered(asked), 31_000), true), 32_000, overloaded, began)
     expect(full.phase).toBe("shut")
-    expect(Gate.wakes(News.heard(full, answering(33_000)), 33_000, crowd).count).toBe(0)
-    const again = News.heard(full, answering(37_000))
+    expect(Gate.wakes(News.apply(full, answering(33_000)), 33_000, crowd).count).toBe(0)
+    const again = News.apply(full, answering(37_000))
     expect(again.phase).toBe("shut")
     expect(Gate.wakes(again, 37_000, crowd).count).toBe(1)
     const refused = Gate.failed(Gate.admit(again, 37_000), 38_000, overloaded, { beganAt: 37_000, hadAnswered: false })
-    expect(Gate.wakes(News.heard(refused, answering(44_000)), 44_000, crowd).count).toBe(0)
-    expect(Gate.wakes(News.heard(refused, answering(53_000)), 53_000, crowd).count).toBe(1)
+    expect(Gate.wakes(News.apply(refused, answering(44_000)), 44_000, crowd).count).toBe(0)
+    expect(Gate.wakes(News.apply(refused, answering(53_000)), 53_000, crowd).count).toBe(1)
   })
 
   it("X5: are empty without calls", () => {
     expect(News.of(Gate.open, 0)).toEqual(NOTHING)
     expect(News.isNewer(News.of(Gate.open, 0), NOTHING)).toBe(false)
-    expect(News.heard(Gate.open, NOTHING)).toEqual(Gate.open)
-    expect(News.heard(shut, { ...NOTHING, failedAt: 60_000 })).toEqual(shut)
+    expect(News.apply(Gate.open, NOTHING)).toEqual(Gate.open)
+    expect(News.apply(shut, { ...NOTHING, failedAt: 60_000 })).toEqual(shut)
   })
 
   it("X5: of a first failure shut a gate without failures, at any time", () => {
     for (const at of [1, 60_000]) {
-      expect(News.heard(Gate.open, failing(at))).toMatchObject({ phase: "shut", last: { failure: overloaded, at } })
+      expect(News.apply(Gate.open, failing(at))).toMatchObject({ phase: "shut", last: { failure: overloaded, at } })
     }
   })
 
   it("X5: of an answer count from the millisecond of another process's failure, and after that of one's own", () => {
     const both = { triedAt: 60_000, answeredAt: 60_000, failedAt: 60_000, failure: overloaded }
-    expect(News.heard(shut, both).phase).toBe("ramp")
-    expect(News.heard(shut, answering(1_001)).phase).toBe("ramp")
-    expect(News.heard(shut, answering(1_000))).toEqual(shut)
+    expect(News.apply(shut, both).phase).toBe("ramp")
+    expect(News.apply(shut, answering(1_001)).phase).toBe("ramp")
+    expect(News.apply(shut, answering(1_000))).toEqual(shut)
   })
 
   it("X5: of an answer change nothing but the time of the last call while it answers here", () => {
@@ -75,7 +75,7 @@ describe("news of an endpoint", () => {
     const full = Gate.failed(Gate.ended(Gate.admit(Gate.answered(asked), 31_000), true), 32_000, overloaded, began)
     const ramp = Gate.answered(Gate.admit(full, 40_000))
     expect([ramp.phase, ramp.probes]).toEqual(["ramp", 0])
-    expect(News.heard(ramp, answering(3_600_000))).toEqual({ ...ramp, triedAt: 3_600_000 })
+    expect(News.apply(ramp, answering(3_600_000))).toEqual({ ...ramp, triedAt: 3_600_000 })
   })
 
   it("X5: are new if one of their times is later", () => {
@@ -94,9 +94,9 @@ describe("news of an endpoint", () => {
       fc.property(fc.nat(), fc.nat(), (answeredAt, earlier) => {
         const gate = Gate.failedFirst(Gate.open, 2_000_000, overloaded)
         const own = News.of(gate, Math.min(answeredAt, 1_999_999))
-        expect(News.heard(gate, own)).toEqual(gate)
+        expect(News.apply(gate, own)).toEqual(gate)
         expect(News.isNewer(own, own)).toBe(false)
-        expect(News.heard(gate, failing(earlier % 2_000_000))).toEqual(gate)
+        expect(News.apply(gate, failing(earlier % 2_000_000))).toEqual(gate)
       })
     )
   })

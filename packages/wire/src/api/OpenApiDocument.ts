@@ -126,6 +126,7 @@ const SENT = new Set([
   "RunTurn",
   "RetryTurn",
   "SubmitTurn",
+  "RunBulk",
   "AutoRetry",
   "CommandOnly",
   "WaitUntil",

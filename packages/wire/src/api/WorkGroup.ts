@@ -8,6 +8,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { ConversationId, TurnId } from "../Ids.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
+import * as BulkCommands from "./BulkCommands.ts"
 import { conversationParams, conversationProblems, CreateConversation } from "./ConversationsGroup.ts"
 import * as Listing from "./Listing.ts"
 import { withContent } from "./OpenApiDocument.ts"
@@ -143,9 +144,26 @@ const deleteConversation = HttpApiEndpoint.delete("deleteConversation", "/v1/con
   })
 )
 
+const runBulk = HttpApiEndpoint.post("runBulk", "/v1/turns/commands", {
+  payload: BulkCommands.RunBulk,
+  success: BulkCommands.BulkReport,
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable, Problem.ShuttingDown]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Command many turns",
+    description: [
+      "Carries out one command for each turn of a page of the list, and reports each: `done`, `idle` (there was nothing to do) or `refused`",
+      "with the reason. `next` continues with the following turns. Every turn reported as `done` is on disk.",
+      "",
+      "`retry` runs the model again for turns that are the newest of their conversation. Its turn has an id of its own that follows from the",
+      "turn's, so the same call again retries nothing twice."
+    ].join("\n")
+  })
+)
+
 /** The calls as a group of the API. */
 export const WorkGroup = HttpApiGroup.make("work")
-  .add(submit, listTurns, watchTurn, abortTurn, listConversations, deleteConversation)
+  .add(submit, listTurns, watchTurn, abortTurn, listConversations, deleteConversation, runBulk)
   .annotateMerge(
     OpenApi.annotations({
       title: "Work that is left",

@@ -1,3 +1,4 @@
+export * as BulkCommands from "./BulkCommands.ts"
 export * as Api from "./Api.ts"
 export * as CodeSamples from "./CodeSamples.ts"
 export * as ConversationsGroup from "./ConversationsGroup.ts"

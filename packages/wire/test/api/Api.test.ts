@@ -1,7 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
-import { Api, CodeSamples, ConversationsGroup, Listing, Problem, TurnsGroup, WorkGroup } from "../../src/api/index.ts"
+import {
+  Api,
+  BulkCommands,
+  CodeSamples,
+  ConversationsGroup,
+  Listing,
+  Problem,
+  TurnsGroup,
+  WorkGroup
+} from "../../src/api/index.ts"
 import * as TurnEvent from "../../src/TurnEvent.ts"
 
 const document = OpenApi.fromApi(Api.Api)
@@ -36,6 +45,7 @@ describe("the calls", () => {
       "POST /v1/conversations/{conversationId}/turns",
       "POST /v1/conversations/{conversationId}/wait-until",
       "POST /v1/turns",
+      "POST /v1/turns/commands",
       "POST /v1/turns/{turnId}/abort",
       "PUT /v1/conversations/{conversationId}/auto-retry"
     ])
@@ -136,6 +146,8 @@ describe("examples", () => {
       TurnsGroup.State,
       WorkGroup.SubmitTurn,
       WorkGroup.TurnSubmitted,
+      BulkCommands.RunBulk,
+      BulkCommands.BulkReport,
       Listing.TurnPage,
       Listing.ConversationPage
     ]) {
@@ -152,7 +164,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(10)
+    expect(bodies.length).toBe(11)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])

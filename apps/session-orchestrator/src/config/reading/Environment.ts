@@ -73,7 +73,7 @@ export const toSettings = (environment: Environment): Readonly<Record<string, un
 }
 
 /** The variable behind a path of `toSettings`. */
-export const placeOf = (path: ReadonlyArray<PropertyKey>): string =>
+export const variableOf = (path: ReadonlyArray<PropertyKey>): string =>
   overrides.find((override) => override.path.every((key, index) => key === path[index]))?.name ?? path.join(".")
 
 /** The formats of the log. */

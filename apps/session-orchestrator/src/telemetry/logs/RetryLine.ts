@@ -134,7 +134,7 @@ export const ofSeal = (sealed: Observer.Sealed, surroundings: Surroundings): Tur
   if (retryLoopMs === 0 && end.status !== "failed") return undefined
   return {
     type: "turn_ended",
-    ...placeOf(sealed, end.endedAt, surroundings),
+    ...stepFieldsOf(sealed, end.endedAt, surroundings),
     finalStatus: end.status,
     totalAttempts: end.attempts,
     retryLoopDurationMs: retryLoopMs,
@@ -147,14 +147,14 @@ export const ofSeal = (sealed: Observer.Sealed, surroundings: Surroundings): Tur
 
 const lineOf = (
   type: Type,
-  place: Observer.Place,
+  place: Observer.ObservedStep,
   at: number,
   surroundings: Surroundings,
   said: Omit<RetryLine, keyof Line | "type">
-): RetryLine => ({ type, ...placeOf(place, at, surroundings), ...said })
+): RetryLine => ({ type, ...stepFieldsOf(place, at, surroundings), ...said })
 
-const placeOf = (
-  { conversationId, step, target, turnId }: Observer.Place,
+const stepFieldsOf = (
+  { conversationId, step, target, turnId }: Observer.ObservedStep,
   at: number,
   { apiOf, cwd, thinkingOf }: Surroundings
 ): Line => {

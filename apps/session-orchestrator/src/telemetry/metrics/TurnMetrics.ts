@@ -148,7 +148,7 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     for (const [metric, fixed] of series) Series.create(metric, { ...Object.fromEntries(own), ...fixed }, context)
   }
 
-  const at = ({ target }: Pick<Observer.Place, "target">) => {
+  const at = ({ target }: Pick<Observer.ObservedStep, "target">) => {
     const where = { provider: known.providers.of(target.provider), model: known.models.of(target.model) }
     open(Target.format(where), OF_TARGETS, where)
     return where

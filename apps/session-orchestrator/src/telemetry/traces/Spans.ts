@@ -198,13 +198,13 @@ const digest = (text: string): string => createHash("sha256").update(text).diges
 
 const spanIdOf = (turnId: string, path: string): string => digest(`${turnId}/${path}`).slice(0, 16)
 
-const identity = ({ turnId }: Observer.Place, path: string, parent: string | undefined) => ({
+const identity = ({ turnId }: Observer.ObservedStep, path: string, parent: string | undefined) => ({
   traceId: traceIdOf(turnId),
   spanId: spanIdOf(turnId, path),
   parentSpanId: parent === undefined ? undefined : spanIdOf(turnId, parent)
 })
 
-const stepOf = (place: Observer.Place, endedAt: number, error: string | undefined): Span => ({
+const stepOf = (place: Observer.ObservedStep, endedAt: number, error: string | undefined): Span => ({
   ...identity(place, `step/${place.step}`, "turn"),
   name: `step ${place.step}`,
   kind: "internal",
@@ -214,7 +214,7 @@ const stepOf = (place: Observer.Place, endedAt: number, error: string | undefine
   attributes: { ...common(place), "error.type": error, "holdfast.step": place.step }
 })
 
-const common = ({ conversationId, target, turnId }: Observer.Place): Attributes => ({
+const common = ({ conversationId, target, turnId }: Observer.ObservedStep): Attributes => ({
   "gen_ai.provider.name": providerOf(target),
   "gen_ai.request.model": target.model,
   "gen_ai.conversation.id": conversationId,

@@ -102,6 +102,86 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     })
   )
 
+  it.live("X15: turns are retried, switched and given up by a filter, each with what became of it", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ retry: Service.LONG, providers: ["main", "spare"] })
+      const calls = ProcessSetup.script(service.provider, {
+        "Why?": [{ status: 400, body: "No." }, ProcessSetup.answer("Because.")],
+        "How?": [{ status: 400, body: "No." }, ProcessSetup.answer("Later.")],
+        "When?": [ProcessSetup.overloaded, ProcessSetup.answer("Now.")],
+        "Where?": [ProcessSetup.overloaded]
+      })
+      // An answer of an endpoint wakes the turns that wait for it, so they wait for another one.
+      for (const [id, prompt, tag, model] of [
+        ["why", "Why?", "night", "main/m"],
+        ["how", "How?", "night", "main/m"],
+        ["when", "When?", "night", "spare/m"],
+        ["where", "Where?", "night/late", "spare/m"]
+      ] as const) {
+        yield* holdfast(service, ["submit", prompt, "--id", id, "--tag", tag, "--model", model])
+      }
+      const state = (id: string) => holdfast(service, ["answer", "--json", id])
+      const until = (id: string, status: string) =>
+        Process.eventually(`turn ${id} to be ${status}`, state(id), ({ stdout }) => stdout.includes(`"${status}"`))
+      for (const id of ["why", "how"]) yield* until(id, "failed")
+      for (const id of ["when", "where"]) yield* until(id, "waiting")
+      // Another prompt has come since.
+      yield* service.call(ProcessSetup.submission("how", "how-else", "How? Else?"))
+      yield* until("how-else", "completed")
+
+      assert.strictEqual((yield* holdfast(service, ["retry"])).code, 2)
+      const dry = yield* holdfast(service, ["retry", "--tag", "night", "--dry-run"])
+      assert.deepInclude(dry, { code: 0, stdout: "how listed\nwhy listed\n" })
+      const retried = yield* holdfast(service, ["retry", "--tag", "night"])
+      const [, by = ""] = /^why done (\S+)\n$/.exec(retried.stdout) ?? []
+      assert.deepInclude(retried, { code: 1, stderr: "how refused: Turn how-else came after it.\n" })
+      yield* until(by, "completed")
+      assert.strictEqual((yield* holdfast(service, ["retry", "--tag", "night"])).stdout, `why idle ${by}\n`)
+
+      const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
+      assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
+      assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
+      assert.deepInclude(yield* holdfast(service, ["give-up", "--model", "spare"]), { code: 0, stdout: "where done\n" })
+      yield* until("where", "failed")
+      assert.strictEqual(calls.length, 7)
+      const wrong = yield* service.call({
+        path: "/v1/turns/commands",
+        body: { command: { type: "retry" }, filter: {} }
+      })
+      assert.strictEqual(wrong.status, 400)
+    })
+  )
+
+  it.live("X15: conversations are exported whole, by tag, as JSONL and as Markdown", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start()
+      service.provider.fallback(() => ProcessSetup.answer("Because."))
+      for (const [id, tag] of [
+        ["one", "day"],
+        ["two", "night"]
+      ] as const) {
+        yield* holdfast(service, ["submit", "Why?", "--id", id, "--tag", tag])
+        yield* holdfast(service, ["wait", id])
+      }
+      const all = yield* holdfast(service, ["export"])
+      const exported = lines(all.stdout).map((line) => JSON.parse(line))
+      assert.deepStrictEqual(
+        exported.map(({ conversationId, messages, tags }) => [conversationId, messages.length, tags]),
+        [
+          ["two", 2, ["night"]],
+          ["one", 2, ["day"]]
+        ]
+      )
+      const { code, stdout } = yield* holdfast(service, ["export", "--tag", "night", "--format", "markdown"])
+      assert.strictEqual(code, 0)
+      assert.match(
+        stdout,
+        /^# two\n\n\S+ \| scripted\/m \| tags: night\n\n## User, \S+\n\nWhy\?\n\n## scripted\/m, \S+\n\nBecause\.\n\n$/
+      )
+      assert.strictEqual((yield* holdfast(service, ["export", "--since", "soon"])).code, 2)
+    })
+  )
+
   it.live("reports a service that is not there, or that needs a token, in one line", () =>
     Effect.gen(function* () {
       const away = yield* CommandLine.run(["answer", "one", "--url", "http://127.0.0.1:1"])

@@ -30,10 +30,10 @@ describe("Environment", () => {
   })
 
   it("the place of a value is its variable, or else the path", () => {
-    expect(Environment.placeOf(["server", "port"])).toBe("HOLDFAST_PORT")
-    expect(Environment.placeOf(["retry", "profile"])).toBe("HOLDFAST_RETRY_PROFILE")
-    expect(Environment.placeOf(["model"])).toBe("HOLDFAST_MODEL")
-    expect(Environment.placeOf(["server", "nonsense"])).toBe("server.nonsense")
+    expect(Environment.variableOf(["server", "port"])).toBe("HOLDFAST_PORT")
+    expect(Environment.variableOf(["retry", "profile"])).toBe("HOLDFAST_RETRY_PROFILE")
+    expect(Environment.variableOf(["model"])).toBe("HOLDFAST_MODEL")
+    expect(Environment.variableOf(["server", "nonsense"])).toBe("server.nonsense")
   })
 
   it("unknown variables with the prefix are pointed out, known ones are not", () => {

@@ -28,7 +28,7 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
   for (const stored of run.ports.checkpoint.known ?? []) {
     const record = Records.parse(stored)
     if (record === undefined) {
-      if (Records.placeOf(stored.name) === undefined) continue
+      if (Records.positionOf(stored.name) === undefined) continue
       return yield* unreadable(`the record ${stored.name} cannot be read`)
     }
     if (run.ledger.outbox.length > 0) yield* run.flushRecorded
@@ -36,7 +36,7 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
     if (contradiction !== undefined) return yield* unreadable(contradiction)
   }
   // A wait that this life has begun is announced, however short it is (D5).
-  if (run.begun?.isTakenUp === false) run.isTakenUp = false
+  if (run.priorWork?.isTakenUp === false) run.isTakenUp = false
 })
 
 /** Runs the turn from its present state to its seal. */
@@ -141,9 +141,9 @@ const recorded = <K extends Records.Kind, E>(
     of,
     schema
   }: Omit<Records.KindOf<K>, "of"> & {
-    readonly of: (place: Records.Place, value: Records.ValueOf<K>) => TurnRecord
+    readonly of: (place: Records.RecordPosition, value: Records.ValueOf<K>) => TurnRecord
   },
-  command: Records.Place,
+  command: Records.RecordPosition,
   effect: Effect.Effect<Records.ValueOf<K>, E>,
   part?: number
 ): Effect.Effect<void, E | TurnStopped> => {
@@ -164,7 +164,7 @@ const route = (
   const { router } = run.ports
   const chosen =
     router === undefined || question === undefined
-      ? Effect.succeed<Records.Beginning>({ route: run.ledger.way.route })
+      ? Effect.succeed<Records.Beginning>({ route: run.ledger.routing.route })
       : router.begin(question)
   return from === undefined ? chosen : Effect.map(chosen, (beginning) => ({ ...beginning, from }))
 }

@@ -68,7 +68,7 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
     const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => once(run.ledger, outcome))
     return isJudged ? judged(run, content, made) : made
   })
-  return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.way.route)
+  return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.routing.route)
 }
 
 /** Turns a rejected response into a failure. */

@@ -5,7 +5,13 @@
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Exit } from "effect"
-import { type ObservedEvent, type Listeners, type Place, type ReportOutcome, notify } from "../../ports/Observer.ts"
+import {
+  type ObservedEvent,
+  type Listeners,
+  type ObservedStep,
+  type ReportOutcome,
+  notify
+} from "../../ports/Observer.ts"
 import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
@@ -48,7 +54,7 @@ export const lost = <E>(run: Run, attempt: number, made: Effect.Effect<AttemptOu
   Effect.tap(made, (outcome) =>
     Effect.sync(() =>
       notify(run.ports.observer, "attempt", {
-        ...placeOf(run.ledger),
+        ...observedStepOf(run.ledger),
         ...numbersOf(run.ledger, attempt),
         request: undefined,
         startedAt: undefined,
@@ -70,7 +76,7 @@ export const compaction = <E>(
   return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
     callStartedAt.set(run, startedAt)
     return Effect.tap(make, (outcome) =>
-      Effect.sync(() => notify(observer, "compaction", { ...placeOf(run.ledger), attempt, startedAt, outcome }))
+      Effect.sync(() => notify(observer, "compaction", { ...observedStepOf(run.ledger), attempt, startedAt, outcome }))
     )
   })
 }
@@ -110,7 +116,7 @@ export const reportWait = (
 ): void => {
   if (observer?.wait === undefined) return
   const about = { retry: retry.attempt, failure: failedCall.failure, delayMs, retryAt }
-  notify(observer, "wait", { ...placeOf(ledger), ...about, wake, at: wake.at })
+  notify(observer, "wait", { ...observedStepOf(ledger), ...about, wake, at: wake.at })
 }
 
 /** Reports a tool call. `leave` removes it from the running calls, and returns how many are left. */
@@ -127,7 +133,7 @@ export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
     Effect.tap(answer, ({ endedAt, isError }) =>
       Effect.sync(() =>
         notify(observer, "tool", {
-          ...placeOf(run.ledger),
+          ...observedStepOf(run.ledger),
           call,
           startedAt,
           endedAt,
@@ -152,7 +158,7 @@ export const events = <E>(
   const fresh = events.filter((_, i) => sink.isPersisted?.(position + i) !== true)
   if (fresh.length === 0) return persist
   return Effect.map(persist, () => {
-    for (const event of fresh) notify(observer, "event", { ...placeOf(run.ledger), event })
+    for (const event of fresh) notify(observer, "event", { ...observedStepOf(run.ledger), event })
   })
 }
 
@@ -163,12 +169,12 @@ export const live = (run: Run, event: ObservedEvent["event"]): void => {
 
 /** The same of a ledger. */
 export const reportEvent = (observer: Listeners | undefined, ledger: Ledger, event: ObservedEvent["event"]): void => {
-  if (observer?.event !== undefined) notify(observer, "event", { ...placeOf(ledger), event })
+  if (observer?.event !== undefined) notify(observer, "event", { ...observedStepOf(ledger), event })
 }
 
 /** The observation of an attempt, without its outcome. */
 export const attemptOf = (ledger: Ledger, request: ProviderRequest, startedAt: number) => ({
-  ...placeOf(ledger),
+  ...observedStepOf(ledger),
   ...numbersOf(ledger, request.attempt),
   request,
   startedAt
@@ -180,7 +186,7 @@ export const decisionOf = (
   { endedAt, failure, number }: FailedCall,
   startedAt: number | undefined
 ) => ({
-  ...placeOf(ledger),
+  ...observedStepOf(ledger),
   attempt: number,
   retry: ledger.chain,
   startedAt,
@@ -194,7 +200,12 @@ export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
   if (observer?.seal === undefined || sealed.has(run)) return
   sealed.add(run)
   const { tally, turn } = run.ledger
-  notify(observer, "seal", { ...placeOf(run.ledger), startedAt: turn.startedAt, end, retryLoopMs: tally.retryLoopMs })
+  notify(observer, "seal", {
+    ...observedStepOf(run.ledger),
+    startedAt: turn.startedAt,
+    end,
+    retryLoopMs: tally.retryLoopMs
+  })
 }
 
 // --- internal
@@ -205,12 +216,12 @@ const callStartedAt = new WeakMap<Run, number>()
 /** Lives whose seal was reported: an abort may reach a sealed turn. */
 const sealed = new WeakSet<Run>()
 
-const placeOf = ({ step, turn, way }: Ledger): Place => ({
+const observedStepOf = ({ step, turn, routing }: Ledger): ObservedStep => ({
   conversationId: turn.conversationId,
   turnId: turn.turnId,
   step: step.number,
   stepStartedAt: step.startedAt,
-  target: way.route.target
+  target: routing.route.target
 })
 
 const numbersOf = ({ chain, step, turn }: Ledger, attempt: number) => ({

@@ -8,7 +8,7 @@
  */
 import { defined, type TurnEvent } from "@holdfast/wire"
 import { Effect, Random } from "effect"
-import type { Begun } from "../../turn/BeforeContent.ts"
+import type { PriorWork } from "../../turn/BeforeContent.ts"
 import type { Checkpoint } from "../../ports/Checkpoint.ts"
 import type { Compactor } from "../../ports/Compactor.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
@@ -43,7 +43,7 @@ export class Run {
   /** The engine itself: the abort gate does not delay a seal. */
   readonly checkpoint: Checkpoint["Service"]
   /** The work of this life before the interpreter took it over. */
-  readonly begun: Begun | undefined
+  readonly priorWork: PriorWork | undefined
   ledger: Ledger
   /** The call that is under way or about to be made; `undefined` between calls. */
   call: { readonly content: Content; isMade: boolean } | undefined = undefined
@@ -64,16 +64,16 @@ export class Run {
     checkpoint: Checkpoint["Service"],
     ledger: Ledger,
     life: string | undefined,
-    begun: Begun | undefined
+    priorWork: PriorWork | undefined
   ) {
     this.name = life
     this.ports = ports
     this.checkpoint = checkpoint
     this.ledger = ledger
-    this.begun = begun
-    this.announced = begun?.announced
-    this.beganAt = begun?.calledAt
-    this.isWaitAnnounced = begun?.isWaitAnnounced ?? false
+    this.priorWork = priorWork
+    this.announced = priorWork?.announced
+    this.beganAt = priorWork?.calledAt
+    this.isWaitAnnounced = priorWork?.isWaitAnnounced ?? false
   }
 
   /** The name of this life, unique among the lives of the turn. */

@@ -54,7 +54,7 @@ export const eventOf = <const Fields extends { readonly type: TurnEvent.TurnEven
 ) => ({ conversationId, turnId, ...fields })
 
 /** `provider/model` of the attempts from here on. */
-export const targetNameOf = ({ way }: Pick<Ledger, "way">): string => Target.format(way.route.target)
+export const targetNameOf = ({ routing }: Pick<Ledger, "routing">): string => Target.format(routing.route.target)
 
 /** The whole history, oldest first. */
 export const messagesOf = ({ added, history }: Pick<Ledger, "added" | "history">): ReadonlyArray<Message.Message> =>
@@ -85,7 +85,7 @@ export const responseOf = (
   turnId: ledger.turn.turnId,
   createdAt,
   content: said.content,
-  target: ledger.way.route.target,
+  target: ledger.routing.route.target,
   ...defined({ finishReason: said.finishReason, usage: said.usage, error: failure })
 })
 

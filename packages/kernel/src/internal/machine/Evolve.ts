@@ -24,7 +24,7 @@ export const start = (turn: TurnFacts): Ledger => {
     turn,
     phase: entering,
     step: stepOf(0, startedAt),
-    way: { primary: target, route: { target }, unproven: undefined },
+    routing: { primary: target, route: { target }, unproven: undefined },
     tally: {
       attempts: 0,
       shared: 0,

@@ -14,7 +14,7 @@ import { Batch, entering, eventOf, messagesOf, synthetic, toolsOf } from "./Batc
 
 /** Returns why the step that is about to begin has to be the last; `undefined`: it does not. */
 export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): FinalCause | undefined => {
-  const { last, step, tally, turn, way } = ledger
+  const { last, step, tally, turn, routing } = ledger
   if (last !== undefined && step.number >= last.step) return last.cause
   const { exceedsContext } = turn.limits ?? {}
   if (exceedsContext === undefined) return undefined
@@ -22,7 +22,7 @@ export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>):
     system: turn.system,
     messages: ModelContext.of(messagesOf(ledger)),
     tools: toolsOf(ledger, offered),
-    target: way.route.target,
+    target: routing.route.target,
     usage: tally.lastUsage
   }
   return exceedsContext(prospect) ? "context" : undefined

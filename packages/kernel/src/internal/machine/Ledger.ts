@@ -166,7 +166,7 @@ export interface Step {
 }
 
 /** The route of a turn's attempts. */
-interface Way {
+interface RouteState {
   /** The turn's own target, until a person switches it (X4). */
   readonly primary: Target.Target
   readonly route: Route
@@ -204,7 +204,7 @@ export interface Ledger {
   readonly turn: TurnFacts
   readonly phase: Phase
   readonly step: Step
-  readonly way: Way
+  readonly routing: RouteState
   readonly tally: Tally
   /** The conversation before this turn, without synthetic messages of other turns. */
   readonly history: ReadonlyArray<Message.Message>

@@ -11,7 +11,7 @@ import * as Directive from "../../turn/Directive.ts"
 import * as ModelContext from "../../turn/ModelContext.ts"
 import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { Begun, FinalCause } from "../../records/Records.ts"
-import type { Awaited, Outlook } from "../../ports/RetryStrategy.ts"
+import type { PendingRetry, Outlook } from "../../ports/RetryStrategy.ts"
 import type { Question } from "../../ports/Router.ts"
 import * as Spending from "../../turn/Spending.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
@@ -56,7 +56,7 @@ export type Command = { readonly step: number; readonly number: number } & (
       readonly _tag: "Wait"
       readonly part: number
       readonly wait: Wait
-      readonly awaited: Awaited
+      readonly awaited: PendingRetry
       readonly event: TurnEvent.ProviderRetry
       /** Returns the facts for a question at the end of the wait, which has taken `thisMs` milliseconds; absent: nothing is asked (X11). */
       readonly outlook: ((thisMs: number) => Outlook) | undefined
@@ -129,8 +129,8 @@ const routing = (ledger: Ledger, { hasRouter, tools }: Offers): Command => ({
 
 /** The request to a model, for an attempt or a summary. */
 const requestOf = (ledger: Ledger, attempt: number): TooLong => {
-  const { step, turn, way } = ledger
-  const { credential, target } = way.route
+  const { step, turn, routing } = ledger
+  const { credential, target } = routing.route
   const { maxResponseCharacters } = turn.limits ?? {}
   return {
     conversationId: turn.conversationId,
@@ -187,9 +187,9 @@ const deciding = (ledger: Ledger, { hasRouter, hasStrategy, tools }: Offers, fai
 
 const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
   const { askedAt, retry, retryAt, failedCall, wakes } = wait
-  const { step, tally, turn, way } = ledger
+  const { step, tally, turn, routing } = ledger
   const since = retry.retryAt - retry.delayMs
-  const route = retry.route ?? way.route
+  const route = retry.route ?? routing.route
   const request = () => ({
     system: turn.system,
     messages: ModelContext.of(messagesOf(ledger)),

@@ -146,11 +146,11 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
   const { turn, step } = ledger
   const calls = content.filter((part) => part.type === "tool-call")
   const over = closeRetryLoop(ledger, endedAt)
-  const { way } = over
+  const { routing } = over
   const answered: Ledger = {
     ...over,
     tally: spend(called(over.tally), usage),
-    way: way.unproven === undefined ? way : { ...way, unproven: undefined }
+    routing: routing.unproven === undefined ? routing : { ...routing, unproven: undefined }
   }
   const said = new Batch(answered)
     .closeChain({ success: true })

@@ -19,8 +19,8 @@ import { calling, eventOf, messagesOf, persist, targetNameOf, toolsOf } from "./
 
 /** Makes the question to the router. */
 export const question = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): Question => ({
-  primary: ledger.way.primary,
-  current: ledger.tally.attempts > 0 ? ledger.way.route : undefined,
+  primary: ledger.routing.primary,
+  current: ledger.tally.attempts > 0 ? ledger.routing.route : undefined,
   state: ledger.step.state,
   request: {
     system: ledger.turn.system,
@@ -39,7 +39,7 @@ export const begin = (ledger: Ledger, { from, route, state }: Beginning): Ledger
   const isUnproven = from === targetNameOf(taken) && !hasAnswered(ledger.turn.history, from)
   return {
     ...taken,
-    way: isUnproven ? { ...taken.way, unproven: route.role } : taken.way, // RouteChanges.G2
+    routing: isUnproven ? { ...taken.routing, unproven: route.role } : taken.routing, // RouteChanges.G2
     step: { ...taken.step, state },
     phase: calling(0)
   }
@@ -47,11 +47,11 @@ export const begin = (ledger: Ledger, { from, route, state }: Beginning): Ledger
 
 /** Changes the route, with the events of a change of target (RouteChanges.G1). */
 export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(ledger)): Ledger => {
-  const { turn, way } = ledger
+  const { turn, routing } = ledger
   const to = Target.format(route.target)
-  if (from === to) return { ...ledger, way: { ...way, route } }
+  if (from === to) return { ...ledger, routing: { ...routing, route } }
   const { role } = route
-  return persist({ ...ledger, way: { ...way, route, unproven: role } }, [
+  return persist({ ...ledger, routing: { ...routing, route, unproven: role } }, [
     ...(role === undefined ? [] : [eventOf(turn, { type: "retry-fallback-applied", from, to, role })]),
     eventOf(turn, { type: "model-change", from, to })
   ])
@@ -59,19 +59,19 @@ export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(l
 
 /** Switches to the target that a person chose (RouteChanges.G3). */
 export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
-  const { turn, way } = ledger
-  const { credential, target: left } = way.route
+  const { turn, routing } = ledger
+  const { credential, target: left } = routing.route
   const isKept = credential !== undefined && left.provider === target.provider
   const route: Route = { target, ...(isKept ? { credential } : undefined) }
   const from = targetNameOf(ledger)
   const to = Target.format(target)
-  const chosen = { ...ledger, way: { primary: target, route, unproven: undefined } }
+  const chosen = { ...ledger, routing: { primary: target, route, unproven: undefined } }
   return from === to ? chosen : persist(chosen, [eventOf(turn, { type: "model-change", from, to })])
 }
 
 /** Makes the event of a fallback that has answered for the first time (RouteChanges.G2). */
 export const proven = (ledger: Ledger): ReadonlyArray<TurnEvent.RetryFallbackSucceeded> => {
-  const role = ledger.way.unproven
+  const role = ledger.routing.unproven
   if (role === undefined) return []
   return [eventOf(ledger.turn, { type: "retry-fallback-succeeded", model: targetNameOf(ledger), role })]
 }

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Directive } from "@holdfast/kernel"
 import type { Basis } from "@holdfast/policy"
 import { defined, type Failure } from "@holdfast/wire"
-import * as Grounds from "../../src/inspection/Grounds.ts"
+import * as DecisionAccount from "../../src/inspection/DecisionAccount.ts"
 
 const failure: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
 const spent = { sleptMs: 7, elapsedMs: 11 }
@@ -15,21 +15,21 @@ type Retry = Extract<Directive.Directive, { readonly _tag: "Retry" }>
 
 const retried = (basis: Partial<Delay>, directive: Partial<Retry> = {}, failed = failure) => {
   const whole: Delay = { _tag: "Delay", delayMs: 50, scheduledMs: 50, spent, ...basis }
-  return Grounds.of(
+  return DecisionAccount.of(
     { _tag: "Retry", attempt: 0, delayMs: whole.delayMs, retryAt: 1_000, basis: whole, ...directive },
     failed
   )
 }
 
 const refused = (basis: Partial<Refused>) =>
-  Grounds.of(
+  DecisionAccount.of(
     { _tag: "GiveUp", because: "exhausted", basis: { _tag: "Refused", because: "budget", spent, ...basis } },
     failure
   )
 
 const PLAIN = { type: "retry", retry: 0, decidedAt: 950, delayMs: 50, retryAt: 1_000 } as const
 
-describe("the grounds of a decision", () => {
+describe("the account of a decision", () => {
   it("P5: name the provider's delay as the rule if it is the longer one", () => {
     const rules = (hintMs: number | undefined) => retried({ limits, ...defined({ hintMs }) }).rules
     assert.deepStrictEqual(rules(undefined), ["D3", "D1"])
@@ -167,7 +167,7 @@ describe("the grounds of a decision", () => {
 
   it("of giving up without a limit have the rule of the reason", () => {
     const because = (because: Extract<Directive.Directive, { _tag: "GiveUp" }>["because"], failed = failure) =>
-      Grounds.of({ _tag: "GiveUp", because }, failed)
+      DecisionAccount.of({ _tag: "GiveUp", because }, failed)
     const rules = (...given: Parameters<typeof because>) => because(...given).rules
     assert.deepStrictEqual(rules("after-content"), ["D4"])
     assert.deepStrictEqual(rules("not-retryable"), ["D3"])
@@ -178,7 +178,7 @@ describe("the grounds of a decision", () => {
     assert.deepStrictEqual(because("exhausted"), { type: "gave-up", because: "exhausted", rules: ["D7"] })
     // A policy that would have waited was not asked.
     assert.deepInclude(
-      Grounds.of(
+      DecisionAccount.of(
         { _tag: "GiveUp", because: "exhausted", basis: { _tag: "Delay", delayMs: 1, scheduledMs: 1, spent } },
         failure
       ),

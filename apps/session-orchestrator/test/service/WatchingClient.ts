@@ -1,17 +1,17 @@
 /**
  * A client that watches a conversation over reconnects, and assembles its text.
  *
- * Onlooker.N1. It reconnects with the id of its last event, and applies the events: `step-start` begins the text of a step anew, deltas are
+ * WatchingClient.N1. It reconnects with the id of its last event, and applies the events: `step-start` begins the text of a step anew, deltas are
  *     appended, `step-discarded` voids the step's text, a `message` finishes it.
- * Onlooker.N2. It keeps its text when its connection ends. That is a client's whole duty (CONTRACTS.md).
- * Onlooker.N3. It records a fault for: an id that comes twice or is left out, text of a step without its beginning, an answer that differs
+ * WatchingClient.N2. It keeps its text when its connection ends. That is a client's whole duty (CONTRACTS.md).
+ * WatchingClient.N3. It records a fault for: an id that comes twice or is left out, text of a step without its beginning, an answer that differs
  *     from its shown text, and text that replaces other text without a `step-discarded` (rule X2).
  */
 import { Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { Live } from "../http/Socket.ts"
 
-export class Onlooker {
+export class WatchingClient {
   /** Persisted events in their order, over all connections. */
   readonly events: Array<TurnEvent.PersistedEvent> = []
   /** Announced waits; a wait that was announced again after a reconnect stands here once. */
@@ -90,14 +90,14 @@ export class Onlooker {
   }
 }
 
-/** Reads a connection's events into an onlooker, until the connection ends. */
-export const follow = (onlooker: Onlooker, { next }: Pick<Live, "next">): Effect.Effect<never, Error> => {
+/** Reads a connection's events into a watcher, until the connection ends. */
+export const follow = (watcher: WatchingClient, { next }: Pick<Live, "next">): Effect.Effect<never, Error> => {
   let rest = ""
   return Effect.forever(
     Effect.map(next, (text) => {
       const frames = (rest + text).split("\n\n")
       rest = frames.pop() ?? ""
-      for (const frame of frames) onlooker.read(frame)
+      for (const frame of frames) watcher.read(frame)
     })
   )
 }

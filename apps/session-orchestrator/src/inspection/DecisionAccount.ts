@@ -1,8 +1,8 @@
 /**
  * Reads one recorded decision: its numbers, and the rules that made it.
  *
- * Grounds.G1. Data that the record lacks is not guessed: a strategy that recorded no basis has decisions without numbers.
- * Grounds.G2. The rule that decided comes first; the others qualify it. docs/explain.md lists them.
+ * DecisionAccount.G1. Data that the record lacks is not guessed: a strategy that recorded no basis has decisions without numbers.
+ * DecisionAccount.G2. The rule that decided comes first; the others qualify it. docs/explain.md lists them.
  */
 import type { Directive, Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
@@ -10,10 +10,10 @@ import { defined, type Failure, Target, type TurnExplanation } from "@holdfast/w
 import { Option, Schema } from "effect"
 
 /** A decision without its words. */
-export type Grounds = Omit<TurnExplanation.Retry, "words"> | Omit<TurnExplanation.GaveUp, "words">
+export type DecisionAccount = Omit<TurnExplanation.Retry, "words"> | Omit<TurnExplanation.GaveUp, "words">
 
-/** The grounds of a decision about a failure. */
-export const of = (directive: Directive.Directive, failure: Failure.Failure): Grounds => {
+/** A decision about a failure with its numbers, without its words. */
+export const of = (directive: Directive.Directive, failure: Failure.Failure): DecisionAccount => {
   const basis = Option.getOrUndefined(decodeBasis(directive.basis))
   return directive._tag === "Retry" ? retried(directive, failure, basis) : gaveUp(directive, failure, basis)
 }
@@ -26,7 +26,7 @@ const retried = (
   { attempt, delayMs, retryAt, route }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
   failure: Failure.Failure,
   basis: Basis.Basis | undefined
-): Grounds => {
+): DecisionAccount => {
   const decided = {
     type: "retry" as const,
     retry: attempt,
@@ -95,7 +95,7 @@ const gaveUp = (
   directive: Extract<Directive.Directive, { readonly _tag: "GiveUp" }>,
   failure: Failure.Failure,
   basis: Basis.Basis | undefined
-): Grounds => {
+): DecisionAccount => {
   const because = directive.because === "exhausted" ? refusalOf(basis) : directive.because
   const refusedMs = basis?._tag === "Refused" ? basis.delayMs : undefined
   const limit = limitOf(because, basis)

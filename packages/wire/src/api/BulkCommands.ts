@@ -1,0 +1,100 @@
+/**
+ * Commands to all turns that a filter names (rule X15).
+ *
+ * BulkCommands.B1. One call is bounded by a page of the list, and reports each turn. `next` continues.
+ * BulkCommands.B2. A filter has at least one key, so no call can mean every turn by mistake.
+ */
+import { Schema } from "effect"
+import { Extension } from "../Command.ts"
+import { ConversationId, TurnId } from "../Ids.ts"
+import { Tag } from "../Labels.ts"
+import { MomentOrDate } from "../values/Moment.ts"
+import { NonEmptyText } from "../values/Text.ts"
+import { TurnState } from "../TurnState.ts"
+import * as Listing from "./Listing.ts"
+
+const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({ type: Schema.Literal(type), ...fields })
+
+/** What is done to each turn; as for one conversation. */
+export const BulkCommand = Schema.Union([
+  command("retry", {}),
+  command("abort", {}),
+  command("abort-retry", {}),
+  command("retry-now", {}),
+  command("wait-until", { until: MomentOrDate }),
+  command("switch-target", { model: NonEmptyText }),
+  command("extend-budget", { byMs: Extension })
+])
+export type BulkCommand = typeof BulkCommand.Type
+
+/** Which turns. */
+export const BulkFilter = Schema.Struct({
+  status: Schema.optionalKey(TurnState.fields.status),
+  since: Schema.optionalKey(MomentOrDate),
+  model: Schema.optionalKey(NonEmptyText),
+  tag: Schema.optionalKey(Tag)
+}).check(
+  Schema.makeFilter((filter) =>
+    Object.keys(filter).length === 0 ? "expected at least one of status, since, model and tag" : undefined
+  )
+)
+export type BulkFilter = typeof BulkFilter.Type
+
+/** A command with its turns. */
+export const RunBulk = Schema.Struct({
+  command: BulkCommand,
+  filter: BulkFilter.annotate({
+    description: "As for the list. Without a status: `failed` for a retry, otherwise `waiting`."
+  }),
+  limit: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Listing.MOST })).annotate({
+      description: `Turns of this call: 1 to ${Listing.MOST}, ${Listing.DEFAULT_LIMIT} by default.`
+    })
+  ),
+  cursor: Schema.optionalKey(Schema.String.annotate({ description: "`next` of the call before." })),
+  dryRun: Schema.optionalKey(Schema.Boolean.annotate({ description: "Report the turns, and do nothing." }))
+}).annotate({
+  identifier: "RunBulk",
+  examples: [
+    { command: { type: "retry" }, filter: { status: "failed", since: 1_901_232_000_000 } },
+    { command: { type: "switch-target", model: "openai/gpt-5" }, filter: { model: "anthropic" }, dryRun: true }
+  ]
+})
+export type RunBulk = typeof RunBulk.Type
+
+/** What became of the command for one turn. */
+export const BulkOutcome = Schema.Struct({
+  turnId: TurnId,
+  conversationId: ConversationId,
+  /** `idle`: there was nothing to do. `refused`: `message` has the reason. `listed`: a dry run. */
+  outcome: Schema.Literals(["done", "idle", "refused", "listed"]),
+  message: Schema.optionalKey(Schema.String),
+  /** The turn that runs the model again. */
+  retriedBy: Schema.optionalKey(TurnId)
+})
+export type BulkOutcome = typeof BulkOutcome.Type
+
+/** The outcomes of one call. */
+export const BulkReport = Schema.Struct({
+  turns: Schema.Array(BulkOutcome),
+  next: Schema.optionalKey(
+    Schema.String.annotate({ description: "Cursor of the next call; absent after the last one." })
+  )
+}).annotate({
+  identifier: "BulkReport",
+  description: "Each turn with what became of the command. It may be empty while there is a `next`.",
+  examples: [
+    {
+      turns: [
+        {
+          turnId: TurnId.make("t_7hq2m1"),
+          conversationId: ConversationId.make("c_4f2k9x"),
+          outcome: "done",
+          retriedBy: TurnId.make("retry-4f2k9x")
+        }
+      ]
+    }
+  ]
+})
+export type BulkReport = typeof BulkReport.Type
