@@ -33,7 +33,7 @@ export const parse = (text: string): ReadonlyArray<Instruction> =>
 export const all = (file: ReadonlyArray<Instruction>, keyword: string): ReadonlyArray<Instruction> =>
   file.filter((instruction) => instruction.keyword === keyword)
 
-/** The last instruction with this keyword, which is the one that counts. */
+/** The last instruction with this keyword. It replaces earlier ones. */
 export const last = (file: ReadonlyArray<Instruction>, keyword: string): Instruction => {
   const found = all(file, keyword).at(-1)
   if (found === undefined) throw new Error(`The Dockerfile has no ${keyword}.`)
