@@ -13,7 +13,7 @@
  *     another runner. So an owner sends an empty message at once and every few seconds: a stream without them is opened again. A result
  *     that takes long is requested again.
  */
-import { Patience } from "@holdfast/journal/sql"
+import { DatabaseWait } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
 import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
@@ -44,8 +44,8 @@ export const reached =
   (check: Effect.Effect<void, StorageError>) =>
   <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>): Reaching<A, E> =>
     Effect.flatMap(Clock.currentTimeMillis, (begun) => asking(call, begun)).pipe(
-      Patience.unless<E | StorageError>(lost(check)),
-      Patience.within<E | StorageError>(REACH_LIMIT, () => outOfReach("no answer"))
+      DatabaseWait.unless<E | StorageError>(lost(check)),
+      DatabaseWait.within<E | StorageError>(REACH_LIMIT, () => outOfReach("no answer"))
     )
 
 /** The same for what ends when a turn ends, however long its owner takes; the limit is on being without an owner. */

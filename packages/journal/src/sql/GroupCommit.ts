@@ -8,7 +8,7 @@
  * GroupCommit.G2. A refused write (a constraint, a damaged row) fails alone: its neighbours are committed without it.
  * GroupCommit.G3. An error that concerns all writes (a full disk, a lost connection) fails all writes of the commit, and none is stored;
  *     it also fails the writes that were queued meanwhile, which would each wait as long for the same error.
- * GroupCommit.G4. While another process holds a lock, the commit waits without stopping this process (`Patience`); for a silent database
+ * GroupCommit.G4. While another process holds a lock, the commit waits without stopping this process (`DatabaseWait`); for a silent database
  *     it waits no longer than callers do.
  * GroupCommit.G5. Closing accepts no more writes and commits the queued ones. An interrupted caller's write is made all the same.
  * GroupCommit.G6. After a commit of more than a few writes the writer yields a few times, to collect the next writes of the same turns in
@@ -22,7 +22,7 @@
  * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
  */
 import { Array as Arr, Cause, Clock, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
-import * as Patience from "./Patience.ts"
+import * as DatabaseWait from "./DatabaseWait.ts"
 
 /** Makes the writes of a lane: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
 export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* <E>(
   const work = Latch.makeUnsafe(false)
   let closed = false
   let rounds = 1
-  const state: State = { isAhead: false, isFailing: false, begunAt: undefined }
+  const state: CommitState = { isAhead: false, isFailing: false, begunAt: undefined }
 
   const writer = yield* Effect.gen(function* () {
     while (true) {
@@ -153,7 +153,7 @@ export const make = Effect.fnUntraced(function* <E>(
 const OVERDUE_MS = 250
 
 /** The state of the commits (G7). */
-interface State {
+interface CommitState {
   /** A caller runs ahead of a write that waits (G8). */
   isAhead: boolean
   isFailing: boolean
@@ -161,7 +161,7 @@ interface State {
   begunAt: number | undefined
 }
 
-const isSteady = ({ begunAt, isFailing }: State, clock: Clock.Clock): boolean =>
+const isSteady = ({ begunAt, isFailing }: CommitState, clock: Clock.Clock): boolean =>
   !isFailing && (begunAt === undefined || clock.currentTimeMillisUnsafe() - begunAt < OVERDUE_MS)
 
 interface Pending<In, Out, E> {
@@ -189,14 +189,14 @@ const commit = <E>(
   options: Options<E>,
   taken: ReadonlyArray<Taken<E>>,
   lanes: ReadonlyArray<Lane<E>>,
-  state: State
+  state: CommitState
 ): Effect.Effect<void> =>
   options.transaction(Effect.forEach(taken, (writes) => writes.together)).pipe(
     Effect.catchIf(
       (error) => options.scope(error) === "one",
       () => options.transaction(Effect.forEach(taken, (writes) => writes.oneByOne))
     ),
-    Patience.whileBusy((error) => options.scope(error) === "busy"),
+    DatabaseWait.whileBusy((error) => options.scope(error) === "busy"),
     options.answered ?? identity,
     Effect.matchCause({
       onSuccess: (tellAll) => {

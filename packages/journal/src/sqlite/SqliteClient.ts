@@ -36,7 +36,7 @@ export interface Config {
 
 /**
  * Milliseconds that a statement may wait for another process's lock. The wait stops every turn of this process, so it only covers a
- * lock that is about to be released; a caller that can wait longer retries (`Patience`).
+ * lock that is about to be released; a caller that can wait longer retries (`DatabaseWait`).
  */
 const BUSY_TIMEOUT_MS = 20
 

@@ -76,7 +76,7 @@ export const switchTarget = <E extends StartFailure>(parts: Parts<E>) =>
 
 // --- internal
 
-interface Given extends Filter.Given {
+interface BulkFlags extends Filter.Flags {
   readonly dryRun: boolean
   readonly json: boolean
   readonly url: Option.Option<string>
@@ -85,7 +85,7 @@ interface Given extends Filter.Given {
 
 const run = <E extends StartFailure>(
   parts: Parts<E>,
-  given: Given,
+  given: BulkFlags,
   command: BulkCommands.BulkCommand,
   status: NonNullable<BulkCommands.BulkFilter["status"]>
 ) =>

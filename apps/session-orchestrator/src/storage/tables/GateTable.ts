@@ -6,7 +6,7 @@
  * GateTable.T2. A runner's use of a provider's limits is a row of its own. A row that was not written for `STALE_MS` belongs to a runner
  *     that has died: its calls are no longer under way, and the calls that it began still count for their minute.
  */
-import { Patience, StorageFailure } from "@holdfast/journal/sql"
+import { DatabaseWait, StorageFailure } from "@holdfast/journal/sql"
 import type { StorageError } from "@holdfast/journal"
 import type { Allowance, News } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
@@ -76,8 +76,8 @@ const explained = <A>(
   what: string
 ): Effect.Effect<A, StorageError> =>
   effect.pipe(
-    Patience.within<SqlError.SqlError | Schema.SchemaError>(Patience.SILENCE_LIMIT, () =>
-      StorageFailure.silence(Patience.SILENCE_LIMIT)
+    DatabaseWait.within<SqlError.SqlError | Schema.SchemaError>(DatabaseWait.SILENCE_LIMIT, () =>
+      StorageFailure.silence(DatabaseWait.SILENCE_LIMIT)
     ),
     Effect.mapError((error) =>
       SqlError.isSqlError(error)

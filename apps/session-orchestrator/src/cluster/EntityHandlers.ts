@@ -1,11 +1,11 @@
 /**
  * Passes the cluster's messages for a conversation on to its resident.
  *
- * ConversationHandlers.H1. The conversation stays in memory while a turn of it runs or a client subscribes: the cluster evicts an entity
+ * EntityHandlers.H1. The conversation stays in memory while a turn of it runs or a client subscribes: the cluster evicts an entity
  *     without a request for `MAX_IDLE`, and `Stay` is a request that lasts as long as a turn runs. The alarm clock calls a waiting
  *     conversation back.
- * ConversationHandlers.H2. A conversation with a stopped turn stays too: its queue runs the turn again from the records (`Resident.R2`).
- * ConversationHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
+ * EntityHandlers.H2. A conversation with a stopped turn stays too: its queue runs the turn again from the records (`Resident.R2`).
+ * EntityHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
  *     would not learn of it. A caller waits for the ownership no longer than for a disk.
  */
 import { Ids } from "@holdfast/wire"
