@@ -14,7 +14,7 @@ import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
-const { conversationId, turnId } = Given
+const { conversationId, turnId } = NumberedData
 
 /** The dependencies of acceptance, with a queue that notes its calls. */
 const given = Effect.gen(function* () {
