@@ -31,6 +31,9 @@ import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
 import { Journal } from "./storage/Journal.ts"
+import * as ConversationRetention from "./storage/ConversationRetention.ts"
+import { Deletions } from "./storage/Deletions.ts"
+import { Lists } from "./storage/Lists.ts"
 import * as SqlStore from "./storage/sql/SqlStore.ts"
 import * as Tenancy from "./storage/sqlite/Tenancy.ts"
 import * as CommandMetrics from "./telemetry/metrics/CommandMetrics.ts"
@@ -172,11 +175,13 @@ const guest = Layer.unwrap(
 const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
   `http://${Loopback.inUrl(host)}:${port}`
 
-/** Deletes old journals while the service runs. */
+/** Deletes old journals and conversations while the service runs. */
 const retention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database } = yield* Config
     yield* Effect.forkScoped(Retention.run(yield* Journal, database.retention))
+    const ports = { lists: yield* Lists, deletions: yield* Deletions }
+    yield* Effect.forkScoped(ConversationRetention.run(ports, database.deleteConversations))
   })
 )
 

@@ -36,7 +36,7 @@ const config = Layer.succeed(Config, {
   file: undefined,
   server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
   log: { level: "info" },
-  database: { path: database, url: undefined, retention: Duration.days(30) },
+  database: { path: database, url: undefined, retention: Duration.days(30), deleteConversations: [] },
   providers: new Map([["bench", { type: "simulated" as const, name: "bench" }]]),
   gate: { enabled: true },
   tools: [],

@@ -77,6 +77,7 @@ it("the main entry does not load the HTTP API", () => {
     "Ids",
     "JsonShape",
     "LongJson",
+    "Labels",
     "Message",
     "Moment",
     "Ndjson",

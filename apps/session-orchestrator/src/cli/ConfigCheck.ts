@@ -2,7 +2,7 @@
 import type { ToolServerConfig } from "@holdfast/mcp"
 import { type Allowance, type Models, Profile } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
-import { Duration, Effect, Option, Redacted } from "effect"
+import { Duration, Effect, Option, Predicate, Redacted } from "effect"
 import { Command } from "effect/cli"
 import type { ProviderConfig, RequestOptions, Values } from "../config/Config.ts"
 import * as ProviderTable from "../config/ProviderTable.ts"
@@ -88,9 +88,15 @@ const plain = (config: Values, section: keyof typeof Settings.DEFAULTS): Readonl
   })
 }
 
+/** A rule of `database.deleteConversations`, or any other element of a list. */
+const element = (value: unknown): string =>
+  Predicate.hasProperty(value, "after")
+    ? `${Predicate.hasProperty(value, "tag") ? String(value.tag) : "all"} after ${shown(value.after)}`
+    : String(value)
+
 const shown = (value: unknown): string => {
   if (Duration.isDuration(value)) return Duration.isFinite(value) ? Duration.format(value) : "for ever"
-  return Array.isArray(value) ? value.join(", ") : String(value)
+  return Array.isArray(value) ? value.map(element).join(", ") : String(value)
 }
 
 /** The proxies of the environment, under the names of their variables. */

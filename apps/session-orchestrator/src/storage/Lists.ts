@@ -69,6 +69,8 @@ export interface ConversationRow {
   readonly position: Position
   readonly conversation: Pick<Conversation, "conversationId" | "model" | "createdAt">
   readonly lastTurnId: Ids.TurnId | undefined
+  /** The end of that turn, in epoch milliseconds; absent before it. */
+  readonly lastEndedAt: number | undefined
   readonly isBusy: boolean
   readonly labels: Labels.Labels
 }

@@ -96,7 +96,7 @@ describe("Resolve", () => {
       [
         "a key that resembles nothing",
         { file: { database: { zzzzz: 1 } } },
-        ["database.zzzzz: unknown key. Known here: path, retention, url."]
+        ["database.zzzzz: unknown key. Known here: path, retention, deleteConversations, url."]
       ],
       [
         "a port out of range",

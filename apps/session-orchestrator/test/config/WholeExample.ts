@@ -8,7 +8,12 @@ export const example = {
     token: "x".repeat(16),
     tokenEnv: "TOKEN"
   },
-  database: { path: "./holdfast.db", retention: "90 days", url: "postgres://holdfast@db.internal:5432/holdfast" },
+  database: {
+    path: "./holdfast.db",
+    retention: "90 days",
+    deleteConversations: [{ after: "180 days" }, { after: "7 days", tag: "nightly" }],
+    url: "postgres://holdfast@db.internal:5432/holdfast"
+  },
   cluster: { runner: "10.0.0.5:4748", shards: 300 },
   providers: {
     gateway: {

@@ -134,7 +134,7 @@ describe("calls through a proxy", () => {
       "407",
       { credentials: "another:password" },
       "auth",
-      /The proxy asks for a user and a password, or refused them \(HTTP 407\)/
+      /The proxy requires a user and a password, or rejected them \(HTTP 407\)/
     ],
     ["403", { refuse: 403 }, "auth", /The proxy refused the connection \(HTTP 403\)/],
     ["502", { refuse: 502 }, "server-error", /The proxy refused the connection \(HTTP 502\)/],
@@ -165,7 +165,7 @@ describe("calls through a proxy", () => {
       })
       const failed = yield* ask
       assert.strictEqual(failed.error?.reason, "auth")
-      assert.match(failed.error?.message ?? "", /The proxy asks for a user and a password/)
+      assert.match(failed.error?.message ?? "", /The proxy requires a user and a password/)
       assert.strictEqual(proxy.forwarded().length, 1)
     })
   )

@@ -72,7 +72,7 @@ export const start = Effect.fnUntraced(function* ({
   const config: Values = whole ?? {
     file: undefined,
     server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
-    database: { path: database, url: postgres?.url, retention: Duration.infinity },
+    database: { path: database, url: postgres?.url, retention: Duration.infinity, deleteConversations: [] },
     cluster: { runner: { host: "127.0.0.1", port: postgres?.runnerPort ?? 1 }, shards: 1 },
     providers: new Map(
       providers.map((name) => [

@@ -113,6 +113,14 @@ const DATABASE_URL = 'the address of a PostgreSQL database, such as "postgres://
 const DatabaseSettings = Schema.Struct({
   path: Schema.optionalKey(filled('a file\'s path, such as "./.holdfast/holdfast.db"')),
   retention: Schema.optionalKey(Durations.Limit),
+  deleteConversations: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        after: Durations.Limit,
+        tag: Schema.optionalKey(matching(/^[A-Za-z0-9_.:/@+-]{1,64}$/u, 'a tag of conversations, such as "nightly"'))
+      })
+    )
+  ),
   /** It may contain a password. */
   url: Schema.optionalKey(
     checked((value) => isDatabaseUrl(value), "^\\s*[Pp][Oo][Ss][Tt][Gg][Rr][Ee][Ss](?:[Qq][Ll])?:", DATABASE_URL).pipe(
@@ -360,7 +368,7 @@ export type PlainNotifications = Required<
 export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
   server: { host: DefaultAddress.HOST, port: DefaultAddress.PORT, hostnames: [] },
   // A turn can be explained for this long.
-  database: { retention: Duration.days(30) },
+  database: { retention: Duration.days(30), deleteConversations: [] },
   // A dozen or more per runner for more runners than a cluster will have, so the shards can be divided evenly.
   cluster: { shards: 300 },
   gate: { enabled: true },

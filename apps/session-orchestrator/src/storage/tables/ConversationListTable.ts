@@ -59,6 +59,7 @@ const Row = Schema.Struct({
   model: Schema.String,
   created_at: Schema.Finite,
   last_turn_id: Schema.NullOr(Ids.TurnId),
+  last_ended_at: Schema.NullOr(Schema.Finite),
   is_busy: Schema.Literals([0, 1])
 })
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
@@ -73,6 +74,7 @@ const rowsOf = Effect.fnUntraced(function* (
     yield* sql`
       SELECT ${RowNumbers.read(sql, "c.number")} AS "number", c.conversation_id, c.model, c.created_at,
         (SELECT t.turn_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_turn_id,
+        (SELECT t.ended_at FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_ended_at,
         -- Turns end in their order, so the newest one is the last that is open.
         CASE WHEN (SELECT t.end_event_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) IS NULL
           AND EXISTS (SELECT 1 FROM turns t WHERE t.conversation = c.number) THEN 1 ELSE 0 END AS is_busy
@@ -89,6 +91,7 @@ const rowsOf = Effect.fnUntraced(function* (
         position: { at, number },
         conversation: { conversationId, model, createdAt },
         lastTurnId: last_turn_id ?? undefined,
+        lastEndedAt: row.last_ended_at ?? undefined,
         isBusy: is_busy === 1,
         labels: labels.get(number) ?? {}
       }

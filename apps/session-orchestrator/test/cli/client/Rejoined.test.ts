@@ -42,11 +42,15 @@ const connection = (events: ReadonlyArray<TurnEvent.TurnEvent>, at: number, unti
   const begun = before.findLastIndex(
     ({ type }) => type === "message" || type === "step-discarded" || type === "turn-start"
   )
-  return [
-    ...before.filter(isPersisted),
-    ...before.slice(begun + 1).filter((event) => !isPersisted(event)),
-    ...events.slice(at, until)
-  ]
+  // The service keeps the text so far as one delta, whatever pieces it came in.
+  const live: Array<TurnEvent.TurnEvent> = []
+  for (const event of before.slice(begun + 1).filter((event) => !isPersisted(event))) {
+    const last = live.at(-1)
+    if (event.type === "text-delta" && last?.type === "text-delta") {
+      live[live.length - 1] = { ...last, delta: last.delta + event.delta }
+    } else live.push(event)
+  }
+  return [...before.filter(isPersisted), ...live, ...events.slice(at, until)]
 }
 
 /** The text that a person has who reads all of it, void text included. */

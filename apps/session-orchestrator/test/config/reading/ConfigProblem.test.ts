@@ -59,7 +59,7 @@ describe("a problem of the configuration", () => {
   it("of an unknown key names the nearest key and the existing ones", () => {
     assert.strictEqual(
       problem({ database: { pth: 1 } }),
-      'database.pth: unknown key. Did you mean "path"? Known here: path, retention, url.'
+      'database.pth: unknown key. Did you mean "path"? Known here: path, retention, deleteConversations, url.'
     )
     assert.match(problem({ zzzzzz: 1 }), /^zzzzzz: unknown key\. Known here: server, database, /)
   })

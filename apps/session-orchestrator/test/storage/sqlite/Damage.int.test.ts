@@ -45,7 +45,7 @@ const filled = Effect.gen(function* () {
 /** Everything except the first pages, which hold the schema and the tables' roots. */
 const damageHistory = (filename: string): void => {
   const { size } = fs.statSync(filename)
-  overwrite(filename, 16 * PAGE, size - 16 * PAGE)
+  overwrite(filename, 40 * PAGE, size - 40 * PAGE)
 }
 
 const advises = (filename: string, { message }: StorageError) => {

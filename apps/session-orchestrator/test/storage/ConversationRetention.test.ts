@@ -1,0 +1,86 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Duration, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as ConversationRetention from "../../src/storage/ConversationRetention.ts"
+import { Deletions } from "../../src/storage/Deletions.ts"
+import { Lists } from "../../src/storage/Lists.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Given from "./Given.ts"
+
+const DAY = Duration.toMillis("1 day")
+
+/** A conversation that was opened on a day and whose turn ended on another one, if it did. */
+const write = Effect.fnUntraced(function* (
+  n: number,
+  openedOn: number,
+  endedOn?: number,
+  tags: ReadonlyArray<string> = []
+) {
+  const store = yield* Store
+  yield* store.createConversation(Given.conversation(n, { createdAt: openedOn * DAY, labels: { tags } }))
+  yield* store.acceptTurn(Given.turn(n, n, { acceptedAt: openedOn * DAY }))
+  if (endedOn === undefined) return
+  const end = { ...Given.end(n, n), endedAt: endedOn * DAY }
+  yield* store.appendEvents(Given.conversationId(n), Given.turnId(n), [end], 0)
+})
+
+/** The conversations that are left, oldest first. */
+const left = Effect.gen(function* () {
+  const { rows } = yield* (yield* Lists).conversations({}, undefined, 200)
+  return rows.map(({ conversation }) => conversation.conversationId).toReversed()
+})
+
+const ids = (...numbers: ReadonlyArray<number>) => numbers.map(Given.conversationId)
+
+describe("retention of conversations", () => {
+  it.effect(
+    "X15: those go that ended long enough ago, by tag where a rule has one; a turn that has not ended keeps its own",
+    () =>
+      Effect.gen(function* () {
+        yield* write(1, 0, 1)
+        yield* write(2, 0, 50)
+        yield* write(3, 0)
+        yield* write(4, 90, 91, ["nightly"])
+        yield* write(5, 90, 91)
+        yield* write(6, 98, 99, ["nightly"])
+        const ports = { lists: yield* Lists, deletions: yield* Deletions }
+        const rules = [{ after: Duration.days(60) }, { after: Duration.days(5), tag: "nightly" }]
+        for (const [day, kept] of [
+          [100, ids(2, 3, 5, 6)],
+          [105, ids(2, 3, 5)],
+          [111, ids(3, 5)]
+        ] as const) {
+          yield* TestClock.setTime(day * DAY)
+          yield* ConversationRetention.round(ports, rules)
+          expect(yield* left).toEqual(kept)
+        }
+      }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.live("X15: a conversation without a turn is as old as its creation; many are deleted over pages", () =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      for (let n = 1; n <= 130; n++) yield* store.createConversation(Given.conversation(n, { createdAt: n }))
+      yield* store.createConversation(Given.conversation(500, { createdAt: Date.now() }))
+      const ports = { lists: yield* Lists, deletions: yield* Deletions }
+      yield* ConversationRetention.round(ports, [{ after: Duration.days(1) }])
+      expect(yield* left).toEqual(ids(500))
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("without a rule, or with one without an end, nothing is read", () =>
+    Effect.gen(function* () {
+      const ports = {
+        lists: { conversations: () => Effect.die("it is not to be read") },
+        deletions: { conversation: () => Effect.die("nothing is to go"), scrub: Effect.void }
+      }
+      for (const rules of [[], [{ after: Duration.infinity }]]) {
+        const fiber = yield* Effect.forkChild(ConversationRetention.run(ports, rules))
+        yield* TestClock.adjust("3 days")
+        expect(fiber.pollUnsafe()).toBe(undefined)
+        yield* Fiber.interrupt(fiber)
+      }
+    })
+  )
+})
