@@ -155,7 +155,7 @@ export const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCod
   return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
 }
 
-/** Events as they are, for programs (R1). */
+/** Events as they are, for programs (RunCommand.R1). */
 export const printEvents = Effect.fnUntraced(function* (
   frames: Stream.Stream<Frame, StartFailure>,
   terminal: Terminal["Service"],

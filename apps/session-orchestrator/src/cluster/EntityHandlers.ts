@@ -31,10 +31,10 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const alarms = yield* Alarms
       const lease = yield* Lease.Lease
       const sure = lease.sure(shardId)
-      const owned = Lease.inTime(sure) // H3
+      const owned = Lease.inTime(sure) // EntityHandlers.H3
       const fork = yield* FiberSet.makeRuntime()
       const client = (yield* ConversationEntity.client)(entityId)
-      const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // H1
+      const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // EntityHandlers.H1
       const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
       yield* residents.add(resident)
       const { conversations } = resident
@@ -74,7 +74,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
 /** As long as a wait that stays in memory; the cluster checks no more often. */
 const MAX_IDLE = "5 seconds"
 
-/** H2 */
+/** EntityHandlers.H2 */
 const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
   untilQuiet.pipe(
     Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(message)),

@@ -111,6 +111,6 @@ const IN_DOUBT =
   `PostgreSQL has not confirmed for ${Duration.format(DatabaseWait.SILENCE_LIMIT)} that this runner still looks after the conversation. ` +
   "Nothing was done. Check the database, then try again."
 
-/** L2 */
+/** Lease.L2 */
 const since = (at: Wait.Readings, now: Wait.Readings): number =>
   Math.max(now.wallMs - at.wallMs, now.monotonicMs - at.monotonicMs)

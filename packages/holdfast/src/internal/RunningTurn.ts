@@ -70,7 +70,7 @@ export class RunningTurn implements Turn {
       } catch (error) {
         throw error instanceof HoldfastError ? error : failed(id, error)
       } finally {
-        signal?.removeEventListener("abort", abort) // R2
+        signal?.removeEventListener("abort", abort) // RunningTurn.R2
         this.log.end()
       }
     })()

@@ -93,7 +93,7 @@ const run = <E extends StartFailure>(
     Effect.gen(function* () {
       const named = yield* Filter.of(given, yield* Clock.currentTimeMillis)
       if (Object.keys(named).length === 0) {
-        return yield* refused("Name the turns: --since, --model or --tag. Several of them narrow the choice.") // B2
+        return yield* refused("Name the turns: --since, --model or --tag. Several of them narrow the choice.") // Bulk.B2
       }
       const client = yield* ServiceClient.of(given.url, parts.environment, server)
       const filter = { ...named, status }

@@ -24,7 +24,7 @@ export interface Used extends Allowance.Use {
   readonly runner: string
 }
 
-/** The age in milliseconds after which a runner counts as dead. A runner with calls under way writes every second (T2). */
+/** The age in milliseconds after which a runner counts as dead. A runner with calls under way writes every second (GateTable.T2). */
 export const STALE_MS = 15_000
 
 /** The age after which a row has no effect and is deleted. */
@@ -97,7 +97,7 @@ const post = (sql: SqlClient.SqlClient, own: ReadonlyArray<Posted>): Effect.Effe
   }))
   const newest = (column: string, by: string) =>
     sql.literal(`${column} = CASE WHEN excluded.${by} > gates.${by} THEN excluded.${column} ELSE gates.${column} END`)
-  // `failure` comes before `failed_at`, because some databases would compare with the changed value. T1
+  // `failure` comes before `failed_at`, because some databases would compare with the changed value. GateTable.T1
   return Effect.asVoid(sql`
     INSERT INTO gates ${sql.insert(rows)} ON CONFLICT (endpoint) DO UPDATE SET
       ${newest("failure", "failed_at")}, ${newest("failed_at", "failed_at")},
