@@ -12,7 +12,7 @@ import { join } from "node:path"
 import { type Behaviour, type Endpoint, start as startEndpoint } from "./abort/Endpoint.ts"
 import * as Postgres from "./Postgres.ts"
 import { pause, post, serve } from "./Processes.ts"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 
 const TURNS = Number(process.env["HOLDFAST_BENCH_ABORTS"] ?? 100)
 
@@ -41,7 +41,7 @@ export const run = async (): Promise<void> => {
 
 // --- internal
 
-interface State {
+interface TurnState {
   readonly name: string
   readonly behaviour: Behaviour
   readonly config?: object
@@ -83,7 +83,7 @@ const waiting = ({ port, turns }: Crowd): Promise<void> =>
     return states.every(({ status }) => status === "retrying")
   })
 
-const STATES: ReadonlyArray<State> = [
+const STATES: ReadonlyArray<TurnState> = [
   { name: "calling", behaviour: "says nothing", hasSocket: true },
   { name: "streaming", behaviour: "streams", hasSocket: true },
   {
@@ -134,7 +134,7 @@ interface Measured {
   readonly bare: ReadonlyArray<number>
 }
 
-interface Surroundings {
+interface Resources {
   readonly folder: string
   readonly children: Array<ChildProcess>
   readonly endpoint: Endpoint
@@ -144,9 +144,9 @@ interface Surroundings {
 let started = 0
 
 const measure = async (
-  { children, endpoint, folder, postgres }: Surroundings,
+  { children, endpoint, folder, postgres }: Resources,
   database: "SQLite" | "PostgreSQL",
-  state: State
+  state: TurnState
 ): Promise<Measured> => {
   const name = `abort${++started}`
   const providers = { slow: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${endpoint.port}/v1` } }
@@ -191,18 +191,18 @@ const begin = async (port: number, prompt: string): Promise<Turn> => {
 }
 
 const print = (database: string, measured: ReadonlyArray<Measured>): void => {
-  Report.print(
+  FigureTable.print(
     `Abort on ${database}: p99 until the turn is sealed and its socket is free, beside one small write over HTTP`,
     measured.map(({ bare, state, times }) => ({
       what: state,
-      holdfast: Report.quantile(times, 0.99),
-      bare: Report.quantile(bare, 0.99),
+      holdfast: FigureTable.quantile(times, 0.99),
+      bare: FigureTable.quantile(bare, 0.99),
       unit: "ms",
       aim: undefined
     }))
   )
   for (const { state, times } of measured) {
-    const [p50, p99] = [Report.quantile(times, 0.5), Report.quantile(times, 0.99)]
+    const [p50, p99] = [FigureTable.quantile(times, 0.5), FigureTable.quantile(times, 0.99)]
     const met = p99 <= AIM_MS ? "met" : "missed"
     console.log(`  ${state}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms; aim p99 <= ${AIM_MS} ms ${met}`)
   }

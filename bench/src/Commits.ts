@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import * as Client from "./Client.ts"
 import * as Processes from "./Processes.ts"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Trees from "./Trees.ts"
 import * as WriteAheadLog from "./WriteAheadLog.ts"
@@ -47,7 +47,7 @@ export const run = (): Promise<void> =>
       TURNS,
       WARM_UP
     )
-    const row = (what: string, unit: string, of: keyof Lone, atMost?: number): Report.Row => ({
+    const row = (what: string, unit: string, of: keyof Lone, atMost?: number): FigureTable.Row => ({
       what,
       holdfast: turns.here.map((lone) => lone[of]),
       beside: turns.beside.map((lone) => lone[of]),
@@ -55,7 +55,7 @@ export const run = (): Promise<void> =>
       unit,
       aim: atMost === undefined ? undefined : { atMost, of: "figure" }
     })
-    Report.print("A lone turn, against raw-durable", [
+    FigureTable.print("A lone turn, against raw-durable", [
       row("commits with a full sync", "", "commits", 3),
       row("  before its first delta", "", "beforeFirst", 2),
       row("CPU", "ms", "cpuMs")

@@ -8,7 +8,7 @@
 import * as Client from "./Client.ts"
 import * as Paced from "./live/Paced.ts"
 import * as Processes from "./Processes.ts"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Trees from "./Trees.ts"
 
@@ -84,13 +84,13 @@ const atFullSpeed = async (servers: Contestants, manner: Client.Manner, name: st
   const { beside, full, here, rawParse, rawTemplate } = rounds
   const row = (
     what: string,
-    figures: Pick<Report.Row, "holdfast" | "beside" | "bare">,
+    figures: Pick<FigureTable.Row, "holdfast" | "beside" | "bare">,
     unit: string,
-    aim?: Report.Aim
-  ) => ({ what, ...figures, unit, aim }) satisfies Report.Row
+    aim?: FigureTable.Aim
+  ) => ({ what, ...figures, unit, aim }) satisfies FigureTable.Row
   const ours = { holdfast: speed(here), beside: speed(beside) }
   const work = { holdfast: cpu(here), beside: cpu(beside) }
-  Report.print(`Live path at full speed: ${AT_ONCE} turns at once of ${manner.deltas} deltas, ${name}`, [
+  FigureTable.print(`Live path at full speed: ${AT_ONCE} turns at once of ${manner.deltas} deltas, ${name}`, [
     row("deltas a second, against raw-parse", { ...ours, bare: speed(rawParse) }, "/s", { atLeast: 1.2 }),
     row("  against raw-template", { ...ours, bare: speed(rawTemplate) }, "/s", { atLeast: 0.9 }),
     row("  all telemetry, against without", { holdfast: speed(full), bare: speed(here) }, "/s", { atLeast: 0.9 }),
@@ -128,12 +128,19 @@ const firstDeltas = async (servers: Contestants): Promise<void> => {
   )
   const ms = (
     what: string,
-    holdfast: Report.Figure,
-    beside: Report.Figure | undefined,
-    bare: Report.Figure,
+    holdfast: FigureTable.Figure,
+    beside: FigureTable.Figure | undefined,
+    bare: FigureTable.Figure,
     atMost?: number
-  ): Report.Row => ({ what, holdfast, beside, bare, unit: "ms", aim: atMost === undefined ? undefined : { atMost } })
-  Report.print(`Time to the first delta, turns of ${SHORT.deltas} deltas`, [
+  ): FigureTable.Row => ({
+    what,
+    holdfast,
+    beside,
+    bare,
+    unit: "ms",
+    aim: atMost === undefined ? undefined : { atMost }
+  })
+  FigureTable.print(`Time to the first delta, turns of ${SHORT.deltas} deltas`, [
     ms("a lone durable turn, against raw-durable", lone.here, lone.beside, lone.rawDurable, 2),
     ms("  against raw-parse", lone.here, lone.beside, lone.rawParse),
     ms("  against Holdfast in memory", lone.here, undefined, lone.memory),
@@ -164,7 +171,7 @@ const speedOf = async (process: Processes.Process, server: Client.Server, manner
 const firstMs = async (server: Client.Server): Promise<number> => {
   const prepared = await crowdOf(server, SHORT)
   const turns = await Promise.all(prepared.map((turn) => Client.stream(server, turn)))
-  return Report.median(turns.map((turn) => turn.firstMs))
+  return FigureTable.median(turns.map((turn) => turn.firstMs))
 }
 
 const crowdOf = (server: Client.Server, manner: Client.Manner) =>

@@ -7,7 +7,7 @@
 import * as Client from "./Client.ts"
 import * as Held from "./Held.ts"
 import * as Processes from "./Processes.ts"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Trees from "./Trees.ts"
 
@@ -18,9 +18,9 @@ const WARM_UP = 50
 const OPEN: Client.Manner = { deltas: 1_000_000, chunk: 1, every: 2_000 }
 
 /** "Given back" in figures: a quarter of what an open stream may take. */
-const GIVEN_BACK: Report.Aim = { atMost: 20, of: "figure" }
+const GIVEN_BACK: FigureTable.Aim = { atMost: 20, of: "figure" }
 /** The plain server keeps some too: compiled code, and tables that have grown. */
-const GIVEN_BACK_HELD: Report.Aim = { atMost: 1.5 }
+const GIVEN_BACK_HELD: FigureTable.Aim = { atMost: 1.5 }
 
 /** Timers of sockets and of the service's own have gone by then. */
 const SETTLE_MS = 8_000
@@ -58,7 +58,7 @@ export const run = (): Promise<void> =>
       { bare: plain, here: service(Trees.here), beside: service(Trees.beside) },
       Rounds.count(1)
     )
-    const row = (what: string, of: (cost: Cost) => number, aim?: Report.Aim): Report.Row => ({
+    const row = (what: string, of: (cost: Cost) => number, aim?: FigureTable.Aim): FigureTable.Row => ({
       what,
       holdfast: samples.here.map(of),
       beside: samples.beside.map(of),
@@ -66,7 +66,7 @@ export const run = (): Promise<void> =>
       unit: "KiB",
       aim
     })
-    Report.print(`${STREAMS} open streams, against raw-parse; KiB a stream`, [
+    FigureTable.print(`${STREAMS} open streams, against raw-parse; KiB a stream`, [
       row("an open stream, resident", ({ open }) => open.resident, { atMost: 80, of: "figure" }),
       row("an open stream, held after a collection", ({ open }) => open.held),
       row("kept after all have ended, resident", ({ kept }) => kept.resident, GIVEN_BACK),

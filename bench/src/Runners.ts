@@ -8,7 +8,7 @@ import * as Client from "./Client.ts"
 import * as OverHttp from "./parking/OverHttp.ts"
 import * as Postgres from "./Postgres.ts"
 import * as Processes from "./Processes.ts"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 import * as Rounds from "./Rounds.ts"
 
 const PARKS = Number(process.env["HOLDFAST_BENCH_TURNS"] ?? 1_000)
@@ -33,7 +33,7 @@ export const run = (): Promise<void> =>
       await Processes.pause(SETTLE_MS)
       const parks = await Rounds.alternate({ one: () => park(one), two: () => park(two) }, Rounds.count(3), 1)
       const streams = await Rounds.alternate({ one: () => stream(one), two: () => stream(two) }, Rounds.count(3), 1)
-      Report.print("Two runners on one PostgreSQL, against one", [
+      FigureTable.print("Two runners on one PostgreSQL, against one", [
         ...rows("parks", parks, "us"),
         ...rows("deltas", streams, "us")
       ])
@@ -53,8 +53,12 @@ interface Speed {
 
 type Runners = ReadonlyArray<Processes.Process>
 
-const rows = (what: string, samples: Record<"one" | "two", ReadonlyArray<Speed>>, unit: string): Array<Report.Row> => {
-  const row = (name: string, of: keyof Speed, unit: string, aim: Report.Aim | undefined): Report.Row => ({
+const rows = (
+  what: string,
+  samples: Record<"one" | "two", ReadonlyArray<Speed>>,
+  unit: string
+): Array<FigureTable.Row> => {
+  const row = (name: string, of: keyof Speed, unit: string, aim: FigureTable.Aim | undefined): FigureTable.Row => ({
     what: name,
     holdfast: samples.two.map((speed) => speed[of]),
     bare: samples.one.map((speed) => speed[of]),

@@ -8,7 +8,7 @@ import { createServer } from "node:http"
 import * as Prepared from "./parking/Prepared.ts"
 import * as Service from "./parking/Service.ts"
 import * as Processes from "./Processes.ts"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Trees from "./Trees.ts"
 
@@ -31,7 +31,7 @@ export const run = (): Promise<void> =>
       { here: storm(prepared.here), beside: storm(prepared.beside) },
       Rounds.count(2)
     )
-    Report.print(`A wake storm of ${TURNS}, killed with -9 at call ${KILL_AT}; against the calls under way then`, [
+    FigureTable.print(`A wake storm of ${TURNS}, killed with -9 at call ${KILL_AT}; against the calls under way then`, [
       {
         what: "calls made again",
         holdfast: here.map(({ again }) => again),

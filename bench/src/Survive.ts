@@ -11,7 +11,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pause, PORT, post, start } from "./Processes.ts"
 import * as Processes from "./Processes.ts"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 import * as LongRow from "./survive/LongRow.ts"
 import { probe } from "./survive/Probe.ts"
 
@@ -52,12 +52,12 @@ export const run = async (): Promise<void> => {
       service.child.kill("SIGKILL")
       await attacking
     }
-    Report.print(
+    FigureTable.print(
       "A hostile neighbour: /healthz p99 under attack, beside the same service idle",
       results.map(({ attack, idle, times }) => ({
         what: attack.name,
-        holdfast: Report.quantile(times, 0.99),
-        bare: Report.quantile(idle, 0.99),
+        holdfast: FigureTable.quantile(times, 0.99),
+        bare: FigureTable.quantile(idle, 0.99),
         unit: "ms",
         aim: undefined
       }))

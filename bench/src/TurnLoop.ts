@@ -13,7 +13,7 @@
 import { Checkpoint, EventSink, Machine, Provider, type Records, Toolbox, Turn } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { type Array as Arr, Cause, Context, Effect, type Pull, Stream } from "effect"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 
 const DELTAS = 200
 const TURNS = 2_000
@@ -28,7 +28,7 @@ const words = Array.from({ length: DELTAS }, (_, i) => `word ${i} `)
 
 /** Runs the benchmark and prints it. */
 export const run = async (): Promise<void> => {
-  const rows: Array<Report.Row> = []
+  const rows: Array<FigureTable.Row> = []
   for (const size of READS) {
     const loops = [new Timed(holdfastTurn(size)), new Timed(bareTurn), new Timed(bareArraysTurn(size))] as const
     // Round by round, so that a busy moment of the machine falls on all of them.
@@ -57,7 +57,7 @@ export const run = async (): Promise<void> => {
     })
   }
   rows.push(...(await fixedCost()))
-  Report.print(
+  FigureTable.print(
     "Turn loop, in process: 2 steps of 200 deltas with a tool call between, against a bare async generator",
     rows
   )
@@ -66,7 +66,7 @@ export const run = async (): Promise<void> => {
 // --- internal
 
 /** What a turn costs besides its deltas: one step, one delta. The machine alone is what a driver of many turns as values pays. */
-const fixedCost = async (): Promise<ReadonlyArray<Report.Row>> => {
+const fixedCost = async (): Promise<ReadonlyArray<FigureTable.Row>> => {
   const turns = [shortTurn(), shortTurn({ abort: Effect.never }), bareShortTurn, machineTurn] as const
   const times = turns.map((): Array<number> => [])
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
@@ -76,8 +76,8 @@ const fixedCost = async (): Promise<ReadonlyArray<Report.Row>> => {
       if (round >= WARM_UP_ROUNDS) times[i]?.push(Number(process.hrtime.bigint() - start) / TURNS / 1_000)
     }
   }
-  const [plain = NaN, abortable = NaN, bare = NaN, machine = NaN] = times.map(Report.median)
-  const row = (what: string, us: number): Report.Row => ({ what, holdfast: us, bare, unit: "us", aim: undefined })
+  const [plain = NaN, abortable = NaN, bare = NaN, machine = NaN] = times.map(FigureTable.median)
+  const row = (what: string, us: number): FigureTable.Row => ({ what, holdfast: us, bare, unit: "us", aim: undefined })
   return [
     row("a turn of one delta", plain),
     row("  that can be aborted", abortable),
@@ -106,7 +106,7 @@ class Timed {
   }
 
   async figures(): Promise<Figures> {
-    return { ns: Report.median(this.times), bytes: await allocation(this.turn) }
+    return { ns: FigureTable.median(this.times), bytes: await allocation(this.turn) }
   }
 }
 
@@ -118,7 +118,7 @@ const allocation = async (turn: () => Promise<unknown>): Promise<number> => {
     await turn()
     samples.push((process.memoryUsage().heapUsed - before) / (2 * DELTAS))
   }
-  return Report.median(samples.filter((bytes) => bytes > 0))
+  return FigureTable.median(samples.filter((bytes) => bytes > 0))
 }
 
 let heard = 0

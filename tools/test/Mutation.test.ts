@@ -5,7 +5,7 @@ import { parseSync } from "oxc-parser"
 import * as Coverage from "../src/mutation/Coverage.ts"
 import { GLOBAL, instrument } from "../src/mutation/Instrument.ts"
 import * as Places from "../src/mutation/Places.ts"
-import * as Report from "../src/mutation/Report.ts"
+import * as MutationReport from "../src/mutation/MutationReport.ts"
 import * as Sample from "../src/mutation/Sample.ts"
 
 const path = "packages/kites/src/Kite.ts"
@@ -214,7 +214,7 @@ describe("counted points", () => {
 describe("the report", () => {
   const [place] = placesOf("if (a < 1) f()")
   if (place === undefined) throw new Error("There is no place.")
-  const results: ReadonlyArray<Report.Result> = [
+  const results: ReadonlyArray<MutationReport.Result> = [
     { place, outcome: { type: "noticed", by: { test: "packages/kites/test/Kite.test.ts", title: "flies" } } },
     { place, outcome: { type: "late" } },
     { place, outcome: { type: "survived", tests: ["packages/kites/test/Kite.test.ts"] } },
@@ -222,11 +222,11 @@ describe("the report", () => {
   ]
 
   it("counts a change that never ends as noticed", () => {
-    assert.strictEqual(Report.percent(results), 50)
+    assert.strictEqual(MutationReport.percent(results), 50)
   })
 
   it("shows each survivor with its place, its change and the tests that passed", () => {
-    const text = Report.summary(results, { package: "kites", seed: "7", places: 9, passedOver: 3 })
+    const text = MutationReport.summary(results, { package: "kites", seed: "7", places: 9, passedOver: 3 })
     assert.include(text, `${path}:1 comparison\n  - a < 1\n  + (a >= 1)\n  passed: Kite.test.ts`)
     assert.include(text, "no test reaches it")
     assert.include(text, "kites: 2 of 4 noticed (50.0 %), 1 of them by the time limit; seed 7")

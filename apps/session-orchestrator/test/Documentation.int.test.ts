@@ -1,5 +1,5 @@
 /** Checks the numbers of the program that the pages promise: a change of one must change the other. */
-import { Patience } from "@holdfast/journal/sql"
+import { DatabaseWait } from "@holdfast/journal/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
@@ -58,7 +58,7 @@ const promises: Readonly<Record<string, ReadonlyArray<Promise>>> = {
       seconds(Duration.sum(Owner.CHECK_AFTER, Owner.CHECK_INTERVAL)),
       " s"
     ],
-    ["or ", seconds(Patience.SILENCE_LIMIT), " s if PostgreSQL does not refuse but is silent"],
+    ["or ", seconds(DatabaseWait.SILENCE_LIMIT), " s if PostgreSQL does not refuse but is silent"],
     ["at once, and then after ", seconds(RestartDelays.FIRST_MS), " s, 2 s, 4 s …"],
     ["4 s … ", RestartDelays.MOST_MS / 60_000, " minutes, with a line in the log"],
     ["leaves the memory of its runner ", seconds(TurnRunner.RESIDENT_MS), " to 10 s after it began to wait"],

@@ -1,5 +1,5 @@
 /** Checks that limits and times on pages equal those of the program. */
-import { Patience } from "@holdfast/journal/sql"
+import { DatabaseWait } from "@holdfast/journal/sql"
 import { describe, expect, it } from "@effect/vitest"
 import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
@@ -54,7 +54,7 @@ const promises: Readonly<
     [/until PostgreSQL ends its session, (\d+) s later/, SECOND, Lease.EXPIRATION_MS],
     [/each logs that once, with the cause and the remedy, within (\d+) s/, SECOND, LockWarnings.REFRESH_LIMIT],
     [/it is not on disk after (\d+) s; `detail` has the cause/, SECOND, Commands.ANSWER_LIMIT],
-    [/get 503 after 6 s, or (\d+) s if/, SECOND, Patience.SILENCE_LIMIT],
+    [/get 503 after 6 s, or (\d+) s if/, SECOND, DatabaseWait.SILENCE_LIMIT],
     [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, RestartDelays.FIRST_MS],
     [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, RestartDelays.MOST_MS],
     [/leaves the memory of its runner (\d+) to 10 s after/, SECOND, TurnRunner.RESIDENT_MS],

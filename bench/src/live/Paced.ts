@@ -1,7 +1,7 @@
 /** CPU a delta while models send at their own pace: the server is mostly idle, and every delta is a read of its own. */
 import * as Client from "../Client.ts"
 import * as Processes from "../Processes.ts"
-import * as Report from "../Report.ts"
+import * as FigureTable from "../FigureTable.ts"
 import * as Rounds from "../Rounds.ts"
 
 /** 50 deltas a second, one a chunk, for ten seconds. */
@@ -27,7 +27,7 @@ export interface Servers {
 
 /** Measures and prints it. */
 export const measure = async ({ durable, rawParse, rawTemplate }: Servers): Promise<void> => {
-  const rows: Array<Report.Row> = []
+  const rows: Array<FigureTable.Row> = []
   for (const streams of STREAMS) {
     const cpu = (process: Processes.Process | undefined, server: typeof Client.plain) =>
       process && (() => cpuADelta(process, server(process.port), streams))
@@ -52,7 +52,7 @@ export const measure = async ({ durable, rawParse, rawTemplate }: Servers): Prom
       { what: "  against raw-template", holdfast: samples.here, bare: samples.rawTemplate, unit: "us", aim: undefined }
     )
   }
-  Report.print(`Paced streams: ${1_000 / PACED.every} deltas a second each, one a chunk`, rows)
+  FigureTable.print(`Paced streams: ${1_000 / PACED.every} deltas a second each, one a chunk`, rows)
 }
 
 // --- internal

@@ -1,7 +1,7 @@
 /** Crowds that wake: 2,000 turns due within one second, twice, the first of them the first that their process calls for. */
 import { join } from "node:path"
 import * as Processes from "../Processes.ts"
-import * as Report from "../Report.ts"
+import * as FigureTable from "../FigureTable.ts"
 import type { FailingProvider } from "./FailingProvider.ts"
 import * as Prepared from "./Prepared.ts"
 import * as Service from "./Service.ts"
@@ -75,7 +75,7 @@ const crowds = async (
     const late = (await lags) ?? []
     await Processes.pause(at + BEHIND_MS - Date.now())
     const cpuAWake = (Processes.cpuMs(process) - before) / due
-    return { medianMs: Report.median(late), p99Ms: Report.quantile(late, 0.99), cpuAWake }
+    return { medianMs: FigureTable.median(late), p99Ms: FigureTable.quantile(late, 0.99), cpuAWake }
   }
   const first = await crowd(from, lags[0])
   const second = await crowd(from + BETWEEN_MS, lags[1])

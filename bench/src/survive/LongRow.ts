@@ -5,7 +5,7 @@
  */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import * as Report from "../Report.ts"
+import * as FigureTable from "../FigureTable.ts"
 
 const TIMES = 9
 
@@ -35,8 +35,8 @@ export const measure = (folder: string): Cost => {
   })
   database.close()
   return {
-    insertMs: Report.median(costs.map(({ insertMs }) => insertMs)),
-    commitMs: Report.median(costs.map(({ commitMs }) => commitMs))
+    insertMs: FigureTable.median(costs.map(({ insertMs }) => insertMs)),
+    commitMs: FigureTable.median(costs.map(({ commitMs }) => commitMs))
   }
 }
 

@@ -21,12 +21,12 @@ import type { TurnEvent } from "./Events.ts"
 import { HoldfastError } from "./HoldfastError.ts"
 import * as Journal from "./internal/Journal.ts"
 import { RunningTurn, type Services } from "./internal/RunningTurn.ts"
-import * as Setting from "./internal/Setting.ts"
+import * as ProgramPorts from "./internal/ProgramPorts.ts"
 import type { Model } from "./Model.ts"
 import type { RetryOptions } from "./RetryOptions.ts"
 import { memoryStore, type Store } from "./Store.ts"
-import type { Tools } from "./Tool.ts"
-import type { Turn } from "./Turn.ts"
+import type { Tools } from "./ToolFunctions.ts"
+import type { Turn } from "./TurnHandle.ts"
 
 /** What `holdfast` is made from. */
 export interface Options {
@@ -109,7 +109,7 @@ class Library implements Holdfast {
     if (typeof model !== "function")
       throw new HoldfastError("invalid-options", "model: expected a function that returns an async iterable.")
     this.autoRetry = typeof retry !== "object" || retry.enabled !== false
-    const setting = Setting.of({ model, tools, retry, isEnabled: () => this.autoRetry })
+    const setting = ProgramPorts.of({ model, tools, retry, isEnabled: () => this.autoRetry })
     this.target = target
     this.onListenerError = onListenerError
     setting.targetOf(target, "target")

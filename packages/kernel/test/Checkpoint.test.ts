@@ -5,7 +5,7 @@ import { Effect, Exit, Schema, Semaphore } from "effect"
 import type { Checkpoint } from "../src/ports/Checkpoint.ts"
 import type { Stored } from "../src/records/Records.ts"
 import type { TurnStopped } from "../src/ports/TurnStopped.ts"
-import { Process } from "../testing/checkpoint/Process.ts"
+import { SimulatedProcess } from "../testing/checkpoint/SimulatedProcess.ts"
 
 const { byName, firstBroken, forgetful, lookingAhead, suite, unnested } = CheckpointSuite
 
@@ -186,7 +186,7 @@ describe("a `run` inside a `run`", () => {
   it.effect("is detected by the suite for any engine, and tool calls of one response are no fault", () =>
     Effect.gen(function* () {
       const { live } = yield* byName
-      const process = new Process(() => false)
+      const process = new SimulatedProcess(() => false)
       const checkpoint = process.watched(yield* live)
       const tool = (n: number) => checkpoint.run(`step/0/tool/${n}`, Schema.Null, Effect.as(Effect.yieldNow, null))
       yield* Effect.all([tool(0), tool(1)], { concurrency: 2 })

@@ -3,7 +3,7 @@ import { type RetryStrategy, Spending } from "@holdfast/kernel"
 import { defined, type Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { Backoff, Budget, Profile, ReasonLimits, RetryPolicy } from "../src/index.ts"
-import { asking, failure, HOUR, MINUTE, policyOf } from "./routing/Rig.ts"
+import { asking, failure, HOUR, MINUTE, policyOf } from "./routing/RoutedStep.ts"
 
 const spent = (onReason: Partial<RetryStrategy.SpentOnReason>, over: Partial<RetryStrategy.Spent> = {}) => ({
   sleptMs: HOUR,

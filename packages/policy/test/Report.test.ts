@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Directive } from "@holdfast/kernel"
 import { Report } from "../src/index.ts"
-import { failure, target } from "./routing/Rig.ts"
+import { failure, target } from "./routing/RoutedStep.ts"
 
 const here = { target: target("a/a") }
 const overloaded = failure("overloaded", { status: 529, code: "overloaded_error" })

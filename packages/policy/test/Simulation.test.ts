@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { RetryPolicy, Simulation, Standing } from "../src/index.ts"
-import { failure, HOUR, MINUTE, policyOf, SECOND, target } from "./routing/Rig.ts"
+import { failure, HOUR, MINUTE, policyOf, SECOND, target } from "./routing/RoutedStep.ts"
 
 const overloaded = failure("overloaded", { status: 529 })
 const primary = target("a/a")

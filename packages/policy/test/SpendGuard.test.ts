@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import * as fc from "fast-check"
 import { RetryStrategies, SpendGuard } from "../src/index.ts"
-import { HOUR, policyOf, target } from "./routing/Rig.ts"
+import { HOUR, policyOf, target } from "./routing/RoutedStep.ts"
 
 const guard = (settings: object): SpendGuard.SpendGuard => {
   const { spendGuard } = policyOf({ spendGuard: settings })

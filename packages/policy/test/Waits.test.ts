@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { Backoff, RetryPolicy, Waits } from "../src/index.ts"
-import { asking, failure, policyOf } from "./routing/Rig.ts"
+import { asking, failure, policyOf } from "./routing/RoutedStep.ts"
 
 const rules = (reasons: Waits.ReasonWaits, over: Partial<Waits.Rules> = {}): Waits.Rules => ({
   schedule: Backoff.interactive,

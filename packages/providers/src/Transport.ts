@@ -15,7 +15,7 @@ import * as ResponseBody from "./http/ResponseBody.ts"
 import * as Decoder from "./decoding/Decoder.ts"
 import type { HttpResponse, Broken, ResponseListener } from "./http/Http.ts"
 import * as ReadPace from "./http/ReadPace.ts"
-import { Progress } from "./limits/Progress.ts"
+import { ResponseProgress } from "./limits/ResponseProgress.ts"
 import type { Machine } from "./decoding/Protocol.ts"
 import type * as KeyRedaction from "./KeyRedaction.ts"
 import * as AttemptFailures from "./transport/AttemptFailures.ts"
@@ -71,7 +71,7 @@ const events = (options: Options): Opening.Events =>
   Stream.fromChannel(
     Channel.fromTransform((_upstream, scope) =>
       Effect.clockWith((clock) =>
-        Effect.map(Progress, (progress) =>
+        Effect.map(ResponseProgress, (progress) =>
           attempt({ ...options, scope, progress, now: () => clock.currentTimeMillisUnsafe() })
         )
       )

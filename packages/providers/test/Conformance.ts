@@ -7,7 +7,16 @@ import * as Limits from "../src/limits/Limits.ts"
 import * as Undici from "../src/http/Undici.ts"
 import type { Dialect } from "./harness/Dialect.ts"
 import { KEY, request } from "./harness/Dialect.ts"
-import { advanceUntilDone, calls, opened, reasoning, run as inAFiber, signal, text, usage } from "./harness/Run.ts"
+import {
+  advanceUntilDone,
+  calls,
+  opened,
+  reasoning,
+  run as inAFiber,
+  signal,
+  text,
+  usage
+} from "./harness/AttemptRun.ts"
 import { cut, type Handler, hang, pieces, serve, SSE } from "./harness/Server.ts"
 
 /** Registers the suite for a wire format. */

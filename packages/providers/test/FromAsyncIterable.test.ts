@@ -3,7 +3,7 @@ import type { Provider } from "@holdfast/kernel"
 import { Effect, Fiber, Stream } from "effect"
 import { fromAsyncIterable } from "../src/FromAsyncIterable.ts"
 import { request } from "./harness/Dialect.ts"
-import { run, signal } from "./harness/Run.ts"
+import { run, signal } from "./harness/AttemptRun.ts"
 
 const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
 

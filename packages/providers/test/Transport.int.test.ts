@@ -12,7 +12,7 @@ import * as OpenAiCompatible from "../src/OpenAiCompatible.ts"
 import { AWAIT_USAGE_MS } from "../src/transport/StreamedResponse.ts"
 import * as Undici from "../src/http/Undici.ts"
 import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
-import { advanceUntilDone, run, signal, text, usage } from "./harness/Run.ts"
+import { advanceUntilDone, run, signal, text, usage } from "./harness/AttemptRun.ts"
 import { cut, type Handler, hang, pieces, serve } from "./harness/Server.ts"
 
 const clients: ReadonlyArray<readonly [string, Layer.Layer<Http>]> = [

@@ -6,13 +6,13 @@ import { Cause, Channel, Effect, Fiber, Pull, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { type HttpResponse, Broken, type BytePull } from "../src/http/Http.ts"
 import * as OpenAi from "../src/openai/Response.ts"
-import { Progress } from "../src/limits/Progress.ts"
+import { ResponseProgress } from "../src/limits/ResponseProgress.ts"
 import * as KeyRedaction from "../src/KeyRedaction.ts"
 import * as Transport from "../src/Transport.ts"
 import { KEY, openAiCompatible as dialect } from "./harness/Dialect.ts"
-import { calls, run, text, usage } from "./harness/Run.ts"
+import { calls, run, text, usage } from "./harness/AttemptRun.ts"
 
-interface Given {
+interface ScriptedBody {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly pieces: ReadonlyArray<string>
@@ -22,7 +22,7 @@ interface Given {
 }
 
 /** Runs attempts with the given response; returns how they end, and the number of requests. */
-const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 200 }: Given) => {
+const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 200 }: ScriptedBody) => {
   let asked = 0
   const answer = (): HttpResponse => {
     const left = [...pieces]
@@ -54,7 +54,7 @@ const done = "data: [DONE]\n\n"
 const broken = Effect.fail(new Broken({ cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) }))
 
 /** The time after which an attempt without further data ends. */
-const endsAfter = (given: Given) =>
+const endsAfter = (given: ScriptedBody) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(attempt({ ...given, after: Effect.never }), { startImmediately: true })
     let passedMs = 0
@@ -218,10 +218,12 @@ describe("Transport", () => {
       const [first, next] = dialect.endlessCall('{"a":1}')
       let reads = 0
       const pieces = [first, dialect.ping, next, dialect.ping, dialect.ping, stopped, done]
-      const { events } = yield* attempt({ pieces }).pipe(Effect.provideService(Progress, () => reads++))
+      const { events } = yield* attempt({ pieces }).pipe(Effect.provideService(ResponseProgress, () => reads++))
       expect(calls(events)).toMatchObject([{ input: { a: 1 } }])
       expect(reads).toBe(2)
-      yield* attempt({ pieces: [hi, dialect.ping, stopped] }).pipe(Effect.provideService(Progress, () => reads++))
+      yield* attempt({ pieces: [hi, dialect.ping, stopped] }).pipe(
+        Effect.provideService(ResponseProgress, () => reads++)
+      )
       expect(reads).toBe(2)
     })
   )

@@ -6,7 +6,7 @@ import * as Equivalents from "./Equivalents.ts"
 import { HostProcess } from "./HostProcess.ts"
 import { type Package, packages, projects } from "./Packages.ts"
 import * as Places from "./Places.ts"
-import * as Report from "./Report.ts"
+import * as MutationReport from "./MutationReport.ts"
 import * as Sample from "./Sample.ts"
 
 const root = new URL("../../../", import.meta.url).pathname
@@ -76,7 +76,7 @@ const judge = async (
   host: HostProcess,
   place: Places.Place,
   entries: ReadonlyArray<Coverage.Entry>
-): Promise<Report.Outcome> => {
+): Promise<MutationReport.Outcome> => {
   const reaching = Coverage.reaching(entries, place)
   if (reaching.length === 0) return { type: "survived", tests: [] }
   const durations = new Map(reaching.map(({ durationMs, test }) => [test.path, durationMs]))
@@ -103,7 +103,7 @@ const judge = async (
 
 const values = read()
 if (values.help) {
-  console.log(Report.help)
+  console.log(MutationReport.help)
   process.exit(0)
 }
 const name = values.package ?? fail("--package is missing.")
@@ -119,9 +119,9 @@ for (const { before, operator, path } of stale)
 const sample = values.at === undefined ? Sample.draw(places, count, values.seed) : selected(places, values.at)
 if (values.list) {
   for (const place of sample)
-    console.log(`${Report.position(place)} ${place.operator}: ${place.before} -> ${place.after}`)
+    console.log(`${MutationReport.position(place)} ${place.operator}: ${place.before} -> ${place.after}`)
   for (const place of passedOver)
-    console.log(`passed over: ${Report.position(place)} ${place.operator}: ${place.before} (${place.reason})`)
+    console.log(`passed over: ${MutationReport.position(place)} ${place.operator}: ${place.before} (${place.reason})`)
   process.exit(0)
 }
 
@@ -150,16 +150,21 @@ const entries = await Coverage.measure(host, {
 })
 host.kill()
 
-const results: Array<Report.Result> = []
+const results: Array<MutationReport.Result> = []
 for (const place of sample) {
   const since = performance.now()
   const result = { place, outcome: await judge(host, place, entries) }
   results.push(result)
-  console.log(Report.progress(result, results.length, sample.length, performance.now() - since))
+  console.log(MutationReport.progress(result, results.length, sample.length, performance.now() - since))
 }
 host.kill()
 
 console.log(
-  Report.summary(results, { package: name, seed: values.seed, places: places.length, passedOver: passedOver.length })
+  MutationReport.summary(results, {
+    package: name,
+    seed: values.seed,
+    places: places.length,
+    passedOver: passedOver.length
+  })
 )
-process.exit(Report.percent(results) < min ? 1 : 0)
+process.exit(MutationReport.percent(results) < min ? 1 : 0)

@@ -15,14 +15,14 @@ import * as Bulk from "./client/Bulk.ts"
 import * as Cancel from "./client/Cancel.ts"
 import * as Export from "./client/Export.ts"
 import * as Submit from "./client/Submit.ts"
-import * as Wait from "./client/Wait.ts"
-import * as Backup from "./Backup.ts"
+import * as WaitCommand from "./client/WaitCommand.ts"
+import * as BackupCommand from "./BackupCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Explain from "./Explain.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
-import * as Run from "./Run.ts"
+import * as RunCommand from "./RunCommand.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
 import * as Simulate from "./Simulate.ts"
@@ -43,11 +43,11 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withDescription("Keeps LLM agent turns alive through provider outages"),
     Command.withSubcommands([
       Serve.command(parts),
-      Run.command(parts),
+      RunCommand.command(parts),
       Submit.command(parts),
       Answer.command(parts),
       Attach.command(parts),
-      Wait.command(parts),
+      WaitCommand.command(parts),
       Cancel.command(parts),
       Bulk.retry(parts),
       Bulk.giveUp(parts),
@@ -55,7 +55,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Export.command(parts),
       Turns.command(parts),
       Explain.command(parts),
-      Backup.command(parts),
+      BackupCommand.command(parts),
       Schedule.command(parts),
       Simulate.command,
       ConfigCheck.command(parts)

@@ -59,7 +59,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 
 const decodeTurnId = Schema.decodeUnknownOption(Ids.TurnId)
 
-const here = (terminal: Terminal["Service"]): ExplanationText.Surroundings => ({
+const here = (terminal: Terminal["Service"]): ExplanationText.Display => ({
   timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   columns: terminal.isStdoutTerminal ? terminal.columns() : ExplanationText.COLUMNS
 })

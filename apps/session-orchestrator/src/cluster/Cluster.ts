@@ -26,7 +26,7 @@ import * as Postgres from "../storage/sql/Postgres.ts"
 import * as SqlStore from "../storage/sql/SqlStore.ts"
 import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
-import * as ConversationHandlers from "./ConversationHandlers.ts"
+import * as EntityHandlers from "./EntityHandlers.ts"
 import * as Lease from "./Lease.ts"
 import * as LockWarnings from "./LockWarnings.ts"
 import { Neighbours, overheard } from "./Neighbours.ts"
@@ -61,7 +61,7 @@ export const layer = (
     Effect.flatMap(Condition, (condition) => condition.setAnswering(residents.isAnswering))
   )
   return Layer.mergeAll(ClusterConversations.layer(Orchestrator.layerGuest, residents), takeOver).pipe(
-    Layer.provide(ConversationHandlers.layer(residents)),
+    Layer.provide(EntityHandlers.layer(residents)),
     Layer.provide(Alarms.layer),
     Layer.provide(sharding(options, neighbours)),
     Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),

@@ -33,7 +33,7 @@ class RemoteFrame implements Frame {
     this.id = id
   }
 
-  /** F2. Throws on text that no runner of this version writes. */
+  /** Frames.F2. Throws on text that no runner of this version writes. */
   get event(): TurnEvent.TurnEvent {
     this.read ??= decode(this.json)
     return this.read

@@ -15,7 +15,7 @@
  * learns at most three seconds later. Then it may send a useless request; the journal refuses its writes beside the owner's (`Journal.J2`).
  * Only a provider that knows Holdfast's ids could close the remaining gap.
  */
-import { Patience } from "@holdfast/journal/sql"
+import { DatabaseWait } from "@holdfast/journal/sql"
 import { StorageError, type Wait } from "@holdfast/journal"
 import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
@@ -101,16 +101,16 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
 /** Waits until the shard is surely owned, for as long as a database may be silent. */
 export const inTime = (sure: Effect.Effect<void>): Effect.Effect<void, StorageError> =>
   Effect.timeoutOrElse(sure, {
-    duration: Patience.SILENCE_LIMIT,
+    duration: DatabaseWait.SILENCE_LIMIT,
     orElse: () => Effect.fail(new StorageError({ message: IN_DOUBT }))
   })
 
 // --- internal
 
 const IN_DOUBT =
-  `PostgreSQL has not confirmed for ${Duration.format(Patience.SILENCE_LIMIT)} that this runner still looks after the conversation. ` +
+  `PostgreSQL has not confirmed for ${Duration.format(DatabaseWait.SILENCE_LIMIT)} that this runner still looks after the conversation. ` +
   "Nothing was done. Check the database, then try again."
 
-/** L2 */
+/** Lease.L2 */
 const since = (at: Wait.Readings, now: Wait.Readings): number =>
   Math.max(now.wallMs - at.wallMs, now.monotonicMs - at.monotonicMs)

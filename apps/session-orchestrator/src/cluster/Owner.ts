@@ -13,7 +13,7 @@
  *     another runner. So an owner sends an empty message at once and every few seconds: a stream without them is opened again. A result
  *     that takes long is requested again.
  */
-import { Patience } from "@holdfast/journal/sql"
+import { DatabaseWait } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
 import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
@@ -36,16 +36,16 @@ interface Tagged {
 type Reaching<A, E> = Effect.Effect<A, E | StorageError>
 
 /**
- * Repeats a call while the conversation has no owner, or its owner leaves (O1), for `REACH_LIMIT` in all (O4).
+ * Repeats a call while the conversation has no owner, or its owner leaves (Owner.O1), for `REACH_LIMIT` in all (Owner.O4).
  *
- * @param check whether there is a database, soon: without one there is no owner (O5)
+ * @param check whether there is a database, soon: without one there is no owner (Owner.O5)
  */
 export const reached =
   (check: Effect.Effect<void, StorageError>) =>
   <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>): Reaching<A, E> =>
     Effect.flatMap(Clock.currentTimeMillis, (begun) => asking(call, begun)).pipe(
-      Patience.unless<E | StorageError>(lost(check)),
-      Patience.within<E | StorageError>(REACH_LIMIT, () => outOfReach("no answer"))
+      DatabaseWait.unless<E | StorageError>(lost(check)),
+      DatabaseWait.within<E | StorageError>(REACH_LIMIT, () => outOfReach("no answer"))
     )
 
 /** The same for what ends when a turn ends, however long its owner takes; the limit is on being without an owner. */
@@ -66,7 +66,7 @@ export const awaited = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreache
   })
 
 /**
- * Watches one owner after the other (O2), up to the last frame.
+ * Watches one owner after the other (Owner.O2), up to the last frame.
  *
  * @param after the id of the last event that the watcher has
  * @param open watches the present owner, whose first message comes at once, and others every `SIGN_INTERVAL`; they may be empty
@@ -116,7 +116,7 @@ const asking = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>, begu
   return again
 }
 
-/** Fails when the database is away (O5). A database may be slow for a moment, so the check is made twice. */
+/** Fails when the database is away (Owner.O5). A database may be slow for a moment, so the check is made twice. */
 const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, StorageError> =>
   check.pipe(
     Effect.retry({ times: 1, schedule: Schedule.spaced(CHECK_INTERVAL) }),
@@ -125,11 +125,11 @@ const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, St
     Effect.delay(CHECK_AFTER)
   )
 
-/** O6 */
+/** Owner.O6 */
 const inTime = <A, E>(effect: Effect.Effect<A, E>, duration: Duration.Duration): Effect.Effect<A, E | OwnerGone> =>
   Effect.timeoutOrElse(effect, { duration, orElse: () => Effect.fail(new OwnerGone()) })
 
-/** O6 */
+/** Owner.O6 */
 const answered = <A, E>(messages: Stream.Stream<A, E>): Stream.Stream<A, E | OwnerGone> =>
   Stream.transformPull(messages, (pull) =>
     Effect.sync(() => {
@@ -178,7 +178,7 @@ export const ASK_AGAIN = Duration.seconds(30)
 /** A call that lasted for so long was with an owner. */
 const SERVED_MS = 1_000
 
-/** O3. By then its conversation comes back no more often either (`RestartDelays`). */
+/** Owner.O3. By then its conversation comes back no more often either (`RestartDelays`). */
 const LONGEST = Duration.seconds(5)
 
 /** Between two tries to watch, up to the next frame. */

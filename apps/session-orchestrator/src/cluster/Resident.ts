@@ -34,7 +34,7 @@ export interface Resident {
   readonly conversations: Conversations["Service"]
   /**
    * Waits until no turn runs: every turn is sealed, also turns that arrive meanwhile, or the first one waits on disk. Fails when a turn
-   * was stopped (R2).
+   * was stopped (Resident.R2).
    */
   readonly untilQuiet: Effect.Effect<void, StorageError | TurnStopped.TurnStopped>
   /** Whether a provider's answer to a turn is streaming. */
@@ -47,7 +47,7 @@ export interface Options {
   readonly alarms: AlarmClock
   /** Waits until this runner surely owns the conversation. */
   readonly sure: Effect.Effect<void>
-  /** Is called when the conversation has to stay in memory (R3). */
+  /** Is called when the conversation has to stay in memory (Resident.R3). */
   readonly busy: () => void
 }
 
@@ -138,7 +138,7 @@ class ParkedTurn {
     this.busy = busy
   }
 
-  /** Whether a turn sleeps; a turn that its gate holds does not (R3). */
+  /** Whether a turn sleeps; a turn that its gate holds does not (Resident.R3). */
   get isAsleep(): boolean {
     return this.sleeping !== undefined
   }
@@ -149,7 +149,7 @@ class ParkedTurn {
   }
 
   readonly take = ({ awaited, release, wakeAt }: Waiting): ParkingSpot => {
-    const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // R4
+    const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // Resident.R4
     const ticket = this.alarms.handOver(this.id)
     const sleeping = { awaited, release, until: startAt }
     this.sleeping = sleeping
@@ -190,7 +190,7 @@ const alarmOf = (
   return { at: until, isWaiting: true, queued, ...defined({ awaited }) }
 }
 
-/** R2 */
+/** Resident.R2 */
 const sureOf = (providers: Providers["Service"], sure: Effect.Effect<void>): Providers["Service"] => ({
   ...providers,
   get: (...named) => {
@@ -199,7 +199,7 @@ const sureOf = (providers: Providers["Service"], sure: Effect.Effect<void>): Pro
   }
 })
 
-/** R2 */
+/** Resident.R2 */
 const sureToolsOf = (tools: Tools["Service"], sure: Effect.Effect<void>): Tools["Service"] => ({
   ...tools,
   toolbox: Effect.map(tools.toolbox, (toolbox) => ({

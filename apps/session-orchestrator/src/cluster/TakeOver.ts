@@ -56,7 +56,7 @@ export const run = Effect.fnUntraced(function* (
     yield* Effect.logInfo(
       `Took over ${turns.length} unfinished turn(s) of ${found.size} conversation(s), in ${come.size} of ${shards} shards, ` +
         `from ${neighbours.origin(now)}.`
-    ) // V4
+    ) // TakeOver.V4
   })
 
   const look = Effect.gen(function* () {
@@ -68,7 +68,7 @@ export const run = Effect.fnUntraced(function* (
       else come.add(shard)
     }
     if (gone.size > 0) alarms.uncover(gone)
-    if (come.size === 0) return // V3
+    if (come.size === 0) return // TakeOver.V3
     yield* Progress.reported("Taking over unfinished turns", (progress) => takeOver(come, progress))
   })
 
@@ -105,7 +105,7 @@ export const alarmsOf = (turns: ReadonlyArray<Unfinished>, now: number): Readonl
       continue
     }
     const isSuspect = (interruption?.deaths ?? 0) >= Interruption.SUSPECT - 1 // with the death that it is taken over for
-    heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? (isSuspect ? now : 0) }) // V2
+    heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? (isSuspect ? now : 0) }) // TakeOver.V2
     alarms.set(conversationId, {
       at: wait?.wakeAt ?? now,
       isWaiting: wait !== undefined,

@@ -29,7 +29,7 @@ export const DEFAULTS: {
 }
 
 /** Facts from outside the `telemetry` section. */
-export interface Surroundings {
+export interface ServiceFacts {
   readonly environment: Environment.Environment
   /** The database's file; `undefined` if there is none. */
   readonly database: string | undefined
@@ -40,7 +40,7 @@ export interface Surroundings {
 /** Resolves the section. */
 export const choose = (
   { notifications, otlp, retryLog }: NonNullable<Settings.Settings["telemetry"]>,
-  surroundings: Surroundings
+  surroundings: ServiceFacts
 ): { readonly telemetry: Telemetry; readonly problems: ReadonlyArray<Problem> } => {
   const problems: Array<Problem> = []
   return {
@@ -61,7 +61,7 @@ type Written<Key extends keyof NonNullable<Settings.Settings["telemetry"]>> = No
 
 const beside = (file: string, name: string): string => `${file.slice(0, file.search(/[^\\/]*$/))}${name}`
 
-const retryLogOf = (given: Written<"retryLog">, { absolute, database }: Surroundings): Telemetry["retryLog"] => {
+const retryLogOf = (given: Written<"retryLog">, { absolute, database }: ServiceFacts): Telemetry["retryLog"] => {
   if (given === false) return undefined
   const path = given?.path === undefined ? database && beside(database, "retries.jsonl") : absolute(given.path)
   return path === undefined ? undefined : { ...DEFAULTS.retryLog, ...given, path }
@@ -119,7 +119,7 @@ const decoded = (text: string): string => {
 
 const notificationsOf = (
   given: Written<"notifications">,
-  { absolute, database, environment }: Surroundings,
+  { absolute, database, environment }: ServiceFacts,
   problems: Array<Problem>
 ): Telemetry["notifications"] => {
   if (given === undefined) return undefined

@@ -43,7 +43,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       if (last?.turnId === retriedBy || Option.isSome(yield* store.turn(retriedBy)))
         return { outcome: "idle", retriedBy }
       if (last?.turnId !== turn.turnId) {
-        return { outcome: "refused", message: `Turn ${last?.turnId} came after it.` } // B3
+        return { outcome: "refused", message: `Turn ${last?.turnId} came after it.` } // BulkCommands.B3
       }
       yield* conversations.retry(turn.conversationId, { turnId: retriedBy })
       return { outcome: "done", retriedBy }
@@ -102,7 +102,7 @@ interface Turn {
   readonly conversationId: Ids.ConversationId
 }
 
-/** B2 */
+/** BulkCommands.B2 */
 const retryIdOf = (turnId: Ids.TurnId): Ids.TurnId =>
   Ids.TurnId.make(`retry-${createHash("sha256").update(turnId).digest("hex").slice(0, 32)}`)
 

@@ -11,13 +11,13 @@ import { defined, type Failure, type Message, Target, type TurnEvent, type TurnE
 import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"
 import * as Account from "../recovery/Account.ts"
-import type { Evidence, Redact } from "./Evidence.ts"
+import type { StoredTurn, Redact } from "./StoredTurn.ts"
 import * as DecisionAccount from "./DecisionAccount.ts"
 import * as TurnReport from "./TurnReport.ts"
 import * as Words from "./Words.ts"
 
 /** Explains a turn. */
-export const of = (evidence: Evidence, redact: Redact): TurnExplanation.TurnExplanation => {
+export const of = (evidence: StoredTurn, redact: Redact): TurnExplanation.TurnExplanation => {
   const { events, records, turn } = evidence
   const { end } = turn
   const account = Account.of(records)
@@ -44,7 +44,7 @@ const hasDecided = (events: ReadonlyArray<TurnEvent.PersistedEvent>, { status }:
   status !== "aborted" || events.some(({ type }) => type === "retry-end" || type === "tool-call")
 
 const stepsOf = (
-  { conversation, events, records, turn }: Evidence,
+  { conversation, events, records, turn }: StoredTurn,
   account: Account.Account,
   redact: Redact
 ): ReadonlyArray<TurnExplanation.Step> => {
@@ -294,14 +294,14 @@ const toolOutcomeOf = (
 /** A single death is visible in the attempt that it cut off; from the second on, the row of deaths is reported. */
 const interruptionOf = ({
   interruption: { deaths, defects } = Interruption.none("")
-}: Evidence): { readonly interruption?: TurnExplanation.Interruption } => {
+}: StoredTurn): { readonly interruption?: TurnExplanation.Interruption } => {
   if (deaths < 2 && defects === 0) return {}
   const fields = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }
   return { interruption: { ...fields, words: Words.interruption(fields) } }
 }
 
 /** The rule by which a turn was sealed without running to its end. */
-const ruleOf = ({ interruption }: Evidence, { error, status }: TurnEvent.TurnEnd): ReadonlyArray<string> => {
+const ruleOf = ({ interruption }: StoredTurn, { error, status }: TurnEvent.TurnEnd): ReadonlyArray<string> => {
   if (status === "aborted") return ["P14"]
   if (interruption === undefined || error?.defect !== true) return []
   return interruption.deaths > Interruption.SUSPECT ? ["X14"] : ["C10"]
@@ -309,7 +309,7 @@ const ruleOf = ({ interruption }: Evidence, { error, status }: TurnEvent.TurnEnd
 
 /** A seal of an older version lacks the time that the turn waited: it is computed from the records while they exist. */
 const waitedOf = (
-  { records }: Evidence,
+  { records }: StoredTurn,
   { attempts }: Account.Account,
   { endedAt, waitedMs }: TurnEvent.TurnEnd
 ): { readonly waitedMs?: number } => {
@@ -318,7 +318,7 @@ const waitedOf = (
 }
 
 const sealOf = (
-  evidence: Evidence,
+  evidence: StoredTurn,
   account: Account.Account,
   end: TurnEvent.TurnEnd,
   redact: Redact

@@ -10,7 +10,7 @@ import * as Prose from "../text/Prose.ts"
 import * as Words from "./Words.ts"
 
 /** The output device: its time zone and width. */
-export interface Surroundings {
+export interface Display {
   /** As the time zone database names it: `UTC`, `Europe/Berlin`. */
   readonly timeZone: string
   readonly columns: number
@@ -22,7 +22,7 @@ export const COLUMNS = 120
 /** The lines of an explanation. */
 export const lines = (
   explanation: TurnExplanation.TurnExplanation,
-  { columns, timeZone }: Surroundings
+  { columns, timeZone }: Display
 ): ReadonlyArray<string> => {
   const clock = clockOf(timeZone)
   const page = new Page(clock, columns)

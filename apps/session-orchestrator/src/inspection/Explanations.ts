@@ -6,7 +6,7 @@ import { Secrets } from "../redaction/Secrets.ts"
 import { ConversationNotFound } from "../conversation/Conversations.ts"
 import type { Journal } from "../storage/Journal.ts"
 import { Store } from "../storage/Store.ts"
-import * as Evidence from "./Evidence.ts"
+import * as StoredTurn from "./StoredTurn.ts"
 import * as Explanation from "./Explanation.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
 
@@ -28,7 +28,7 @@ export const layer: Layer.Layer<Explanations, never, Store | Journal | Interrupt
     Explanations,
     Effect.gen(function* () {
       const store = yield* Store
-      const read = yield* Evidence.reader
+      const read = yield* StoredTurn.reader
       const { redact } = yield* Secrets
       return {
         explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {

@@ -4,7 +4,7 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. The result shows one moment: everything is read in one transaction.
  */
-import { InterruptionTable, JournalTable, Patience, StorageFailure } from "@holdfast/journal/sql"
+import { InterruptionTable, JournalTable, DatabaseWait, StorageFailure } from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -23,7 +23,7 @@ import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
-import type { Evidence } from "./Evidence.ts"
+import type { StoredTurn } from "./StoredTurn.ts"
 import * as TurnReport from "./TurnReport.ts"
 
 /** Whether a service runs the turns: one process or several, none, or unknown. */
@@ -43,7 +43,7 @@ export class Inspection extends Context.Service<
     /** The database: a file, or an address without its password. */
     readonly database: string
     /** The stored data of one turn, for its explanation; none if there is no such turn. */
-    readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
+    readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
     /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
@@ -102,8 +102,10 @@ const layer = (
       const sql = yield* SqlClient.SqlClient
       const read = <A>(what: string, effect: Effect.Effect<A, Failure>): Effect.Effect<A, StorageError> =>
         effect.pipe(
-          Patience.whileBusy((error) => SqlError.isSqlError(error) && StorageFailure.scopeOf(error) === "busy"),
-          Patience.within<Failure>(Patience.SILENCE_LIMIT, () => StorageFailure.silence(Patience.SILENCE_LIMIT)),
+          DatabaseWait.whileBusy((error) => SqlError.isSqlError(error) && StorageFailure.scopeOf(error) === "busy"),
+          DatabaseWait.within<Failure>(DatabaseWait.SILENCE_LIMIT, () =>
+            StorageFailure.silence(DatabaseWait.SILENCE_LIMIT)
+          ),
           Effect.mapError((error) => explain(database, `read ${what}`, error))
         )
       yield* read("its version", refuseOther(database, sql))
@@ -195,7 +197,7 @@ const endingsOf = Effect.fnUntraced(function* (
 const evidenceOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   turnId: Ids.TurnId
-): Effect.fn.Return<Option.Option<Evidence>, Failure> {
+): Effect.fn.Return<Option.Option<StoredTurn>, Failure> {
   const turn = yield* TurnTable.find(sql, turnId)
   if (Option.isNone(turn)) return Option.none()
   const conversation = yield* conversationOf(sql, turn.value)
@@ -225,7 +227,9 @@ const runnersOf = (sql: SqlClient.SqlClient): Effect.Effect<Service> =>
       const runners = holders?.runners ?? []
       return runners.length === 0 ? { _tag: "None" } : { _tag: "Runs", who: `runners ${runners.join(", ")}` }
     }),
-    Patience.within<SqlError.SqlError>(Patience.SILENCE_LIMIT, () => StorageFailure.silence(Patience.SILENCE_LIMIT)),
+    DatabaseWait.within<SqlError.SqlError>(DatabaseWait.SILENCE_LIMIT, () =>
+      StorageFailure.silence(DatabaseWait.SILENCE_LIMIT)
+    ),
     Effect.orElseSucceed(() => UNKNOWN)
   )
 

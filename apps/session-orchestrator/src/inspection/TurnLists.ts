@@ -50,7 +50,7 @@ export class TurnLists extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/inspection/TurnLists") {}
 
-/** Turns whose records one page reads at most (T2). */
+/** Turns whose records one page reads at most (TurnLists.T2). */
 export const MOST_READ = 200
 
 /** Over what is on disk. */

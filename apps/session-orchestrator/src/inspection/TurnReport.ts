@@ -10,7 +10,7 @@ import type { Conversation, Turn } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
 
 /** The state of an unsealed turn, or the status of its seal. */
-export type State = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
+export type ReportedState = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
 
 /** The wait in progress. */
 interface WaitReport {
@@ -53,7 +53,7 @@ interface TokenReport {
 export interface TurnReport {
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
-  readonly state: State
+  readonly state: ReportedState
   /** `provider/model`. */
   readonly model: string
   /** As it was given; absent on a manual retry. */
@@ -144,7 +144,7 @@ export const stateOf = (
   end: TurnEvent.TurnEnd | undefined,
   { progress }: Pick<Account.Account, "progress">,
   hasEvents: boolean
-): State => end?.status ?? (progress._tag === "Waiting" ? "waiting" : hasEvents ? "running" : "queued")
+): ReportedState => end?.status ?? (progress._tag === "Waiting" ? "waiting" : hasEvents ? "running" : "queued")
 
 /** `provider/model` that a turn waits for, or that its attempts use; absent if no command or router has chosen one. */
 export const targetOf = ({ progress, target }: Pick<Account.Account, "progress" | "target">): string | undefined =>

@@ -8,7 +8,7 @@ import { Lists, type TurnRow } from "../storage/Lists.ts"
 import type { Journal } from "../storage/Journal.ts"
 import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
-import * as Evidence from "./Evidence.ts"
+import * as StoredTurn from "./StoredTurn.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -28,7 +28,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptio
   Layer.effect(
     TurnStates,
     Effect.gen(function* () {
-      const read = yield* Evidence.reader
+      const read = yield* StoredTurn.reader
       const store = yield* Store
       const lists = yield* Lists
       const { redact } = yield* Secrets
@@ -51,7 +51,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptio
   )
 
 /** The state of a turn, from its stored data. */
-export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnState.TurnState => {
+export const of = (evidence: StoredTurn.StoredTurn, redact: StoredTurn.Redact): TurnState.TurnState => {
   const { events, records, turn } = evidence
   const { acceptedAt, conversationId, end, turnId } = turn
   const account = Account.of(records)
@@ -70,7 +70,7 @@ export const of = (evidence: Evidence.Evidence, redact: Evidence.Redact): TurnSt
 export const summaryOf = (
   { hasEvents, labels, model, turn: { acceptedAt, conversationId, end, prompt, turnId } }: TurnRow,
   account: Account.Account,
-  redact: Evidence.Redact
+  redact: StoredTurn.Redact
 ): TurnState.TurnSummary => ({
   conversationId,
   turnId,
@@ -87,7 +87,7 @@ export const summaryOf = (
 
 const waitingOf = (
   { progress }: Account.Account,
-  redact: Evidence.Redact
+  redact: StoredTurn.Redact
 ): Pick<TurnState.TurnState, "wait" | "error"> => {
   if (progress._tag !== "Waiting") return {}
   const { asks, failure, retry, since, wakeAt } = progress
@@ -99,7 +99,7 @@ const waitingOf = (
 
 const sealedOf = (
   { endedAt, error, usage }: TurnEvent.TurnEnd,
-  redact: Evidence.Redact
+  redact: StoredTurn.Redact
 ): Pick<TurnState.TurnState, "endedAt" | "usage" | "error"> => ({
   endedAt,
   usage,
@@ -109,14 +109,14 @@ const sealedOf = (
 const endedOf = (
   end: TurnEvent.TurnEnd,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
-  redact: Evidence.Redact
+  redact: StoredTurn.Redact
 ): Partial<TurnState.TurnState> => ({
   ...sealedOf(end, redact),
   ...defined({ text: end.status === "completed" ? ModelAnswer.textOf(events) : undefined, report: end.report })
 })
 
 /** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
-const modelOf = ({ conversation, events }: Evidence.Evidence, account: Account.Account): string => {
+const modelOf = ({ conversation, events }: StoredTurn.StoredTurn, account: Account.Account): string => {
   const changed = events.findLast((event) => event.type === "model-change")?.to
   const answered = ModelAnswer.messageOf(events)?.target
   return (
@@ -125,7 +125,7 @@ const modelOf = ({ conversation, events }: Evidence.Evidence, account: Account.A
 }
 
 /** A record may be older than the rule that would have redacted it. */
-const cleaned = (error: TurnReport.ErrorReport, redact: Evidence.Redact): TurnState.TurnError => ({
+const cleaned = (error: TurnReport.ErrorReport, redact: StoredTurn.Redact): TurnState.TurnError => ({
   ...error,
   message: redact(error.message),
   ...defined({ code: error.code === undefined ? undefined : redact(error.code) })

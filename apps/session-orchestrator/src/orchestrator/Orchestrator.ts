@@ -6,7 +6,7 @@
  * Orchestrator.O3. A turn that the last process did not seal is queued again at start, in the order of acceptance (`Startup`).
  * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
  */
-import { Interruptions, Life, type StorageError } from "@holdfast/journal"
+import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
 import { Push } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Option, Stream } from "effect"
@@ -73,7 +73,7 @@ const collect = Effect.gen(function* () {
     queue,
     gates: yield* Gates,
     interruptions: yield* Interruptions.Interruptions,
-    life: yield* Life.Life,
+    life: yield* ProcessName.ProcessName,
     tenancy: yield* Tenancy,
     isStopping: Deferred.isDone(down)
   }

@@ -39,7 +39,7 @@ export const layer: Layer.Layer<Removal, never, Conversations | Deletions> = Lay
           const outcome = yield* deletions.conversation(id)
           if (outcome === "missing") return yield* new ConversationNotFound({ conversationId: id })
           if (outcome === "deleted") return yield* deletions.scrub
-          if (!(yield* conversations.abort(id))) idle++ // R1
+          if (!(yield* conversations.abort(id))) idle++ // Removal.R1
           if (idle > MOST_IDLE) {
             return yield* new StorageError({
               message: `Conversation ${id} has a turn that another process runs, and was not deleted. Wait for the turn's end, and try again.`,

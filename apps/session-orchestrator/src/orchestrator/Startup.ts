@@ -4,7 +4,7 @@
  * Startup.S1. A database that cannot be read is asked again every `INTERVAL`; until then the service reports that it is not ready, and why.
  * Startup.S2. Calls wait as long as for a silent database, and then fail with the error of the start.
  */
-import { Patience } from "@holdfast/journal/sql"
+import { DatabaseWait } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
 import { Effect, Schedule } from "effect"
 import type { Condition } from "../system/Condition.ts"
@@ -36,7 +36,7 @@ export const done = ({ isStarted, started, starting }: Condition["Service"]): Ef
     isStarted()
       ? Effect.void
       : Effect.timeoutOrElse(started, {
-          duration: Patience.SILENCE_LIMIT,
+          duration: DatabaseWait.SILENCE_LIMIT,
           orElse: () =>
             Effect.flatMap(starting, (work) =>
               work === undefined ? Effect.void : Effect.fail(new StorageError({ message: work }))

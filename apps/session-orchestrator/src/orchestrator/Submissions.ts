@@ -57,7 +57,7 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
     const open = ({ labels, model, retry, system }: Submission, conversationId?: Ids.ConversationId) =>
       conversations.create({ conversationId, labels, model, system, retry })
 
-    /** The conversation of a turn that was submitted before, as a whole or in part (S1). */
+    /** The conversation of a turn that was submitted before, as a whole or in part (Submissions.S1). */
     const conversationFor = Effect.fnUntraced(function* (submission: Submission, turnId: Ids.TurnId) {
       const turn = Option.getOrUndefined(yield* store.turn(turnId))
       const own = Ids.ConversationId.make(turnId)
@@ -97,7 +97,7 @@ const takenBy = (store: Store["Service"], id: Ids.ConversationId): Effect.Effect
     Option.isNone(last) ? undefined : `conversation ${id} exists and has other turns.`
   )
 
-/** What an earlier submission of the same id had that this one has not (S2). Absent settings were the configuration's then. */
+/** What an earlier submission of the same id had that this one has not (Submissions.S2). Absent settings were the configuration's then. */
 const differenceOf = (submission: Submission, conversation: Conversation): string | undefined => {
   if (submission.model !== undefined && submission.model !== conversation.model) {
     return `it was submitted before, for ${conversation.model}.`

@@ -10,7 +10,7 @@ import type { Ids, Labels, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect } from "effect"
 import type { Conversation, Turn } from "./Store.ts"
 
-/** Rows that one page looks at, at most (L3). */
+/** Rows that one page looks at, at most (Lists.L3). */
 export const SCAN = 1_000
 
 /** A row's place in the order of its list. */

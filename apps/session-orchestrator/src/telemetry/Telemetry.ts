@@ -43,7 +43,7 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> 
     yield* ProcessMetrics.showBuild
     const listeners = [TurnMetrics.observer(labelsOf(config, redact), context), TurnLog.observer(redact, context)]
     if (retryLog !== undefined) {
-      const surroundings: RetryLine.Surroundings = {
+      const surroundings: RetryLine.ServiceFacts = {
         cwd: process.cwd(),
         apiOf: (name) => config.providers.get(name)?.type,
         thinkingOf: ({ model, provider }) => ThinkingLevel.of(config.providers.get(provider), model)

@@ -1,5 +1,5 @@
 /** Collects the services that turns run on. */
-import { Interruptions, Life, Timer } from "@holdfast/journal"
+import { Interruptions, ProcessName, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Random } from "effect"
@@ -26,7 +26,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     isStopping: Deferred.isDone(down),
     patiently: (turnId: Ids.TurnId) => TurnRunner.retryingWrites(turnId, Deferred.await(down)),
     /** The name of this process. */
-    life: yield* Life.Life,
+    life: yield* ProcessName.ProcessName,
     clock: yield* Clock.Clock,
     chance: yield* Random.Random,
     observer: Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer)),

@@ -7,7 +7,7 @@ import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
 import { Conversations } from "../../src/conversation/Conversations.ts"
-import type { Evidence } from "../../src/inspection/Evidence.ts"
+import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import type { TurnReport } from "../../src/inspection/TurnReport.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
@@ -55,7 +55,7 @@ describe("holdfast turns", () => {
     }: {
       readonly found?: ReadonlyArray<TurnReport>
       readonly service?: Service
-      readonly screen?: CommandLine.Given["screen"]
+      readonly screen?: CommandLine.CommandInput["screen"]
     } = {}
   ) =>
     Effect.gen(function* () {
@@ -152,7 +152,7 @@ describe("holdfast turns", () => {
 })
 
 describe("holdfast explain", () => {
-  const evidence: Evidence = {
+  const evidence: StoredTurn = {
     turn: { conversationId, turnId, acceptedAt: 0, prompt: "Why?", end: undefined },
     conversation: {
       conversationId,
@@ -241,7 +241,7 @@ describe("holdfast schedule", () => {
 })
 
 describe("holdfast backup", () => {
-  const backup = (summary: Partial<Backup.Summary>, given: Pick<CommandLine.Given, "screen"> = {}, ms = 0) =>
+  const backup = (summary: Partial<Backup.Summary>, given: Pick<CommandLine.CommandInput, "screen"> = {}, ms = 0) =>
     CommandLine.run(["backup", "copy.db"], {
       ...given,
       parts: {
@@ -297,7 +297,7 @@ describe("holdfast run", () => {
 
   const run = (
     args: ReadonlyArray<string>,
-    given: CommandLine.Given = {},
+    given: CommandLine.CommandInput = {},
     status: TurnEvent.TurnStatus = "completed"
   ) =>
     Effect.gen(function* () {
@@ -389,40 +389,41 @@ describe("holdfast run", () => {
     })
   )
 
-  const refusals: ReadonlyArray<[what: string, args: ReadonlyArray<string>, given: CommandLine.Given, stderr: RegExp]> =
+  const refusals: ReadonlyArray<
+    [what: string, args: ReadonlyArray<string>, given: CommandLine.CommandInput, stderr: RegExp]
+  > = [
+    ["no prompt at a terminal", [], {}, /^holdfast: There is no prompt\. Give one/],
+    ["an empty prompt", [], { stdin: " \n" }, /^holdfast: The prompt is empty\.\n$/],
+    ["an empty system prompt", ["--system", "", "a"], {}, /^holdfast: --system: it is empty\.\n$/],
+    ["U+0000", [], { stdin: "a\0" }, /^holdfast: The prompt: .*U\+0000.* position 1\.\n$/],
+    ["two system prompts", ["--system", "a", "--system-file", "b", "c"], {}, /both give the system prompt/],
+    ["a file that is not there", ["--system-file", "b", "c"], {}, /--system-file b: there is no such file\.\n$/],
     [
-      ["no prompt at a terminal", [], {}, /^holdfast: There is no prompt\. Give one/],
-      ["an empty prompt", [], { stdin: " \n" }, /^holdfast: The prompt is empty\.\n$/],
-      ["an empty system prompt", ["--system", "", "a"], {}, /^holdfast: --system: it is empty\.\n$/],
-      ["U+0000", [], { stdin: "a\0" }, /^holdfast: The prompt: .*U\+0000.* position 1\.\n$/],
-      ["two system prompts", ["--system", "a", "--system-file", "b", "c"], {}, /both give the system prompt/],
-      ["a file that is not there", ["--system-file", "b", "c"], {}, /--system-file b: there is no such file\.\n$/],
-      [
-        "a file that cannot be read",
-        ["--system-file", "b", "c"],
-        { files: { b: "unreadable" } },
-        /--system-file b: it cannot be read \(PermissionDenied\)\.\n$/
-      ],
-      ["an empty file", ["--system-file", "b", "c"], { files: { b: "\n" } }, /--system-file b: it is empty\.\n$/],
-      [
-        "an id with other characters",
-        ["--conversation", "a b", "c"],
-        {},
-        /--conversation: found "a b"; expected 1 to 64/
-      ],
-      [
-        "a conversation of runners",
-        ["--conversation", "a", "c"],
-        { parts: { environment: postgres } },
-        /^holdfast: --conversation: with database\.url the conversations belong to the runners/
-      ],
-      [
-        "a turn of runners",
-        ["--turn-id", "a", "c"],
-        { parts: { environment: postgres } },
-        /^holdfast: --turn-id: with database\.url/
-      ]
+      "a file that cannot be read",
+      ["--system-file", "b", "c"],
+      { files: { b: "unreadable" } },
+      /--system-file b: it cannot be read \(PermissionDenied\)\.\n$/
+    ],
+    ["an empty file", ["--system-file", "b", "c"], { files: { b: "\n" } }, /--system-file b: it is empty\.\n$/],
+    [
+      "an id with other characters",
+      ["--conversation", "a b", "c"],
+      {},
+      /--conversation: found "a b"; expected 1 to 64/
+    ],
+    [
+      "a conversation of runners",
+      ["--conversation", "a", "c"],
+      { parts: { environment: postgres } },
+      /^holdfast: --conversation: with database\.url the conversations belong to the runners/
+    ],
+    [
+      "a turn of runners",
+      ["--turn-id", "a", "c"],
+      { parts: { environment: postgres } },
+      /^holdfast: --turn-id: with database\.url/
     ]
+  ]
   it.effect.each(refusals)("refuses %s before anything is asked", ([, args, given, expected]) =>
     Effect.gen(function* () {
       const { asked, code, stderr, stdout } = yield* run(args, given)

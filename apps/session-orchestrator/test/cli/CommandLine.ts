@@ -8,7 +8,7 @@ import type { Parts } from "../../src/cli/Parts.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 import * as Recorder from "./Recorder.ts"
 
-export interface Given {
+export interface CommandInput {
   readonly parts?: Partial<Parts<StorageError>>
   /** The files by path. `"unreadable"` cannot be read. */
   readonly files?: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ export interface Given {
 const unused = Layer.effectContext(Effect.fail(new StorageError({ message: "This command has no use for it." })))
 
 /** Runs a command line to its end. */
-export const run = (args: ReadonlyArray<string>, { files = {}, parts = {}, screen, stdin }: Given = {}) => {
+export const run = (args: ReadonlyArray<string>, { files = {}, parts = {}, screen, stdin }: CommandInput = {}) => {
   const recorder = Recorder.make(screen ?? { stdout: false, stderr: false }, { NO_COLOR: "1" }, screen?.columns)
   const all: Parts<StorageError> = {
     version: "1.2.3",

@@ -3,7 +3,7 @@ import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
 import * as Configurations from "../config/Configurations.ts"
 
 /** The value of a key in the report, with its origin. */
-const shown = (given: Configurations.Given, key: string): string | undefined =>
+const shown = (given: Configurations.ConfigurationInput, key: string): string | undefined =>
   ConfigCheck.report(Configurations.config(given))
     .map((line) => /^ {2}(\S+) {2,}(.*)$/.exec(line))
     .find((found) => found?.[1] === key)?.[2]

@@ -6,7 +6,7 @@ import * as Configurations from "../config/Configurations.ts"
 const TOKEN = "planted-planted-planted"
 
 /** The example command in the banner. */
-const tried = (given: Configurations.Given): string => {
+const tried = (given: Configurations.ConfigurationInput): string => {
   const lines = Serve.banner(
     { version: "0", simulated: Simulated },
     Configurations.config(given),

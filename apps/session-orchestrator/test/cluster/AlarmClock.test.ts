@@ -5,9 +5,13 @@ import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { AGAIN_MS, type Alarm, AlarmClock, PASS_MS } from "../../src/cluster/AlarmClock.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const [one, two, three] = [Given.conversationId(1), Given.conversationId(2), Given.conversationId(3)]
+const [one, two, three] = [
+  NumberedData.conversationId(1),
+  NumberedData.conversationId(2),
+  NumberedData.conversationId(3)
+]
 
 /** One and two are in shard 1, three is in shard 2. */
 const shardOf = (id: Ids.ConversationId): number => (id === three ? 2 : 1)

@@ -8,15 +8,15 @@ import { TestClock } from "effect/testing"
 import type { Batch } from "../../src/cluster/ConversationEntity.ts"
 import * as Frames from "../../src/cluster/Frames.ts"
 import * as Owner from "../../src/cluster/Owner.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const ids = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }
+const ids = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
 const frame = (event: TurnEvent.TurnEvent, id: number | null = null): Batch => [[JSON.stringify(event), id]]
 const said = (delta: string): Batch => frame({ type: "text-delta", ...ids, delta })
 const begins = frame({ type: "step-start", ...ids, step: 0, target: "simulated/steady" })
 const discarded = (id: number): Batch => frame({ type: "step-discarded", ...ids, step: 0, message: "Restarted." }, id)
-const message = (id: number): Batch => frame(Given.message(1, 1, 1), id)
-const end = (id: number): Batch => frame(Given.end(1, 1), id)
+const message = (id: number): Batch => frame(NumberedData.message(1, 1, 1), id)
+const end = (id: number): Batch => frame(NumberedData.end(1, 1), id)
 
 /** Subscribes to owners that each emit events and then go; returns the received events, and the ids of the requests. */
 const watchFrom = (after: number, ...owners: ReadonlyArray<ReadonlyArray<Batch>>) =>

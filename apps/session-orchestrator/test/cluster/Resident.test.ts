@@ -15,10 +15,10 @@ import { Tools } from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const id = Given.conversationId(1)
-const turnId = Given.turnId(1)
+const id = NumberedData.conversationId(1)
+const turnId = NumberedData.turnId(1)
 
 const MINUTE = 60_000
 
@@ -26,7 +26,7 @@ const MINUTE = 60_000
 const make = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
-  yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
+  yield* store.createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
   const sure = Latch.makeUnsafe(true)
   const state = { asked: 0, isUp: true, busy: 0, callsTool: false, hasTools: true, ran: 0, roused: 0 }
   const clock = yield* Clock.Clock
@@ -149,9 +149,9 @@ describe("Resident", () => {
           const here = yield* resident
           yield* residents.add(here)
           yield* here.conversations.prompt(id, { prompt: "Hello?", turnId })
-          yield* here.conversations.prompt(id, { prompt: "And?", turnId: Given.turnId(2) })
+          yield* here.conversations.prompt(id, { prompt: "And?", turnId: NumberedData.turnId(2) })
           yield* settle
-          alarms.cover([1], [[Given.conversationId(2), { at: MINUTE, isWaiting: false, queued: 3 }]])
+          alarms.cover([1], [[NumberedData.conversationId(2), { at: MINUTE, isWaiting: false, queued: 3 }]])
           expect(yield* counts).toEqual({ running: 1, retrying: 1, queued: 4 })
         })
       )
@@ -229,7 +229,7 @@ describe("Resident", () => {
       const scope = yield* Scope.make()
       const { conversations, untilQuiet } = yield* Scope.provide(resident, scope)
       yield* conversations.prompt(id, { prompt: "Hello?", turnId })
-      yield* conversations.prompt(id, { prompt: "And then?", turnId: Given.turnId(2) })
+      yield* conversations.prompt(id, { prompt: "And then?", turnId: NumberedData.turnId(2) })
       yield* untilQuiet
       yield* Scope.close(scope, Exit.void)
       const expected: Alarm = { at: MINUTE, isWaiting: true, queued: 1 }
@@ -240,8 +240,8 @@ describe("Resident", () => {
       const next = yield* resident
       expect(alarms.find(id)).toBeUndefined()
       yield* TestClock.adjust(1)
-      yield* next.conversations.result(Given.turnId(2))
-      expect((yield* next.conversations.messages(id)).map(Given.textOf)).toEqual([
+      yield* next.conversations.result(NumberedData.turnId(2))
+      expect((yield* next.conversations.messages(id)).map(NumberedData.textOf)).toEqual([
         "Hello?",
         "Hello",
         "And then?",
@@ -276,7 +276,7 @@ describe("Resident", () => {
     "R4: a request for a turn with a delayed start does not start it",
     Effect.gen(function* () {
       const { alarms, journal, resident, state, store } = yield* make
-      yield* store.acceptTurn(Given.turn(1, 1))
+      yield* store.acceptTurn(NumberedData.turn(1, 1))
       yield* journal.append(turnId, 0, GivenRecords.failed(0, 0))
       yield* journal.append(turnId, 1, GivenRecords.retry(0, MINUTE, MINUTE))
       yield* TestClock.adjust(2 * MINUTE)

@@ -13,7 +13,7 @@ import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import { Store, type Unsealed } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
 const NOW = 1_795_000_000_000
 
@@ -21,8 +21,8 @@ const NOW = 1_795_000_000_000
 const given = (...turns: ReadonlyArray<readonly [turn: number, of: number, wakeAt?: number]>) =>
   TakeOver.alarmsOf(
     turns.map(([turn, of, wakeAt]) => ({
-      turnId: Given.turnId(turn),
-      conversationId: Given.conversationId(of),
+      turnId: NumberedData.turnId(turn),
+      conversationId: NumberedData.conversationId(of),
       wait: wakeAt === undefined ? undefined : { wakeAt, awaited: undefined },
       interruption: undefined
     })),
@@ -31,7 +31,7 @@ const given = (...turns: ReadonlyArray<readonly [turn: number, of: number, wakeA
 
 describe("TakeOver", () => {
   it("X1: a turn that waits is called at the end of its wait, to the millisecond", () => {
-    expect(given([1, 1, NOW + 1]).get(Given.conversationId(1))).toEqual({
+    expect(given([1, 1, NOW + 1]).get(NumberedData.conversationId(1))).toEqual({
       at: NOW + 1,
       isWaiting: true,
       queued: 0
@@ -40,17 +40,17 @@ describe("TakeOver", () => {
 
   it("X6: of a dead runner, turns that are due start in a spread, behind those that were in the middle of something", () => {
     const alarms = given([1, 1, NOW - 5], [2, 2, NOW - 50], [3, 3], [4, 4], [5, 5], [6, 6, NOW + 60_000])
-    const starts = [3, 4, 5, 2, 1].map((n) => alarms.get(Given.conversationId(n))?.at)
+    const starts = [3, 4, 5, 2, 1].map((n) => alarms.get(NumberedData.conversationId(n))?.at)
     expect(starts).toEqual([0, 1, 2, 3, 4].map((place) => NOW + place * Spread.STEP_MS))
-    expect(alarms.get(Given.conversationId(6))?.at).toBe(NOW + 60_000)
+    expect(alarms.get(NumberedData.conversationId(6))?.at).toBe(NOW + 60_000)
   })
 
   it("X5: a turn that waits for an endpoint stands before its gate until it is called", () => {
     const gatekeeper = new Gatekeeper({ now: () => NOW, at: () => () => {} })
     const awaited = { gatekeeper, since: NOW, waitMs: 1, notBefore: NOW, isWanted: false }
     const turn = {
-      turnId: Given.turnId(1),
-      conversationId: Given.conversationId(1),
+      turnId: NumberedData.turnId(1),
+      conversationId: NumberedData.conversationId(1),
       wait: { wakeAt: NOW + 1, awaited },
       interruption: undefined
     }
@@ -61,13 +61,13 @@ describe("TakeOver", () => {
 
   it("X14: a turn that may take the process down starts behind all that are due", () => {
     const turn = (n: number, deaths: number, wakeAt?: number) => ({
-      turnId: Given.turnId(n),
-      conversationId: Given.conversationId(n),
+      turnId: NumberedData.turnId(n),
+      conversationId: NumberedData.conversationId(n),
       wait: wakeAt === undefined ? undefined : { wakeAt, awaited: undefined },
       interruption: { ...Interruption.none("one"), deaths }
     })
     const alarms = TakeOver.alarmsOf([turn(1, 2), turn(2, 1), turn(3, 0, NOW - 1)], NOW)
-    expect([2, 3, 1].map((n) => alarms.get(Given.conversationId(n))?.at)).toEqual(
+    expect([2, 3, 1].map((n) => alarms.get(NumberedData.conversationId(n))?.at)).toEqual(
       [0, 1, 2].map((place) => NOW + place * Spread.STEP_MS)
     )
   })
@@ -121,8 +121,8 @@ const runner = Effect.fnUntraced(function* (unsealed: () => Effect.Effect<Readon
 })
 
 const unsealed = (turn: number, of: number, retryAt?: number): Unsealed => ({
-  turnId: Given.turnId(turn),
-  conversationId: Given.conversationId(of),
+  turnId: NumberedData.turnId(turn),
+  conversationId: NumberedData.conversationId(of),
   model: "a/m",
   tail: retryAt === undefined ? undefined : GivenRecords.retry(0, 1_000, retryAt),
   records: 1,
@@ -144,7 +144,7 @@ describe("a runner", () => {
       })
       expect([yield* news, reads]).toEqual([{ steps: [], said: [] }, 0])
       for (const shard of [1, 3]) own.add(shard)
-      const [one, two, three] = [1, 2, 3].map((n) => Given.conversationId(n))
+      const [one, two, three] = [1, 2, 3].map((n) => NumberedData.conversationId(n))
       expect(yield* news).toEqual({
         steps: [`covers 1,3: ${one} true 90000 1, ${three} true 60000 0`],
         said: ["Took over 3 unfinished turn(s) of 2 conversation(s), in 2 of 4 shards, from earlier runners."]
@@ -183,7 +183,7 @@ describe("a runner", () => {
       own.add(1)
       expect(yield* news).toEqual({ steps: [], said: ["Turns could not be taken over yet. It is away."] })
       isAway = false
-      expect((yield* news).steps).toEqual([`covers 1: ${Given.conversationId(1)} true 90000 0`])
+      expect((yield* news).steps).toEqual([`covers 1: ${NumberedData.conversationId(1)} true 90000 0`])
     })
   )
 })

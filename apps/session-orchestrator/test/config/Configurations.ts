@@ -8,13 +8,13 @@ import type * as Sources from "../../src/config/Sources.ts"
 
 export const FILE = "holdfast.config.json"
 
-export interface Given {
+export interface ConfigurationInput {
   readonly file?: unknown
   readonly environment?: Environment
   readonly flags?: Sources.Flags
 }
 
-export const resolve = ({ environment, file, flags }: Given) =>
+export const resolve = ({ environment, file, flags }: ConfigurationInput) =>
   Resolve.resolve({
     file: file === undefined ? undefined : { name: FILE, path: `/etc/${FILE}`, content: file },
     environment: environment ?? {},
@@ -24,10 +24,10 @@ export const resolve = ({ environment, file, flags }: Given) =>
   })
 
 /** The configuration in force; throws if it has problems. */
-export const config = (given: Given = {}): Values => Result.getOrThrow(resolve(given))
+export const config = (given: ConfigurationInput = {}): Values => Result.getOrThrow(resolve(given))
 
 /** The problems, one line each; none if the configuration is good. */
-export const problems = (given: Given): ReadonlyArray<string> =>
+export const problems = (given: ConfigurationInput): ReadonlyArray<string> =>
   Result.match(resolve(given), {
     onSuccess: () => [],
     onFailure: ({ problems }) => problems.map(({ message, place }) => `${place}: ${message}`)

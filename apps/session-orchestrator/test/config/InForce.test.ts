@@ -53,7 +53,7 @@ describe("the configuration in force", () => {
 
   it("a runner that others reach gets a remark about its network, if there are others", () => {
     const flags = { runner: "10.0.0.5:4748" }
-    const told = (given: Configurations.Given) =>
+    const told = (given: Configurations.ConfigurationInput) =>
       Configurations.config(given).notices.filter((notice) => notice.startsWith("Runners reach"))
     expect(told({ flags, file: { database: { url: URL } } })).toHaveLength(1)
     expect(told({ flags })).toEqual([])

@@ -4,7 +4,7 @@ import { Redacted } from "effect"
 import * as BuiltIn from "../../src/config/BuiltIn.ts"
 import * as Configurations from "./Configurations.ts"
 
-const modelOf = (given: Configurations.Given): string => Target.format(Configurations.config(given).model)
+const modelOf = (given: Configurations.ConfigurationInput): string => Target.format(Configurations.config(given).model)
 
 describe("ModelChoice", () => {
   it("without a key and a file a simulated model answers, with a notice", () => {

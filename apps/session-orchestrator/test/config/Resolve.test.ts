@@ -10,7 +10,7 @@ const KNOWN = `Known: simulated, ${BuiltIn.builtIns.map(({ name }) => name).join
 
 describe("Resolve", () => {
   describe("refuses values that do not fit, by name", () => {
-    it.each<[string, Configurations.Given, ReadonlyArray<string>]>([
+    it.each<[string, Configurations.ConfigurationInput, ReadonlyArray<string>]>([
       [
         "an unknown section",
         { file: { sever: {} } },

@@ -3,7 +3,7 @@ import { Duration, Redacted } from "effect"
 import * as Configurations from "./Configurations.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 
-const telemetryOf = (given: Configurations.Given) => Configurations.config(given).telemetry
+const telemetryOf = (given: Configurations.ConfigurationInput) => Configurations.config(given).telemetry
 
 describe("telemetry without settings", () => {
   it("M4: logs retries beside the database, and sends no notices", () => {

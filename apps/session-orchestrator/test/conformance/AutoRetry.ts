@@ -1,7 +1,7 @@
 /** Automatic retries of a conversation: the interactive profile (rules P). */
 import { defined, type Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Scenario, type Turn, type When, aborted, answered, failed, waits } from "./Scenario.ts"
+import { BEGUN, type Scenario, type Turn, type When, aborted, answered, failed, waits } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { OVERLOADED, asks, overloaded, says } = Answers

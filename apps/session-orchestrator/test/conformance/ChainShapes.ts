@@ -1,5 +1,5 @@
 /** Common parts of scenarios with several targets: targets, chains, and switches. */
-import { BEGUN, type Expected, TARGET, atOnce, fallsBack, provedAt } from "./Scenario.ts"
+import { BEGUN, type Expected, TARGET, atOnce, fallsBack, provedAt } from "./RuleScenario.ts"
 import { ANSWER } from "./Shapes.ts"
 
 export const SPARE = "spare/m"

@@ -6,9 +6,9 @@ import * as Credentials from "./Credentials.ts"
 import * as Cycling from "./Cycling.ts"
 import * as Fallback from "./Fallback.ts"
 import * as Failures from "./Failures.ts"
-import * as FinalReport from "./FinalReport.ts"
-import * as LastStep from "./LastStep.ts"
-import * as Limits from "./Limits.ts"
+import * as FinalReportScenarios from "./FinalReportScenarios.ts"
+import * as LastStepScenarios from "./LastStepScenarios.ts"
+import * as LimitScenarios from "./LimitScenarios.ts"
 import * as ManualRetry from "./ManualRetry.ts"
 import * as Overnight from "./Overnight.ts"
 
@@ -19,10 +19,10 @@ export const chapters = [
   { name: "fallback chains", scenarios: Fallback.scenarios },
   { name: "cooldowns", scenarios: Cooldowns.scenarios },
   { name: "credentials", scenarios: Credentials.scenarios },
-  { name: "the scope of a limit", scenarios: Limits.scenarios },
+  { name: "the scope of a limit", scenarios: LimitScenarios.scenarios },
   { name: "a context that is too long", scenarios: Compaction.scenarios },
   { name: "cycling", scenarios: Cycling.scenarios },
-  { name: "the final report", scenarios: FinalReport.scenarios },
-  { name: "the last step", scenarios: LastStep.scenarios },
+  { name: "the final report", scenarios: FinalReportScenarios.scenarios },
+  { name: "the last step", scenarios: LastStepScenarios.scenarios },
   { name: "manual retry", scenarios: ManualRetry.scenarios }
 ]

@@ -16,7 +16,7 @@ import {
   fallsBack,
   provedAt,
   waits
-} from "./Scenario.ts"
+} from "./RuleScenario.ts"
 import { ANSWER, BOTH, SECOND, endsIn } from "./Shapes.ts"
 
 const { callsTool, overloaded, reset, says, status } = Answers

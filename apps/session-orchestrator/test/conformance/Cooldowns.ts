@@ -13,7 +13,7 @@ import {
   called,
   failed,
   fallsBack
-} from "./Scenario.ts"
+} from "./RuleScenario.ts"
 import { ANSWER, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, callsTool, holds, overloaded, says, takes } = Answers

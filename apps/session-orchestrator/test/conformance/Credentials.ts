@@ -11,7 +11,7 @@ import {
   failed,
   fallsBack,
   provedAt
-} from "./Scenario.ts"
+} from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, BOTH, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, exhausted, overloaded, says, takes } = Answers

@@ -2,7 +2,7 @@
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { SPARE, THIRD, THREE } from "./ChainShapes.ts"
-import { BEGUN, type Expected, type Scenario, TARGET, answered, atOnce, called, failed, waits } from "./Scenario.ts"
+import { BEGUN, type Expected, type Scenario, TARGET, answered, atOnce, called, failed, waits } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { asks, callsTool, failsInStream, page, reset, says, silence, status } = Answers

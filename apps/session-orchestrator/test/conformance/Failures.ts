@@ -1,7 +1,7 @@
 /** The truth about a failure (rules C), as a turn shows it. */
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Pattern, type Scenario, answered } from "./Scenario.ts"
+import { BEGUN, type Pattern, type Scenario, answered } from "./RuleScenario.ts"
 import { ANSWER, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { says } = Answers

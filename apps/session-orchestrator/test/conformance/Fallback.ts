@@ -12,7 +12,7 @@ import {
   fallsBack,
   provedAt,
   waits
-} from "./Scenario.ts"
+} from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, BOTH, SECOND, endsIn, times } from "./Shapes.ts"
 
 const { asks, breaksOff, overloaded, says, status, words } = Answers

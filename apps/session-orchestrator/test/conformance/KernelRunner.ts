@@ -19,7 +19,7 @@ import { TestClock } from "effect/testing"
 import * as Answers from "./Answers.ts"
 import { MemoryEndpoint, type Standstill } from "./MemoryEndpoint.ts"
 import type { Played, PlayedTurn } from "./PlayedScenario.ts"
-import * as Scenario from "./Scenario.ts"
+import * as RuleScenario from "./RuleScenario.ts"
 import * as Shell from "./Shell.ts"
 
 /** Whether a turn runs once, or again from its start after every record (X1). */
@@ -36,7 +36,11 @@ type Signal =
   | { readonly _tag: "Held" }
   | { readonly _tag: "Ended" }
 
-export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, format: Scenario.Format, mode: Mode) {
+export const play = Effect.fnUntraced(function* (
+  scenario: RuleScenario.Scenario,
+  format: RuleScenario.Format,
+  mode: Mode
+) {
   const policy = Profile.resolve(Result.getOrThrow(Profile.decode(scenario.retry ?? {})))
   const signals = yield* Queue.unbounded<Signal>()
   const endpoint = yield* endpointOf(signals)
@@ -56,7 +60,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
       yield* Effect.forkScoped(Effect.andThen(gate.reached, Queue.offer(signals, { _tag: "Held" })))
     }
     const { checkpoint, toSeal } = recordsOf(mode)
-    const target = targetOf(scenario.targets?.[0] ?? Scenario.TARGET)
+    const target = targetOf(scenario.targets?.[0] ?? RuleScenario.TARGET)
     const { layer, limits } = yield* shell(history.slice())
     const fiber = yield* Turn.runTurn({
       conversationId: Ids.ConversationId.make("c1"),
@@ -66,7 +70,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
       startedAt: yield* Clock.currentTimeMillis,
       abort: Deferred.await(abort),
       limits,
-      ...(turn.prompt === null ? {} : { prompt: turn.prompt ?? Scenario.PROMPT })
+      ...(turn.prompt === null ? {} : { prompt: turn.prompt ?? RuleScenario.PROMPT })
     }).pipe(
       Effect.provide(
         Layer.mergeAll(
@@ -98,7 +102,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
 // --- internal
 
 interface Running {
-  readonly turn: Scenario.Turn
+  readonly turn: RuleScenario.Turn
   readonly fiber: Fiber.Fiber<TurnEvent.TurnEnd, unknown>
   readonly abort: Deferred.Deferred<void>
   readonly endpoint: MemoryEndpoint
@@ -110,7 +114,8 @@ interface Running {
 const drive = Effect.fnUntraced(function* (running: Running) {
   const { endpoint, fiber, signals, sink, turn } = running
   const due: Array<readonly [call: number, at: number]> = []
-  const actsAt = (at: Scenario.When["at"]) => (turn.when ?? []).flatMap((when) => (when.at === at ? [when.act] : []))
+  const actsAt = (at: RuleScenario.When["at"]) =>
+    (turn.when ?? []).flatMap((when) => (when.at === at ? [when.act] : []))
   for (;;) {
     const signal = yield* next(signals)
     if (signal._tag === "Ended") break
@@ -157,7 +162,7 @@ const pass = Effect.fnUntraced(function* (isLetGo: () => boolean) {
 })
 
 const perform = (
-  act: Scenario.Act,
+  act: RuleScenario.Act,
   { abort }: Running,
   wake: Deferred.Deferred<RetryStrategy.Wake, RetryStrategy.SleepFailure> | undefined
 ): Effect.Effect<unknown> => {
@@ -203,19 +208,19 @@ const endpointOf = Effect.fnUntraced(function* (signals: Queue.Queue<Signal>) {
 
 /** The providers of a scenario's targets, each under its name, and with each of its keys. */
 const providersOf = Effect.fnUntraced(function* (
-  scenario: Scenario.Scenario,
-  format: Scenario.Format,
+  scenario: RuleScenario.Scenario,
+  format: RuleScenario.Format,
   endpoint: MemoryEndpoint
 ) {
   const { credentials = {} } = scenario
   const providers = new Map<string, Provider.Provider["Service"]>()
-  for (const name of Scenario.providersOf(scenario)) {
+  for (const name of RuleScenario.providersOf(scenario)) {
     const [first, ...others] = credentials[name] ?? []
     for (const credential of [undefined, ...others]) {
       const variable = credential ?? first
       const options = {
         baseUrl: `http://endpoint/${name}/v1`,
-        ...(variable === undefined ? {} : { apiKey: Redacted.make(Scenario.keyOf(variable)) })
+        ...(variable === undefined ? {} : { apiKey: Redacted.make(RuleScenario.keyOf(variable)) })
       }
       const made = format === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
       providers.set(nameOf(name, credential), yield* Effect.provide(made, clientOf(endpoint)))
@@ -230,7 +235,7 @@ const providersOf = Effect.fnUntraced(function* (
 
 const nameOf = (provider: string, credential: string | undefined): string => `${provider} ${credential ?? ""}`
 
-const toolboxOf = ({ tools }: Scenario.Scenario): Layer.Layer<Toolbox.Toolbox> =>
+const toolboxOf = ({ tools }: RuleScenario.Scenario): Layer.Layer<Toolbox.Toolbox> =>
   tools === undefined
     ? Toolbox.layerNoop
     : Layer.succeed(Toolbox.Toolbox, {

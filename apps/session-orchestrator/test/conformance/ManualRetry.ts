@@ -10,7 +10,7 @@ import {
   answered,
   failed,
   waits
-} from "./Scenario.ts"
+} from "./RuleScenario.ts"
 import { ANSWER, BOTH, SECOND, outlives } from "./Shapes.ts"
 
 const { breaksOff, overloaded, says, status } = Answers

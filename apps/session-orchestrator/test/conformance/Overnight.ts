@@ -1,6 +1,6 @@
 /** Stepped backoff within a budget: the default profile (rules D). */
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Scenario, aborted, answered, failed, waits } from "./Scenario.ts"
+import { BEGUN, type Scenario, aborted, answered, failed, waits } from "./RuleScenario.ts"
 import { ANSWER, ANSWERED, BOTH, HOUR, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { OVERLOADED, badGateway, overloaded, says } = Answers

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { Message, Target, type TurnEvent } from "@holdfast/wire"
 import { shown } from "../service/Shown.ts"
 import type { Asked } from "./ReceivedCall.ts"
-import { type Expected, type Scenario, TARGET, type Turn, keyOf, providerOf } from "./Scenario.ts"
+import { type Expected, type Scenario, TARGET, type Turn, keyOf, providerOf } from "./RuleScenario.ts"
 
 export interface PlayedTurn {
   readonly calls: ReadonlyArray<Asked>

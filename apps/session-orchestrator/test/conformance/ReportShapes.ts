@@ -1,6 +1,6 @@
 /** Common parts of scenarios of final reports: report, guidance, ends of the turn. */
 import { REPORT } from "./Answers.ts"
-import { type Expected, type Pattern, atOnce, called, failed } from "./Scenario.ts"
+import { type Expected, type Pattern, atOnce, called, failed } from "./RuleScenario.ts"
 
 /** Its profile: 3 attempts, and no wait after an invalid answer. */
 export const REPORTING = {

@@ -16,14 +16,14 @@ import * as Answers from "./Answers.ts"
 import * as ReceivedCall from "./ReceivedCall.ts"
 import type { Played, PlayedTurn } from "./PlayedScenario.ts"
 import * as Scaling from "./Scaling.ts"
-import * as Scenario from "./Scenario.ts"
+import * as RuleScenario from "./RuleScenario.ts"
 import * as ToolEndpoint from "./ToolEndpoint.ts"
 
 /** The factor by which delays are shortened. An action during a wait needs time. */
-export const scaleOf = ({ scale, turns }: Scenario.Scenario): number =>
-  scale ?? (turns.some(({ when = [] }) => when.some(({ at }) => typeof at === "number")) ? 1 : Scenario.SCALE)
+export const scaleOf = ({ scale, turns }: RuleScenario.Scenario): number =>
+  scale ?? (turns.some(({ when = [] }) => when.some(({ at }) => typeof at === "number")) ? 1 : RuleScenario.SCALE)
 
-export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, format: Scenario.Format) {
+export const play = Effect.fnUntraced(function* (scenario: RuleScenario.Scenario, format: RuleScenario.Format) {
   const scale = scaleOf(scenario)
   const provider = yield* ScriptedServer.start()
   const config = yield* configOf(scenario, format, provider.url)
@@ -36,12 +36,13 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
     )
     service.provider.respond(...responses)
     const before = service.provider.requests().length
-    const actsAt = (at: Scenario.When["at"]) => (turn.when ?? []).flatMap((when) => (when.at === at ? [when.act] : []))
+    const actsAt = (at: RuleScenario.When["at"]) =>
+      (turn.when ?? []).flatMap((when) => (when.at === at ? [when.act] : []))
     for (const act of actsAt("start")) yield* perform(service, id, act)
     const live = yield* service.open({
       path: `/v1/conversations/${id}/${turn.prompt === null ? "retry" : "turns"}`,
       headers: { accept: "application/x-ndjson" },
-      body: turn.prompt === null ? {} : { prompt: turn.prompt ?? Scenario.PROMPT }
+      body: turn.prompt === null ? {} : { prompt: turn.prompt ?? RuleScenario.PROMPT }
     })
     assert.strictEqual(live.status, 200)
     for (const { act, at } of turn.when ?? []) {
@@ -65,14 +66,18 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario.Scenario, fo
 type Running = Effect.Success<ReturnType<typeof Service.start>>
 
 /** The configuration as a user writes it. */
-const configOf = Effect.fnUntraced(function* (scenario: Scenario.Scenario, format: Scenario.Format, url: string) {
-  const { credentials = {}, models, retry = {}, targets = [Scenario.TARGET], tools } = scenario
+const configOf = Effect.fnUntraced(function* (
+  scenario: RuleScenario.Scenario,
+  format: RuleScenario.Format,
+  url: string
+) {
+  const { credentials = {}, models, retry = {}, targets = [RuleScenario.TARGET], tools } = scenario
   const type = format === "openai" ? "openai-compatible" : format
   const file = {
     server: { port: 0 },
     database: { path: ":memory:" },
     providers: Object.fromEntries(
-      Scenario.providersOf(scenario).map((name) => [
+      RuleScenario.providersOf(scenario).map((name) => [
         name,
         { type, baseUrl: `${url}/${name}/v1`, apiKeyEnv: credentials[name] ?? [] }
       ])
@@ -83,7 +88,7 @@ const configOf = Effect.fnUntraced(function* (scenario: Scenario.Scenario, forma
     ...(tools === undefined ? {} : { tools: { scripted: { url: yield* ToolEndpoint.start(tools) } } })
   }
   const environment = Object.fromEntries(
-    Object.values(credentials).flatMap((names) => names.map((name) => [name, Scenario.keyOf(name)]))
+    Object.values(credentials).flatMap((names) => names.map((name) => [name, RuleScenario.keyOf(name)]))
   )
   return Configurations.config({ file, environment })
 })
@@ -106,7 +111,7 @@ const waitIsTold = (live: Live, n: number): Effect.Effect<void, Error> =>
     text.split('"type":"provider-retry"').length > n + 1 ? Effect.void : Effect.andThen(live.next, waitIsTold(live, n))
   )
 
-const perform = Effect.fnUntraced(function* (service: Running, id: string, act: Scenario.Act) {
+const perform = Effect.fnUntraced(function* (service: Running, id: string, act: RuleScenario.Act) {
   const path = `/v1/conversations/${id}`
   if (typeof act === "object" && "switchesTo" in act) {
     const { status } = yield* service.call({ path: `${path}/switch-target`, body: { model: act.switchesTo } })

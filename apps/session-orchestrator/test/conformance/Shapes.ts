@@ -1,7 +1,7 @@
 /** Common scenarios: a turn is answered after some failures, or fails. */
 import { defined, type Failure } from "@holdfast/wire"
 import { type Answer, says } from "./Answers.ts"
-import * as Scenario from "./Scenario.ts"
+import * as RuleScenario from "./RuleScenario.ts"
 
 export const SECOND = 1_000
 export const MINUTE = 60_000
@@ -17,15 +17,15 @@ export const ANSWERED: ReadonlyArray<string> = ["user: Hello", `assistant: ${ANS
 export const times = (count: number, answer: Answer): ReadonlyArray<Answer> =>
   Array.from({ length: count }, () => answer)
 
-type Rest = Partial<Omit<Scenario.Scenario, "title" | "turns" | "history">>
+type Rest = Partial<Omit<RuleScenario.Scenario, "title" | "turns" | "history">>
 
 /** The failures lead to these waits, and then the answer comes, once. Each call has the same messages. */
 export const outlives = (
   title: string,
   failures: ReadonlyArray<Answer>,
-  waits: ReadonlyArray<Scenario.Pattern>,
+  waits: ReadonlyArray<RuleScenario.Pattern>,
   rest: Rest = {}
-): Scenario.Scenario => ({
+): RuleScenario.Scenario => ({
   ...rest,
   title,
   turns: [
@@ -33,7 +33,11 @@ export const outlives = (
       given: [...failures, says(ANSWER)],
       follows: {
         asked: [...failures, ANSWER].map(() => ["user: Hello"]),
-        events: [...Scenario.BEGUN, ...waits, ...Scenario.answered(waits.length === 0 ? undefined : waits.length - 1)],
+        events: [
+          ...RuleScenario.BEGUN,
+          ...waits,
+          ...RuleScenario.answered(waits.length === 0 ? undefined : waits.length - 1)
+        ],
         shown: ANSWER
       }
     }
@@ -46,9 +50,9 @@ export const endsIn = (
   title: string,
   reason: Failure.Reason,
   failures: ReadonlyArray<Answer>,
-  waits: ReadonlyArray<Scenario.Pattern> = [],
+  waits: ReadonlyArray<RuleScenario.Pattern> = [],
   rest: Rest & { readonly shown?: string } = {}
-): Scenario.Scenario => {
+): RuleScenario.Scenario => {
   const { shown, ...others } = rest
   return {
     ...others,
@@ -58,10 +62,10 @@ export const endsIn = (
         given: failures,
         follows: {
           events: [
-            ...Scenario.BEGUN,
+            ...RuleScenario.BEGUN,
             ...waits,
             ...(shown === undefined ? [] : (["text-delta"] as const)),
-            ...Scenario.failed(reason, waits.length === 0 ? undefined : { attempt: waits.length - 1 })
+            ...RuleScenario.failed(reason, waits.length === 0 ? undefined : { attempt: waits.length - 1 })
           ],
           ...defined({ shown })
         }

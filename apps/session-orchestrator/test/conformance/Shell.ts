@@ -9,7 +9,7 @@ import { type RetryPolicy, Standing } from "@holdfast/policy"
 import type { Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import * as TurnPorts from "../../src/turn/TurnPorts.ts"
-import type { Scenario } from "./Scenario.ts"
+import type { Scenario } from "./RuleScenario.ts"
 
 /** The parts of one turn, for the conversation before it. */
 export type Shell = (

@@ -7,7 +7,7 @@
  * Rig.G2. A call to a process that goes down meanwhile is given up, as its connection would be.
  * Rig.G3. A conversation that is answered twice at the same time is a fault, and so is a turn that is called out of its order.
  */
-import { Interruptions, Life, StorageError, Timer } from "@holdfast/journal"
+import { Interruptions, ProcessName, StorageError, Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { OpeningStream } from "@holdfast/providers"
@@ -238,7 +238,7 @@ export class Rig {
           takeUp: (...note) => alive(interruptions.takeUp(...note)),
           note: (...note) => alive(interruptions.note(...note))
         }),
-        Layer.succeed(Life.Life, `life ${this.deaths}`),
+        Layer.succeed(ProcessName.ProcessName, `life ${this.deaths}`),
         Layer.succeed(Tenancy, { newTurnId: () => Ids.TurnId.make(`own${this.own++}`), isElsewhere: () => false }),
         Layer.succeed(Journal, {
           ...journal,

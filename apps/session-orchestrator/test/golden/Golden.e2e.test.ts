@@ -19,7 +19,7 @@ import * as WatchingClient from "../service/WatchingClient.ts"
 import * as Process from "../service/Process.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
-import * as Account from "./Account.ts"
+import * as EventLines from "./EventLines.ts"
 import { configOf, type Phase, phases } from "./Phases.ts"
 import * as Snapshot from "./Snapshot.ts"
 
@@ -189,11 +189,11 @@ const replay = Effect.fnUntraced(function* (database: Database, snapshot: Snapsh
     yield* Effect.forkScoped(Effect.ignore(WatchingClient.follow(watcher, live)))
     yield* Process.eventually(
       `the end of ${phase.name}`,
-      Effect.sync(() => Account.linesOf(watcher.events)),
+      Effect.sync(() => EventLines.linesOf(watcher.events)),
       (lines) => lines.filter((line) => line.startsWith("turn-end")).length === phase.turns.length
     )
     assert.deepStrictEqual(watcher.faults, [], phase.name)
-    ends[phase.name] = { lines: Account.linesOf(watcher.events), calls: of(phase) }
+    ends[phase.name] = { lines: EventLines.linesOf(watcher.events), calls: of(phase) }
   }
   assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
   return ends

@@ -4,7 +4,7 @@ import { Interruption } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
-import type { Evidence } from "../../src/inspection/Evidence.ts"
+import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -178,7 +178,7 @@ describe("an explanation", () => {
       const outcome = { _tag: "Completed", content: [call], endedAt: 1, finishReason: "tool-calls" }
       const records = [{ name: "step/0/attempt/0", value: JSON.stringify(outcome) }]
       const found = { ...sealedWith({ ...answered, status: "aborted" }), records }
-      const tools = (evidence: Evidence) =>
+      const tools = (evidence: StoredTurn) =>
         Explanation.of(evidence, (text) => text).steps.flatMap(({ tools }) => tools.map(({ words }) => words))
       const { end: _, ...open } = found.turn
       assert.deepStrictEqual(tools({ ...found, turn: { ...open, end: undefined } }), [

@@ -8,7 +8,7 @@ import * as SessionName from "../../src/storage/sql/SessionName.ts"
 import * as Inspection from "../../src/inspection/Inspection.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 
 const SHARDS = 8
@@ -52,10 +52,10 @@ const given = Effect.gen(function* () {
   yield* Effect.gen(function* () {
     const store = yield* Store
     for (const n of [1, 2, 3]) {
-      yield* store.createConversation(Given.conversation(n))
-      yield* store.acceptTurn(Given.turn(n, n))
+      yield* store.createConversation(NumberedData.conversation(n))
+      yield* store.acceptTurn(NumberedData.turn(n, n))
     }
-    yield* store.appendEvents(Given.conversationId(3), Given.turnId(3), [Given.end(3, 3)], 0)
+    yield* store.appendEvents(NumberedData.conversationId(3), NumberedData.turnId(3), [NumberedData.end(3, 3)], 0)
   }).pipe(Effect.provide(Postgres.layer({ url })))
   const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
   const inspection = Inspection.layerShared("the database", { defaults }).pipe(
@@ -69,7 +69,7 @@ const given = Effect.gen(function* () {
   return { url, sql, look }
 })
 
-const shardOf = (n: number) => Holders.shardOf(Given.conversationId(n), SHARDS)
+const shardOf = (n: number) => Holders.shardOf(NumberedData.conversationId(n), SHARDS)
 const others = Array.from({ length: SHARDS }, (_, n) => n + 1).filter((shard) => shard !== shardOf(1))
 
 it.live("X6: a turn's runner is the one whose session has its conversation's lock; without a lock there is none", () =>

@@ -13,7 +13,7 @@ import * as Migrations from "../../src/storage/migrations/Migrations.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Tenancy from "../../src/storage/sqlite/Tenancy.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 import * as Upgrade from "../storage/Upgrade.ts"
 
 const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
@@ -28,14 +28,14 @@ const look = (filename: string, all = false) =>
 const fill = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
-  yield* store.createConversation(Given.conversation(1, { retry: { budget: "1 hour" } }))
-  yield* store.createConversation(Given.conversation(2))
-  yield* store.acceptTurn(Given.turn(1, 1))
-  yield* store.acceptTurn(Given.turn(2, 2))
-  yield* store.acceptTurn(Given.turn(3, 1))
-  yield* store.appendEvents(Given.conversationId(2), Given.turnId(2), [Given.end(2, 2)], 0)
-  yield* journal.append(Given.turnId(1), 0, Records.failed(0, 1_000))
-  yield* journal.append(Given.turnId(1), 1, Records.retry(0, 5_000, 6_000))
+  yield* store.createConversation(NumberedData.conversation(1, { retry: { budget: "1 hour" } }))
+  yield* store.createConversation(NumberedData.conversation(2))
+  yield* store.acceptTurn(NumberedData.turn(1, 1))
+  yield* store.acceptTurn(NumberedData.turn(2, 2))
+  yield* store.acceptTurn(NumberedData.turn(3, 1))
+  yield* store.appendEvents(NumberedData.conversationId(2), NumberedData.turnId(2), [NumberedData.end(2, 2)], 0)
+  yield* journal.append(NumberedData.turnId(1), 0, Records.failed(0, 1_000))
+  yield* journal.append(NumberedData.turnId(1), 1, Records.retry(0, 5_000, 6_000))
 })
 
 it.effect("lists waiting turns, with and without a service that uses the file", () =>
@@ -47,8 +47,8 @@ it.effect("lists waiting turns, with and without a service that uses the file", 
       return yield* look(filename)
     }).pipe(Effect.provide(Layer.merge(SqlStore.layer({ path: filename }), Tenancy.layerOwner({ path: filename }))))
     expect(beside.turns.map(({ state, turnId }) => [turnId, state])).toEqual([
-      [Given.turnId(1), "waiting"],
-      [Given.turnId(3), "queued"]
+      [NumberedData.turnId(1), "waiting"],
+      [NumberedData.turnId(3), "queued"]
     ])
     expect(beside.turns[0]).toMatchObject({
       wait: { retryAt: 6_000, leftMs: 4_000 },
@@ -80,29 +80,29 @@ it.effect("has the last target of ended turns, and the turn that retried each", 
     const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.gen(function* () {
       const store = yield* Store
-      yield* store.createConversation(Given.conversation(1))
-      const { prompt: _prompt, ...retry } = Given.turn(2, 1)
+      yield* store.createConversation(NumberedData.conversation(1))
+      const { prompt: _prompt, ...retry } = NumberedData.turn(2, 1)
       const change = {
         type: "model-change",
-        conversationId: Given.conversationId(1),
-        turnId: Given.turnId(1),
+        conversationId: NumberedData.conversationId(1),
+        turnId: NumberedData.turnId(1),
         from: "a/m",
         to: "b/m"
       } as const
-      yield* store.acceptTurn(Given.turn(1, 1))
-      yield* store.appendEvents(change.conversationId, change.turnId, [change, Given.end(1, 1)], 0)
+      yield* store.acceptTurn(NumberedData.turn(1, 1))
+      yield* store.appendEvents(change.conversationId, change.turnId, [change, NumberedData.end(1, 1)], 0)
       yield* store.acceptTurn({ ...retry, prompt: undefined })
-      yield* store.appendEvents(change.conversationId, Given.turnId(2), [Given.end(2, 1)], 0)
-      yield* store.createConversation(Given.conversation(2))
-      yield* store.acceptTurn(Given.turn(3, 2))
-      yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
+      yield* store.appendEvents(change.conversationId, NumberedData.turnId(2), [NumberedData.end(2, 1)], 0)
+      yield* store.createConversation(NumberedData.conversation(2))
+      yield* store.acceptTurn(NumberedData.turn(3, 2))
+      yield* store.appendEvents(NumberedData.conversationId(2), NumberedData.turnId(3), [NumberedData.end(3, 2)], 0)
     }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
     const { turns } = yield* look(filename, true)
     // The second turn continued on the first turn's last target.
     expect(turns.map(({ model, retriedBy }) => [model, retriedBy])).toEqual([
-      ["b/m", Given.turnId(2)],
+      ["b/m", NumberedData.turnId(2)],
       ["b/m", undefined],
-      [Given.conversation(2).model, undefined]
+      [NumberedData.conversation(2).model, undefined]
     ])
   })
 )
@@ -170,9 +170,12 @@ it.effect("X9: has all stored data of a turn, and none for an unknown one", () =
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const built = yield* Layer.build(Inspection.layerSqlite(filename, { defaults }))
     const { evidence } = Context.get(built, Inspection.Inspection)
-    const found = Option.getOrThrow(yield* evidence(Given.turnId(1)))
-    expect([found.turn.turnId, found.conversation.conversationId]).toEqual([Given.turnId(1), Given.conversationId(1)])
+    const found = Option.getOrThrow(yield* evidence(NumberedData.turnId(1)))
+    expect([found.turn.turnId, found.conversation.conversationId]).toEqual([
+      NumberedData.turnId(1),
+      NumberedData.conversationId(1)
+    ])
     expect([found.records.length, found.events, found.interruption]).toEqual([2, [], undefined])
-    expect(Option.isNone(yield* evidence(Given.turnId(9)))).toBe(true)
+    expect(Option.isNone(yield* evidence(NumberedData.turnId(9)))).toBe(true)
   }).pipe(Effect.scoped)
 )

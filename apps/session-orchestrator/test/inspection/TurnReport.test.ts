@@ -4,10 +4,10 @@ import { Profile } from "@holdfast/policy"
 import { Duration } from "effect"
 import * as Account from "../../src/recovery/Account.ts"
 import * as TurnReport from "../../src/inspection/TurnReport.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const conversation = Given.conversation(1)
-const turn = { ...Given.turn(1, 1, { acceptedAt: 0 }), end: undefined }
+const conversation = NumberedData.conversation(1)
+const turn = { ...NumberedData.turn(1, 1, { acceptedAt: 0 }), end: undefined }
 const overnight = Profile.resolve({})
 
 const waiting = Account.of([
@@ -104,7 +104,7 @@ describe("TurnReport", () => {
 
   it("an ended turn has the tokens that its providers reported, and no others", () => {
     const tokens = (usage: object) => {
-      const end = { ...Given.end(1, 1), usage }
+      const end = { ...NumberedData.end(1, 1), usage }
       return TurnReport.ofSealed({ ...turn, end }, end, conversation).tokens
     }
     expect(tokens({})).toBeUndefined()
@@ -114,7 +114,7 @@ describe("TurnReport", () => {
   })
 
   it("an ended turn has its age at its end, and its failure", () => {
-    const end = { ...Given.end(1, 1), status: "failed" as const, endedAt: 7_000, error: Records.overloaded }
+    const end = { ...NumberedData.end(1, 1), status: "failed" as const, endedAt: 7_000, error: Records.overloaded }
     expect(TurnReport.ofSealed({ ...turn, end }, end, conversation)).toMatchObject({
       state: "failed",
       attempts: 3,

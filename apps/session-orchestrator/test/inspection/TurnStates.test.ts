@@ -3,13 +3,13 @@ import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import * as Secrets from "../../src/redaction/Secrets.ts"
-import type { Evidence } from "../../src/inspection/Evidence.ts"
+import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import * as TurnStates from "../../src/inspection/TurnStates.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const conversation = Given.conversation(1)
-const turn = { ...Given.turn(1, 1, { acceptedAt: 0 }), end: undefined }
+const conversation = NumberedData.conversation(1)
+const turn = { ...NumberedData.turn(1, 1, { acceptedAt: 0 }), end: undefined }
 const start: TurnEvent.TurnStart = {
   type: "turn-start",
   conversationId: turn.conversationId,
@@ -17,8 +17,8 @@ const start: TurnEvent.TurnStart = {
   startedAt: 0
 }
 const ended = (change: Partial<TurnEvent.TurnEnd> = {}) => {
-  const end = { ...Given.end(1, 1), ...change }
-  return { turn: { ...turn, end }, events: [start, Given.message(1, 1, 0), Given.message(1, 1, 1), end] }
+  const end = { ...NumberedData.end(1, 1), ...change }
+  return { turn: { ...turn, end }, events: [start, NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), end] }
 }
 const changed: TurnEvent.ModelChange = {
   type: "model-change",
@@ -28,7 +28,7 @@ const changed: TurnEvent.ModelChange = {
   to: "other/m"
 }
 
-const of = (evidence: Partial<Evidence>) =>
+const of = (evidence: Partial<StoredTurn>) =>
   TurnStates.of({ turn, conversation, events: [start], records: [], ...evidence }, (text) =>
     text.replaceAll("planted", "[redacted]")
   )
@@ -128,10 +128,15 @@ describe("the state of a turn", () => {
 
 it.effect("X15: is read from disk, by the turn's id alone; an unknown turn is named", () =>
   Effect.gen(function* () {
-    const store = yield* Given.oneTurn
+    const store = yield* NumberedData.oneTurn
     const states = yield* TurnStates.TurnStates
     expect((yield* states.find(turn.turnId)).status).toBe("queued")
-    yield* store.appendEvents(turn.conversationId, turn.turnId, [Given.message(1, 1, 1), Given.end(1, 1)], 0)
+    yield* store.appendEvents(
+      turn.conversationId,
+      turn.turnId,
+      [NumberedData.message(1, 1, 1), NumberedData.end(1, 1)],
+      0
+    )
     expect((yield* states.find(turn.turnId)).status).toBe("completed")
     const { message } = yield* Effect.flip(states.find(Ids.TurnId.make("none")))
     expect(message).toBe("There is no turn none.")

@@ -12,9 +12,9 @@ import type { TurnQueue } from "../../src/orchestrator/TurnQueue.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const { conversationId, turnId } = Given
+const { conversationId, turnId } = NumberedData
 
 /** The dependencies of acceptance, with a queue that notes its calls. */
 const given = Effect.gen(function* () {
@@ -58,13 +58,13 @@ const given = Effect.gen(function* () {
     life: "life 2",
     isStopping: Effect.sync(() => state.isStopping)
   })
-  const accepted = (n: number, of: number) => store.acceptTurn(Given.turn(n, of))
+  const accepted = (n: number, of: number) => store.acceptTurn(NumberedData.turn(n, of))
   const sealed = (n: number, of: number, status: "completed" | "failed" | "aborted") =>
-    store.appendEvents(conversationId(of), turnId(n), [{ ...Given.end(n, of), status }], 0)
+    store.appendEvents(conversationId(of), turnId(n), [{ ...NumberedData.end(n, of), status }], 0)
   /** The turn's process dies `deaths` times. */
   const died = (n: number, deaths: number) =>
     interruptions.takeUp(turnId(n), { ...Interruption.none("life 1"), deaths: deaths - 1 })
-  for (let of = 1; of <= 12; of++) yield* store.createConversation(Given.conversation(of))
+  for (let of = 1; of <= 12; of++) yield* store.createConversation(NumberedData.conversation(of))
   return { store, journal, dependencies, done, has, elsewhere, state, accepted, sealed, died }
 })
 

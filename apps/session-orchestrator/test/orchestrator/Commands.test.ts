@@ -22,7 +22,7 @@ const PARKED = waits(3_600, 3_600)
 
 type Name = Exclude<Command.Steering["type"], "wait-until" | "switch-target">
 
-interface Given {
+interface SleepingTurn {
   readonly conversations: Conversations["Service"]
   readonly c: Ids.ConversationId
   readonly provider: ReturnType<typeof ScriptedProvider.make>
@@ -42,7 +42,7 @@ const waiting = <E>(
     readonly append?: Effect.Effect<void, StorageError | JournalConflict>
     readonly retry?: Profile.RetrySettings
   },
-  test: (given: Given) => Effect.Effect<void, E, Scope.Scope>
+  test: (given: SleepingTurn) => Effect.Effect<void, E, Scope.Scope>
 ) =>
   withService(
     {

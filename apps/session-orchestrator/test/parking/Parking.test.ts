@@ -4,10 +4,10 @@ import { Effect } from "effect"
 import type { GateWait, Gatekeeper, GateTicket, Sleeper } from "../../src/gate/Gatekeeper.ts"
 import { NEAR_MS, Parking } from "../../src/parking/Parking.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const conversationId = Given.conversationId(1)
-const turnId = Given.turnId(1)
+const conversationId = NumberedData.conversationId(1)
+const turnId = NumberedData.turnId(1)
 
 const ticketOf = (done: Array<string>): GateTicket =>
   ({ heldMs: 0, giveBack: () => void done.push("gave back") }) as unknown as GateTicket // the parking uses nothing else of it

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { RestartDelays, FIRST_MS, MOST_MS, SETTLED_MS } from "../../src/recovery/RestartDelays.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const [one, two] = [Given.conversationId(1), Given.conversationId(2)]
+const [one, two] = [NumberedData.conversationId(1), NumberedData.conversationId(2)]
 
 /** The delays of a conversation that is stopped as soon as it restarts, so many times. */
 const waitsOf = (restartDelays: RestartDelays, times: number): ReadonlyArray<number> => {
@@ -46,7 +46,7 @@ describe("RestartDelays", () => {
 
   it("keeps nothing of settled conversations", () => {
     const restartDelays = new RestartDelays()
-    for (let n = 0; n < 1_000; n++) restartDelays.stopped(Given.conversationId(n), n)
+    for (let n = 0; n < 1_000; n++) restartDelays.stopped(NumberedData.conversationId(n), n)
     expect(restartDelays.size).toBe(1_000)
     restartDelays.stopped(one, 1_000 + SETTLED_MS)
     expect(restartDelays.size).toBe(1)
@@ -57,7 +57,7 @@ describe("RestartDelays", () => {
     restartDelays.stopped(one, 0)
     restartDelays.stopped(two, 1)
     restartDelays.stopped(one, 2)
-    restartDelays.stopped(Given.conversationId(3), SETTLED_MS + 500)
+    restartDelays.stopped(NumberedData.conversationId(3), SETTLED_MS + 500)
     expect(restartDelays.size).toBe(2)
   })
 })

@@ -11,10 +11,10 @@ import type { TurnServices } from "../../src/turn/TurnServices.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import type { Store } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const conversationId = Given.conversationId(1)
-const turnId = Given.turnId(1)
+const conversationId = NumberedData.conversationId(1)
+const turnId = NumberedData.turnId(1)
 const ids = { conversationId, turnId }
 
 const failure: Failure.Failure = { reason: "unknown", message: "It went wrong.", retryable: false, defect: true }
@@ -30,7 +30,7 @@ const sealed = (
   over: Partial<Store["Service"]> = {}
 ) =>
   Effect.gen(function* () {
-    const store = yield* Given.oneTurn
+    const store = yield* NumberedData.oneTurn
     const journal = yield* Journal
     if (Arr.isReadonlyArrayNonEmpty(records)) yield* journal.append(turnId, 0, ...records)
     if (Arr.isReadonlyArrayNonEmpty(events)) yield* store.appendEvents(conversationId, turnId, events, 0)
@@ -68,7 +68,7 @@ describe("a turn that is sealed without being run", () => {
 
   it.effect("stays as it is when it was sealed before", () =>
     Effect.gen(function* () {
-      const end = Given.end(1, 1)
+      const end = NumberedData.end(1, 1)
       const given = yield* sealed([], [opened, end])
       assert.deepStrictEqual(given.end, end)
       assert.deepStrictEqual(given.types, ["turn-start", "turn-end"])

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
-import * as Records from "./Records.ts"
+import * as DatabaseReads from "./DatabaseReads.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
 /** Delays of turns in memory and on disk alone. */
@@ -33,14 +33,14 @@ describe.concurrent("a process that is killed right after a 202", () => {
           const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
           assert.strictEqual((yield* post("retry-now", { commandId: "k" })).status, 202)
           yield* service.end("SIGKILL")
-          assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+          assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
           const second = yield* start
           const { text } = yield* second.call(ProcessSetup.request(id, "one"))
           assert.match(text, /"type":"turn-end".*"status":"completed"/)
           // The same command again is the same one.
           const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
           assert.strictEqual(again.status, 202)
-          assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+          assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
           assert.isAtMost(provider.count(), 3)
         })
     )
@@ -51,7 +51,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
         const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
         assert.strictEqual((yield* post("abort")).status, 202)
         yield* service.end("SIGKILL")
-        assert.strictEqual(Records.sealOf(database, "one"), "aborted")
+        assert.strictEqual(DatabaseReads.sealOf(database, "one"), "aborted")
         const second = yield* start
         assert.strictEqual((yield* second.state(id)).status, "idle")
         const { text } = yield* second.call(ProcessSetup.request(id, "one"))
@@ -99,13 +99,13 @@ if (SmallDisk.isPossible())
         yield* free
         yield* Process.eventually(
           "the record",
-          Effect.sync(() => Records.commandsOf(database, "one")),
+          Effect.sync(() => DatabaseReads.commandsOf(database, "one")),
           (commands) => commands.length > 0
         )
         assert.strictEqual((yield* post("retry-now", command)).status, 202)
         const { text } = yield* service.call(ProcessSetup.request(id, "one"))
         assert.match(text, /"type":"turn-end".*"status":"completed"/)
-        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+        assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
       })
     )
   })

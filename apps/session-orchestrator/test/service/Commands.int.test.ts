@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Duration, Effect } from "effect"
-import * as Records from "./Records.ts"
+import * as DatabaseReads from "./DatabaseReads.ts"
 import * as Service from "./Service.ts"
 
 const { ErrorBody } = ScriptedServer
@@ -51,7 +51,7 @@ describe("a 202", () => {
         Effect.gen(function* () {
           const { database, post } = yield* waiting(delay)
           const answer = yield* post(name, { ...body, commandId: "k" })
-          assert.deepStrictEqual([answer.status, Records.commandsOf(database, "one")], [202, ["k"]])
+          assert.deepStrictEqual([answer.status, DatabaseReads.commandsOf(database, "one")], [202, ["k"]])
         })
       )
     }
@@ -66,7 +66,7 @@ describe("a 202", () => {
           answers.map(({ status }) => status),
           [202, 202, 202]
         )
-        assert.deepStrictEqual(Records.commandsOf(database, "one"), ["k"])
+        assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
       })
     )
 
@@ -74,7 +74,7 @@ describe("a 202", () => {
       Effect.gen(function* () {
         const { database, id, service } = yield* waiting(delay)
         const { status } = yield* service.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
-        assert.deepStrictEqual([status, Records.sealOf(database, "one")], [202, "aborted"])
+        assert.deepStrictEqual([status, DatabaseReads.sealOf(database, "one")], [202, "aborted"])
       })
     )
   }

@@ -4,7 +4,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import type * as CrashHarness from "./CrashHarness.ts"
-import * as Records from "./Records.ts"
+import * as DatabaseReads from "./DatabaseReads.ts"
 
 /** Tolerance for the rounding of timers and clocks. */
 const ROUNDING_MS = 5
@@ -50,14 +50,14 @@ export const assertWhole = Effect.fnUntraced(function* (
   )
 
   // Attempts and budget continue where they were, and clients received the same.
-  const waits = turns.map((turnId) => Records.waitsOf(harness.database, turnId))
+  const waits = turns.map((turnId) => DatabaseReads.waitsOf(harness.database, turnId))
   for (const [i, ofTurn] of waits.entries()) {
     assert.deepStrictEqual(
       ofTurn.map(({ attempt }) => attempt),
       ofTurn.map((_, n) => n)
     )
     // All but the wait that an abort has cut short.
-    const slept = ofTurn.slice(0, Records.endsOf(harness.database, turns[i] ?? "").length)
+    const slept = ofTurn.slice(0, DatabaseReads.endsOf(harness.database, turns[i] ?? "").length)
     assert.strictEqual(
       ends[i]?.sleptMs,
       slept.reduce((sum, { delayMs }) => sum + delayMs, 0)
@@ -81,7 +81,7 @@ export const assertWhole = Effect.fnUntraced(function* (
   assert.isAtMost(provider.count(), attempts + harness.deaths)
 
   // A command that was answered with 202 is in the record, once.
-  const commands = turns.flatMap((turnId) => Records.commandsOf(harness.database, turnId))
+  const commands = turns.flatMap((turnId) => DatabaseReads.commandsOf(harness.database, turnId))
   for (const id of harness.commanded) assert.strictEqual(commands.filter((command) => command === id).length, 1)
 
   for (const promise of harness.promises) assertKept(harness, promise)

@@ -1,7 +1,7 @@
 /**
  * Tests a service whose PostgreSQL is stopped or silent: calls fail concurrently.
  *
- * The limit guards against a queue, in which these calls would take minutes. Tests with a test clock show how soon each fails (`Patience`,
+ * The limit guards against a queue, in which these calls would take minutes. Tests with a test clock show how soon each fails (`DatabaseWait`,
  * `Owner`, `GroupRead`, `GroupCommit`).
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"

@@ -99,7 +99,8 @@ export const start = Effect.fnUntraced(function* ({ directory, config, env = {},
       })),
     create: (body: object = {}) =>
       Effect.map(call({ path: "/v1/conversations", body }), ({ text }): string => JSON.parse(text).conversationId),
-    state: (id: string) => Effect.map(call({ path: `/v1/conversations/${id}` }), ({ text }): State => JSON.parse(text)),
+    state: (id: string) =>
+      Effect.map(call({ path: `/v1/conversations/${id}` }), ({ text }): ShownState => JSON.parse(text)),
     /** The state of a turn (rule X15). */
     turn: (turnId: string) =>
       Effect.map(call({ path: `/v1/turns/${turnId}` }), ({ text }): TurnState.TurnState => JSON.parse(text)),
@@ -122,7 +123,7 @@ export const start = Effect.fnUntraced(function* ({ directory, config, env = {},
 })
 
 /** A client's view of a conversation, as far as tests need it. */
-export interface State {
+export interface ShownState {
   readonly status: "idle" | "running" | "retrying"
   readonly attempt?: number
   readonly retryAt?: number

@@ -7,7 +7,7 @@ import { HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Audience from "../cluster/Audience.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
-import * as Database from "./Records.ts"
+import * as DatabaseReads from "./DatabaseReads.ts"
 
 const { gate } = ScriptedServer
 const { overloaded } = ProcessSetup
@@ -72,7 +72,7 @@ describe.concurrent("a process that is killed while turns are held by a gate", (
         [second, [0, 1], 3],
         [third, [0, 1], 2]
       ] as const) {
-        const waits = Database.waitsOf(database, turnId).map(({ attempt }) => attempt)
+        const waits = DatabaseReads.waitsOf(database, turnId).map(({ attempt }) => attempt)
         assert.deepStrictEqual(waits, [...retries])
         const end = watcher.events.findLast((event) => event.type === "turn-end")
         assert.deepInclude(end, { status: "completed", attempts, sleptMs: 300 * retries.length })
@@ -100,7 +100,7 @@ describe.concurrent("a process that is killed while a turn asks", () => {
     yield* live.until('"asks"')
     const command = (service: ProcessSetup.Running, name: string, body: object) =>
       Effect.map(service.call({ path: `/v1/conversations/${id}/${name}`, body }), ({ status }) => status)
-    const commands = Effect.sync(() => Database.commandsOf(setup.database, "one"))
+    const commands = Effect.sync(() => DatabaseReads.commandsOf(setup.database, "one"))
     return { ...setup, first, id, command, commands }
   })
 
@@ -147,7 +147,7 @@ describe.concurrent("a process that is killed while a turn asks", () => {
       assert.match(text, /"type":"turn-end".*"status":"completed"/)
       assert.strictEqual(yield* command(second, "retry-now", { commandId: "answer" }), 202)
       assert.deepStrictEqual(yield* commands, ["answer"])
-      const questions = Database.journalOf(database, "one").filter(
+      const questions = DatabaseReads.journalOf(database, "one").filter(
         (record) => Records.valueOf("Wake", record)?.type === "asked"
       )
       assert.lengthOf(questions, 1)

@@ -7,15 +7,15 @@ import { MAX_BEHIND } from "../../src/session/Backlog.ts"
 import type { Frame } from "../../src/conversation/Conversations.ts"
 import { Hub, type Subscriber } from "../../src/session/Hub.ts"
 import type { StoredEvent } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const ids = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }
-const other = Given.turnId(2)
+const ids = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
+const other = NumberedData.turnId(2)
 
 const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...ids, delta: text })
 const stepStart: TurnEvent.StepStart = { type: "step-start", ...ids, step: 0, target: "p/m" }
 const stored = (id: number): StoredEvent => {
-  const event = Given.message(1, 1, id)
+  const event = NumberedData.message(1, 1, id)
   return { id, event, json: JSON.stringify(event) }
 }
 
@@ -94,7 +94,7 @@ describe("a hub", () => {
       hub.live(stepStart)
       hub.live(delta("a"))
       prepare(hub)
-      hub.repeated([Given.message(1, 1, 1)])
+      hub.repeated([NumberedData.message(1, 1, 1)])
       return hub.inProgress.events().map(({ type }) => type)
     }
     assert.deepStrictEqual(

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { TurnEvent } from "@holdfast/wire"
 import { Recent } from "../../src/session/Recent.ts"
 import type { StoredEvent } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
 const stored = (id: number, event: TurnEvent.PersistedEvent, json = JSON.stringify(event)): StoredEvent => ({
   id,
@@ -12,8 +12,8 @@ const stored = (id: number, event: TurnEvent.PersistedEvent, json = JSON.stringi
 
 /** Turn `n`; the ids of its opening begin at `id`. */
 const opened = (recent: Recent, n: number, id: number): readonly [StoredEvent, StoredEvent] => {
-  const opening = [stored(id, Given.usage(n, 1, 0)), stored(id + 1, Given.message(n, 1, 0))] as const
-  recent.accepted(Given.turnId(n))
+  const opening = [stored(id, NumberedData.usage(n, 1, 0)), stored(id + 1, NumberedData.message(n, 1, 0))] as const
+  recent.accepted(NumberedData.turnId(n))
   for (const event of opening) recent.persisted(event)
   return opening
 }
@@ -23,35 +23,35 @@ const long = "x".repeat(64 * 1024)
 describe("Recent", () => {
   it("Recent.R1: has all events of a turn that was accepted here, and none of another", () => {
     const recent = new Recent()
-    recent.accepted(Given.turnId(1))
-    assert.deepStrictEqual(recent.of(Given.turnId(1)), [])
+    recent.accepted(NumberedData.turnId(1))
+    assert.deepStrictEqual(recent.of(NumberedData.turnId(1)), [])
     const opening = opened(recent, 1, 1)
-    recent.persisted(stored(3, Given.usage(2, 1, 0)))
-    assert.deepStrictEqual(recent.of(Given.turnId(1)), [...opening])
-    assert.isUndefined(recent.of(Given.turnId(2)))
+    recent.persisted(stored(3, NumberedData.usage(2, 1, 0)))
+    assert.deepStrictEqual(recent.of(NumberedData.turnId(1)), [...opening])
+    assert.isUndefined(recent.of(NumberedData.turnId(2)))
   })
 
   it("Recent.R1: has nothing of a turn that has ended or stopped", () => {
     const recent = new Recent()
     opened(recent, 1, 1)
-    recent.persisted(stored(3, Given.end(1, 1)))
-    assert.isUndefined(recent.of(Given.turnId(1)))
+    recent.persisted(stored(3, NumberedData.end(1, 1)))
+    assert.isUndefined(recent.of(NumberedData.turnId(1)))
     opened(recent, 2, 4)
-    recent.accepted(Given.turnId(3))
+    recent.accepted(NumberedData.turnId(3))
     recent.clear()
-    assert.isUndefined(recent.of(Given.turnId(2)))
-    assert.isUndefined(recent.of(Given.turnId(3)))
+    assert.isUndefined(recent.of(NumberedData.turnId(2)))
+    assert.isUndefined(recent.of(NumberedData.turnId(3)))
   })
 
   it("Recent.R2: drops a turn with long answers; a long prompt does not count", () => {
     const recent = new Recent()
-    recent.accepted(Given.turnId(1))
-    recent.persisted(stored(1, Given.usage(1, 1, 0)))
-    recent.persisted(stored(2, Given.message(1, 1, 0), long + long))
-    recent.persisted(stored(3, Given.message(1, 1, 1), long))
-    assert.strictEqual(recent.of(Given.turnId(1))?.length, 3)
-    recent.persisted(stored(4, Given.usage(1, 1, 1)))
-    assert.isUndefined(recent.of(Given.turnId(1)))
+    recent.accepted(NumberedData.turnId(1))
+    recent.persisted(stored(1, NumberedData.usage(1, 1, 0)))
+    recent.persisted(stored(2, NumberedData.message(1, 1, 0), long + long))
+    recent.persisted(stored(3, NumberedData.message(1, 1, 1), long))
+    assert.strictEqual(recent.of(NumberedData.turnId(1))?.length, 3)
+    recent.persisted(stored(4, NumberedData.usage(1, 1, 1)))
+    assert.isUndefined(recent.of(NumberedData.turnId(1)))
     assert.isUndefined(recent.after(0))
   })
 
@@ -59,7 +59,7 @@ describe("Recent", () => {
     const recent = new Recent()
     assert.isUndefined(recent.after(0))
     const [fifth, sixth] = opened(recent, 1, 5)
-    recent.accepted(Given.turnId(2))
+    recent.accepted(NumberedData.turnId(2))
     assert.isUndefined(recent.after(0))
     assert.isUndefined(recent.after(3))
     assert.deepStrictEqual(recent.after(4), [fifth, sixth])
@@ -71,7 +71,7 @@ describe("Recent", () => {
   it("Recent.R3: continues with the next turn when one has ended", () => {
     const recent = new Recent()
     opened(recent, 1, 1)
-    recent.persisted(stored(3, Given.end(1, 1)))
+    recent.persisted(stored(3, NumberedData.end(1, 1)))
     assert.isUndefined(recent.after(3))
     const opening = opened(recent, 2, 4)
     assert.deepStrictEqual(recent.after(3), [...opening])

@@ -3,7 +3,7 @@ import { TurnStopped } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Fiber } from "effect"
 import { Seals } from "../../src/session/Seals.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
 const turnId = Ids.TurnId.make("t")
 
@@ -11,7 +11,7 @@ describe("the seals", () => {
   it.effect("report to all callers that wait for a turn, and forget it", () =>
     Effect.gen(function* () {
       const seals = new Seals()
-      const end = Given.end(1, 1)
+      const end = NumberedData.end(1, 1)
       const fibers = yield* Effect.forEach([1, 2], () =>
         Effect.forkChild(seals.await(turnId), { startImmediately: true })
       )
@@ -38,7 +38,7 @@ describe("the seals", () => {
         Effect.forkChild(seals.await(turnId), { startImmediately: true })
       )
       yield* Fiber.interruptAll(fibers)
-      seals.report(Ids.TurnId.make("u"), Exit.succeed(Given.end(1, 1)))
+      seals.report(Ids.TurnId.make("u"), Exit.succeed(NumberedData.end(1, 1)))
       assert.strictEqual(seals.size, 0)
     })
   )

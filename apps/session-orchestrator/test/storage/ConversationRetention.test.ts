@@ -6,7 +6,7 @@ import { Deletions } from "../../src/storage/Deletions.ts"
 import { Lists } from "../../src/storage/Lists.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 const DAY = Duration.toMillis("1 day")
 
@@ -18,11 +18,11 @@ const write = Effect.fnUntraced(function* (
   tags: ReadonlyArray<string> = []
 ) {
   const store = yield* Store
-  yield* store.createConversation(Given.conversation(n, { createdAt: openedOn * DAY, labels: { tags } }))
-  yield* store.acceptTurn(Given.turn(n, n, { acceptedAt: openedOn * DAY }))
+  yield* store.createConversation(NumberedData.conversation(n, { createdAt: openedOn * DAY, labels: { tags } }))
+  yield* store.acceptTurn(NumberedData.turn(n, n, { acceptedAt: openedOn * DAY }))
   if (endedOn === undefined) return
-  const end = { ...Given.end(n, n), endedAt: endedOn * DAY }
-  yield* store.appendEvents(Given.conversationId(n), Given.turnId(n), [end], 0)
+  const end = { ...NumberedData.end(n, n), endedAt: endedOn * DAY }
+  yield* store.appendEvents(NumberedData.conversationId(n), NumberedData.turnId(n), [end], 0)
 })
 
 /** The conversations that are left, oldest first. */
@@ -31,7 +31,7 @@ const left = Effect.gen(function* () {
   return rows.map(({ conversation }) => conversation.conversationId).toReversed()
 })
 
-const ids = (...numbers: ReadonlyArray<number>) => numbers.map(Given.conversationId)
+const ids = (...numbers: ReadonlyArray<number>) => numbers.map(NumberedData.conversationId)
 
 describe("retention of conversations", () => {
   it.effect(
@@ -61,8 +61,8 @@ describe("retention of conversations", () => {
   it.live("X15: a conversation without a turn is as old as its creation; many are deleted over pages", () =>
     Effect.gen(function* () {
       const store = yield* Store
-      for (let n = 1; n <= 130; n++) yield* store.createConversation(Given.conversation(n, { createdAt: n }))
-      yield* store.createConversation(Given.conversation(500, { createdAt: Date.now() }))
+      for (let n = 1; n <= 130; n++) yield* store.createConversation(NumberedData.conversation(n, { createdAt: n }))
+      yield* store.createConversation(NumberedData.conversation(500, { createdAt: Date.now() }))
       const ports = { lists: yield* Lists, deletions: yield* Deletions }
       yield* ConversationRetention.round(ports, [{ after: Duration.days(1) }])
       expect(yield* left).toEqual(ids(500))

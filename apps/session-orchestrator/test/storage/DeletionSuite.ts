@@ -7,7 +7,7 @@ import { Deletions } from "../../src/storage/Deletions.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import { Lists } from "../../src/storage/Lists.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 type Storage = Store | Journal | Lists | Deletions | SqlClient.SqlClient
 
@@ -38,11 +38,17 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     const store = yield* Store
     const journal = yield* Journal
     const labels = { tags: ["nightly"], metadata: { of } }
-    yield* store.createConversation(Given.conversation(of, { labels }))
-    yield* store.acceptTurn(Given.turn(of, of, { labels }))
-    yield* journal.append(Given.turnId(of), 0, { name: "step/0/attempt/0", value: "{}" })
-    yield* store.appendEvents(Given.conversationId(of), Given.turnId(of), [Given.message(of, of, 0)], 0)
-    if (isSealed) yield* store.appendEvents(Given.conversationId(of), Given.turnId(of), [Given.end(of, of)], 1)
+    yield* store.createConversation(NumberedData.conversation(of, { labels }))
+    yield* store.acceptTurn(NumberedData.turn(of, of, { labels }))
+    yield* journal.append(NumberedData.turnId(of), 0, { name: "step/0/attempt/0", value: "{}" })
+    yield* store.appendEvents(
+      NumberedData.conversationId(of),
+      NumberedData.turnId(of),
+      [NumberedData.message(of, of, 0)],
+      0
+    )
+    if (isSealed)
+      yield* store.appendEvents(NumberedData.conversationId(of), NumberedData.turnId(of), [NumberedData.end(of, of)], 1)
   })
 
   it.live(`${name}: X15: a conversation is deleted with everything in it, and nothing else is`, () =>
@@ -52,16 +58,16 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       yield* write(1, true)
       const before = yield* rows
       yield* write(2, true)
-      expect(yield* deletions.conversation(Given.conversationId(2))).toBe("deleted")
+      expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("deleted")
       yield* deletions.scrub
       expect(yield* rows).toEqual(before)
-      expect(yield* store.conversation(Given.conversationId(2))).toEqual(Option.none())
-      expect(yield* deletions.conversation(Given.conversationId(2))).toBe("missing")
+      expect(yield* store.conversation(NumberedData.conversationId(2))).toEqual(Option.none())
+      expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("missing")
       // The same ids again are new.
       yield* write(2, true)
-      expect(yield* store.messages(Given.conversationId(2))).toHaveLength(1)
+      expect(yield* store.messages(NumberedData.conversationId(2))).toHaveLength(1)
       const { rows: listed } = yield* (yield* Lists).turns({ tag: "nightly" }, undefined, 10)
-      expect(listed.map(({ turn }) => turn.turnId)).toEqual([2, 1].map(Given.turnId))
+      expect(listed.map(({ turn }) => turn.turnId)).toEqual([2, 1].map(NumberedData.turnId))
     }).pipe(Effect.provide(layer), Effect.orDie)
   )
 
@@ -70,7 +76,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       const deletions = yield* Deletions
       yield* write(1, false)
       const before = yield* rows
-      expect(yield* deletions.conversation(Given.conversationId(1))).toBe("busy")
+      expect(yield* deletions.conversation(NumberedData.conversationId(1))).toBe("busy")
       expect(yield* rows).toEqual(before)
     }).pipe(Effect.provide(layer), Effect.orDie)
   )

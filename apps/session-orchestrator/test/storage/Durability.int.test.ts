@@ -8,7 +8,7 @@ import process from "node:process"
 import { fileURLToPath } from "node:url"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 /** Set it to the seed that a failure prints, to kill at the same moment again. */
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 1e9))
@@ -45,9 +45,9 @@ for (let kill = 0; kill < KILLS; kill++) {
         const store = yield* Store
         const found = new Set<string>()
         for (const of of [0, 1]) {
-          const stored = yield* Stream.runCollect(store.events(Given.conversationId(of), 0))
+          const stored = yield* Stream.runCollect(store.events(NumberedData.conversationId(of), 0))
           expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
-          const messages = yield* store.messages(Given.conversationId(of))
+          const messages = yield* store.messages(NumberedData.conversationId(of))
           expect(messages).toEqual(stored.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
         }
         for (const { turnId } of yield* store.unsealedTurns) {
@@ -56,7 +56,7 @@ for (let kill = 0; kill < KILLS; kill++) {
           stored.forEach(({ id }, position) => found.add(`${n} ${position} ${id}`))
         }
         expect(acknowledged.filter((line) => !found.has(line))).toEqual([])
-        expect(Option.isSome(yield* store.lastTurn(Given.conversationId(0)))).toBe(true)
+        expect(Option.isSome(yield* store.lastTurn(NumberedData.conversationId(0)))).toBe(true)
         yield* store.check
       }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
     })

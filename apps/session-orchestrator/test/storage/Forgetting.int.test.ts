@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 /** More turns than one batch deletes. */
 const TURNS = 70
@@ -35,31 +35,31 @@ it.live("N1: old journals of sealed turns are deleted; other journals, and all e
     yield* Effect.gen(function* () {
       const store = yield* Store
       const journal = yield* Journal
-      yield* store.createConversation(Given.conversation(1))
+      yield* store.createConversation(NumberedData.conversation(1))
       yield* Effect.forEach(
         Array.from({ length: TURNS }, (_, n) => n),
         (n) =>
           Effect.gen(function* () {
-            yield* store.acceptTurn(Given.turn(n, 1))
-            yield* journal.append(Given.turnId(n), 0, { name: "step/0/attempt/0", value: "{}" })
-            yield* journal.append(Given.turnId(n), 1, { name: "step/0/decision/0", value: "{}" })
+            yield* store.acceptTurn(NumberedData.turn(n, 1))
+            yield* journal.append(NumberedData.turnId(n), 0, { name: "step/0/attempt/0", value: "{}" })
+            yield* journal.append(NumberedData.turnId(n), 1, { name: "step/0/decision/0", value: "{}" })
             if (n > 0) {
-              const events = [Given.message(n, 1, 0), Given.end(n, 1)] as const
-              yield* store.appendEvents(Given.conversationId(1), Given.turnId(n), events, 0)
+              const events = [NumberedData.message(n, 1, 0), NumberedData.end(n, 1)] as const
+              yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(n), events, 0)
             }
           }),
         { concurrency: "unbounded" }
       )
       expect((yield* sweep(ENDED_AT)).forgotten).toBe(0)
-      expect(yield* journal.load(Given.turnId(5))).toHaveLength(2)
+      expect(yield* journal.load(NumberedData.turnId(5))).toHaveLength(2)
 
       const { batches, forgotten } = yield* sweep(ENDED_AT + 1)
       expect(forgotten).toBe(TURNS - 1)
       expect(batches).toBeGreaterThan(2)
-      expect(yield* journal.load(Given.turnId(5))).toEqual([])
-      expect(yield* journal.load(Given.turnId(0))).toHaveLength(2)
-      expect(yield* store.turnEvents(Given.turnId(5))).toHaveLength(2)
-      expect(yield* store.messages(Given.conversationId(1))).toHaveLength(TURNS - 1)
+      expect(yield* journal.load(NumberedData.turnId(5))).toEqual([])
+      expect(yield* journal.load(NumberedData.turnId(0))).toHaveLength(2)
+      expect(yield* store.turnEvents(NumberedData.turnId(5))).toHaveLength(2)
+      expect(yield* store.messages(NumberedData.conversationId(1))).toHaveLength(TURNS - 1)
       // Only journals that stay are left.
       expect(yield* sweep(ENDED_AT + 1)).toEqual({ batches: 1, forgotten: 0 })
     }).pipe(Effect.provide(SqlStore.layer({ path: filename })))

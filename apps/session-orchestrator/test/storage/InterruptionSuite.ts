@@ -5,11 +5,11 @@ import { Effect, type Layer, Option } from "effect"
 import { Journal } from "../../src/storage/Journal.ts"
 import type { Storage } from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 /** Runs the suite on a database. */
 export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): void => {
-  const id = Given.turnId(1)
+  const id = NumberedData.turnId(1)
   const one: Interruption.Interruption = { ...Interruption.none("one"), deaths: 2, seen: 3, isAlone: true }
 
   const test = (title: string, body: Effect.Effect<void, unknown, Storage>) =>
@@ -17,8 +17,8 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
 
   const accepted = Effect.gen(function* () {
     const store = yield* Store
-    yield* store.createConversation(Given.conversation(1))
-    yield* store.acceptTurn(Given.turn(1, 1))
+    yield* store.createConversation(NumberedData.conversation(1))
+    yield* store.acceptTurn(NumberedData.turn(1, 1))
     return yield* Interruptions.Interruptions
   })
 
@@ -69,7 +69,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
       const journal = yield* Journal
       yield* takeUp(id, one)
       yield* journal.append(id, 0, { name: "step/0/attempt/0", value: "{}" })
-      yield* store.appendEvents(Given.conversationId(1), id, [Given.end(1, 1)], 0)
+      yield* store.appendEvents(NumberedData.conversationId(1), id, [NumberedData.end(1, 1)], 0)
       yield* journal.forget(Number.MAX_SAFE_INTEGER, undefined)
       expect(yield* find(id)).toEqual(Option.none())
     })

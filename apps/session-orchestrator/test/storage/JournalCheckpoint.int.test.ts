@@ -5,16 +5,16 @@ import { CheckpointSuite } from "@holdfast/kernel/testing"
 import { Context, Effect, Layer } from "effect"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 const engine: CheckpointSuite.MakeEngine = Effect.gen(function* () {
   const path = yield* TemporaryFile.temporaryFile
-  yield* Effect.provide(Given.oneTurn, SqlStore.layer({ path }))
+  yield* Effect.provide(NumberedData.oneTurn, SqlStore.layer({ path }))
   return {
     live: Effect.flatMap(Layer.build(SqlStore.layer({ path })), (services) => {
       const journal = Context.get(services, Journal)
-      return Effect.map(journal.load(Given.turnId(1)), (known) =>
-        JournalCheckpoint.over(journal, Given.turnId(1), known)
+      return Effect.map(journal.load(NumberedData.turnId(1)), (known) =>
+        JournalCheckpoint.over(journal, NumberedData.turnId(1), known)
       )
     })
   }

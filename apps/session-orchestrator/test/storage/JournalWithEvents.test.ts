@@ -6,9 +6,9 @@ import { Effect, Schema } from "effect"
 import { type Events, Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
-const turnId = Given.turnId(1)
+const turnId = NumberedData.turnId(1)
 
 const { stopping } = JournalCheckpoint
 
@@ -31,12 +31,16 @@ const count = (effects: { runs: number }) => Effect.sync(() => ++effects.runs)
 describe("JournalCheckpoint with events", () => {
   const answered: Records.AttemptOutcome = { _tag: "Completed", content: [], endedAt: 0, finishReason: "stop" }
   const gaveUp = { _tag: "GiveUp", because: "exhausted" } as const
-  const events: Events = { conversationId: Given.conversationId(1), events: [Given.end(1, 1)], position: 0 }
+  const events: Events = {
+    conversationId: NumberedData.conversationId(1),
+    events: [NumberedData.end(1, 1)],
+    position: 0
+  }
 
   const joined = (persist: JournalCheckpoint.Persist = stopping, recorded: (name: string) => void = () => {}) =>
     Effect.gen(function* () {
       const store = yield* Store
-      yield* Effect.ignore(Given.oneTurn)
+      yield* Effect.ignore(NumberedData.oneTurn)
       const listener = { begins: () => {}, recorded: ({ name }: Records.Stored) => recorded(name) }
       const journal = yield* Journal
       const known = yield* journal.load(turnId)

@@ -9,7 +9,7 @@ import { Effect, type Layer, Option, Result } from "effect"
 import * as fc from "fast-check"
 import { type Events, Journal } from "../../src/storage/Journal.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 const { record } = JournalSuite
 
@@ -17,18 +17,25 @@ const { record } = JournalSuite
 export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageError>) => {
   const test = <E>(title: string, body: (journal: Journal["Service"]) => Effect.Effect<void, E, Store>) =>
     it.effect(`${name}: ${title}`, () =>
-      Effect.andThen(Given.oneTurn, Effect.flatMap(Journal, body)).pipe(Effect.provide(layer))
+      Effect.andThen(NumberedData.oneTurn, Effect.flatMap(Journal, body)).pipe(Effect.provide(layer))
     )
 
   JournalSuite.suite(name, {
     layer,
     journal: Journal,
     accept: (n) =>
-      n === 1 ? Given.oneTurn : Effect.flatMap(Store, (store) => Effect.asVoid(store.acceptTurn(Given.turn(n, 1)))),
+      n === 1
+        ? NumberedData.oneTurn
+        : Effect.flatMap(Store, (store) => Effect.asVoid(store.acceptTurn(NumberedData.turn(n, 1)))),
     seal: (n, at) =>
       Effect.flatMap(Store, (store) =>
         Effect.asVoid(
-          store.appendEvents(Given.conversationId(1), Given.turnId(n), [{ ...Given.end(n, 1), endedAt: at }], 0)
+          store.appendEvents(
+            NumberedData.conversationId(1),
+            NumberedData.turnId(n),
+            [{ ...NumberedData.end(n, 1), endedAt: at }],
+            0
+          )
         )
       )
   })
@@ -36,36 +43,38 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
   test("the newest record of every turn without a seal is found, whatever the order of writing", (journal) =>
     Effect.gen(function* () {
       const store = yield* Store
-      for (const n of [2, 3, 4]) yield* store.acceptTurn(Given.turn(n, 1))
+      for (const n of [2, 3, 4]) yield* store.acceptTurn(NumberedData.turn(n, 1))
       for (const n of [3, 1, 2]) {
-        for (let seq = 0; seq < n; seq++) yield* journal.append(Given.turnId(n), seq, record(seq, { n }))
+        for (let seq = 0; seq < n; seq++) yield* journal.append(NumberedData.turnId(n), seq, record(seq, { n }))
       }
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.end(2, 1)], 0)
+      yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(2), [NumberedData.end(2, 1)], 0)
       const unsealed = (n: number, tail: Records.Stored | undefined) => ({
-        turnId: Given.turnId(n),
-        conversationId: Given.conversationId(1),
-        model: Given.conversation(1).model,
+        turnId: NumberedData.turnId(n),
+        conversationId: NumberedData.conversationId(1),
+        model: NumberedData.conversation(1).model,
         tail,
         records: tail === undefined ? 0 : n,
         interruption: undefined
       })
       const expected = [unsealed(1, record(0, { n: 1 })), unsealed(3, record(2, { n: 3 })), unsealed(4, undefined)]
       expect(yield* store.unsealedTurns).toEqual(expected)
-      expect(yield* store.unsealedTurnsOf(Given.conversationId(1))).toEqual(expected)
-      expect(yield* store.unsealedTurnsOf(Given.conversationId(2))).toEqual([])
+      expect(yield* store.unsealedTurnsOf(NumberedData.conversationId(1))).toEqual(expected)
+      expect(yield* store.unsealedTurnsOf(NumberedData.conversationId(2))).toEqual([])
     }))
 
   test("J2: records and the events that follow from them are stored together and once, also when they are written again", (journal) =>
     Effect.gen(function* () {
       const store = yield* Store
       const answer = answerOf(1)
-      const stored = yield* journal.appendWith(Given.turnId(1), 0, [record(0)], answer)
+      const stored = yield* journal.appendWith(NumberedData.turnId(1), 0, [record(0)], answer)
       expect(stored.map(({ event }) => event)).toEqual(answer.events)
       // As after a lost result.
-      expect(yield* journal.appendWith(Given.turnId(1), 0, [record(0)], answer)).toEqual(stored)
-      expect(yield* store.turnEvents(Given.turnId(1))).toEqual(stored)
-      expect(yield* journal.load(Given.turnId(1))).toEqual([record(0)])
-      expect(Option.isSome(Option.flatMapNullishOr(yield* store.turn(Given.turnId(1)), ({ end }) => end))).toBe(true)
+      expect(yield* journal.appendWith(NumberedData.turnId(1), 0, [record(0)], answer)).toEqual(stored)
+      expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual(stored)
+      expect(yield* journal.load(NumberedData.turnId(1))).toEqual([record(0)])
+      expect(Option.isSome(Option.flatMapNullishOr(yield* store.turn(NumberedData.turnId(1)), ({ end }) => end))).toBe(
+        true
+      )
     }))
 
   Property.prop(
@@ -76,25 +85,26 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
     }),
     (kinds) =>
       Effect.gen(function* () {
-        const store = yield* Given.oneTurn
+        const store = yield* NumberedData.oneTurn
         const journal = yield* Journal
         const turns = kinds.map((kind, i) => ({ kind, n: i + 2 }))
         for (const { kind, n } of turns) {
-          if (kind !== "unknown") yield* store.acceptTurn(Given.turn(n, 1))
-          if (kind === "taken") yield* journal.append(Given.turnId(n), 0, record(0, "another runner's"))
+          if (kind !== "unknown") yield* store.acceptTurn(NumberedData.turn(n, 1))
+          if (kind === "taken") yield* journal.append(NumberedData.turnId(n), 0, record(0, "another runner's"))
         }
         const write = ({ kind, n }: (typeof turns)[number]): Effect.Effect<unknown, StorageError | JournalConflict> => {
           const answer = answerOf(n, kind === "misplaced" ? 1 : 0)
-          if (kind === "records") return journal.append(Given.turnId(n), 0, record(n))
-          if (kind === "events") return store.appendEvents(answer.conversationId, Given.turnId(n), answer.events, 0)
-          return journal.appendWith(Given.turnId(n), 0, [record(n)], answer)
+          if (kind === "records") return journal.append(NumberedData.turnId(n), 0, record(n))
+          if (kind === "events")
+            return store.appendEvents(answer.conversationId, NumberedData.turnId(n), answer.events, 0)
+          return journal.appendWith(NumberedData.turnId(n), 0, [record(n)], answer)
         }
         const results = yield* Effect.forEach(turns, (turn) => Effect.result(write(turn)), {
           concurrency: "unbounded"
         })
         for (const [i, { kind, n }] of turns.entries()) {
-          const records = (yield* journal.load(Given.turnId(n))).map(({ name }) => name)
-          const events = (yield* store.turnEvents(Given.turnId(n))).map(({ event }) => event.type)
+          const records = (yield* journal.load(NumberedData.turnId(n))).map(({ name }) => name)
+          const events = (yield* store.turnEvents(NumberedData.turnId(n))).map(({ event }) => event.type)
           const failure = results[i]?.pipe(
             Result.flip,
             Result.getOrElse(() => undefined)
@@ -119,8 +129,8 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
     Effect.gen(function* () {
       const [refused, kept] = yield* Effect.all(
         [
-          Effect.result(journal.append(Given.turnId(9), 0, record(0))),
-          Effect.result(journal.append(Given.turnId(1), 0, record(0)))
+          Effect.result(journal.append(NumberedData.turnId(9), 0, record(0))),
+          Effect.result(journal.append(NumberedData.turnId(1), 0, record(0)))
         ],
         { concurrency: "unbounded" }
       )
@@ -138,7 +148,7 @@ type Kind = "both" | "records" | "events" | "taken" | "misplaced" | "unknown"
 
 /** The answer of a turn of conversation 1, and its seal. */
 const answerOf = (n: number, position = 0): Events => ({
-  conversationId: Given.conversationId(1),
-  events: [Given.message(n, 1, 1), Given.end(n, 1)],
+  conversationId: NumberedData.conversationId(1),
+  events: [NumberedData.message(n, 1, 1), NumberedData.end(n, 1)],
   position
 })

@@ -9,7 +9,7 @@ import { Lists, type Page, type Position, type TurnFilter } from "../../src/stor
 import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 type Storage = Store | Lists | SqlClient.SqlClient
 
@@ -54,20 +54,20 @@ const filters = fc.record({
 const write = Effect.fnUntraced(function* (turns: ReadonlyArray<Kept>) {
   const store = yield* Store
   for (const of of [0, 1, 2]) {
-    yield* store.createConversation(Given.conversation(of, { model: MODELS[of] ?? "" }))
+    yield* store.createConversation(NumberedData.conversation(of, { model: MODELS[of] ?? "" }))
   }
   for (const turn of turns) yield* add(turn)
 })
 
 const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of, tags = [] }: Kept) {
   const store = yield* Store
-  yield* store.acceptTurn(Given.turn(n, of, { acceptedAt, labels: { tags, metadata: { n } } }))
-  const identity = { conversationId: Given.conversationId(of), turnId: Given.turnId(n) }
+  yield* store.acceptTurn(NumberedData.turn(n, of, { acceptedAt, labels: { tags, metadata: { n } } }))
+  const identity = { conversationId: NumberedData.conversationId(of), turnId: NumberedData.turnId(n) }
   const events: Array<TurnEvent.PersistedEvent> = [
     ...(changedTo === undefined
       ? []
       : [{ ...identity, type: "model-change" as const, from: MODELS[of] ?? "", to: changedTo }]),
-    ...(end === undefined ? [] : [{ ...Given.end(n, of), ...end }])
+    ...(end === undefined ? [] : [{ ...NumberedData.end(n, of), ...end }])
   ]
   const [first, ...rest] = events
   if (first !== undefined) yield* store.appendEvents(identity.conversationId, identity.turnId, [first, ...rest], 0)
@@ -125,10 +125,10 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
               let added = 100
               const more = Effect.suspend(() => add({ n: ++added, of: 0, acceptedAt: 1_000 }))
               const rows = yield* pages((after) => lists.turns(filter, after, limit), more)
-              const ids = meant(turns, filter).map(Given.turnId)
+              const ids = meant(turns, filter).map(NumberedData.turnId)
               expect(rows.map(({ turn }) => turn.turnId)).toEqual(ids)
               for (const { labels, model, turn } of rows) {
-                const of = turns.find(({ n }) => Given.turnId(n) === turn.turnId)
+                const of = turns.find(({ n }) => NumberedData.turnId(n) === turn.turnId)
                 expect(of && modelOf(of)).toBe(model)
                 const { n, tags = [] } = of ?? expect.fail("it was never accepted")
                 expect(labels).toEqual({ metadata: { n }, ...(tags.length === 0 ? {} : { tags }) })
@@ -158,14 +158,14 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
             rows.map(({ conversation, isBusy, lastTurnId }) => [conversation.conversationId, lastTurnId, isBusy])
         )
       const all = [
-        [Given.conversationId(2), undefined, false],
-        [Given.conversationId(1), Given.turnId(3), false],
-        [Given.conversationId(0), Given.turnId(2), true]
+        [NumberedData.conversationId(2), undefined, false],
+        [NumberedData.conversationId(1), NumberedData.turnId(3), false],
+        [NumberedData.conversationId(0), NumberedData.turnId(2), true]
       ]
       expect(yield* listed({})).toEqual(all)
       expect(yield* listed({ model: "anthropic" })).toEqual(all.slice(1))
       expect(yield* listed({ model: "anthropic/claude" })).toEqual(all.slice(2))
-      expect(yield* listed({ since: Given.conversation(1).createdAt })).toEqual(all.slice(0, 2))
+      expect(yield* listed({ since: NumberedData.conversation(1).createdAt })).toEqual(all.slice(0, 2))
     })
   )
 
@@ -221,7 +221,7 @@ const seed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: numbe
     FROM (${numbers}) AS numbers`
   yield* sql`INSERT INTO turn_tags (tag, turn) SELECT 'rare', n FROM (${numbers}) AS numbers WHERE n % 100 = 0
     UNION ALL SELECT 'common', n FROM (${numbers}) AS numbers WHERE n % 2 = 0`
-  const end = JSON.stringify(Given.end(1, 1))
+  const end = JSON.stringify(NumberedData.end(1, 1))
     .replace(/^.*"type":"turn-end"/, "")
     .replace("completed", "failed")
   yield* sql`INSERT INTO events (conversation, event_id, turn, position, type, payload)

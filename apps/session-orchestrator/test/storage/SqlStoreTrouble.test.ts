@@ -6,7 +6,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 const refusal = (errcode: number): SqlError.SqlError =>
   SqliteError.classify(Object.assign(new Error(`said ${errcode}`), { code: "ERR_SQLITE_ERROR", errcode }), "execute")
@@ -75,7 +75,7 @@ it.effect("a write waits five seconds for a lock, and fails at once on a full di
   Effect.gen(function* () {
     const { state, store } = yield* given
     state.transaction = refusal(5)
-    const locked = yield* Effect.forkChild(Effect.flip(store.createConversation(Given.conversation(1))), {
+    const locked = yield* Effect.forkChild(Effect.flip(store.createConversation(NumberedData.conversation(1))), {
       startImmediately: true
     })
     yield* TestClock.adjust("4900 millis")
@@ -83,12 +83,12 @@ it.effect("a write waits five seconds for a lock, and fails at once on a full di
     yield* TestClock.adjust("1 second")
     assert.match((yield* Fiber.join(locked)).message, /^Could not create conversation conversation-1 in d\.db: /)
     state.transaction = refusal(13)
-    const full = yield* Effect.flip(store.createConversation(Given.conversation(1)))
+    const full = yield* Effect.flip(store.createConversation(NumberedData.conversation(1)))
     assert.match(full.message, /The disk is full\./)
     assert.isUndefined(full.concerns)
     state.transaction = "fine"
-    yield* store.createConversation(Given.conversation(1))
-    const twice = yield* Effect.flip(store.createConversation(Given.conversation(1)))
+    yield* store.createConversation(NumberedData.conversation(1))
+    const twice = yield* Effect.flip(store.createConversation(NumberedData.conversation(1)))
     assert.strictEqual(twice.concerns, "one")
   })
 )
@@ -96,8 +96,8 @@ it.effect("a write waits five seconds for a lock, and fails at once on a full di
 it.effect("a refused write does not fail the check", () =>
   Effect.gen(function* () {
     const { state, store } = yield* given
-    yield* store.createConversation(Given.conversation(1))
-    yield* Effect.flip(store.createConversation(Given.conversation(1)))
+    yield* store.createConversation(NumberedData.conversation(1))
+    yield* Effect.flip(store.createConversation(NumberedData.conversation(1)))
     state.transaction = "silent"
     const fiber = yield* Effect.forkChild(Effect.flip(store.check), { startImmediately: true })
     yield* TestClock.adjust("1500 millis")

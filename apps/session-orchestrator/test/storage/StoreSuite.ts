@@ -7,7 +7,7 @@ import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
 import { Store, type StoredEvent } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 /** More than a store reads in one query. */
 const LONG = 600
@@ -21,8 +21,8 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "a conversation comes back as it was written",
     Effect.gen(function* () {
       const store = yield* Store
-      const plain = Given.conversation(1)
-      const rich = Given.conversation(2, {
+      const plain = NumberedData.conversation(1)
+      const rich = NumberedData.conversation(2, {
         system: "Be brief; never 'drop table'.",
         retry: { profile: "overnight", budget: { total: "1 hour", clip: true } },
         autoRetryEnabled: false
@@ -31,20 +31,24 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       yield* store.createConversation(rich)
       expect(yield* store.conversation(plain.conversationId)).toEqual(Option.some(plain))
       expect(yield* store.conversation(rich.conversationId)).toEqual(Option.some(rich))
-      expect(yield* store.conversation(Given.conversationId(3))).toEqual(Option.none())
+      expect(yield* store.conversation(NumberedData.conversationId(3))).toEqual(Option.none())
     })
   )
 
   test(
     "events for a turn of another conversation are refused, alone, and none of them is stored",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      yield* store.createConversation(Given.conversation(2))
-      yield* store.acceptTurn(Given.turn(2, 2))
+      const store = yield* NumberedData.oneTurn
+      yield* store.createConversation(NumberedData.conversation(2))
+      yield* store.acceptTurn(NumberedData.turn(2, 2))
       const [strange, own] = yield* Effect.all(
         [
-          Effect.result(store.appendEvents(Given.conversationId(2), Given.turnId(1), [Given.usage(1, 2, 0)], 0)),
-          Effect.result(store.appendEvents(Given.conversationId(2), Given.turnId(2), [Given.usage(2, 2, 0)], 0))
+          Effect.result(
+            store.appendEvents(NumberedData.conversationId(2), NumberedData.turnId(1), [NumberedData.usage(1, 2, 0)], 0)
+          ),
+          Effect.result(
+            store.appendEvents(NumberedData.conversationId(2), NumberedData.turnId(2), [NumberedData.usage(2, 2, 0)], 0)
+          )
         ],
         { concurrency: "unbounded" }
       )
@@ -58,15 +62,20 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "U+0000 in the output of a model or a tool comes back unchanged, in the history and in a resumption",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      const { message } = Given.message(1, 1, 1)
+      const store = yield* NumberedData.oneTurn
+      const { message } = NumberedData.message(1, 1, 1)
       const said = { ...message, content: [{ type: "text" as const, text: "a\0b\\u0000" }] }
-      const event = { ...Given.message(1, 1, 1), message: said } as TurnEvent.MessageEvent // its role is kept
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [event, Given.end(1, 1)], 0)
-      yield* store.acceptTurn(Given.turn(2, 1))
-      expect(yield* store.messages(Given.conversationId(1))).toEqual([said])
-      expect(Option.getOrThrow(yield* store.resumption(Given.turnId(2))).history).toEqual([said])
-      expect((yield* store.turnEvents(Given.turnId(1))).map(({ json }) => json)[0]).toBe(JSON.stringify(event))
+      const event = { ...NumberedData.message(1, 1, 1), message: said } as TurnEvent.MessageEvent // its role is kept
+      yield* store.appendEvents(
+        NumberedData.conversationId(1),
+        NumberedData.turnId(1),
+        [event, NumberedData.end(1, 1)],
+        0
+      )
+      yield* store.acceptTurn(NumberedData.turn(2, 1))
+      expect(yield* store.messages(NumberedData.conversationId(1))).toEqual([said])
+      expect(Option.getOrThrow(yield* store.resumption(NumberedData.turnId(2))).history).toEqual([said])
+      expect((yield* store.turnEvents(NumberedData.turnId(1))).map(({ json }) => json)[0]).toBe(JSON.stringify(event))
     })
   )
 
@@ -74,14 +83,16 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "P15: the switch for automatic retries is stored, and switching an unknown conversation changes nothing",
     Effect.gen(function* () {
       const store = yield* Store
-      yield* store.createConversation(Given.conversation(1))
-      yield* store.setAutoRetry(Given.conversationId(1), false)
-      yield* store.setAutoRetry(Given.conversationId(2), false)
-      expect(yield* store.conversation(Given.conversationId(1))).toEqual(
-        Option.some(Given.conversation(1, { autoRetryEnabled: false }))
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* store.setAutoRetry(NumberedData.conversationId(1), false)
+      yield* store.setAutoRetry(NumberedData.conversationId(2), false)
+      expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
+        Option.some(NumberedData.conversation(1, { autoRetryEnabled: false }))
       )
-      yield* store.setAutoRetry(Given.conversationId(1), true)
-      expect(yield* store.conversation(Given.conversationId(1))).toEqual(Option.some(Given.conversation(1)))
+      yield* store.setAutoRetry(NumberedData.conversationId(1), true)
+      expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
+        Option.some(NumberedData.conversation(1))
+      )
     })
   )
 
@@ -89,43 +100,52 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "the same turn again is known, and a different turn with its id is a conflict",
     Effect.gen(function* () {
       const store = yield* Store
-      yield* store.createConversation(Given.conversation(1))
-      yield* store.createConversation(Given.conversation(2))
-      const kept = { ...Given.turn(1, 1), end: undefined }
-      expect(yield* store.acceptTurn(Given.turn(1, 1))).toEqual({ _tag: "Accepted" })
-      expect(yield* store.acceptTurn(Given.turn(1, 1, { acceptedAt: 5 }))).toEqual({ _tag: "Known", turn: kept })
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* store.createConversation(NumberedData.conversation(2))
+      const kept = { ...NumberedData.turn(1, 1), end: undefined }
+      expect(yield* store.acceptTurn(NumberedData.turn(1, 1))).toEqual({ _tag: "Accepted" })
+      expect(yield* store.acceptTurn(NumberedData.turn(1, 1, { acceptedAt: 5 }))).toEqual({ _tag: "Known", turn: kept })
       for (const other of [
-        Given.turn(1, 2),
-        Given.turn(1, 1, { prompt: "something else" }),
-        Given.turn(1, 1, { prompt: undefined })
+        NumberedData.turn(1, 2),
+        NumberedData.turn(1, 1, { prompt: "something else" }),
+        NumberedData.turn(1, 1, { prompt: undefined })
       ]) {
         expect(yield* store.acceptTurn(other)).toEqual({ _tag: "Conflict", turn: kept })
       }
-      expect(yield* store.turn(Given.turnId(1))).toEqual(Option.some(kept))
+      expect(yield* store.turn(NumberedData.turnId(1))).toEqual(Option.some(kept))
     })
   )
 
   test(
     "a turn is accepted with its first events, or not; the same turn again writes nothing",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.message(1, 1, 0), Given.end(1, 1)], 0)
-      const opening = [Given.message(2, 1, 0), Given.usage(2, 1, 0)] as const
-      const accepted = yield* store.acceptTurn(Given.turn(2, 1), opening)
+      const store = yield* NumberedData.oneTurn
+      yield* store.appendEvents(
+        NumberedData.conversationId(1),
+        NumberedData.turnId(1),
+        [NumberedData.message(1, 1, 0), NumberedData.end(1, 1)],
+        0
+      )
+      const opening = [NumberedData.message(2, 1, 0), NumberedData.usage(2, 1, 0)] as const
+      const accepted = yield* store.acceptTurn(NumberedData.turn(2, 1), opening)
       const stored = opening.map((event, i) => ({ id: 3 + i, event, json: JSON.stringify(event) }))
       expect(accepted).toEqual({ _tag: "Accepted", opening: stored })
-      expect(yield* store.turnEvents(Given.turnId(2))).toEqual(stored)
+      expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored)
 
-      const other = [Given.usage(2, 1, 7)] as const
-      expect((yield* store.acceptTurn(Given.turn(2, 1), other))._tag).toBe("Known")
-      expect((yield* store.acceptTurn(Given.turn(2, 1, { prompt: "another" }), other))._tag).toBe("Conflict")
-      expect(Result.isFailure(yield* Effect.result(store.acceptTurn(Given.turn(3, 99), [Given.usage(3, 99, 0)])))).toBe(
-        true
-      )
-      expect(yield* store.turnEvents(Given.turnId(2))).toEqual(stored)
-      expect(yield* store.turnEvents(Given.turnId(3))).toEqual([])
+      const other = [NumberedData.usage(2, 1, 7)] as const
+      expect((yield* store.acceptTurn(NumberedData.turn(2, 1), other))._tag).toBe("Known")
+      expect((yield* store.acceptTurn(NumberedData.turn(2, 1, { prompt: "another" }), other))._tag).toBe("Conflict")
+      expect(
+        Result.isFailure(
+          yield* Effect.result(store.acceptTurn(NumberedData.turn(3, 99), [NumberedData.usage(3, 99, 0)]))
+        )
+      ).toBe(true)
+      expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored)
+      expect(yield* store.turnEvents(NumberedData.turnId(3))).toEqual([])
       // The events of the turn's run are stored already (W2).
-      expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), opening, 0)).toEqual(stored)
+      expect(yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(2), opening, 0)).toEqual(
+        stored
+      )
     })
   )
 
@@ -133,7 +153,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "X3: events come back as they were written, to the byte, whatever their rows hold",
     Effect.gen(function* () {
       const store = yield* Store
-      yield* store.createConversation(Given.conversation(1))
+      yield* store.createConversation(NumberedData.conversation(1))
       const openings = [
         { prompt: "Hi" },
         { prompt: "" },
@@ -142,7 +162,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       ]
       const expected: Array<Omit<StoredEvent, "event">> = []
       for (const [n, { prompt }] of openings.entries()) {
-        const turn = Given.turn(n, 1, { prompt })
+        const turn = NumberedData.turn(n, 1, { prompt })
         const { acceptedAt: startedAt, conversationId, turnId } = turn
         const opening = Turn.firstEvents({
           conversationId,
@@ -150,9 +170,9 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           startedAt,
           ...(prompt === undefined ? {} : { prompt })
         })
-        const { type, ...rest } = Given.usage(n, 1, 7)
+        const { type, ...rest } = NumberedData.usage(n, 1, 7)
         // Its keys in another order, as another program may have written them.
-        const events = [...opening.slice(1), Given.message(n, 1, 1), { type, ...rest }, Given.end(n, 1)]
+        const events = [...opening.slice(1), NumberedData.message(n, 1, 1), { type, ...rest }, NumberedData.end(n, 1)]
         const accepted = n === 0 ? yield* store.acceptTurn(turn) : yield* store.acceptTurn(turn, opening)
         expect(accepted._tag).toBe("Accepted")
         const [first] = opening
@@ -162,12 +182,12 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const stored = yield* all(store, 1, 0)
       expect(stored.map(({ id, json }) => ({ id, json }))).toEqual(expected)
       expect(stored.map(({ event }) => event)).toEqual(expected.map(({ json }) => JSON.parse(json)))
-      const prompts = (yield* store.messages(Given.conversationId(1))).filter(({ role }) => role === "user")
-      expect(prompts.map(Given.textOf)).toEqual(openings.flatMap(({ prompt }) => prompt ?? []))
-      const last = Given.turnId(openings.length - 1)
+      const prompts = (yield* store.messages(NumberedData.conversationId(1))).filter(({ role }) => role === "user")
+      expect(prompts.map(NumberedData.textOf)).toEqual(openings.flatMap(({ prompt }) => prompt ?? []))
+      const last = NumberedData.turnId(openings.length - 1)
       const resumed = Option.getOrThrow(yield* store.resumption(last))
       expect(resumed.history).toEqual(
-        (yield* store.messages(Given.conversationId(1))).filter(({ turnId }) => turnId !== last)
+        (yield* store.messages(NumberedData.conversationId(1))).filter(({ turnId }) => turnId !== last)
       )
       expect(resumed.persisted).toEqual(["turn-start", "message", "usage", "turn-end"])
     })
@@ -176,10 +196,15 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "a turn's events have no gap",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
+      const store = yield* NumberedData.oneTurn
       const append = (position: number) =>
         Effect.result(
-          store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, position)], position)
+          store.appendEvents(
+            NumberedData.conversationId(1),
+            NumberedData.turnId(1),
+            [NumberedData.usage(1, 1, position)],
+            position
+          )
         )
       const early = yield* append(1)
       expect(Result.isFailure(early) && early.failure.message).toContain("turn turn-1 has 0 events")
@@ -192,9 +217,9 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "of many clients that send the same turn at once, one gets an acceptance",
     Effect.gen(function* () {
       const store = yield* Store
-      yield* store.createConversation(Given.conversation(1))
+      yield* store.createConversation(NumberedData.conversation(1))
       const answers = yield* Effect.all(
-        Array.from({ length: 20 }, () => store.acceptTurn(Given.turn(1, 1))),
+        Array.from({ length: 20 }, () => store.acceptTurn(NumberedData.turn(1, 1))),
         { concurrency: "unbounded" }
       )
       expect(answers.map((answer) => answer._tag).sort()).toEqual(["Accepted", ...Array(19).fill("Known")])
@@ -205,10 +230,10 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "M1: a turn without a prompt is stored without one",
     Effect.gen(function* () {
       const store = yield* Store
-      yield* store.createConversation(Given.conversation(1))
-      yield* store.acceptTurn(Given.turn(1, 1, { prompt: undefined }))
-      expect(yield* store.turn(Given.turnId(1))).toEqual(
-        Option.some({ ...Given.turn(1, 1, { prompt: undefined }), end: undefined })
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* store.acceptTurn(NumberedData.turn(1, 1, { prompt: undefined }))
+      expect(yield* store.turn(NumberedData.turnId(1))).toEqual(
+        Option.some({ ...NumberedData.turn(1, 1, { prompt: undefined }), end: undefined })
       )
     })
   )
@@ -217,25 +242,25 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "the last turn and the unsealed turns come in the order of acceptance, whatever the clock showed",
     Effect.gen(function* () {
       const store = yield* Store
-      yield* store.createConversation(Given.conversation(1))
-      yield* store.createConversation(Given.conversation(2))
-      expect(yield* store.lastTurn(Given.conversationId(1))).toEqual(Option.none())
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* store.createConversation(NumberedData.conversation(2))
+      expect(yield* store.lastTurn(NumberedData.conversationId(1))).toEqual(Option.none())
       for (const [n, of, acceptedAt] of [
         [7, 1, 900],
         [3, 2, 100],
         [5, 1, 500]
       ] as const) {
-        yield* store.acceptTurn(Given.turn(n, of, { acceptedAt }))
+        yield* store.acceptTurn(NumberedData.turn(n, of, { acceptedAt }))
       }
       const idOf = Option.map((turn: { readonly turnId: Ids.TurnId }) => turn.turnId)
-      expect(idOf(yield* store.lastTurn(Given.conversationId(1)))).toEqual(Option.some(Given.turnId(5)))
-      expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 3, 5].map(Given.turnId))
+      expect(idOf(yield* store.lastTurn(NumberedData.conversationId(1)))).toEqual(Option.some(NumberedData.turnId(5)))
+      expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 3, 5].map(NumberedData.turnId))
       const unsealedOf = (of: number) =>
-        Effect.map(store.unsealedTurnsOf(Given.conversationId(of)), (turns) => turns.map((turn) => turn.turnId))
-      expect(yield* unsealedOf(1)).toEqual([7, 5].map(Given.turnId))
+        Effect.map(store.unsealedTurnsOf(NumberedData.conversationId(of)), (turns) => turns.map((turn) => turn.turnId))
+      expect(yield* unsealedOf(1)).toEqual([7, 5].map(NumberedData.turnId))
 
-      yield* store.appendEvents(Given.conversationId(2), Given.turnId(3), [Given.end(3, 2)], 0)
-      expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 5].map(Given.turnId))
+      yield* store.appendEvents(NumberedData.conversationId(2), NumberedData.turnId(3), [NumberedData.end(3, 2)], 0)
+      expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 5].map(NumberedData.turnId))
       expect(yield* unsealedOf(2)).toEqual([])
     })
   )
@@ -243,59 +268,77 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "W3: a turn's end is stored with its event, and a second end does not replace it",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, 0), Given.end(1, 1)], 0)
-      const late = { ...Given.end(1, 1), status: "failed" as const }
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [late], 2)
-      const sealed = Option.some({ ...Given.turn(1, 1), end: Given.end(1, 1) })
-      expect(yield* store.turn(Given.turnId(1))).toEqual(sealed)
-      expect(yield* store.acceptTurn(Given.turn(1, 1))).toEqual({ _tag: "Known", turn: Option.getOrThrow(sealed) })
+      const store = yield* NumberedData.oneTurn
+      yield* store.appendEvents(
+        NumberedData.conversationId(1),
+        NumberedData.turnId(1),
+        [NumberedData.usage(1, 1, 0), NumberedData.end(1, 1)],
+        0
+      )
+      const late = { ...NumberedData.end(1, 1), status: "failed" as const }
+      yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [late], 2)
+      const sealed = Option.some({ ...NumberedData.turn(1, 1), end: NumberedData.end(1, 1) })
+      expect(yield* store.turn(NumberedData.turnId(1))).toEqual(sealed)
+      expect(yield* store.acceptTurn(NumberedData.turn(1, 1))).toEqual({
+        _tag: "Known",
+        turn: Option.getOrThrow(sealed)
+      })
     })
   )
 
   test(
     "W3: a message is in the history with its event, and other events are not",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
+      const store = yield* NumberedData.oneTurn
       yield* store.appendEvents(
-        Given.conversationId(1),
-        Given.turnId(1),
-        [Given.message(1, 1, 0), Given.usage(1, 1, 0), Given.message(1, 1, 1)],
+        NumberedData.conversationId(1),
+        NumberedData.turnId(1),
+        [NumberedData.message(1, 1, 0), NumberedData.usage(1, 1, 0), NumberedData.message(1, 1, 1)],
         0
       )
-      expect(yield* store.messages(Given.conversationId(1))).toEqual([
-        Given.message(1, 1, 0).message,
-        Given.message(1, 1, 1).message
+      expect(yield* store.messages(NumberedData.conversationId(1))).toEqual([
+        NumberedData.message(1, 1, 0).message,
+        NumberedData.message(1, 1, 1).message
       ])
-      expect(yield* store.messages(Given.conversationId(2))).toEqual([])
+      expect(yield* store.messages(NumberedData.conversationId(2))).toEqual([])
     })
   )
 
   test(
     "a resumption has the turn, its conversation, the history without its own messages, and the types of its events",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      yield* store.acceptTurn(Given.turn(2, 1))
-      const first = [Given.message(1, 1, 0), Given.usage(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)] as const
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), first, 0)
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.message(2, 1, 0)], 0)
+      const store = yield* NumberedData.oneTurn
+      yield* store.acceptTurn(NumberedData.turn(2, 1))
+      const first = [
+        NumberedData.message(1, 1, 0),
+        NumberedData.usage(1, 1, 0),
+        NumberedData.message(1, 1, 1),
+        NumberedData.end(1, 1)
+      ] as const
+      yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), first, 0)
+      yield* store.appendEvents(
+        NumberedData.conversationId(1),
+        NumberedData.turnId(2),
+        [NumberedData.message(2, 1, 0)],
+        0
+      )
       const [one, two, none] = yield* Effect.all(
-        [1, 2, 9].map((n) => store.resumption(Given.turnId(n))),
+        [1, 2, 9].map((n) => store.resumption(NumberedData.turnId(n))),
         { concurrency: "unbounded" }
       )
       expect(one).toEqual(
         Option.some({
-          turn: { ...Given.turn(1, 1), end: Given.end(1, 1) },
-          conversation: Given.conversation(1),
-          history: [Given.message(2, 1, 0).message],
+          turn: { ...NumberedData.turn(1, 1), end: NumberedData.end(1, 1) },
+          conversation: NumberedData.conversation(1),
+          history: [NumberedData.message(2, 1, 0).message],
           persisted: ["message", "usage", "message", "turn-end"]
         })
       )
       expect(two).toEqual(
         Option.some({
-          turn: { ...Given.turn(2, 1), end: undefined },
-          conversation: Given.conversation(1),
-          history: [Given.message(1, 1, 0).message, Given.message(1, 1, 1).message],
+          turn: { ...NumberedData.turn(2, 1), end: undefined },
+          conversation: NumberedData.conversation(1),
+          history: [NumberedData.message(1, 1, 0).message, NumberedData.message(1, 1, 1).message],
           persisted: ["message"]
         })
       )
@@ -306,29 +349,39 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "W2: events that are written again come back with their ids, and nothing changes",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      const [a, b, c] = [Given.message(1, 1, 0), Given.usage(1, 1, 1), Given.message(1, 1, 1)]
-      const first = yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [a, b], 0)
+      const store = yield* NumberedData.oneTurn
+      const [a, b, c] = [NumberedData.message(1, 1, 0), NumberedData.usage(1, 1, 1), NumberedData.message(1, 1, 1)]
+      const first = yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [a, b], 0)
       expect(first).toEqual([
         { id: 1, event: a, json: JSON.stringify(a) },
         { id: 2, event: b, json: JSON.stringify(b) }
       ])
-      expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [a, b], 0)).toEqual(first)
+      expect(yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [a, b], 0)).toEqual(
+        first
+      )
       // Half of it is stored: that half keeps its ids, the rest follows.
       const third = { id: 3, event: c, json: JSON.stringify(c) }
-      expect(yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [b, c], 1)).toEqual([first[1], third])
-      expect(yield* store.turnEvents(Given.turnId(1))).toEqual([...first, third])
-      expect(yield* store.messages(Given.conversationId(1))).toHaveLength(2)
+      expect(yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [b, c], 1)).toEqual([
+        first[1],
+        third
+      ])
+      expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual([...first, third])
+      expect(yield* store.messages(NumberedData.conversationId(1))).toHaveLength(2)
     })
   )
 
   test(
     "W2: two writers of one position at once both get the event of the first",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
+      const store = yield* NumberedData.oneTurn
       const [one, other] = yield* Effect.all(
         [1, 2].map((step) =>
-          store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, step)], 0)
+          store.appendEvents(
+            NumberedData.conversationId(1),
+            NumberedData.turnId(1),
+            [NumberedData.usage(1, 1, step)],
+            0
+          )
         ),
         { concurrency: "unbounded" }
       )
@@ -340,8 +393,8 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "D6: a transient event that bypasses the types is refused, and nothing is stored",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      const common = { conversationId: Given.conversationId(1), turnId: Given.turnId(1) }
+      const store = yield* NumberedData.oneTurn
+      const common = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
       const delta: TurnEvent.TurnEvent = { type: "text-delta", ...common, delta: "x" }
       const wait: TurnEvent.TurnEvent = {
         ...common,
@@ -360,21 +413,26 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         const appended = yield* Effect.exit(store.appendEvents(common.conversationId, common.turnId, [transient], 0))
         expect(Exit.isFailure(appended) && Cause.pretty(appended.cause)).toContain(`${transient.type} is transient`)
         // @ts-expect-error it is transient
-        const opened = yield* Effect.exit(store.acceptTurn(Given.turn(2, 1), [transient]))
+        const opened = yield* Effect.exit(store.acceptTurn(NumberedData.turn(2, 1), [transient]))
         expect(Exit.isFailure(opened) && Cause.pretty(opened.cause)).toContain(`${transient.type} is transient`)
       }
       expect(yield* all(store, 1, 0)).toEqual([])
-      expect(yield* store.turn(Given.turnId(2))).toEqual(Option.none())
+      expect(yield* store.turn(NumberedData.turnId(2))).toEqual(Option.none())
     })
   )
 
   test(
     "X3: events after any id are read in order, for any number of them",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      const [first, ...rest] = Array.from({ length: LONG }, (_, step) => Given.usage(1, 1, step))
+      const store = yield* NumberedData.oneTurn
+      const [first, ...rest] = Array.from({ length: LONG }, (_, step) => NumberedData.usage(1, 1, step))
       if (first === undefined) return
-      const stored = yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [first, ...rest], 0)
+      const stored = yield* store.appendEvents(
+        NumberedData.conversationId(1),
+        NumberedData.turnId(1),
+        [first, ...rest],
+        0
+      )
       expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
       for (const after of [0, 1, 255, 256, 257, 512, LONG - 1, LONG, LONG + 1]) {
         expect(yield* all(store, 1, after)).toEqual(stored.slice(after))
@@ -385,16 +443,21 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "a reader that stops in the middle delays no writer, and later reads the new events",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      const [first, ...rest] = Array.from({ length: LONG }, (_, step) => Given.usage(1, 1, step))
+      const store = yield* NumberedData.oneTurn
+      const [first, ...rest] = Array.from({ length: LONG }, (_, step) => NumberedData.usage(1, 1, step))
       if (first === undefined) return
-      yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [first, ...rest], 0)
+      yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [first, ...rest], 0)
       const read: Array<number> = []
-      yield* Stream.runForEach(store.events(Given.conversationId(1), 0), (event) =>
+      yield* Stream.runForEach(store.events(NumberedData.conversationId(1), 0), (event) =>
         Effect.gen(function* () {
           read.push(event.id)
           if (event.id !== 1) return
-          yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, LONG)], LONG)
+          yield* store.appendEvents(
+            NumberedData.conversationId(1),
+            NumberedData.turnId(1),
+            [NumberedData.usage(1, 1, LONG)],
+            LONG
+          )
         })
       )
       expect(read).toEqual(Array.from({ length: LONG + 1 }, (_, index) => index + 1))
@@ -404,19 +467,26 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "a refused write fails alone, with words for a person; its neighbours are written",
     Effect.gen(function* () {
-      const store = yield* Given.oneTurn
-      yield* store.createConversation(Given.conversation(2))
+      const store = yield* NumberedData.oneTurn
+      yield* store.createConversation(NumberedData.conversation(2))
       const append = (n: number, of: number, position: number) =>
-        Effect.result(store.appendEvents(Given.conversationId(of), Given.turnId(n), [Given.usage(n, of, 0)], position))
+        Effect.result(
+          store.appendEvents(
+            NumberedData.conversationId(of),
+            NumberedData.turnId(n),
+            [NumberedData.usage(n, of, 0)],
+            position
+          )
+        )
       const results = yield* Effect.all(
         [
           append(1, 1, 0),
           append(9, 1, 0), // no such turn
           append(1, 2, 1), // not in that conversation
-          Effect.result(store.createConversation(Given.conversation(2))),
-          Effect.result(store.createConversation(Given.conversation(3))),
-          Effect.result(store.acceptTurn(Given.turn(4, 99))),
-          Effect.result(store.acceptTurn(Given.turn(5, 1)))
+          Effect.result(store.createConversation(NumberedData.conversation(2))),
+          Effect.result(store.createConversation(NumberedData.conversation(3))),
+          Effect.result(store.acceptTurn(NumberedData.turn(4, 99))),
+          Effect.result(store.acceptTurn(NumberedData.turn(5, 1)))
         ],
         { concurrency: "unbounded" }
       )
@@ -436,8 +506,8 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         expect.stringContaining("Could not record turn turn-4")
       ])
       expect((yield* all(store, 1, 0)).map((event) => event.id)).toEqual([1])
-      expect(Option.isSome(yield* store.conversation(Given.conversationId(3)))).toBe(true)
-      expect(Option.isSome(yield* store.turn(Given.turnId(5)))).toBe(true)
+      expect(Option.isSome(yield* store.conversation(NumberedData.conversationId(3)))).toBe(true)
+      expect(Option.isSome(yield* store.turn(NumberedData.turnId(5)))).toBe(true)
     })
   )
 
@@ -452,11 +522,11 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           const events = yield* all(store, of, 0)
           expect(events.map((event) => event.id)).toEqual(events.map((_, index) => index + 1))
           expect(events).toEqual(
-            returned.filter(({ event }) => event.conversationId === Given.conversationId(of)).sort(byId)
+            returned.filter(({ event }) => event.conversationId === NumberedData.conversationId(of)).sort(byId)
           )
         }
         for (const [n, history] of histories.entries()) {
-          const steps = (yield* store.turnEvents(Given.turnId(n))).map(({ event }) =>
+          const steps = (yield* store.turnEvents(NumberedData.turnId(n))).map(({ event }) =>
             event.type === "usage" ? event.step : -1
           )
           expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
@@ -497,7 +567,7 @@ const sizeOf = (history: History): number => history.reduce((sum, { events }) =>
 /** Writes every turn from its own fiber; returns each stored event once. */
 const writeAll = (store: StoreService, histories: ReadonlyArray<History>) =>
   Effect.gen(function* () {
-    for (const of of CONVERSATIONS) yield* store.createConversation(Given.conversation(of))
+    for (const of of CONVERSATIONS) yield* store.createConversation(NumberedData.conversation(of))
     const returned = yield* Effect.forEach(
       histories,
       (history, n) =>
@@ -505,12 +575,17 @@ const writeAll = (store: StoreService, histories: ReadonlyArray<History>) =>
           const of = n % CONVERSATIONS.length
           const stored: Array<StoredEvent> = []
           let position = 0
-          yield* store.acceptTurn(Given.turn(n, of))
+          yield* store.acceptTurn(NumberedData.turn(n, of))
           for (const { events, pauses, twice } of history) {
-            const [first, ...rest] = Array.from({ length: events }, (_, i) => Given.usage(n, of, position + i))
+            const [first, ...rest] = Array.from({ length: events }, (_, i) => NumberedData.usage(n, of, position + i))
             if (first === undefined) continue
             yield* Effect.repeat(Effect.yieldNow, { times: pauses })
-            const append = store.appendEvents(Given.conversationId(of), Given.turnId(n), [first, ...rest], position)
+            const append = store.appendEvents(
+              NumberedData.conversationId(of),
+              NumberedData.turnId(n),
+              [first, ...rest],
+              position
+            )
             const [once, again] = yield* Effect.all([append, twice ? append : Effect.succeed(undefined)], {
               concurrency: "unbounded"
             })
@@ -528,4 +603,4 @@ const writeAll = (store: StoreService, histories: ReadonlyArray<History>) =>
 const byId = (a: StoredEvent, b: StoredEvent): number => a.id - b.id
 
 const all = (store: StoreService, of: number, after: number) =>
-  Stream.runCollect(store.events(Given.conversationId(of), after))
+  Stream.runCollect(store.events(NumberedData.conversationId(of), after))

@@ -12,7 +12,7 @@ import { migration as standings } from "../../src/storage/migrations/0003_standi
 import { migration as gates } from "../../src/storage/migrations/0004_gates.ts"
 import { migration as writers } from "../../src/storage/migrations/0005_writers.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 const versions = {
   "0001_initial": initial,
@@ -23,13 +23,13 @@ const versions = {
 }
 
 const openingOf = (n: number, of: number) => {
-  const { acceptedAt: startedAt, prompt = "", ...identity } = Given.turn(n, of)
+  const { acceptedAt: startedAt, prompt = "", ...identity } = NumberedData.turn(n, of)
   return Turn.firstEvents({ ...identity, startedAt, prompt })
 }
 
 /** Turn 1 of conversation 1 had ended, turn 2 waits behind it, turn 3 is queued; conversation 2 has a turn that was just accepted. */
 const EVENTS: ReadonlyArray<readonly [n: number, events: ReadonlyArray<TurnEvent.PersistedEvent>]> = [
-  [1, [...openingOf(1, 1), Given.usage(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)]],
+  [1, [...openingOf(1, 1), NumberedData.usage(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)]],
   [2, openingOf(2, 1)]
 ]
 const TURNS = [
@@ -52,16 +52,21 @@ export const write = (sql: SqlClient.SqlClient) =>
       [1, 20],
       [2, 10]
     ] as const) {
-      const { conversationId: conversation_id, model } = Given.conversation(n)
+      const { conversationId: conversation_id, model } = NumberedData.conversation(n)
       yield* sql`INSERT INTO conversations ${sql.insert({ conversation_id, model, auto_retry_enabled: 1, created_at })}`
     }
     for (const [n, of] of TURNS) {
-      const { acceptedAt: accepted_at, conversationId: conversation_id, prompt = null, turnId } = Given.turn(n, of)
+      const {
+        acceptedAt: accepted_at,
+        conversationId: conversation_id,
+        prompt = null,
+        turnId
+      } = NumberedData.turn(n, of)
       yield* sql`INSERT INTO turns ${sql.insert({ turn_id: turnId, conversation_id, prompt, accepted_at })}`
     }
     let event_id = 0
     for (const [n, events] of EVENTS) {
-      const turn_id = Given.turnId(n)
+      const turn_id = NumberedData.turnId(n)
       for (const [position, event] of events.entries()) {
         const { conversationId: conversation_id, type } = event
         const row = { conversation_id, event_id: ++event_id, turn_id, position, type, payload: JSON.stringify(event) }
@@ -71,7 +76,7 @@ export const write = (sql: SqlClient.SqlClient) =>
     }
     for (const n of [2, 1]) {
       for (const [seq, record] of RECORDS.entries()) {
-        yield* sql`INSERT INTO journal ${sql.insert({ turn_id: Given.turnId(n), seq, ...record })}`
+        yield* sql`INSERT INTO journal ${sql.insert({ turn_id: NumberedData.turnId(n), seq, ...record })}`
       }
     }
   }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
@@ -80,7 +85,7 @@ export const write = (sql: SqlClient.SqlClient) =>
 export const check = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
-  const [one, two] = [Given.conversationId(1), Given.conversationId(2)]
+  const [one, two] = [NumberedData.conversationId(1), NumberedData.conversationId(2)]
   const stored = EVENTS.flatMap(([, events]) => events).map((event, i) => ({
     id: i + 1,
     event,
@@ -91,15 +96,17 @@ export const check = Effect.gen(function* () {
 
   expect(yield* eventsOf(one)).toEqual(stored)
   expect(yield* eventsOf(two)).toEqual([])
-  expect(yield* store.turnEvents(Given.turnId(1))).toEqual(stored.slice(0, 5))
-  expect(yield* store.turnEvents(Given.turnId(2))).toEqual(stored.slice(5))
-  expect(yield* store.turn(Given.turnId(1))).toEqual(Option.some({ ...Given.turn(1, 1), end: Given.end(1, 1) }))
-  expect(Option.map(yield* store.lastTurn(one), ({ turnId }) => turnId)).toEqual(Option.some(Given.turnId(3)))
-  expect(yield* journal.load(Given.turnId(2))).toEqual(RECORDS)
+  expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual(stored.slice(0, 5))
+  expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored.slice(5))
+  expect(yield* store.turn(NumberedData.turnId(1))).toEqual(
+    Option.some({ ...NumberedData.turn(1, 1), end: NumberedData.end(1, 1) })
+  )
+  expect(Option.map(yield* store.lastTurn(one), ({ turnId }) => turnId)).toEqual(Option.some(NumberedData.turnId(3)))
+  expect(yield* journal.load(NumberedData.turnId(2))).toEqual(RECORDS)
   const unsealed = (n: number, of: number, tail?: (typeof RECORDS)[number]) => ({
-    turnId: Given.turnId(n),
-    conversationId: Given.conversationId(of),
-    model: Given.conversation(of).model,
+    turnId: NumberedData.turnId(n),
+    conversationId: NumberedData.conversationId(of),
+    model: NumberedData.conversation(of).model,
     tail,
     records: tail === undefined ? 0 : RECORDS.length,
     interruption: undefined
@@ -107,20 +114,22 @@ export const check = Effect.gen(function* () {
   expect(yield* store.unsealedTurns).toEqual([unsealed(2, 1, RECORDS[1]), unsealed(4, 2), unsealed(3, 1)])
 
   // The waiting turn continues, and ends; then the queued turn begins.
-  const resumed = Option.getOrThrow(yield* store.resumption(Given.turnId(2)))
+  const resumed = Option.getOrThrow(yield* store.resumption(NumberedData.turnId(2)))
   const before = stored.slice(0, 5).flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
   expect(resumed.history).toEqual(before)
   expect(resumed.persisted).toEqual(["turn-start", "message"])
-  yield* journal.append(Given.turnId(2), 2, { name: "step/0/sleep/0", value: "{}" })
-  const rest = [Given.message(2, 1, 1), Given.end(2, 1)] as const
-  const said = yield* store.appendEvents(one, Given.turnId(2), [...openingOf(2, 1), ...rest], 0)
+  yield* journal.append(NumberedData.turnId(2), 2, { name: "step/0/sleep/0", value: "{}" })
+  const rest = [NumberedData.message(2, 1, 1), NumberedData.end(2, 1)] as const
+  const said = yield* store.appendEvents(one, NumberedData.turnId(2), [...openingOf(2, 1), ...rest], 0)
   expect(said.map(({ id }) => id)).toEqual([6, 7, 8, 9])
-  const begun = yield* store.appendEvents(one, Given.turnId(3), openingOf(3, 1), 0)
+  const begun = yield* store.appendEvents(one, NumberedData.turnId(3), openingOf(3, 1), 0)
   expect(begun.map(({ id, json }) => ({ id, json }))).toEqual(
     openingOf(3, 1).map((event, i) => ({ id: 10 + i, json: JSON.stringify(event) }))
   )
-  expect((yield* store.acceptTurn(Given.turn(1, 1)))._tag).toBe("Known")
-  expect(yield* store.acceptTurn(Given.turn(5, 2), openingOf(5, 2))).toMatchObject({ opening: [{ id: 1 }, { id: 2 }] })
-  expect((yield* store.unsealedTurns).map(({ turnId }) => turnId)).toEqual([4, 3, 5].map(Given.turnId))
-  expect((yield* journal.forget(Given.end(1, 1).endedAt + 1, undefined)).forgotten).toBe(2)
+  expect((yield* store.acceptTurn(NumberedData.turn(1, 1)))._tag).toBe("Known")
+  expect(yield* store.acceptTurn(NumberedData.turn(5, 2), openingOf(5, 2))).toMatchObject({
+    opening: [{ id: 1 }, { id: 2 }]
+  })
+  expect((yield* store.unsealedTurns).map(({ turnId }) => turnId)).toEqual([4, 3, 5].map(NumberedData.turnId))
+  expect((yield* journal.forget(NumberedData.end(1, 1).endedAt + 1, undefined)).forgotten).toBe(2)
 })

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import process from "node:process"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "./Given.ts"
+import * as NumberedData from "./NumberedData.ts"
 
 const CONVERSATIONS = 2
 const TURNS = 16
@@ -21,18 +21,18 @@ const long = (event: TurnEvent.MessageEvent): TurnEvent.MessageEvent => ({
 
 const write = Effect.gen(function* () {
   const store = yield* Store
-  for (let of = 0; of < CONVERSATIONS; of++) yield* store.createConversation(Given.conversation(of))
+  for (let of = 0; of < CONVERSATIONS; of++) yield* store.createConversation(NumberedData.conversation(of))
   yield* Effect.forEach(
     Array.from({ length: TURNS }, (_, n) => n),
     (n) =>
       Effect.gen(function* () {
         const of = n % CONVERSATIONS
-        yield* store.acceptTurn(Given.turn(n, of))
+        yield* store.acceptTurn(NumberedData.turn(n, of))
         for (let position = 0; ; position += 2) {
           const stored = yield* store.appendEvents(
-            Given.conversationId(of),
-            Given.turnId(n),
-            [Given.usage(n, of, position), long(Given.message(n, of, position + 1))],
+            NumberedData.conversationId(of),
+            NumberedData.turnId(n),
+            [NumberedData.usage(n, of, position), long(NumberedData.message(n, of, position + 1))],
             position
           )
           for (const [i, { id }] of stored.entries()) process.stdout.write(`${n} ${position + i} ${id}\n`)

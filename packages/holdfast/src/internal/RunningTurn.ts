@@ -20,16 +20,16 @@ import { Cause, Context, Deferred, Effect, Exit, Fiber } from "effect"
 import type { TurnEvent } from "../Events.ts"
 import { HoldfastError } from "../HoldfastError.ts"
 import type { Store } from "../Store.ts"
-import type { Result, Turn, Wait } from "../Turn.ts"
+import type { Result, Turn, Wait } from "../TurnHandle.ts"
 import { EventLog } from "./EventLog.ts"
 import * as Journal from "./Journal.ts"
-import type { Setting } from "./Setting.ts"
+import type { ProgramPorts } from "./ProgramPorts.ts"
 import { Waiting } from "./Waiting.ts"
 
 /** What a turn runs on. */
 export interface Services {
   readonly store: Store
-  readonly setting: Setting
+  readonly setting: ProgramPorts
   /** Gets every event of every turn. */
   readonly publish: (event: TurnEvent) => void
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
@@ -70,7 +70,7 @@ export class RunningTurn implements Turn {
       } catch (error) {
         throw error instanceof HoldfastError ? error : failed(id, error)
       } finally {
-        signal?.removeEventListener("abort", abort) // R2
+        signal?.removeEventListener("abort", abort) // RunningTurn.R2
         this.log.end()
       }
     })()

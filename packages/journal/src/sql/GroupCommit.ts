@@ -8,7 +8,7 @@
  * GroupCommit.G2. A refused write (a constraint, a damaged row) fails alone: its neighbours are committed without it.
  * GroupCommit.G3. An error that concerns all writes (a full disk, a lost connection) fails all writes of the commit, and none is stored;
  *     it also fails the writes that were queued meanwhile, which would each wait as long for the same error.
- * GroupCommit.G4. While another process holds a lock, the commit waits without stopping this process (`Patience`); for a silent database
+ * GroupCommit.G4. While another process holds a lock, the commit waits without stopping this process (`DatabaseWait`); for a silent database
  *     it waits no longer than callers do.
  * GroupCommit.G5. Closing accepts no more writes and commits the queued ones. An interrupted caller's write is made all the same.
  * GroupCommit.G6. After a commit of more than a few writes the writer yields a few times, to collect the next writes of the same turns in
@@ -22,7 +22,7 @@
  * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
  */
 import { Array as Arr, Cause, Clock, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
-import * as Patience from "./Patience.ts"
+import * as DatabaseWait from "./DatabaseWait.ts"
 
 /** Makes the writes of a lane: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */
 export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
@@ -31,7 +31,7 @@ export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effec
 export interface GroupCommit<E> {
   /**
    * A queue for writes of one kind. `aheadOf` may return a callback for a write that is queued alone; it is called at once if the
-   * database is steady (G7). Writes that are queued in later lanes from then on are committed with that write or after it.
+   * database is steady (GroupCommit.G7). Writes that are queued in later lanes from then on are committed with that write or after it.
    */
   readonly lane: <In, Out>(
     apply: Apply<In, Out, E>,
@@ -69,10 +69,10 @@ const CROWD = 4
 /** Turns of the event loop from the end of a commit to the next write of its turns: they receive the result, read, and write (G6). */
 const CROWD_ROUNDS = 8
 
-/** Turns of the event loop that a turn takes from its acceptance to the request of its provider (G8). */
+/** Turns of the event loop that a turn takes from its acceptance to the request of its provider (GroupCommit.G8). */
 const AHEAD_ROUNDS = 8
 
-/** Starts the writer. It ends with the scope, after the last commit (G5). */
+/** Starts the writer. It ends with the scope, after the last commit (GroupCommit.G5). */
 export const make = Effect.fnUntraced(function* <E>(
   options: Options<E>
 ): Effect.fn.Return<GroupCommit<E>, never, Scope.Scope> {
@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* <E>(
   const work = Latch.makeUnsafe(false)
   let closed = false
   let rounds = 1
-  const state: State = { isAhead: false, isFailing: false, begunAt: undefined }
+  const state: CommitState = { isAhead: false, isFailing: false, begunAt: undefined }
 
   const writer = yield* Effect.gen(function* () {
     while (true) {
@@ -89,7 +89,7 @@ export const make = Effect.fnUntraced(function* <E>(
         work.closeUnsafe()
         yield* work.await
       }
-      // Writes that are queued in this turn of the event loop get into this commit (G6).
+      // Writes that are queued in this turn of the event loop get into this commit (GroupCommit.G6).
       for (let round = 0; round < Math.max(rounds, state.isAhead ? AHEAD_ROUNDS : 0); round++) yield* Effect.yieldNow
       state.isAhead = false
       const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
@@ -152,16 +152,16 @@ export const make = Effect.fnUntraced(function* <E>(
 /** A commit that takes longer than this waits for something: a lock, a server, a disk that is being repaired. */
 const OVERDUE_MS = 250
 
-/** The state of the commits (G7). */
-interface State {
-  /** A caller runs ahead of a write that waits (G8). */
+/** The state of the commits (GroupCommit.G7). */
+interface CommitState {
+  /** A caller runs ahead of a write that waits (GroupCommit.G8). */
   isAhead: boolean
   isFailing: boolean
   /** The start of the commit that is under way, in epoch milliseconds. */
   begunAt: number | undefined
 }
 
-const isSteady = ({ begunAt, isFailing }: State, clock: Clock.Clock): boolean =>
+const isSteady = ({ begunAt, isFailing }: CommitState, clock: Clock.Clock): boolean =>
   !isFailing && (begunAt === undefined || clock.currentTimeMillisUnsafe() - begunAt < OVERDUE_MS)
 
 interface Pending<In, Out, E> {
@@ -189,14 +189,14 @@ const commit = <E>(
   options: Options<E>,
   taken: ReadonlyArray<Taken<E>>,
   lanes: ReadonlyArray<Lane<E>>,
-  state: State
+  state: CommitState
 ): Effect.Effect<void> =>
   options.transaction(Effect.forEach(taken, (writes) => writes.together)).pipe(
     Effect.catchIf(
       (error) => options.scope(error) === "one",
       () => options.transaction(Effect.forEach(taken, (writes) => writes.oneByOne))
     ),
-    Patience.whileBusy((error) => options.scope(error) === "busy"),
+    DatabaseWait.whileBusy((error) => options.scope(error) === "busy"),
     options.answered ?? identity,
     Effect.matchCause({
       onSuccess: (tellAll) => {
@@ -207,7 +207,7 @@ const commit = <E>(
         state.isFailing = true
         const found = Cause.findError(cause)
         const error = Result.isSuccess(found) ? found.success : options.died(found.failure)
-        // G3. Taken before the first caller resumes, which may queue another write at once.
+        // GroupCommit.G3. Taken before the first caller resumes, which may queue another write at once.
         const behind = Result.isSuccess(found) ? lanes.map((lane) => lane.giveUp()) : []
         for (const writes of taken) writes.fail(error)
         for (const fail of behind) fail(error)
@@ -235,7 +235,7 @@ const laneOf = <In, Out, E>(
       options.transaction(write([input])).pipe(
         Effect.map((results) => resultAt<Out, E>(results, 0)),
         Effect.catchIf(
-          (error) => options.scope(error) === "one", // G2
+          (error) => options.scope(error) === "one", // GroupCommit.G2
           (error) => Effect.succeed(Exit.fail(error))
         )
       )

@@ -19,7 +19,7 @@ export type Apply<In, Out, E> = (inputs: ReadonlyArray<In>) => Effect.Effect<Rea
 /**
  * A queue for reads of one kind, at most `size` of them a query. The returned function queues a read and waits for its result.
  *
- * @param concernsAll whether every other read would fail with the same error (G4)
+ * @param concernsAll whether every other read would fail with the same error (GroupRead.G4)
  */
 export const make = Effect.fnUntraced(function* <In, Out, E>(
   size: number,
@@ -32,7 +32,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
 
   const read = Effect.gen(function* () {
     while (waiting.size > 0) {
-      // Callers that read in this turn of the event loop join this query (G2).
+      // Callers that read in this turn of the event loop join this query (GroupRead.G2).
       yield* Effect.yieldNow
       const taken = Array.from(take(waiting, size))
       const together = yield* Effect.exit(apply(taken.map(({ input }) => input)))
@@ -42,12 +42,12 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
       }
       const error = Cause.findErrorOption(together.cause)
       if (Option.isSome(error) && concernsAll(error.value)) {
-        for (const { resume } of [...taken, ...take(waiting, waiting.size)]) resume(Exit.fail(error.value)) // G4
+        for (const { resume } of [...taken, ...take(waiting, waiting.size)]) resume(Exit.fail(error.value)) // GroupRead.G4
       } else if (taken.length === 1) {
         for (const { resume } of taken) resume(Exit.failCause(together.cause))
       } else {
         for (const { input, resume } of taken) {
-          resume(Exit.map(yield* Effect.exit(apply([input])), ([answer]) => answer as Out)) // G1
+          resume(Exit.map(yield* Effect.exit(apply([input])), ([answer]) => answer as Out)) // GroupRead.G1
         }
       }
     }
@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
         isReading = true
         fork(read)
       }
-      return Effect.sync(() => waiting.delete(pending)) // G3
+      return Effect.sync(() => waiting.delete(pending)) // GroupRead.G3
     })
 })
 

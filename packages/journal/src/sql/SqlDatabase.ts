@@ -2,14 +2,14 @@
  * A SQL database as the ports on it use it: grouped writes, grouped reads, retries while it is busy, and errors in words.
  *
  * Writes go through `GroupCommit`; reads go to the database directly and hold nothing open. Both survive a database that is away for some
- * seconds (`Patience`).
+ * seconds (`DatabaseWait`).
  */
 import { Cause, type Duration, Effect, identity, type Scope } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { StorageError } from "../StorageError.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as GroupRead from "./GroupRead.ts"
-import * as Patience from "./Patience.ts"
+import * as DatabaseWait from "./DatabaseWait.ts"
 import * as StorageFailure from "./StorageFailure.ts"
 import type { TableError } from "./Tables.ts"
 
@@ -68,9 +68,9 @@ export const make = Effect.fnUntraced(function* ({
   }
   const failed = (attempted: string) => Effect.mapError((error: TableError) => explained(attempted, error))
   const answered: SqlDatabase["answered"] = (limit) =>
-    isServer ? Patience.within<TableError>(limit, () => StorageFailure.silence(limit)) : identity
+    isServer ? DatabaseWait.within<TableError>(limit, () => StorageFailure.silence(limit)) : identity
   const patiently = <A>(effect: Effect.Effect<A, TableError>) =>
-    answered(Patience.SILENCE_LIMIT)(Patience.whileBusy(isBusy)(effect))
+    answered(DatabaseWait.SILENCE_LIMIT)(DatabaseWait.whileBusy(isBusy)(effect))
   const group = yield* GroupCommit.make<TableError>({
     transaction: (effect) =>
       Effect.tapError(begin(effect), (error) =>
@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(function* ({
         })
       ),
     scope: scopeOf,
-    answered: answered(Patience.SILENCE_LIMIT),
+    answered: answered(DatabaseWait.SILENCE_LIMIT),
     closed,
     died
   })

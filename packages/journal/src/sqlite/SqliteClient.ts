@@ -36,7 +36,7 @@ export interface Config {
 
 /**
  * Milliseconds that a statement may wait for another process's lock. The wait stops every turn of this process, so it only covers a
- * lock that is about to be released; a caller that can wait longer retries (`Patience`).
+ * lock that is about to be released; a caller that can wait longer retries (`DatabaseWait`).
  */
 const BUSY_TIMEOUT_MS = 20
 
@@ -54,7 +54,7 @@ const CHECKPOINT_PAGES = 16_000
  */
 const MAPPED_BYTES = 1024 * 1024 * 1024
 
-/** After a statement of this length the event loop gets a turn (S6). Almost all take a hundredth of it. */
+/** After a statement of this length the event loop gets a turn (SqliteClient.S6). Almost all take a hundredth of it. */
 const LONG_MS = 5
 
 /** More than the number of different statements; the limit is for statements whose text depends on their input. */
@@ -105,9 +105,9 @@ const open = (config: Config): DatabaseSync => {
     database.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`)
     if (config.readonly !== true) {
       database.exec("PRAGMA journal_mode = WAL")
-      database.exec("PRAGMA synchronous = FULL") // S1
+      database.exec("PRAGMA synchronous = FULL") // SqliteClient.S1
       database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-      // On macOS a sync stops at the drive's cache unless it is asked to go through (S1). No effect elsewhere.
+      // On macOS a sync stops at the drive's cache unless it is asked to go through (SqliteClient.S1). No effect elsewhere.
       database.exec("PRAGMA fullfsync = ON")
       database.exec("PRAGMA checkpoint_fullfsync = ON")
     }
@@ -120,7 +120,7 @@ const open = (config: Config): DatabaseSync => {
 
 const close = (database: DatabaseSync): void => {
   try {
-    database.exec("PRAGMA wal_checkpoint(PASSIVE)") // S4, while another process still reads
+    database.exec("PRAGMA wal_checkpoint(PASSIVE)") // SqliteClient.S4, while another process still reads
   } catch {
     // Committed data is in the log, and the next start reads it from there.
   } finally {
@@ -157,19 +157,19 @@ const connectionOf = (database: DatabaseSync, checkpoints: Checkpoints | undefin
       const done = Effect.try({
         try: () => {
           const statement = find(sql)
-          statement.setReadBigInts(Context.get(fiber.context, SqlClient.SafeIntegers)) // S3
+          statement.setReadBigInts(Context.get(fiber.context, SqlClient.SafeIntegers)) // SqliteClient.S3
           const values = params.map(parameterOf)
           const result = read(statement, values)
           if (checkpoints !== undefined && statement.columns().length === 0)
-            checkpoints.wrote(values.reduce(addSize, 0)) // S5
+            checkpoints.wrote(values.reduce(addSize, 0)) // SqliteClient.S5
           return result
         },
         catch: (cause) => classify(cause, "execute")
       })
       return Effect.tap(done, () => {
         if (checkpoints?.isBehind === true && !database.isTransaction)
-          return Effect.promise(() => checkpoints.caughtUp()) // S5
-        return performance.now() - from > LONG_MS ? Effect.yieldNow : Effect.void // S6
+          return Effect.promise(() => checkpoints.caughtUp()) // SqliteClient.S5
+        return performance.now() - from > LONG_MS ? Effect.yieldNow : Effect.void // SqliteClient.S6
       })
     })
 

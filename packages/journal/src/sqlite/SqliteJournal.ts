@@ -16,7 +16,7 @@ import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { Interruptions } from "../Interruptions.ts"
 import { Journal, type JournalWith } from "../Journal.ts"
 import type * as GroupCommit from "../sql/GroupCommit.ts"
-import * as Patience from "../sql/Patience.ts"
+import * as DatabaseWait from "../sql/DatabaseWait.ts"
 import * as SqlDatabase from "../sql/SqlDatabase.ts"
 import * as SqlInterruptions from "../sql/SqlInterruptions.ts"
 import * as SqlJournal from "../sql/SqlJournal.ts"
@@ -119,7 +119,7 @@ const migrate = (path: string): Effect.Effect<void, StorageError, SqlClient.SqlC
     const [newest] = yield* sql<{ readonly found: number }>`SELECT max(migration_id) AS found FROM ${sql(MIGRATIONS)}`
     return newest?.found ?? 0
   }).pipe(
-    Patience.whileBusy((error) => SqlError.isSqlError(error) && SqlDatabase.isBusy(error)),
+    DatabaseWait.whileBusy((error) => SqlError.isSqlError(error) && SqlDatabase.isBusy(error)),
     Effect.mapError((error) => {
       // A migration that failed wraps the database's error.
       const cause = error._tag === "MigrationError" ? error.cause : error

@@ -2,7 +2,7 @@ import { assert, describe, expect, it } from "@effect/vitest"
 import { Cause, Duration, Effect, Exit, Fiber, Latch, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as GroupCommit from "../../src/sql/GroupCommit.ts"
-import * as Patience from "../../src/sql/Patience.ts"
+import * as DatabaseWait from "../../src/sql/DatabaseWait.ts"
 
 interface Refusal {
   readonly scope: "one" | "all" | "busy"
@@ -136,7 +136,7 @@ describe("GroupCommit", () => {
       yield* TestClock.adjust("4 seconds")
       const late = yield* Effect.forkChild(together([one("b"), other("c"), other("d")]), { startImmediately: true })
       const before = tries
-      yield* TestClock.adjust(Patience.BUSY_LIMIT)
+      yield* TestClock.adjust(DatabaseWait.BUSY_LIMIT)
       expect(yield* Fiber.join(first)).toEqual([Exit.fail(away)])
       expect(yield* Fiber.join(late)).toEqual([Exit.fail(away), Exit.fail(away), Exit.fail(away)])
       // No commit was tried for the writes queued meanwhile.
@@ -154,9 +154,12 @@ describe("GroupCommit", () => {
       let isFrozen = true
       const apply = (inputs: ReadonlyArray<string>) =>
         Effect.suspend(() => (isFrozen ? Effect.uninterruptible(Effect.never) : insert(inputs)))
-      const write = yield* start(apply, { ...options, answered: Patience.within(Patience.SILENCE_LIMIT, () => silent) })
+      const write = yield* start(apply, {
+        ...options,
+        answered: DatabaseWait.within(DatabaseWait.SILENCE_LIMIT, () => silent)
+      })
       const first = yield* Effect.forkChild(Effect.exit(write("a")))
-      yield* TestClock.adjust(Duration.toMillis(Patience.SILENCE_LIMIT) - 1)
+      yield* TestClock.adjust(Duration.toMillis(DatabaseWait.SILENCE_LIMIT) - 1)
       expect(first.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust("1 milli")
       expect(yield* Fiber.join(first)).toEqual(Exit.fail(silent))

@@ -27,7 +27,7 @@ export interface Answered {
   readonly cancel: () => void
 }
 
-/** The listener of a call that begins (O1). */
+/** The listener of a call that begins (Opening.O1). */
 export interface Listener {
   readonly refused: (refusal: Refusal) => void
   readonly answered: (answer: Answered) => void

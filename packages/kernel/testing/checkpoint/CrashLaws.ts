@@ -8,7 +8,7 @@ import * as Records from "../../src/records/Records.ts"
 import * as Property from "../Property.ts"
 import { answer, call, tools } from "../ScriptedProvider.ts"
 import { type Law, ofLives, ofOneLife, within } from "./Law.ts"
-import type { Point } from "./Process.ts"
+import type { Point } from "./SimulatedProcess.ts"
 import { type TurnSetup, TurnLives } from "./TurnLives.ts"
 import { dyingAt } from "./TurnLaws.ts"
 

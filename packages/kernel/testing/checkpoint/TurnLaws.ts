@@ -10,7 +10,7 @@ import { answer, call, emits, overloaded, tools } from "../ScriptedProvider.ts"
 import * as Setting from "../Setting.ts"
 import { byName, forgetful } from "./Engine.ts"
 import { type Law, ofLives, ofOneLife } from "./Law.ts"
-import type { Point } from "./Process.ts"
+import type { Point } from "./SimulatedProcess.ts"
 import { type Life, attemptKeyOf, type TurnSetup, TurnLives } from "./TurnLives.ts"
 
 /** The kinds of records whose effect may run again without a trace. */

@@ -19,7 +19,7 @@ import type { TurnStopped } from "../../src/ports/TurnStopped.ts"
 import { RecordingSink } from "../RecordingSink.ts"
 import type { Script } from "../ScriptedProvider.ts"
 import type { Engine } from "./Engine.ts"
-import { type Point, Process } from "./Process.ts"
+import { type Point, SimulatedProcess } from "./SimulatedProcess.ts"
 
 /** The surroundings of a turn; the same in every life. */
 export interface TurnSetup {
@@ -62,7 +62,7 @@ export class TurnLives {
   /** Milliseconds of the sleeps that began. */
   readonly sleeps: Array<number> = []
   readonly requests: Array<ProviderRequest> = []
-  private readonly processes: Array<Process> = []
+  private readonly processes: Array<SimulatedProcess> = []
   private readonly engine: Engine
   private readonly play: TurnSetup
   /** Calls of the provider, in the order in which they were made first. */
@@ -78,7 +78,7 @@ export class TurnLives {
     return Effect.gen({ self: this }, function* () {
       if (awayMs > 0) yield* TestClock.adjust(awayMs)
       const checkpoint = yield* this.engine.live
-      const process = new Process(dies)
+      const process = new SimulatedProcess(dies)
       this.processes.push(process)
       const services = Layer.mergeAll(
         Layer.succeed(Checkpoint, process.watched(checkpoint)),
@@ -156,7 +156,7 @@ export class TurnLives {
     }
   }
 
-  private sinkOf(process: Process): EventSink["Service"] {
+  private sinkOf(process: SimulatedProcess): EventSink["Service"] {
     const { service } = this.sink
     return {
       live: (event) => void (process.isDead || service.live(event)),
@@ -170,7 +170,7 @@ export class TurnLives {
   }
 
   /** TurnLives.G2 */
-  private strategyOf(process: Process, parks: boolean): RetryStrategy["Service"] {
+  private strategyOf(process: SimulatedProcess, parks: boolean): RetryStrategy["Service"] {
     const delayOf = (attempt: number) => {
       const delay = this.play.delays?.[attempt]
       return delay === undefined ? undefined : Duration.millis(delay)

@@ -6,7 +6,7 @@ import * as Records from "../../src/records/Records.ts"
 import { TurnParked } from "../../src/ports/TurnParked.ts"
 import { answer, emits, overloaded } from "../ScriptedProvider.ts"
 import { type Law, ofLives, ofOneLife } from "./Law.ts"
-import type { Point } from "./Process.ts"
+import type { Point } from "./SimulatedProcess.ts"
 import { type Life, type TurnSetup, TurnLives } from "./TurnLives.ts"
 
 /** Waits from 0 to 8,000, and from there to 12,000. */

@@ -15,7 +15,7 @@
  */
 import type { Failure } from "@holdfast/wire"
 
-/** How strong a code is (Codes.K1 to K3). */
+/** How strong a code is (Codes.K1 to Codes.K3). */
 export type Weight = "exact" | "family" | "vague"
 
 /** The reason of a code, and its weight. */

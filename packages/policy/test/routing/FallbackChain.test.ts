@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Standing } from "../../src/index.ts"
-import { asking, failure, HOUR, MINUTE, Rig, SECOND, START, target } from "./Rig.ts"
+import { asking, failure, HOUR, MINUTE, RoutedStep, SECOND, START, target } from "./RoutedStep.ts"
 
 const chain = (chains: Record<string, ReadonlyArray<string>>, over: object = {}) => ({
   type: "fallback-chain",
@@ -18,7 +18,7 @@ describe("credentials", () => {
   const alone = { settings: { profile: "interactive" }, primary: "a/a", credentials }
 
   it("P7: a used-up quota limits its credential until its reset, and another one continues without a wait", () => {
-    const rig = new Rig(alone)
+    const rig = new RoutedStep(alone)
     rig.begin()
     expect(rig.fails(asking("quota-exhausted", 5 * HOUR))).toBe("at once on a/a#second")
     const pause = {
@@ -36,7 +36,7 @@ describe("credentials", () => {
   })
 
   it("P7: a quota without a named reset limits for an hour, and another credential continues although it is not retryable (C2)", () => {
-    const rig = new Rig(alone)
+    const rig = new RoutedStep(alone)
     rig.begin()
     expect(rig.fails(failure("quota-exhausted"))).toBe("at once on a/a#second")
     expect(Standing.of(rig.standing, Standing.credential("a", "first"), START)).toEqual({
@@ -48,23 +48,23 @@ describe("credentials", () => {
   })
 
   it("P7: a rate limit keeps its credential", () => {
-    const rig = new Rig(alone)
+    const rig = new RoutedStep(alone)
     rig.begin()
     expect(rig.fails(failure("rate-limited", { status: 429 }))).toBe("2000 ms on a/a")
     expect(rig.standing.credentials).toEqual({})
   })
 
   it("P7: a later step keeps the credential that works, until the first one's limit is over", () => {
-    const rig = new Rig(alone)
+    const rig = new RoutedStep(alone)
     rig.begin()
     rig.fails(asking("quota-exhausted", HOUR))
     rig.now += 2 * HOUR
     expect(rig.begin()).toBe("a/a#second") // its prompt cache is warm
-    expect(new Rig({ ...alone, standing: rig.standing }).begin()).toBe("a/a#second") // another runner
+    expect(new RoutedStep({ ...alone, standing: rig.standing }).begin()).toBe("a/a#second") // another runner
   })
 
   it("P7: when all are used up, the wait is for the reset that comes first", () => {
-    const rig = new Rig({ ...alone, settings: { profile: "overnight" } })
+    const rig = new RoutedStep({ ...alone, settings: { profile: "overnight" } })
     rig.begin()
     rig.fails(asking("quota-exhausted", 5 * HOUR))
     rig.fails(asking("quota-exhausted", 2 * HOUR))
@@ -72,7 +72,7 @@ describe("credentials", () => {
   })
 
   it("P7: for limits of any length, no credential is left twice without a wait between", () => {
-    const rig = new Rig({ ...alone, credentials: { a: ["first", "second"] } })
+    const rig = new RoutedStep({ ...alone, credentials: { a: ["first", "second"] } })
     rig.begin()
     const slow = () => {
       rig.now += SECOND // longer than the limit
@@ -82,7 +82,11 @@ describe("credentials", () => {
   })
 
   it("C2: when the last one is used up and none has a reset, the step ends", () => {
-    const rig = new Rig({ ...alone, settings: { profile: "overnight" }, credentials: { a: ["first", "second"] } })
+    const rig = new RoutedStep({
+      ...alone,
+      settings: { profile: "overnight" },
+      credentials: { a: ["first", "second"] }
+    })
     rig.begin()
     rig.fails(failure("quota-exhausted"))
     expect(rig.fails(failure("quota-exhausted"))).toBe("gave up: not-retryable")
@@ -99,10 +103,15 @@ describe("the scope of a limit", () => {
   it("C12: after one model's quota the failure of another waits by the schedule, not by the first model's hint", () => {
     for (const profile of ["overnight", "interactive"]) {
       const settings = { profile, routing: chain({ "g/pro": ["g/flash"] }) }
-      const pro = new Rig({ settings, primary: "g/pro", credentials: { g: ["KEY"] } })
+      const pro = new RoutedStep({ settings, primary: "g/pro", credentials: { g: ["KEY"] } })
       pro.begin()
       pro.fails(asking("quota-exhausted", 3 * HOUR))
-      const flash = new Rig({ settings, primary: "g/flash", credentials: { g: ["KEY"] }, standing: pro.standing })
+      const flash = new RoutedStep({
+        settings,
+        primary: "g/flash",
+        credentials: { g: ["KEY"] },
+        standing: pro.standing
+      })
       flash.now += 376
       flash.begin()
       expect(flash.fails(failure("overloaded", { status: 503 }))).toBe(
@@ -113,7 +122,11 @@ describe("the scope of a limit", () => {
   })
 
   it("C12, P8: another model of a used-up credential is still tried, once a limit", () => {
-    const rig = new Rig({ settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials: key })
+    const rig = new RoutedStep({
+      settings: overnight({ default: ["a/small", "b/b"] }),
+      primary: "a/big",
+      credentials: key
+    })
     rig.begin()
     expect(rig.fails(asking("quota-exhausted", HOUR))).toBe("at once on a/small")
     expect(rig.fails(asking("quota-exhausted", HOUR))).toBe("at once on b/b")
@@ -126,14 +139,14 @@ describe("the scope of a limit", () => {
   it("C12, P8: no model is tried if the error has named the account", () => {
     const options = { settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials: key }
     for (const reason of ["quota-exhausted", "rate-limited"] as const) {
-      const rig = new Rig(options)
+      const rig = new RoutedStep(options)
       rig.begin()
       expect(rig.fails({ ...asking(reason, HOUR), scope: "account" })).toBe("at once on b/b")
     }
   })
 
   it("C12: a quota of a model limits no other model of its credential", () => {
-    const rig = new Rig({
+    const rig = new RoutedStep({
       settings: overnight({ default: ["b/b"] }),
       primary: "a/big",
       credentials: { a: ["one", "two"] }
@@ -142,24 +155,29 @@ describe("the scope of a limit", () => {
     rig.fails({ ...asking("quota-exhausted", HOUR), scope: "model" })
     const { standing } = rig
     expect(standing.credentials).toEqual({})
-    const small = new Rig({ settings: overnight({}), primary: "a/small", credentials: { a: ["one", "two"] }, standing })
+    const small = new RoutedStep({
+      settings: overnight({}),
+      primary: "a/small",
+      credentials: { a: ["one", "two"] },
+      standing
+    })
     expect(small.begin()).toBe("a/small")
   })
 
   it("C12: a rate limit is the model's of its credential, and a new turn takes another credential", () => {
     const credentials = { a: ["one", "two"] }
-    const rig = new Rig({ settings: overnight({ default: ["b/b"] }), primary: "a/a", credentials })
+    const rig = new RoutedStep({ settings: overnight({ default: ["b/b"] }), primary: "a/a", credentials })
     rig.begin()
     expect(rig.fails(asking("rate-limited", HOUR))).toBe("at once on b/b")
     const { standing } = rig
     expect(standing.targets).toEqual({})
-    expect(new Rig({ settings: overnight({}), primary: "a/a", credentials, standing }).begin()).toBe("a/a#two")
-    expect(new Rig({ settings: overnight({}), primary: "a/b", credentials, standing }).begin()).toBe("a/b")
+    expect(new RoutedStep({ settings: overnight({}), primary: "a/a", credentials, standing }).begin()).toBe("a/a#two")
+    expect(new RoutedStep({ settings: overnight({}), primary: "a/b", credentials, standing }).begin()).toBe("a/b")
   })
 
   it("C12: without fallbacks a rate limit is stored only if the provider has another credential", () => {
     const pausesOf = (names: ReadonlyArray<string>, chains: Record<string, ReadonlyArray<string>> = {}) => {
-      const rig = new Rig({ settings: overnight(chains), primary: "a/a", credentials: { a: names } })
+      const rig = new RoutedStep({ settings: overnight(chains), primary: "a/a", credentials: { a: names } })
       rig.begin()
       rig.fails(asking("rate-limited", HOUR))
       return Object.keys(rig.standing.models)
@@ -170,7 +188,7 @@ describe("the scope of a limit", () => {
   })
 
   it("C12, P7: a success ends the older pauses of the things it used, and keeps those of other models", () => {
-    const rig = new Rig({ settings: overnight({ default: ["a/small"] }), primary: "a/big", credentials: key })
+    const rig = new RoutedStep({ settings: overnight({ default: ["a/small"] }), primary: "a/big", credentials: key })
     rig.begin()
     rig.fails(asking("quota-exhausted", HOUR))
     rig.answers()
@@ -185,7 +203,7 @@ describe("the scope of a limit", () => {
 
   it("C12, P7: with several credentials each is tried for each model", () => {
     const credentials = { a: ["one", "two"] }
-    const rig = new Rig({ settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials })
+    const rig = new RoutedStep({ settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials })
     rig.begin()
     const used = () => rig.fails(asking("quota-exhausted", HOUR))
     expect([used(), used(), used(), used()]).toEqual([
@@ -199,7 +217,7 @@ describe("the scope of a limit", () => {
 
 describe("cooldowns", () => {
   it("P8: the target that failed cools down for 5 minutes, and the next of its chain takes over without a wait", () => {
-    const rig = new Rig({ settings: toB, primary: "a/a" })
+    const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     expect(rig.begin()).toBe("a/a")
     expect(rig.fails(overloaded)).toBe("at once on b/b")
     expect(rig.current?.role).toBe("default")
@@ -213,7 +231,7 @@ describe("cooldowns", () => {
       [HOUR, HOUR],
       [SECOND, 5 * MINUTE]
     ] as const) {
-      const rig = new Rig({ settings: toB, primary: "a/a" })
+      const rig = new RoutedStep({ settings: toB, primary: "a/a" })
       rig.begin()
       rig.fails(asking("overloaded", hint))
       expect(Standing.of(rig.standing, Standing.target(target("a/a")), START)?.until).toBe(START + until)
@@ -221,7 +239,7 @@ describe("cooldowns", () => {
   })
 
   it("P8: a target that cools down by the findings of other turns is skipped", () => {
-    const rig = new Rig({ settings: toBC, primary: "a/a" })
+    const rig = new RoutedStep({ settings: toBC, primary: "a/a" })
     rig.begin()
     rig.standing = Standing.paused(Standing.target(target("b/b")), {
       until: START + MINUTE,
@@ -233,18 +251,18 @@ describe("cooldowns", () => {
 
   it("P8: the chain of the primary itself comes before the default one, and an empty one is none", () => {
     const settings = { profile: "interactive", routing: chain({ default: ["b/b"], "a/a": ["c/c"], "d/d": [] }) }
-    const ofA = new Rig({ settings, primary: "a/a" })
+    const ofA = new RoutedStep({ settings, primary: "a/a" })
     ofA.begin()
     expect(ofA.fails(overloaded)).toBe("at once on c/c")
     expect(ofA.current?.role).toBe("a/a")
-    const ofD = new Rig({ settings, primary: "d/d" })
+    const ofD = new RoutedStep({ settings, primary: "d/d" })
     ofD.begin()
     expect(ofD.fails(overloaded)).toBe("2000 ms on d/d")
   })
 
   it("P8: a wrong key or a missing model is a fault of the target too", () => {
     for (const reason of ["auth", "model-unavailable", "quota-exhausted"] as const) {
-      const rig = new Rig({ settings: toB, primary: "a/a" })
+      const rig = new RoutedStep({ settings: toB, primary: "a/a" })
       rig.begin()
       expect(rig.fails(failure(reason))).toBe("at once on b/b")
     }
@@ -252,7 +270,7 @@ describe("cooldowns", () => {
 
   it("P8: a fault of the request causes no switch", () => {
     for (const reason of ["bad-request", "refused", "context-overflow"] as const) {
-      const rig = new Rig({ settings: toB, primary: "a/a", credentials: { a: ["first", "second"] } })
+      const rig = new RoutedStep({ settings: toB, primary: "a/a", credentials: { a: ["first", "second"] } })
       rig.begin()
       expect(rig.fails(failure(reason))).toBe("gave up: not-retryable")
       expect(rig.fails(failure(reason, { retryable: true }))).toBe("2000 ms on a/a")
@@ -261,7 +279,7 @@ describe("cooldowns", () => {
   })
 
   it("A9, P8: a rejected response is retried on the same target", () => {
-    const rig = new Rig({ settings: toB, primary: "a/a" })
+    const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(failure("invalid-response"), { whole: true })).toBe("2000 ms on a/a")
     expect(rig.standing).toEqual(Standing.empty)
@@ -269,13 +287,13 @@ describe("cooldowns", () => {
   })
 
   it("M3, P8: an abort of a proxy counts as a network fault", () => {
-    const rig = new Rig({ settings: toB, primary: "a/a" })
+    const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(failure("aborted"))).toBe("at once on b/b")
   })
 
   it("P8: with no free target the schedule's wait follows, and then the target whose cooldown ends first", () => {
-    const rig = new Rig({ settings: toBC, primary: "a/a" })
+    const rig = new RoutedStep({ settings: toBC, primary: "a/a" })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("at once on b/b")
     expect(rig.fails(overloaded)).toBe("at once on c/c")
@@ -286,28 +304,37 @@ describe("cooldowns", () => {
 
   it("P8: the wait goes to the primary if its cooldown is over by then", () => {
     const settings = { ...toB, maxRetries: 10, routing: chain({ default: ["b/b"] }, { cooldown: "3 seconds" }) }
-    const rig = new Rig({ settings, primary: "a/a" })
+    const rig = new RoutedStep({ settings, primary: "a/a" })
     rig.begin()
     rig.fails(overloaded)
     expect(rig.fails(overloaded)).toBe("4000 ms on a/a")
   })
 
   it("P5, P8: a hint of hours from one target does not delay a call of another that is free in minutes", () => {
-    const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
+    const rig = new RoutedStep({
+      settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) },
+      primary: "a/a"
+    })
     rig.begin()
     rig.fails(overloaded)
     expect(rig.fails(asking("quota-exhausted", 7 * HOUR))).toBe("10000 ms on a/a")
   })
 
   it("P5, P8: a wait for another target follows that target's hint", () => {
-    const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
+    const rig = new RoutedStep({
+      settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) },
+      primary: "a/a"
+    })
     rig.begin()
     rig.fails(asking("rate-limited", HOUR))
     expect(rig.fails(asking("rate-limited", 2 * HOUR))).toBe(`${HOUR} ms on a/a`)
   })
 
   it("P8: a permanently broken fallback does not shorten a turn's retries", () => {
-    const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
+    const rig = new RoutedStep({
+      settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) },
+      primary: "a/a"
+    })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("at once on b/b")
     expect(rig.fails(failure("auth"))).toBe("10000 ms on a/a")
@@ -315,14 +342,17 @@ describe("cooldowns", () => {
   })
 
   it("P8: if every target is permanently broken, the step ends", () => {
-    const rig = new Rig({ settings: toB, primary: "a/a" })
+    const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     rig.fails(failure("auth"))
     expect(rig.fails(failure("model-unavailable"))).toBe("gave up: not-retryable")
   })
 
   it("P8: for attempts of any length, no target is left twice without a wait between", () => {
-    const rig = new Rig({ settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) }, primary: "a/a" })
+    const rig = new RoutedStep({
+      settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) },
+      primary: "a/a"
+    })
     rig.begin()
     const slow = () => {
       rig.now += 10 * MINUTE // longer than a cooldown
@@ -339,7 +369,7 @@ describe("cooldowns", () => {
 
 describe("limits", () => {
   it("P3: maxRetries counts every retry, those without a wait too", () => {
-    const rig = new Rig({ settings: { ...toBC, maxRetries: 2 }, primary: "a/a" })
+    const rig = new RoutedStep({ settings: { ...toBC, maxRetries: 2 }, primary: "a/a" })
     rig.begin()
     expect([rig.fails(overloaded), rig.fails(overloaded), rig.fails(overloaded)]).toEqual([
       "at once on b/b",
@@ -350,23 +380,23 @@ describe("limits", () => {
   })
 
   it("P6: a wait above maxDelay fails the turn at once only if no switch is possible", () => {
-    const rig = new Rig({ settings: toB, primary: "a/a" })
+    const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(asking("overloaded", HOUR))).toBe("at once on b/b")
-    const alone = new Rig({ settings: { profile: "interactive" }, primary: "a/a" })
+    const alone = new RoutedStep({ settings: { profile: "interactive" }, primary: "a/a" })
     alone.begin()
     expect(alone.fails(asking("overloaded", HOUR))).toBe("gave up: exhausted")
     expect(alone.last).toMatchObject({ basis: { because: "max-delay", delayMs: HOUR } })
   })
 
   it("P3: with retries disabled there is no switch", () => {
-    const rig = new Rig({ settings: { ...toB, enabled: false }, primary: "a/a" })
+    const rig = new RoutedStep({ settings: { ...toB, enabled: false }, primary: "a/a" })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("gave up: exhausted")
   })
 
   it("D2: a wall-clock budget that attempts have used up ends switches too", () => {
-    const rig = new Rig({ settings: { ...toB, measure: "wall-clock", budget: "1 minute" }, primary: "a/a" })
+    const rig = new RoutedStep({ settings: { ...toB, measure: "wall-clock", budget: "1 minute" }, primary: "a/a" })
     rig.begin()
     rig.sleptMs = 2 * MINUTE
     expect(rig.fails(overloaded)).toBe("gave up: exhausted")
@@ -376,7 +406,7 @@ describe("limits", () => {
 describe("reverting", () => {
   const steps = (revert: string) => {
     const settings = { profile: "interactive", routing: chain({ default: ["b/b", "c/c"] }, { revert }) }
-    const rig = new Rig({ settings, primary: "a/a" })
+    const rig = new RoutedStep({ settings, primary: "a/a" })
     rig.begin()
     rig.fails(overloaded)
     return rig
@@ -415,16 +445,16 @@ describe("capabilities", () => {
 
   it("P8: a target whose window is too small is skipped, and the primary never is", () => {
     const options = { settings: toBC, primary: "a/a", models: { ...models, "a/a": { contextWindow: 10 } } }
-    const small = new Rig({ ...options, tokens: 1_000 })
+    const small = new RoutedStep({ ...options, tokens: 1_000 })
     expect(small.begin()).toBe("a/a")
     expect(small.fails(overloaded)).toBe("at once on b/b")
-    const large = new Rig({ ...options, tokens: 1_001 })
+    const large = new RoutedStep({ ...options, tokens: 1_001 })
     large.begin()
     expect(large.fails(overloaded)).toBe("at once on c/c")
   })
 
   it("P8: a request with tools skips a target without them", () => {
-    const rig = new Rig({ settings: toBC, primary: "a/a", models, tokens: 5_000, tools: 1 })
+    const rig = new RoutedStep({ settings: toBC, primary: "a/a", models, tokens: 5_000, tools: 1 })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("2000 ms on a/a")
     expect(rig.last).toMatchObject({
@@ -439,7 +469,7 @@ describe("capabilities", () => {
   })
 
   it("X9: a switch records the considered targets, and the reasons against them", () => {
-    const rig = new Rig({ settings: toB, primary: "a/a" })
+    const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     rig.fails(overloaded)
     expect(rig.last).toMatchObject({

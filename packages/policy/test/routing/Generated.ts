@@ -13,7 +13,7 @@ import {
   Standing,
   Waits
 } from "../../src/index.ts"
-import { HOUR, MINUTE, SECOND, START, target } from "./Rig.ts"
+import { HOUR, MINUTE, SECOND, START, target } from "./RoutedStep.ts"
 
 /** Two of one provider, so that they share its credentials. */
 const NAMES = ["a/one", "a/two", "b/one", "c/one"]

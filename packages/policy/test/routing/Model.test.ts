@@ -8,7 +8,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { Backoff, Standing } from "../../src/index.ts"
-import { asking, failure, HOUR, MINUTE, Rig, SECOND, START, target } from "./Rig.ts"
+import { asking, failure, HOUR, MINUTE, RoutedStep, SECOND, START, target } from "./RoutedStep.ts"
 
 interface Obstacle {
   readonly until: number
@@ -231,7 +231,7 @@ class RobinModel {
 }
 
 /** The events of a conversation: each is applied to the model and to the real routing. */
-type Command<Model extends object> = fc.Command<Model, Rig>
+type Command<Model extends object> = fc.Command<Model, RoutedStep>
 
 const begins = <Model extends { isOver: boolean; readonly begin: () => string }>(): Command<Model> => ({
   check: () => true,
@@ -339,7 +339,7 @@ describe("a conversation behaves like the model", () => {
             routing: { type: "fallback-chain", chains, revert }
           }
           const model = new ChainModel(revert)
-          const rig = new Rig({ settings, primary: "a/one", credentials: { a: ["K1", "K2"] } })
+          const rig = new RoutedStep({ settings, primary: "a/one", credentials: { a: ["K1", "K2"] } })
           expect(rig.begin()).toBe(model.begin())
           return { model, real: rig }
         }, commands)
@@ -370,7 +370,7 @@ describe("a conversation behaves like the model", () => {
       fc.property(commands, (commands) => {
         fc.modelRun(() => {
           const model = new RobinModel()
-          const rig = new Rig({ settings: { profile: "cycling", maxRetries: 12, routing }, primary: "a/one" })
+          const rig = new RoutedStep({ settings: { profile: "cycling", maxRetries: 12, routing }, primary: "a/one" })
           expect(rig.begin()).toBe(model.begin())
           return { model, real: rig }
         }, commands)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Routes, Standing } from "../../src/index.ts"
-import { asking, failure, HOUR, Rig, START } from "./Rig.ts"
+import { asking, failure, HOUR, RoutedStep, START } from "./RoutedStep.ts"
 
 const cycling = (targets: ReadonlyArray<string>, over: object = {}) => ({
   profile: "cycling",
@@ -10,25 +10,25 @@ const cycling = (targets: ReadonlyArray<string>, over: object = {}) => ({
 })
 
 const three = (over: object = {}) =>
-  new Rig({ settings: cycling(["a/a", "b/b", "c/c"], { maxRetries: 20, ...over }), primary: "a/a" })
+  new RoutedStep({ settings: cycling(["a/a", "b/b", "c/c"], { maxRetries: 20, ...over }), primary: "a/a" })
 
 const limited = failure("rate-limited", { status: 429 })
 
 /** A step that begins and then fails like this. */
-const goes = (rig: Rig, ...failures: ReadonlyArray<Failure.Failure>): ReadonlyArray<string> => {
+const goes = (rig: RoutedStep, ...failures: ReadonlyArray<Failure.Failure>): ReadonlyArray<string> => {
   rig.begin()
   return failures.map((failure) => rig.fails(failure))
 }
 
 describe("attempts", () => {
   it("A2: 3 are 3 attempts and 2 retries", () => {
-    const rig = new Rig({ settings: cycling(["a/a", "b/b"]), primary: "a/a" })
+    const rig = new RoutedStep({ settings: cycling(["a/a", "b/b"]), primary: "a/a" })
     const auth = failure("auth", { status: 401 })
     expect(goes(rig, auth, auth, auth)).toEqual(["at once on b/b", "at once on a/a", "gave up: exhausted"])
   })
 
   it("A2, A5: no sleep when no attempt is left", () => {
-    const rig = new Rig({ settings: cycling([], { maxRetries: 1 }), primary: "a/a" })
+    const rig = new RoutedStep({ settings: cycling([], { maxRetries: 1 }), primary: "a/a" })
     expect(goes(rig, limited)).toEqual(["gave up: exhausted"])
     expect(rig.last).toMatchObject({ basis: { because: "max-retries" } })
   })
@@ -96,7 +96,7 @@ describe("the cycle", () => {
   })
 
   it("A5: the next cycle sleeps the longest of its own waits", () => {
-    const rig = new Rig({ settings: cycling(["a/a", "b/b"], { maxRetries: 20 }), primary: "a/a" })
+    const rig = new RoutedStep({ settings: cycling(["a/a", "b/b"], { maxRetries: 20 }), primary: "a/a" })
     const asked = [30_000, 2_000, 3_000, 4_000].map((ms) => asking("rate-limited", ms))
     expect(goes(rig, ...asked)).toEqual(["at once on b/b", "30000 ms on a/a", "at once on b/b", "4000 ms on a/a"])
   })
@@ -109,7 +109,7 @@ describe("the cycle", () => {
 
   it("A6: a provider's own wait is clamped to 1 s..60 s; without one it is a second more with each attempt", () => {
     const alone = (...failures: ReadonlyArray<Failure.Failure>) =>
-      goes(new Rig({ settings: cycling([], { maxRetries: 100 }), primary: "a/a" }), ...failures)
+      goes(new RoutedStep({ settings: cycling([], { maxRetries: 100 }), primary: "a/a" }), ...failures)
     expect(alone(asking("rate-limited", 10), asking("rate-limited", HOUR), asking("rate-limited", 7_000))).toEqual([
       "1000 ms on a/a",
       "60000 ms on a/a",
@@ -122,25 +122,25 @@ describe("the cycle", () => {
   it("A4: a step begins at its primary, and a primary that is not among the targets comes first", () => {
     const settings = cycling(["a/a", "b/b", "c/c"], { maxRetries: 20 })
     const skip = failure("auth")
-    const inside = new Rig({ settings, primary: "b/b" })
+    const inside = new RoutedStep({ settings, primary: "b/b" })
     expect([inside.begin(), inside.fails(skip), inside.fails(skip)]).toEqual([
       "b/b",
       "at once on c/c",
       "at once on a/a"
     ])
-    const outside = new Rig({ settings, primary: "d/d" })
+    const outside = new RoutedStep({ settings, primary: "d/d" })
     expect([outside.begin(), outside.fails(skip)]).toEqual(["d/d", "at once on a/a"])
   })
 
   it("A4: a target that the request does not fit is skipped", () => {
     const settings = cycling(["a/a", "b/b", "c/c"])
-    const rig = new Rig({ settings, primary: "a/a", models: { "b/b": { tools: false } }, tools: 1 })
+    const rig = new RoutedStep({ settings, primary: "a/a", models: { "b/b": { tools: false } }, tools: 1 })
     expect(goes(rig, failure("auth"))).toEqual(["at once on c/c"])
   })
 
   it("P7, A3: a used-up credential is skipped, and in the target's next round another one is used", () => {
     const settings = cycling(["a/a", "b/b"])
-    const rig = new Rig({ settings, primary: "a/a", credentials: { a: ["first", "second"] } })
+    const rig = new RoutedStep({ settings, primary: "a/a", credentials: { a: ["first", "second"] } })
     expect(goes(rig, asking("quota-exhausted", HOUR), failure("auth"))).toEqual([
       "at once on b/b",
       "at once on a/a#second"
@@ -153,7 +153,7 @@ describe("without a limit of retries", () => {
   const endless = { profile: "overnight", routing: { type: "round-robin", targets: ["a/a", "b/b"] } }
 
   it("A15: a round without a wait is followed by the schedule's", () => {
-    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     const skip = failure("overloaded", { status: 529 })
     expect(goes(rig, skip, skip, skip, skip)).toEqual([
       "at once on b/b",
@@ -164,16 +164,19 @@ describe("without a limit of retries", () => {
   })
 
   it("P5: the wait after a round follows its target's hint, and not that of another target", () => {
-    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     const skip = failure("overloaded", { status: 529 })
     const asks = { ...asking("overloaded", HOUR), status: 529 }
     expect(goes(rig, skip, asks)).toEqual(["at once on b/b", "10000 ms on a/a"])
-    const alone = new Rig({ settings: { ...endless, routing: { type: "round-robin", targets: [] } }, primary: "a/a" })
+    const alone = new RoutedStep({
+      settings: { ...endless, routing: { type: "round-robin", targets: [] } },
+      primary: "a/a"
+    })
     expect(goes(alone, asks)).toEqual([`${HOUR} ms on a/a`])
   })
 
   it("A7, A15: a wait during a round begins the round anew", () => {
-    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     const skip = failure("overloaded", { status: 529 })
     expect(goes(rig, skip, failure("network"), skip, skip)).toEqual([
       "at once on b/b",
@@ -184,7 +187,7 @@ describe("without a limit of retries", () => {
   })
 
   it("D3: a failure that may pass counts only for its own round", () => {
-    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     const auth = failure("auth")
     expect(goes(rig, failure("overloaded", { status: 529 }), auth, auth, auth)).toEqual([
       "at once on b/b",
@@ -196,15 +199,15 @@ describe("without a limit of retries", () => {
 
   it("A5: a rule without a wait makes none once all are limited", () => {
     const reasons = { "rate-limited": { schedule: "none", maxRetries: 5 } }
-    const rig = new Rig({ settings: { ...endless, reasons }, primary: "a/a" })
+    const rig = new RoutedStep({ settings: { ...endless, reasons }, primary: "a/a" })
     expect(goes(rig, limited, limited, limited)).toEqual(["at once on b/b", "at once on a/a", "at once on b/b"])
     expect(rig.sleptMs).toBe(0)
   })
 
   it("D3: a round in which every failure was final is the last", () => {
-    const rig = new Rig({ settings: endless, primary: "a/a" })
+    const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     expect(goes(rig, failure("auth"), failure("auth"))).toEqual(["at once on b/b", "gave up: not-retryable"])
-    const mixed = new Rig({ settings: endless, primary: "a/a" })
+    const mixed = new RoutedStep({ settings: endless, primary: "a/a" })
     expect(goes(mixed, failure("overloaded", { status: 529 }), failure("auth"))).toEqual([
       "at once on b/b",
       "10000 ms on a/a"
@@ -214,7 +217,7 @@ describe("without a limit of retries", () => {
 
 describe("Routes", () => {
   it("P15: if a person has switched retries off, a retryable failure has that reason, and any other its own", () => {
-    const rig = new Rig({ settings: {}, primary: "a/a" })
+    const rig = new RoutedStep({ settings: {}, primary: "a/a" })
     const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
     const situation = { contentSeen: false, retries: 0, defects: 0, spent, now: START }
     expect(Routes.switchedOff(rig.policy, { ...situation, failure: limited })).toMatchObject({
@@ -233,11 +236,11 @@ describe("the findings", () => {
     const credentials = { a: ["first", "second"] }
     const settings = cycling(["a/a", "b/b"], { maxRetries: 20 })
     for (const failed of [asking("rate-limited", HOUR), failure("auth"), failure("overloaded", { status: 529 })]) {
-      const rig = new Rig({ settings, primary: "a/a", credentials })
+      const rig = new RoutedStep({ settings, primary: "a/a", credentials })
       goes(rig, failed)
       expect(rig.standing).toEqual(Standing.empty)
     }
-    const bare = new Rig({ settings, primary: "a/a" })
+    const bare = new RoutedStep({ settings, primary: "a/a" })
     expect(goes(bare, asking("quota-exhausted", HOUR))).toEqual(["at once on b/b"])
     expect(bare.standing).toEqual(Standing.empty)
   })

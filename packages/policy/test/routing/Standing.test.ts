@@ -3,7 +3,7 @@ import { Failure } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as fc from "fast-check"
 import { Standing } from "../../src/index.ts"
-import { target } from "./Rig.ts"
+import { target } from "./RoutedStep.ts"
 
 const { KINDS } = Standing
 

@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { RetryPolicy, RetryStrategies, Routers, Standing } from "../../src/index.ts"
 import { chain, robin, type Story, story } from "./Generated.ts"
-import { START } from "./Rig.ts"
+import { START } from "./RoutedStep.ts"
 
 const RUNS = { numRuns: 100 }
 

@@ -17,7 +17,7 @@ import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { type Array as Arr, Channel, Clock, Effect, type Pull, type Scope, Stream } from "effect"
 import * as Deadline from "./Deadline.ts"
-import { Progress } from "./Progress.ts"
+import { ResponseProgress } from "./ResponseProgress.ts"
 
 /** The limits in milliseconds; an absent key means no limit. */
 export interface Limits {
@@ -180,7 +180,7 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
       push = () => Push.of(pull)
       return Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
     })
-  ).pipe(Effect.provideService(Progress, silence.progressed), Effect.forkIn(scope, { startImmediately: true }))
+  ).pipe(Effect.provideService(ResponseProgress, silence.progressed), Effect.forkIn(scope, { startImmediately: true }))
 
   const watchdog = Effect.suspend(function watch(): Effect.Effect<void> {
     const seen = silence.check()

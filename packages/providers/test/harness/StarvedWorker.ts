@@ -8,7 +8,7 @@ import * as OpenAiResponse from "../../src/openai/Response.ts"
 import * as Undici from "../../src/http/Undici.ts"
 import { anthropicMessages, openAiCompatible } from "./Dialect.ts"
 import { heapUsed } from "./Heap.ts"
-import { run } from "./Run.ts"
+import { run } from "./AttemptRun.ts"
 import { pieces, serve } from "./Server.ts"
 import type { Task } from "./Starved.ts"
 

@@ -5,7 +5,7 @@ import { LATE_MS } from "../../src/limits/Deadline.ts"
 import * as Limits from "../../src/limits/Limits.ts"
 import * as Undici from "../../src/http/Undici.ts"
 import { anthropicMessages, openAiCompatible } from "../harness/Dialect.ts"
-import { run, text, usage } from "../harness/Run.ts"
+import { run, text, usage } from "../harness/AttemptRun.ts"
 import { threadProvider } from "../harness/ThreadProvider.ts"
 
 /** Far longer than the time between the first content and the freeze, on any machine. */

@@ -6,9 +6,9 @@ import { Array as Arr, Cause, Channel, Clock, Duration, Effect, Fiber, Pull, Str
 import { TestClock } from "effect/testing"
 import * as OpeningStream from "../../src/OpeningStream.ts"
 import * as Limits from "../../src/limits/Limits.ts"
-import { Progress } from "../../src/limits/Progress.ts"
+import { ResponseProgress } from "../../src/limits/ResponseProgress.ts"
 import { request } from "../harness/Dialect.ts"
-import { opened, run, text } from "../harness/Run.ts"
+import { opened, run, text } from "../harness/AttemptRun.ts"
 
 const delta = (delta: string): Provider.ProviderEvent => ({ type: "text-delta", delta })
 const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
@@ -104,7 +104,7 @@ describe("Limits", () => {
         stream: () =>
           Stream.fromEffect(
             Effect.gen(function* () {
-              const progress = yield* Progress
+              const progress = yield* ResponseProgress
               for (let i = 0; i < 10; i++) {
                 yield* Effect.sleep(40)
                 progress()
@@ -408,7 +408,7 @@ describe("limits on what is pushed", () => {
       stream: () =>
         Stream.fromChannel(
           Channel.fromTransform(() =>
-            Effect.map(Progress, (heard) => {
+            Effect.map(ResponseProgress, (heard) => {
               progress = heard
               return source.pull
             })

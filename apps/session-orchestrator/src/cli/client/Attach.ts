@@ -12,7 +12,7 @@ import * as Prose from "../../text/Prose.ts"
 import { Ended } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
-import * as Run from "../Run.ts"
+import * as RunCommand from "../RunCommand.ts"
 import * as Setup from "../Setup.ts"
 import * as Signals from "../Signals.ts"
 import { Terminal } from "../terminal/Terminal.ts"
@@ -44,13 +44,13 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const { conversationId } = yield* TurnCalls.read(client, turnId)
           const frames = framesOf(client, turnId)
           const shown = json
-            ? Run.printEvents(frames, terminal, Effect.never, Effect.void)
-            : Run.show({
+            ? RunCommand.printEvents(frames, terminal, Effect.never, Effect.void)
+            : RunCommand.show({
                 frames,
                 terminal,
                 interrupted: Effect.never,
                 abort: Effect.void,
-                timeOfDay: Run.timeOfDay,
+                timeOfDay: RunCommand.timeOfDay,
                 advice: "Ctrl-C leaves it running",
                 head: `Turn ${turnId} of conversation ${conversationId}.`
               })
@@ -59,7 +59,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             terminal.stderr(`The turn goes on. ${Prose.oneLine(`\`holdfast attach ${turnId}\``)} watches it again.\n`)
             return yield* new Ended({ exitCode: ExitCode.ABORTED })
           }
-          const exitCode = Run.exitCodeOf(end)
+          const exitCode = RunCommand.exitCodeOf(end)
           if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
         }).pipe(Effect.provide(Signals.layer))
       )

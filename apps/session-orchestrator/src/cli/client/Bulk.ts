@@ -76,7 +76,7 @@ export const switchTarget = <E extends StartFailure>(parts: Parts<E>) =>
 
 // --- internal
 
-interface Given extends Filter.Given {
+interface BulkFlags extends Filter.Flags {
   readonly dryRun: boolean
   readonly json: boolean
   readonly url: Option.Option<string>
@@ -85,7 +85,7 @@ interface Given extends Filter.Given {
 
 const run = <E extends StartFailure>(
   parts: Parts<E>,
-  given: Given,
+  given: BulkFlags,
   command: BulkCommands.BulkCommand,
   status: NonNullable<BulkCommands.BulkFilter["status"]>
 ) =>
@@ -93,7 +93,7 @@ const run = <E extends StartFailure>(
     Effect.gen(function* () {
       const named = yield* Filter.of(given, yield* Clock.currentTimeMillis)
       if (Object.keys(named).length === 0) {
-        return yield* refused("Name the turns: --since, --model or --tag. Several of them narrow the choice.") // B2
+        return yield* refused("Name the turns: --since, --model or --tag. Several of them narrow the choice.") // Bulk.B2
       }
       const client = yield* ServiceClient.of(given.url, parts.environment, server)
       const filter = { ...named, status }

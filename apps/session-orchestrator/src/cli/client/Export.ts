@@ -70,7 +70,7 @@ const queryOf = (query: Readonly<Record<string, string | number | undefined>>): 
     Object.entries(defined(query)).map(([key, value]): [string, string] => [key, String(value)])
   ).toString()
 
-/** The history; `undefined` for a conversation that was deleted since the list was read (E1). */
+/** The history; `undefined` for a conversation that was deleted since the list was read (Export.E1). */
 const messagesOf = (client: ServiceClient.ServiceClient, { conversationId }: ConversationState.ConversationSummary) =>
   client.call({ path: `/v1/conversations/${conversationId}/messages` }, ConversationsGroup.Messages).pipe(
     Effect.map(({ messages }) => messages),

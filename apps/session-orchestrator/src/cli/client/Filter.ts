@@ -28,14 +28,14 @@ export const flags = (what: string) => ({
 })
 
 /** The flags as a command line gives them. */
-export interface Given {
+export interface Flags {
   readonly since: Option.Option<string>
   readonly model: Option.Option<string>
   readonly tag: Option.Option<string>
 }
 
 /** The filter that they mean; a moment that cannot be read is refused. */
-export const of = ({ model, since, tag }: Given, now: number) => {
+export const of = ({ model, since, tag }: Flags, now: number) => {
   const text = Option.getOrUndefined(since)
   const moment = text === undefined ? undefined : Since.parse(text, now)
   if (text !== undefined && moment === undefined) {

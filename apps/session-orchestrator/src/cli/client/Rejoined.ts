@@ -52,7 +52,7 @@ export const take = (
     const persisted = connection.persisted + 1
     const isEnd = event.type === "message" || event.type === "step-discarded"
     const next = isEnd ? { ...connected, persisted } : { ...connection, persisted }
-    if (persisted <= seen.persisted) return [seen, next, []] // R1
+    if (persisted <= seen.persisted) return [seen, next, []] // Rejoined.R1
     const after: Partial<Seen> = isEnd ? { text: NONE, isInStep: false } : {}
     return [{ ...seen, ...after, persisted }, next, [...missedOf(seen, event), event]]
   }
@@ -67,7 +67,7 @@ export const take = (
       const end = connection.text[type] + event.delta.length
       const next = { ...connection, text: { ...connection.text, [type]: end }, hasText: true }
       const fresh = end - seen.text[type]
-      if (fresh <= 0) return [seen, next, []] // R2
+      if (fresh <= 0) return [seen, next, []] // Rejoined.R2
       return [
         { ...seen, text: { ...seen.text, [type]: end }, isInStep: true, wait: undefined },
         next,
@@ -89,7 +89,7 @@ export const take = (
 
 // --- internal
 
-/** The text of a finished step that no connection had (R2). A step of which nothing was seen is in its message. */
+/** The text of a finished step that no connection had (Rejoined.R2). A step of which nothing was seen is in its message. */
 const missedOf = (seen: Seen, event: TurnEvent.PersistedEvent): ReadonlyArray<TurnEvent.TextDelta> => {
   const had = seen.text["text-delta"]
   if (event.type !== "message" || event.message.role !== "assistant" || had === 0) return []

@@ -84,7 +84,7 @@ export const make = ({ token, url }: Address.Address): ServiceClient => {
       Effect.flatMap((response) =>
         response.ok ? Effect.succeed(response) : Effect.flatMap(refusalOf(response), Effect.fail)
       ),
-      // S1
+      // ServiceClient.S1
       Effect.retry({ schedule: AGAIN, while: isPassing })
     )
   const textOf = (response: Response): Effect.Effect<string, Unreachable> =>

@@ -75,7 +75,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     (flags) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, ({ server }) =>
         Effect.gen(function* () {
-          const entries = yield* readEntries(flags) // S1
+          const entries = yield* readEntries(flags) // Submit.S1
           const client = yield* ServiceClient.of(flags.url, parts.environment, server)
           yield* submitAll(client, entries, flags.json)
         })

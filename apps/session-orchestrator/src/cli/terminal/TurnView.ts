@@ -14,7 +14,7 @@ import * as Prose from "../../text/Prose.ts"
 import * as DurationText from "../../text/DurationText.ts"
 
 /** The shown part of a turn. */
-export interface State {
+export interface ViewState {
   /** The wait in progress; it stays during the following attempt until that attempt has content. */
   readonly wait: TurnEvent.ProviderRetry | undefined
   /** The number of waits so far. */
@@ -29,7 +29,7 @@ export interface State {
 }
 
 /** The state before the first event. */
-export const initial: State = {
+export const initial: ViewState = {
   wait: undefined,
   waits: 0,
   isAnswering: false,
@@ -46,10 +46,10 @@ export type Output =
 /** The kind of a line: a wait that is over, a change, a failure, a remark. */
 export type Tone = "wait" | "notice" | "failure" | "aside"
 
-type Update = readonly [State, ReadonlyArray<Output>]
+type Update = readonly [ViewState, ReadonlyArray<Output>]
 
 /** Folds an event into the state and returns the permanent output. */
-export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
+export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => {
   switch (event.type) {
     case "text-delta":
       return [{ ...state, wait: undefined, isAnswering: true }, [...over(state), { _tag: "Answer", text: event.delta }]]
@@ -94,13 +94,13 @@ export const update = (state: State, event: TurnEvent.TurnEvent): Update => {
 }
 
 /** Folds a Ctrl-C into the state. */
-export const aborting = (state: State): Update => [
+export const aborting = (state: ViewState): Update => [
   { ...state, isAborting: true },
   [line("notice", "Aborting the turn. Ctrl-C again quits at once.")]
 ]
 
 /** The width of the terminal, and the local form of a time of day. */
-interface Surroundings {
+interface Display {
   readonly columns: number
   readonly timeOfDay: (epochMs: number) => string
   /** What Ctrl-C does. */
@@ -113,9 +113,9 @@ export const timeLeft = (wait: TurnEvent.ProviderRetry, now: number): number =>
 
 /** The status lines at a moment: none, or the error and the countdown. */
 export const view = (
-  state: State,
+  state: ViewState,
   now: number,
-  { advice: hint = "Ctrl-C aborts", columns, timeOfDay }: Surroundings
+  { advice: hint = "Ctrl-C aborts", columns, timeOfDay }: Display
 ): ReadonlyArray<string> => {
   const { wait } = state
   if (wait === undefined || state.end !== undefined) return []
@@ -131,7 +131,7 @@ export const view = (
 }
 
 /** Milliseconds until `view` changes, at most a second. */
-export const untilChange = (state: State, now: number): number => {
+export const untilChange = (state: ViewState, now: number): number => {
   const left = state.wait === undefined ? 0 : timeLeft(state.wait, now)
   return left % 1000 === 0 ? 1000 : left % 1000
 }
@@ -148,7 +148,7 @@ export const plainLine = (
   wait: TurnEvent.ProviderRetry,
   now: number,
   said: number | undefined,
-  timeOfDay: Surroundings["timeOfDay"]
+  timeOfDay: Display["timeOfDay"]
 ): string | undefined => {
   const left = timeLeft(wait, now)
   if (said === undefined && wait.asks !== undefined) {
@@ -175,7 +175,7 @@ const MESSAGE_LINES = 3
 
 const line = (tone: Tone, text: string): Output => ({ _tag: "Line", tone, text })
 
-const hasText = ({ hasAnswered, isAnswering }: State): boolean => isAnswering || hasAnswered
+const hasText = ({ hasAnswered, isAnswering }: ViewState): boolean => isAnswering || hasAnswered
 
 /** The number of a retry: `3`, or `3/10` if there is a limit. People count from 1. */
 const ordinal = (wait: TurnEvent.ProviderRetry): string =>
@@ -196,7 +196,7 @@ const coded = (code: string | undefined, message: string): string => {
 }
 
 /** The line about the end of a wait. A wait that asks leads to no retry by itself (X11). */
-const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Surroundings["timeOfDay"]): string => {
+const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Display["timeOfDay"]): string => {
   if (wait.asks !== undefined) {
     return `Gives up without an answer in ${DurationText.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
   }
@@ -208,7 +208,7 @@ const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Surround
 const lowerCase = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
 /** The permanent line of a wait that is over. */
-const over = ({ isAborting, wait }: State): ReadonlyArray<Output> => {
+const over = ({ isAborting, wait }: ViewState): ReadonlyArray<Output> => {
   if (wait === undefined) return []
   if (wait.asks !== undefined) return [line("wait", `? ${Prose.oneLine(wait.asks.message)}`)]
   // A wait that was cancelled led to no retry.

@@ -6,13 +6,13 @@
  * TurnsTable.T1. No line is wider than the terminal.
  * TurnsTable.T2. Ids are never cut, because people copy them.
  */
-import type { State, TurnReport } from "../../inspection/TurnReport.ts"
+import type { ReportedState, TurnReport } from "../../inspection/TurnReport.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as DurationText from "../../text/DurationText.ts"
 import type { Color } from "./Terminal.ts"
 
 /** The width of the terminal, the local form of a moment, colours, and the name of the database. */
-export interface Surroundings {
+export interface Display {
   readonly database: string
   readonly columns: number
   readonly moment: (epochMs: number) => string
@@ -23,7 +23,7 @@ export interface Surroundings {
 export const TABLE_COLUMNS = 170
 
 /** The turns, and a summary line. */
-export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
+export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Display): ReadonlyArray<string> => {
   if (turns.length === 0) {
     return Prose.wrap(`There are no such turns in ${surroundings.database}.`, surroundings.columns, 2)
   }
@@ -33,7 +33,7 @@ export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Surrounding
 
 // --- internal
 
-const COLORS: { readonly [S in State]: Color } = {
+const COLORS: { readonly [S in ReportedState]: Color } = {
   running: "cyan",
   waiting: "yellow",
   queued: "dim",
@@ -43,7 +43,7 @@ const COLORS: { readonly [S in State]: Color } = {
 }
 
 /** A column: its name, and its text for a turn. An empty column is not printed. */
-type Column = readonly [name: string, of: (turn: TurnReport, surroundings: Surroundings) => string]
+type Column = readonly [name: string, of: (turn: TurnReport, surroundings: Display) => string]
 
 const ALWAYS = new Set(["STATE", "CONVERSATION", "TURN"])
 
@@ -72,7 +72,7 @@ const LEAST_TEXT = 20
 const LONGEST_TEXT = 60
 
 /** The table; `undefined` if it does not fit. */
-const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> | undefined => {
+const table = (turns: ReadonlyArray<TurnReport>, surroundings: Display): ReadonlyArray<string> | undefined => {
   if (surroundings.columns < TABLE_COLUMNS) return undefined
   const columns = COLUMNS.filter(
     ([name, of]) => ALWAYS.has(name) || turns.some((turn) => of(turn, surroundings) !== "")
@@ -101,7 +101,7 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): Re
 
 const GAP = "  "
 
-const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Surroundings): ReadonlyArray<string> => {
+const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Display): ReadonlyArray<string> => {
   const { columns, paint } = surroundings
   return turns.flatMap((turn, index) => {
     const facts: ReadonlyArray<readonly [string, string]> = [
@@ -138,7 +138,7 @@ const waitedOf = ({ waitedMs }: TurnReport): string =>
 const tokensOf = ({ tokens }: TurnReport): string =>
   tokens === undefined ? "" : `${tokens.input ?? "?"} in, ${tokens.output ?? "?"} out`
 
-const endedOf = (turn: TurnReport, { moment }: Surroundings): string => {
+const endedOf = (turn: TurnReport, { moment }: Display): string => {
   if (turn.endedAt === undefined) return ""
   const waited = waitedOf(turn)
   const attempts = `${turn.attempts} ${turn.attempts === 1 ? "attempt" : "attempts"}`
@@ -151,7 +151,7 @@ const endedOf = (turn: TurnReport, { moment }: Surroundings): string => {
 /** People count retries from 1. */
 const retryOf = ({ wait }: TurnReport): string => (wait === undefined ? "" : String(wait.retry + 1))
 
-const dueOf = ({ wait }: TurnReport, { moment }: Surroundings): string => {
+const dueOf = ({ wait }: TurnReport, { moment }: Display): string => {
   if (wait === undefined) return ""
   if (wait.asks !== undefined) return `asks until ${moment(wait.retryAt)}`
   return `${moment(wait.retryAt)}, ${wait.leftMs === 0 ? "now" : `in ${DurationText.rough(wait.leftMs)}`}`
@@ -174,7 +174,7 @@ const whyOf = ({ error, wait }: TurnReport): string => {
 const promptOf = ({ prompt }: TurnReport): string =>
   prompt === undefined ? "(the last prompt again)" : Prose.oneLine(prompt)
 
-const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Surroundings): string => {
+const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Display): string => {
   const states = Object.keys(COLORS).flatMap((state) => {
     const count = turns.filter((turn) => turn.state === state).length
     return count === 0 ? [] : [`${count} ${state}`]

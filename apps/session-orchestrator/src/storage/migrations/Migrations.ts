@@ -43,7 +43,7 @@ export const TABLE = "holdfast_migrations"
 /** The version of the schema that this Holdfast reads and writes. */
 export const VERSION = Object.keys(migrations).length
 
-/** The database was made by a newer Holdfast (V2). */
+/** The database was made by a newer Holdfast (Migrations.V2). */
 export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDatabase", {
   found: Schema.Int
 }) {
@@ -55,7 +55,7 @@ export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDat
   }
 }
 
-/** The database was made by an older Holdfast, and a reader must not change it (V3). */
+/** The database was made by an older Holdfast, and a reader must not change it (Migrations.V3). */
 export class OlderDatabase extends Schema.TaggedError<OlderDatabase>()("OlderDatabase", {
   found: Schema.Int
 }) {
@@ -67,7 +67,7 @@ export class OlderDatabase extends Schema.TaggedError<OlderDatabase>()("OlderDat
   }
 }
 
-/** Fails if the database is newer (V2). The database must have been migrated once. */
+/** Fails if the database is newer (Migrations.V2). The database must have been migrated once. */
 export const refuseNewer: Effect.Effect<void, NewerDatabase | SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
   function* () {
     const found = yield* version
@@ -75,7 +75,7 @@ export const refuseNewer: Effect.Effect<void, NewerDatabase | SqlError.SqlError,
   }
 )
 
-/** Fails unless the database has exactly this version (V2, V3). The database must have been migrated once. */
+/** Fails unless the database has exactly this version (Migrations.V2, Migrations.V3). The database must have been migrated once. */
 export const refuseOther: Effect.Effect<void, NewerDatabase | OlderDatabase | SqlError.SqlError, SqlClient.SqlClient> =
   Effect.gen(function* () {
     const found = yield* version
@@ -98,7 +98,7 @@ export const run: Effect.Effect<
 
 // --- internal
 
-/** The migrations, each with a line in the log before it, and its statements as progress (V4). A new database logs nothing. */
+/** The migrations, each with a line in the log before it, and its statements as progress (Migrations.V4). A new database logs nothing. */
 const announced = (
   progress: Progress.Progress
 ): Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>> => {

@@ -61,7 +61,7 @@ const onConnection = <A, E>(
   )
   return connection.executeRaw("BEGIN", []).pipe(
     Effect.andThen(Effect.provideService(effect, sql.transactionService, [connection, 0])),
-    // Here and not in the finalizer, which cannot be interrupted (T3). T2
+    // Here and not in the finalizer, which cannot be interrupted (PostgresTransaction.T3). PostgresTransaction.T2
     Effect.tapCause((cause) => (Cause.hasInterrupts(cause) ? Effect.void : rollback)),
     Effect.tap(
       Effect.suspend(() => {
@@ -114,7 +114,7 @@ const Fate = Schema.Tuple([Schema.Struct({ fate: Schema.Literals(["committed", "
 /** Half a minute: a restart takes less, and a process that has to stop must not wait without limit. */
 const ASKING = { schedule: Schedule.spaced("500 millis"), times: 60 }
 
-/** T1. The session may still be committing when its client has lost the connection. */
+/** PostgresTransaction.T1. The session may still be committing when its client has lost the connection. */
 const fateOf = (sql: SqlClient.SqlClient, number: string): Effect.Effect<string, SqlError.SqlError> =>
   sql`SELECT pg_xact_status(${number}::xid8) AS fate`.pipe(
     Effect.flatMap((rows) => Effect.orDie(Schema.decodeUnknownEffect(Fate)(rows))),

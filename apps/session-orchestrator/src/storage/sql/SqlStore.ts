@@ -6,7 +6,7 @@
  */
 import { Interruptions, StorageError } from "@holdfast/journal"
 import {
-  Patience,
+  DatabaseWait,
   SqlDatabase,
   SqlInterruptions,
   SqlJournal,
@@ -168,7 +168,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     unsealedTurnsOf: (id) => SealTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     // Many rows, for which only the start waits.
     unsealedTurns: SealTable.unsealed(sql).pipe(
-      Patience.whileBusy(SqlDatabase.isBusy),
+      DatabaseWait.whileBusy(SqlDatabase.isBusy),
       database.answered(LONG_READ_LIMIT),
       failed("read the turns that are not sealed")
     ),
@@ -183,7 +183,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     check: Effect.andThen(
       damage.refuse,
       Effect.andThen(EventTable.probe(sql), Effect.flatMap(Clock.currentTimeMillis, probe)).pipe(
-        Patience.within<TableError>(CHECK_LIMIT, () => database.trouble() ?? StorageFailure.silence(CHECK_LIMIT)),
+        DatabaseWait.within<TableError>(CHECK_LIMIT, () => database.trouble() ?? StorageFailure.silence(CHECK_LIMIT)),
         Effect.tap(() => Effect.sync(database.forgetTrouble)),
         failed("read and write")
       )
@@ -230,7 +230,7 @@ const encoded = (event: TurnEvent.PersistedEvent) =>
 
 const migrate = (database: string) =>
   Migrations.run.pipe(
-    Patience.whileBusy((error) => SqlError.isSqlError(error) && SqlDatabase.isBusy(error)),
+    DatabaseWait.whileBusy((error) => SqlError.isSqlError(error) && SqlDatabase.isBusy(error)),
     Effect.mapError((error) => {
       // A migration that failed wraps the database's error.
       const cause = error._tag === "MigrationError" ? error.cause : error

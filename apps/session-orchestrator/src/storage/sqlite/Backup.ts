@@ -6,7 +6,7 @@
  * Backup.B3. Only its owner can read it, like the database (0600).
  * Backup.B4. Before the copy gets its name it is read from the first page to the last, and synced to the disk.
  *
- * B1 is a read transaction that stays open: SQLite copies the state of that transaction, and does not start again when others write.
+ * Backup.B1 is a read transaction that stays open: SQLite copies the state of that transaction, and does not start again when others write.
  *
  * Read: https://www.sqlite.org/backup.html, and `sqlite3_backup_step` in SQLite's backup.c for what an open transaction does.
  */
@@ -70,7 +70,7 @@ const partOf = (to: string): Effect.Effect<string, StorageError, Scope.Scope> =>
   const part = `${to}.part-${globalThis.crypto.randomUUID().slice(0, 8)}`
   return Effect.acquireRelease(
     Effect.as(
-      attempt(to, () => DatabaseFile.createMissing(part)), // B3
+      attempt(to, () => DatabaseFile.createMissing(part)), // Backup.B3
       part
     ),
     () =>
@@ -108,7 +108,7 @@ const copy = (
     })
   )
 
-/** A connection that reads the state of one moment until it is closed (B1). */
+/** A connection that reads the state of one moment until it is closed (Backup.B1). */
 const openSnapshot = (from: string): DatabaseSync => {
   const { DatabaseSync } = NodeSqlite.load()
   const source = new DatabaseSync(from, { readOnly: true })
@@ -132,7 +132,7 @@ const sizeOf = (source: DatabaseSync): { readonly pageSize: number; readonly pag
   pages: numberIn(source, "PRAGMA page_count", "page_count")
 })
 
-/** B4. The copy becomes one plain file, without a log beside it. */
+/** Backup.B4. The copy becomes one plain file, without a log beside it. */
 const check = (part: string): Summary => {
   const { DatabaseSync } = NodeSqlite.load()
   const copied = new DatabaseSync(part)
@@ -160,7 +160,7 @@ const check = (part: string): Summary => {
 const numberIn = (database: DatabaseSync, sql: string, column: string): number =>
   Number(database.prepare(sql).get()?.[column])
 
-/** Gives a finished copy its name (B2), and syncs both to the disk. */
+/** Gives a finished copy its name (Backup.B2), and syncs both to the disk. */
 const publish = (part: string, to: string): void => {
   sync(part)
   try {

@@ -46,7 +46,7 @@ export const acquireUnsafe = (filename: string, note: string): Attempt => {
       const taken = holds ? undefined : ({ _tag: "Taken", note: readNote(database) } as const)
       database.close()
       if (taken !== undefined) return taken
-      // L3
+      // FileLock.L3
     } catch (error) {
       database.close()
       throw error
@@ -89,7 +89,7 @@ const hold = (database: DatabaseSync, note: string): boolean => {
   // Between writing the note and holding the lock another process may write its own note; then both start again.
   for (let round = 0; round < ROUNDS; round++) {
     if (!begin(database)) return false
-    if (readNote(database) === note) return true // L2
+    if (readNote(database) === note) return true // FileLock.L2
     writeNote(database, note)
   }
   return false
@@ -108,7 +108,7 @@ const noteUnder = (filename: string): string | undefined => {
 
 const giveUp = (filename: string, database: DatabaseSync): void => {
   try {
-    fs.rmSync(filename, { force: true }) // L3
+    fs.rmSync(filename, { force: true }) // FileLock.L3
   } catch {
     // Some systems cannot delete an open file. It stays, and counts as no lock.
   }

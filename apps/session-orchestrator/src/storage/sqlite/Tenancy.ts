@@ -39,7 +39,7 @@ export type Holder = typeof Holder.Type
 export interface TenancyService {
   /** A description of the process that owned the file before and died; absent if the last owner stopped in order. */
   readonly predecessor?: string | undefined
-  /** A new turn's id; it identifies a guest that runs the turn (T2). */
+  /** A new turn's id; it identifies a guest that runs the turn (Tenancy.T2). */
   readonly newTurnId: () => Ids.TurnId
   /** Whether another living process runs a turn without a seal. */
   readonly isElsewhere: (turnId: Ids.TurnId) => boolean
@@ -54,7 +54,7 @@ export const Tenancy = Context.Reference<TenancyService>("@holdfast/session-orch
 })
 
 /**
- * Owns a file for as long as the layer lives; must be built before anything is written to the file (T1).
+ * Owns a file for as long as the layer lives; must be built before anything is written to the file (Tenancy.T1).
  *
  * @param url the URL on which the process will listen; a refused process reports it
  */
@@ -114,7 +114,7 @@ const guestOf = (file: string, name: string): string => `${file}.${GUEST}-${name
 /** The file itself, without symbolic links; created if it is missing. */
 const fileOf = (path: string): Effect.Effect<string, StorageError> =>
   DatabaseFile.prepare(path).pipe(
-    Effect.andThen(DatabaseFile.refuseLinks(path)), // T4
+    Effect.andThen(DatabaseFile.refuseLinks(path)), // Tenancy.T4
     Effect.andThen(locking(path, () => fs.realpathSync(path)))
   )
 
@@ -131,7 +131,7 @@ const own = Effect.fnUntraced(function* (
       (attempt) =>
         attempt._tag === "Held"
           ? Effect.succeed(attempt)
-          : Effect.fail(new StorageError({ message: refusal(path, readHolder(attempt.note)) })) // T1
+          : Effect.fail(new StorageError({ message: refusal(path, readHolder(attempt.note)) })) // Tenancy.T1
     ),
     ({ release }) => Effect.sync(release)
   )
@@ -154,7 +154,7 @@ const checkIn = Effect.fnUntraced(function* (
   )
 })
 
-/** T2. The lock of a dead guest is deleted (T3). */
+/** Tenancy.T2. The lock of a dead guest is deleted (Tenancy.T3). */
 const isGuestAlive = (file: string, turnId: Ids.TurnId): boolean => {
   const name = GUEST_ID.exec(turnId)?.[1]
   if (name === undefined) return false

@@ -92,7 +92,7 @@ const messageOf = (packed: string, turnId: Ids.TurnId): string => {
   return `{"role":"${packed.slice(0, dot)}","id":"${turnId}.${number}","turnId":"${turnId}"${packed.slice(comma)}`
 }
 
-/** The first event of a turn (T2). */
+/** The first event of a turn (EventText.T2). */
 const opened = (origin: Origin, opening: Opening): string =>
   origin.type === "message"
     ? `${identityOf(origin)},"message":${promptOf(origin.turnId, opening)}}`

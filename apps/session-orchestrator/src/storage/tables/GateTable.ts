@@ -6,7 +6,7 @@
  * GateTable.T2. A runner's use of a provider's limits is a row of its own. A row that was not written for `STALE_MS` belongs to a runner
  *     that has died: its calls are no longer under way, and the calls that it began still count for their minute.
  */
-import { Patience, StorageFailure } from "@holdfast/journal/sql"
+import { DatabaseWait, StorageFailure } from "@holdfast/journal/sql"
 import type { StorageError } from "@holdfast/journal"
 import type { Allowance, News } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
@@ -24,7 +24,7 @@ export interface Used extends Allowance.Use {
   readonly runner: string
 }
 
-/** The age in milliseconds after which a runner counts as dead. A runner with calls under way writes every second (T2). */
+/** The age in milliseconds after which a runner counts as dead. A runner with calls under way writes every second (GateTable.T2). */
 export const STALE_MS = 15_000
 
 /** The age after which a row has no effect and is deleted. */
@@ -76,8 +76,8 @@ const explained = <A>(
   what: string
 ): Effect.Effect<A, StorageError> =>
   effect.pipe(
-    Patience.within<SqlError.SqlError | Schema.SchemaError>(Patience.SILENCE_LIMIT, () =>
-      StorageFailure.silence(Patience.SILENCE_LIMIT)
+    DatabaseWait.within<SqlError.SqlError | Schema.SchemaError>(DatabaseWait.SILENCE_LIMIT, () =>
+      StorageFailure.silence(DatabaseWait.SILENCE_LIMIT)
     ),
     Effect.mapError((error) =>
       SqlError.isSqlError(error)
@@ -97,7 +97,7 @@ const post = (sql: SqlClient.SqlClient, own: ReadonlyArray<Posted>): Effect.Effe
   }))
   const newest = (column: string, by: string) =>
     sql.literal(`${column} = CASE WHEN excluded.${by} > gates.${by} THEN excluded.${column} ELSE gates.${column} END`)
-  // `failure` comes before `failed_at`, because some databases would compare with the changed value. T1
+  // `failure` comes before `failed_at`, because some databases would compare with the changed value. GateTable.T1
   return Effect.asVoid(sql`
     INSERT INTO gates ${sql.insert(rows)} ON CONFLICT (endpoint) DO UPDATE SET
       ${newest("failure", "failed_at")}, ${newest("failed_at", "failed_at")},

@@ -73,7 +73,7 @@ export type Input =
   | { readonly _tag: "Passed"; readonly at: number }
 
 /** Everything that `Incidents` has recorded. */
-interface State {
+interface IncidentState {
   readonly troubles: HashMap.HashMap<string, Trouble>
   /** Where each turn is counted, by its conversation, which has one running turn at a time. */
   readonly turns: HashMap.HashMap<string, Counted>
@@ -116,10 +116,15 @@ interface Trouble extends Kept {
 }
 
 /** The state without troubles. */
-export const empty: State = { troubles: HashMap.empty(), turns: HashMap.empty(), causes: HashMap.empty(), made: 0 }
+export const empty: IncidentState = {
+  troubles: HashMap.empty(),
+  turns: HashMap.empty(),
+  causes: HashMap.empty(),
+  made: 0
+}
 
 /** The state that an earlier process saved (Incidents.I4). */
-export const restore = ({ causes, troubles }: Saved): State => ({
+export const restore = ({ causes, troubles }: Saved): IncidentState => ({
   ...empty,
   made: troubles.length,
   causes: Causes.restore(causes),
@@ -140,7 +145,7 @@ export const restore = ({ causes, troubles }: Saved): State => ({
 })
 
 /** The state to keep over a restart (Incidents.I4). */
-export const save = ({ causes, troubles }: State): Saved => ({
+export const save = ({ causes, troubles }: IncidentState): Saved => ({
   causes: Causes.save(causes),
   troubles: Array.from(HashMap.values(troubles), ({ endsAt, isTold, outcomes, said, since, target, waitsUntil }) => ({
     target,
@@ -153,7 +158,7 @@ export const save = ({ causes, troubles }: State): Saved => ({
 })
 
 /** The endpoints in trouble at a moment in epoch milliseconds, with their counts. */
-export const counts = ({ troubles }: State, at: number): ReadonlyArray<Count> =>
+export const counts = ({ troubles }: IncidentState, at: number): ReadonlyArray<Count> =>
   Array.from(HashMap.values(troubles), (trouble) => ({
     isTold: trouble.isTold,
     isOpen: trouble.isTold && isWaitedFor(trouble, at),
@@ -171,7 +176,7 @@ interface Count {
 }
 
 /** When the next notice may be due if nothing else happens, in epoch milliseconds; `undefined` if none can be. */
-export const dueAt = ({ causes, troubles }: State, afterMs: number): number | undefined => {
+export const dueAt = ({ causes, troubles }: IncidentState, afterMs: number): number | undefined => {
   let first = Causes.dueAt(causes, settleOf(afterMs), (target) => endingOf(troubles, target))
   for (const { endsAt = Infinity, isTold, since } of HashMap.values(troubles)) {
     first = Math.min(first, isTold ? endsAt : since + afterMs)
@@ -181,10 +186,10 @@ export const dueAt = ({ causes, troubles }: State, afterMs: number): number | un
 
 /** Folds a fact into the state and returns the notices that are due. */
 export const record = (
-  state: State,
+  state: IncidentState,
   input: Input,
   afterMs: number
-): readonly [state: State, notices: ReadonlyArray<Notice.Notice>] => {
+): readonly [state: IncidentState, notices: ReadonlyArray<Notice.Notice>] => {
   const { at } = input
   switch (input._tag) {
     case "Waits":
@@ -222,15 +227,15 @@ const OUTCOMES: Readonly<Record<TurnEvent.TurnStatus, Outcome>> = {
 
 const NOWHERE: Counted = { waits: undefined, left: [] }
 
-const troubleAt = ({ troubles }: State, { key, number }: TroubleId): Trouble | undefined => {
+const troubleAt = ({ troubles }: IncidentState, { key, number }: TroubleId): Trouble | undefined => {
   const found = Option.getOrUndefined(HashMap.get(troubles, key))
   return found?.number === number ? found : undefined
 }
 
-const countedOf = ({ turns }: State, conversationId: string): Counted =>
+const countedOf = ({ turns }: IncidentState, conversationId: string): Counted =>
   Option.getOrElse(HashMap.get(turns, conversationId), () => NOWHERE)
 
-const withTurn = (state: State, conversationId: string, counted: Counted): State => ({
+const withTurn = (state: IncidentState, conversationId: string, counted: Counted): IncidentState => ({
   ...state,
   turns:
     counted.waits === undefined && counted.left.length === 0
@@ -239,7 +244,7 @@ const withTurn = (state: State, conversationId: string, counted: Counted): State
 })
 
 /** Incidents.I3: trouble without a notice is kept while a turn waits for it. */
-const withTrouble = (state: State, key: string, trouble: Trouble, at: number): State => ({
+const withTrouble = (state: IncidentState, key: string, trouble: Trouble, at: number): IncidentState => ({
   ...state,
   troubles:
     trouble.isTold || isWaitedFor(trouble, at)
@@ -247,7 +252,7 @@ const withTrouble = (state: State, key: string, trouble: Trouble, at: number): S
       : HashMap.remove(state.troubles, key)
 })
 
-const waits = (before: State, input: Extract<Input, { _tag: "Waits" }>): State => {
+const waits = (before: IncidentState, input: Extract<Input, { _tag: "Waits" }>): IncidentState => {
   const { at, conversationId, said, target, until } = input
   const key = Target.format(target)
   const known = Option.getOrUndefined(HashMap.get(before.troubles, key))
@@ -294,7 +299,7 @@ const troubleOf = ({ at, said, target, until }: Extract<Input, { _tag: "Waits" }
 })
 
 /** The turn has stopped waiting and has not ended. */
-const wentOn = (state: State, conversationId: string, at: number): State => {
+const wentOn = (state: IncidentState, conversationId: string, at: number): IncidentState => {
   const { left, waits } = countedOf(state, conversationId)
   if (waits === undefined) return state
   const trouble = troubleAt(state, waits)
@@ -312,9 +317,9 @@ const wentOn = (state: State, conversationId: string, at: number): State => {
 }
 
 const answered = (
-  before: State,
+  before: IncidentState,
   { at, conversationId, target }: Extract<Input, { _tag: "Answered" }>
-): readonly [State, ReadonlyArray<Notice.Notice>] => {
+): readonly [IncidentState, ReadonlyArray<Notice.Notice>] => {
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(before.troubles, key))
   const causes = Causes.answered(before.causes, target)
@@ -331,11 +336,11 @@ const answered = (
 
 /** The turn has ended, or has moved to another runner. */
 const ended = (
-  state: State,
+  state: IncidentState,
   { at, conversationId, ...input }: Extract<Input, { _tag: "Sealed" | "Moved" }>,
   outcome: Outcome,
   settleMs: number
-): State => {
+): IncidentState => {
   const { left, waits } = countedOf(state, conversationId)
   if (waits === undefined && left.length === 0) {
     return input._tag === "Sealed" ? inheritedEnded(state, input.target, outcome, at, settleMs) : state
@@ -352,7 +357,13 @@ const ended = (
 }
 
 /** A turn that may have waited in an earlier process, whose id was not saved, has ended at an endpoint in trouble (Incidents.I4). */
-const inheritedEnded = (state: State, target: Target.Target, outcome: Outcome, at: number, settleMs: number): State => {
+const inheritedEnded = (
+  state: IncidentState,
+  target: Target.Target,
+  outcome: Outcome,
+  at: number,
+  settleMs: number
+): IncidentState => {
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(state.troubles, key))
   return trouble === undefined || !trouble.isTold || trouble.inheritedUntil <= trouble.since
@@ -371,7 +382,11 @@ const withOutcome = (trouble: Trouble, outcome: Outcome, at: number, settleMs: n
 const isWaitedFor = ({ inheritedUntil, waiting }: Trouble, at: number): boolean => waiting > 0 || inheritedUntil > at
 
 /** Makes the notices of causes that are due and of incidents that have begun or given up, and removes trouble without a waiting turn. */
-const due = (state: State, at: number, afterMs: number): readonly [State, ReadonlyArray<Notice.Notice>] => {
+const due = (
+  state: IncidentState,
+  at: number,
+  afterMs: number
+): readonly [IncidentState, ReadonlyArray<Notice.Notice>] => {
   const [causes, failures] = Causes.dueNotices(state.causes, at, settleOf(afterMs), (target) => {
     const trouble = Option.getOrUndefined(HashMap.get(state.troubles, Target.format(target)))
     return { waiting: trouble?.waiting ?? 0, ending: endingOf(state.troubles, target) }
@@ -396,7 +411,7 @@ const due = (state: State, at: number, afterMs: number): readonly [State, Readon
 }
 
 /** The end of an endpoint's incident, whose notice reports failed turns; it is due if no turn waits again. */
-const endingOf = (troubles: State["troubles"], target: Target.Target): Causes.Ending | undefined => {
+const endingOf = (troubles: IncidentState["troubles"], target: Target.Target): Causes.Ending | undefined => {
   const trouble = Option.getOrUndefined(HashMap.get(troubles, Target.format(target)))
   if (trouble?.isTold !== true || trouble.endsAt === undefined || (trouble.outcomes?.failed ?? 0) === 0)
     return undefined

@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function* (
   const files = yield* FileSystem.FileSystem
   const directory = (yield* Path.Path).dirname(options.path)
   const queue = yield* Queue.make<string>()
-  const state: State = { size: undefined, lost: 0, isRefused: false }
+  const state: FileState = { size: undefined, lost: 0, isRefused: false }
   let waiting = 0
 
   const round = Effect.uninterruptibleMask((restore) =>
@@ -83,7 +83,7 @@ export const make = Effect.fnUntraced(function* (
 
 // --- internal
 
-interface State {
+interface FileState {
   /** Bytes of the current file; `undefined` if it must be read from the disk. */
   size: number | undefined
   /** Lines that could not be written. */
@@ -97,7 +97,7 @@ const write = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   directory: string,
   options: Options,
-  state: State,
+  state: FileState,
   lines: ReadonlyArray<string>
 ) {
   const { keep, maxBytes, path } = options

@@ -78,14 +78,14 @@ export interface TurnLine extends Line, FailureFields {
 }
 
 /** Facts about the service that lines have. */
-export interface Surroundings {
+export interface ServiceFacts {
   readonly cwd: string
   readonly apiOf: (provider: string) => string | undefined
   readonly thinkingOf: (target: Target.Target) => string | undefined
 }
 
 /** The lines about an attempt: a retry succeeded, or a person asked for a retry. */
-export const ofAttempt = (ended: Observer.AttemptEnded, surroundings: Surroundings): ReadonlyArray<RetryLine> => {
+export const ofAttempt = (ended: Observer.AttemptEnded, surroundings: ServiceFacts): ReadonlyArray<RetryLine> => {
   const { isManualRetry, outcome, retry, startedAt } = ended
   const said = { stopReason: stopReasonOf(outcome), ...latencyOf(startedAt, outcome.endedAt) }
   return [
@@ -99,7 +99,7 @@ export const ofAttempt = (ended: Observer.AttemptEnded, surroundings: Surroundin
 }
 
 /** The line about a decision: a retry, or no further retry. A first failure that is not retryable has no line. */
-export const ofDecision = (decided: Observer.Decided, surroundings: Surroundings): RetryLine | undefined => {
+export const ofDecision = (decided: Observer.Decided, surroundings: ServiceFacts): RetryLine | undefined => {
   const { at, directive, endedAt, failure, retry, startedAt } = decided
   const { action, logMessage, sources } = Report.describe(directive, failure, { target: decided.target })
   const error = {
@@ -129,7 +129,7 @@ export const ofDecision = (decided: Observer.Decided, surroundings: Surroundings
 }
 
 /** The line about the end of a turn; `undefined` if the turn met no failure. */
-export const ofSeal = (sealed: Observer.Sealed, surroundings: Surroundings): TurnLine | undefined => {
+export const ofSeal = (sealed: Observer.Sealed, surroundings: ServiceFacts): TurnLine | undefined => {
   const { end, retryLoopMs } = sealed
   if (retryLoopMs === 0 && end.status !== "failed") return undefined
   return {
@@ -149,14 +149,14 @@ const lineOf = (
   type: Type,
   place: Observer.ObservedStep,
   at: number,
-  surroundings: Surroundings,
+  surroundings: ServiceFacts,
   said: Omit<RetryLine, keyof Line | "type">
 ): RetryLine => ({ type, ...stepFieldsOf(place, at, surroundings), ...said })
 
 const stepFieldsOf = (
   { conversationId, step, target, turnId }: Observer.ObservedStep,
   at: number,
-  { apiOf, cwd, thinkingOf }: Surroundings
+  { apiOf, cwd, thinkingOf }: ServiceFacts
 ): Line => {
   const api = apiOf(target.provider)
   const thinkingLevel = thinkingOf(target)

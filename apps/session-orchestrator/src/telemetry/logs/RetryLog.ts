@@ -11,7 +11,7 @@ import * as RetryLine from "./RetryLine.ts"
 
 /** The file and its limits. */
 interface Options extends LineFile.Options {
-  readonly surroundings: RetryLine.Surroundings
+  readonly surroundings: RetryLine.ServiceFacts
   readonly redact: (text: string) => string
 }
 

@@ -8,7 +8,7 @@ import type { Observer } from "@holdfast/kernel"
 import { Effect, Redacted, type Scope } from "effect"
 import { HttpClient } from "effect/http"
 import { OtlpExporter, OtlpResource, OtlpSerialization } from "effect/observability"
-import * as Collector from "./Collector.ts"
+import * as CollectorWarnings from "./CollectorWarnings.ts"
 import * as Spans from "./Spans.ts"
 
 /** The collector, and what is removed from spans. */
@@ -36,7 +36,7 @@ export const make = Effect.fnUntraced(function* ({
   version
 }: Options): Effect.fn.Return<Observer.Listeners, never, HttpClient.HttpClient | Scope.Scope> {
   const resource = OtlpResource.make({ serviceName: "holdfast", serviceVersion: version })
-  const client = Collector.watched(yield* HttpClient.HttpClient, redact(url))
+  const client = CollectorWarnings.watched(yield* HttpClient.HttpClient, redact(url))
   const { traces } = yield* Effect.provide(OtlpSerialization.OtlpSerialization, OtlpSerialization.layerProtobuf)
   const exporter = yield* OtlpExporter.make({
     label: "Holdfast",

@@ -8,7 +8,7 @@ import * as CommandLine from "../CommandLine.ts"
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
 
-const holdfast = (service: Pick<Running, "port">, args: ReadonlyArray<string>, given: CommandLine.Given = {}) =>
+const holdfast = (service: Pick<Running, "port">, args: ReadonlyArray<string>, given: CommandLine.CommandInput = {}) =>
   CommandLine.run([...args, "--url", `http://127.0.0.1:${service.port}`], given)
 
 const lines = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "")

@@ -7,7 +7,7 @@ import { answer, delta, end, modelChange, retry, retryEnd, stepDiscarded, stepSt
 
 const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
 
-const after = (...events: ReadonlyArray<TurnEvent.TurnEvent>): TurnView.State =>
+const after = (...events: ReadonlyArray<TurnEvent.TurnEvent>): TurnView.ViewState =>
   events.reduce((state, event) => TurnView.update(state, event)[0], TurnView.initial)
 
 const written = (...events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<string> => {

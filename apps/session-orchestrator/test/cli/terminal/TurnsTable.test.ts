@@ -25,7 +25,7 @@ const waiting = turn(1, {
   budget: { measure: "scheduled", spentMs: 60_000, totalMs: 120_000, leftMs: 60_000 }
 })
 
-const at = (columns: number): TurnsTable.Surroundings => ({
+const at = (columns: number): TurnsTable.Display => ({
   columns,
   database: "a.db",
   moment: (epochMs) => `T${epochMs}`,

@@ -11,7 +11,7 @@ import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as DeletionSuite from "../DeletionSuite.ts"
 import * as GateSuite from "../GateSuite.ts"
-import * as Given from "../Given.ts"
+import * as NumberedData from "../NumberedData.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as ListSuite from "../ListSuite.ts"
@@ -80,16 +80,21 @@ describe("a PostgreSQL database", () => {
       yield* Effect.scoped(
         Effect.gen(function* () {
           const { journal, store } = yield* open(url)
-          yield* store.createConversation(Given.conversation(1))
-          yield* store.acceptTurn(Given.turn(1, 1))
-          yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.message(1, 1, 0)], 0)
-          yield* journal.append(Given.turnId(1), 0, { name: "step/0/attempt/0", value: "{}" })
+          yield* store.createConversation(NumberedData.conversation(1))
+          yield* store.acceptTurn(NumberedData.turn(1, 1))
+          yield* store.appendEvents(
+            NumberedData.conversationId(1),
+            NumberedData.turnId(1),
+            [NumberedData.message(1, 1, 0)],
+            0
+          )
+          yield* journal.append(NumberedData.turnId(1), 0, { name: "step/0/attempt/0", value: "{}" })
         })
       )
       const { journal, store } = yield* open(url)
-      expect(yield* store.messages(Given.conversationId(1))).toEqual([Given.message(1, 1, 0).message])
-      expect(yield* journal.load(Given.turnId(1))).toEqual([{ name: "step/0/attempt/0", value: "{}" }])
-      expect((yield* store.unsealedTurns).map(({ turnId }) => turnId)).toEqual([Given.turnId(1)])
+      expect(yield* store.messages(NumberedData.conversationId(1))).toEqual([NumberedData.message(1, 1, 0).message])
+      expect(yield* journal.load(NumberedData.turnId(1))).toEqual([{ name: "step/0/attempt/0", value: "{}" }])
+      expect((yield* store.unsealedTurns).map(({ turnId }) => turnId)).toEqual([NumberedData.turnId(1)])
     })
   )
 
@@ -129,15 +134,15 @@ describe("a PostgreSQL database", () => {
         const url = yield* database
         const runners = [yield* open(url), yield* open(url)] as const
         const [first, second] = runners
-        yield* first.store.createConversation(Given.conversation(1))
-        yield* first.store.acceptTurn(Given.turn(1, 1))
+        yield* first.store.createConversation(NumberedData.conversation(1))
+        yield* first.store.acceptTurn(NumberedData.turn(1, 1))
         const RECORDS = 40
         const written = yield* Effect.forEach(
           runners,
           ({ journal }, runner) =>
             Effect.forEach(Array.from({ length: RECORDS }), (_, seq) =>
               untilItWorks(
-                journal.append(Given.turnId(1), seq, { name: "n", value: JSON.stringify({ runner, seq }) }).pipe(
+                journal.append(NumberedData.turnId(1), seq, { name: "n", value: JSON.stringify({ runner, seq }) }).pipe(
                   Effect.as(true),
                   Effect.catchTag("JournalConflict", () => Effect.succeed(false))
                 )
@@ -148,7 +153,7 @@ describe("a PostgreSQL database", () => {
         for (let seq = 0; seq < RECORDS; seq++) {
           expect(written.filter((runner) => runner[seq])).toHaveLength(1)
         }
-        expect(yield* second.journal.load(Given.turnId(1))).toHaveLength(RECORDS)
+        expect(yield* second.journal.load(NumberedData.turnId(1))).toHaveLength(RECORDS)
       })
   )
 
@@ -156,17 +161,17 @@ describe("a PostgreSQL database", () => {
     Effect.gen(function* () {
       const url = yield* database
       const [first, second] = [yield* open(url), yield* open(url)]
-      yield* first.store.createConversation(Given.conversation(1))
-      yield* first.store.acceptTurn(Given.turn(1, 1))
+      yield* first.store.createConversation(NumberedData.conversation(1))
+      yield* first.store.acceptTurn(NumberedData.turn(1, 1))
       const mark = { name: "step/0/tool/0/begun", value: "true" }
       const both = yield* Effect.all(
-        [first, second].map(({ journal }) => Effect.result(journal.append(Given.turnId(1), 0, mark))),
+        [first, second].map(({ journal }) => Effect.result(journal.append(NumberedData.turnId(1), 0, mark))),
         { concurrency: "unbounded" }
       )
       expect(both.filter(Result.isFailure).map(({ failure: { _tag } }) => _tag)).toEqual(["JournalConflict"])
       // Its writer may write it again.
       const again = yield* Effect.forEach([first, second], ({ journal }) =>
-        Effect.result(journal.append(Given.turnId(1), 0, mark))
+        Effect.result(journal.append(NumberedData.turnId(1), 0, mark))
       )
       expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
     })
@@ -179,9 +184,9 @@ describe("a PostgreSQL database", () => {
         const url = yield* database
         const runners = [yield* open(url), yield* open(url)] as const
         const [first] = runners
-        yield* first.store.createConversation(Given.conversation(1))
+        yield* first.store.createConversation(NumberedData.conversation(1))
         const [OWN, POSITIONS] = [[1, 2], 40]
-        for (const n of [...OWN, 3]) yield* first.store.acceptTurn(Given.turn(n, 1))
+        for (const n of [...OWN, 3]) yield* first.store.acceptTurn(NumberedData.turn(n, 1))
         yield* Effect.forEach(
           runners.flatMap(({ store }, runner) => [
             // A turn of its own, and a turn that both believe to run.
@@ -191,16 +196,21 @@ describe("a PostgreSQL database", () => {
           ([store, n]) =>
             Effect.forEach(Array.from({ length: POSITIONS }), (_, position) =>
               untilItWorks(
-                store.appendEvents(Given.conversationId(1), Given.turnId(n), [Given.usage(n, 1, position)], position)
+                store.appendEvents(
+                  NumberedData.conversationId(1),
+                  NumberedData.turnId(n),
+                  [NumberedData.usage(n, 1, position)],
+                  position
+                )
               )
             ),
           { concurrency: "unbounded" }
         )
-        const events = yield* Stream.runCollect(first.store.events(Given.conversationId(1), 0))
+        const events = yield* Stream.runCollect(first.store.events(NumberedData.conversationId(1), 0))
         expect(events.map(({ id }) => id)).toEqual(Array.from({ length: 3 * POSITIONS }, (_, i) => i + 1))
         for (const n of [1, 2, 3]) {
           const steps = events.flatMap(({ event }) =>
-            event.type === "usage" && event.turnId === Given.turnId(n) ? [event.step] : []
+            event.type === "usage" && event.turnId === NumberedData.turnId(n) ? [event.step] : []
           )
           expect(steps).toEqual(Array.from({ length: POSITIONS }, (_, i) => i))
         }
@@ -212,12 +222,12 @@ describe("a PostgreSQL that refuses", () => {
   it.live("what it cannot hold of one write fails that one, and not those that were committed with it", () =>
     Effect.gen(function* () {
       const { store } = yield* open(yield* database)
-      yield* store.createConversation(Given.conversation(1))
+      yield* store.createConversation(NumberedData.conversation(1))
       const isBad = (n: number): boolean => n % 5 === 0
       const TURNS = 30
       const accepted = yield* Effect.forEach(
         Array.from({ length: TURNS }, (_, n) => n),
-        (n) => Effect.result(store.acceptTurn(Given.turn(n, 1, isBad(n) ? { prompt: "a\0b" } : {}))),
+        (n) => Effect.result(store.acceptTurn(NumberedData.turn(n, 1, isBad(n) ? { prompt: "a\0b" } : {}))),
         { concurrency: "unbounded" }
       )
       for (const [n, result] of accepted.entries()) {
@@ -225,7 +235,7 @@ describe("a PostgreSQL that refuses", () => {
         if (Result.isFailure(result)) {
           expect(result.failure.message).toMatch(/0x00.*cannot hold what it was given. Other writes are not concerned/)
         }
-        expect(Option.isSome(yield* store.turn(Given.turnId(n)))).toBe(!isBad(n))
+        expect(Option.isSome(yield* store.turn(NumberedData.turnId(n)))).toBe(!isBad(n))
       }
     })
   )
@@ -269,7 +279,9 @@ describe("a PostgreSQL that refuses", () => {
       yield* Effect.scoped(open(url))
       const readOnly = Redacted.make(`${Redacted.value(url)}?options=-c%20default_transaction_read_only%3Don`)
       const error = yield* Effect.flip(
-        Effect.scoped(Effect.flatMap(open(readOnly), ({ store }) => store.createConversation(Given.conversation(1))))
+        Effect.scoped(
+          Effect.flatMap(open(readOnly), ({ store }) => store.createConversation(NumberedData.conversation(1)))
+        )
       )
       expect(error.message).toMatch(/read-only transaction.*Set database.url to the primary/)
       expect(error.message).not.toContain("default_transaction_read_only%3Don")
@@ -283,7 +295,7 @@ describe("a PostgreSQL that is restarted", () => {
       const own = yield* PostgresServer.start
       const { journal, store } = yield* open(yield* own.database)
       const TURNS = 24
-      yield* store.createConversation(Given.conversation(1))
+      yield* store.createConversation(NumberedData.conversation(1))
       const written: Array<number> = Array.from({ length: TURNS }, () => 0)
       const enough = yield* Deferred.make<void>()
       const done = yield* Deferred.make<void>()
@@ -297,11 +309,16 @@ describe("a PostgreSQL that is restarted", () => {
           })
         )
       const turn = Effect.fnUntraced(function* (n: number) {
-        expect(yield* patiently(store.acceptTurn(Given.turn(n, 1)))).toEqual({ _tag: "Accepted" })
+        expect(yield* patiently(store.acceptTurn(NumberedData.turn(n, 1)))).toEqual({ _tag: "Accepted" })
         for (let position = 0; !(yield* ended); position++) {
-          yield* patiently(journal.append(Given.turnId(n), position, { name: `${position}`, value: "1" }))
+          yield* patiently(journal.append(NumberedData.turnId(n), position, { name: `${position}`, value: "1" }))
           yield* patiently(
-            store.appendEvents(Given.conversationId(1), Given.turnId(n), [Given.usage(n, 1, position)], position)
+            store.appendEvents(
+              NumberedData.conversationId(1),
+              NumberedData.turnId(n),
+              [NumberedData.usage(n, 1, position)],
+              position
+            )
           )
           written[n] = position + 1
           if (written.every((count) => count >= 3)) yield* Deferred.succeed(enough, undefined)
@@ -317,8 +334,8 @@ describe("a PostgreSQL that is restarted", () => {
       yield* Deferred.await(enough)
       for (let i = 0; i < 3; i++) {
         yield* own.stop
-        const late = yield* Effect.forkChild(store.acceptTurn(Given.turn(100 + i, 1)))
-        const read = yield* Effect.forkChild(store.turn(Given.turnId(0)))
+        const late = yield* Effect.forkChild(store.acceptTurn(NumberedData.turn(100 + i, 1)))
+        const read = yield* Effect.forkChild(store.turn(NumberedData.turnId(0)))
         yield* own.start
         expect(yield* Fiber.join(late)).toEqual({ _tag: "Accepted" })
         expect(Option.isSome(yield* Fiber.join(read))).toBe(true)
@@ -326,13 +343,13 @@ describe("a PostgreSQL that is restarted", () => {
       yield* Deferred.succeed(done, undefined)
       yield* Fiber.join(load)
 
-      const events = yield* Stream.runCollect(store.events(Given.conversationId(1), 0))
+      const events = yield* Stream.runCollect(store.events(NumberedData.conversationId(1), 0))
       expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => i + 1))
       for (const [n, count] of written.entries()) {
-        expect((yield* journal.load(Given.turnId(n))).map(({ name }) => Number(name))).toEqual(
+        expect((yield* journal.load(NumberedData.turnId(n))).map(({ name }) => Number(name))).toEqual(
           Array.from({ length: count }, (_, i) => i)
         )
-        expect(yield* store.turnEvents(Given.turnId(n))).toHaveLength(count)
+        expect(yield* store.turnEvents(NumberedData.turnId(n))).toHaveLength(count)
       }
       // Restarts are shorter than the patience of a write.
       expect(failures).toEqual([])

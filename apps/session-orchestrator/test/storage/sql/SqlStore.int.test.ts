@@ -15,7 +15,7 @@ import { migration as initial } from "../../../src/storage/migrations/0001_initi
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
 import { Store } from "../../../src/storage/Store.ts"
-import * as Given from "../Given.ts"
+import * as NumberedData from "../NumberedData.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
@@ -52,23 +52,30 @@ describe("a SQLite file", () => {
   it.live("W1: the data is there after closing and opening again", () =>
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
-      const events = [Given.message(1, 1, 0), Given.message(1, 1, 1), Given.end(1, 1)] as const
+      const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
       const written = yield* withStore(filename, (store) =>
         Effect.gen(function* () {
-          yield* store.createConversation(Given.conversation(1))
-          yield* store.acceptTurn(Given.turn(1, 1))
-          yield* store.acceptTurn(Given.turn(2, 1))
-          return yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), events, 0)
+          yield* store.createConversation(NumberedData.conversation(1))
+          yield* store.acceptTurn(NumberedData.turn(1, 1))
+          yield* store.acceptTurn(NumberedData.turn(2, 1))
+          return yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), events, 0)
         })
       )
       expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
-          expect(yield* store.conversation(Given.conversationId(1))).toEqual(Option.some(Given.conversation(1)))
-          expect(yield* store.turnEvents(Given.turnId(1))).toEqual(written)
-          expect(yield* store.messages(Given.conversationId(1))).toHaveLength(2)
-          expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([Given.turnId(2)])
-          const [next] = yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.usage(2, 1, 0)], 0)
+          expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
+            Option.some(NumberedData.conversation(1))
+          )
+          expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual(written)
+          expect(yield* store.messages(NumberedData.conversationId(1))).toHaveLength(2)
+          expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([NumberedData.turnId(2)])
+          const [next] = yield* store.appendEvents(
+            NumberedData.conversationId(1),
+            NumberedData.turnId(2),
+            [NumberedData.usage(2, 1, 0)],
+            0
+          )
           expect(next?.id).toBe(4)
         })
       )
@@ -80,12 +87,12 @@ describe("a SQLite file", () => {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
-          yield* store.createConversation(Given.conversation(1))
-          yield* Effect.forkDetach(store.acceptTurn(Given.turn(1, 1)), { startImmediately: true })
+          yield* store.createConversation(NumberedData.conversation(1))
+          yield* Effect.forkDetach(store.acceptTurn(NumberedData.turn(1, 1)), { startImmediately: true })
         })
       )
       yield* withStore(filename, (store) =>
-        Effect.map(store.turn(Given.turnId(1)), (turn) => expect(Option.isSome(turn)).toBe(true))
+        Effect.map(store.turn(NumberedData.turnId(1)), (turn) => expect(Option.isSome(turn)).toBe(true))
       )
     })
   )
@@ -93,7 +100,7 @@ describe("a SQLite file", () => {
   it.live("a closed store fails with an error that names that", () =>
     Effect.gen(function* () {
       const store = yield* withStore(yield* TemporaryFile.temporaryFile, Effect.succeed)
-      const error = yield* Effect.flip(store.createConversation(Given.conversation(1)))
+      const error = yield* Effect.flip(store.createConversation(NumberedData.conversation(1)))
       expect(error.message).toContain("the database has been closed")
     })
   )
@@ -102,7 +109,7 @@ describe("a SQLite file", () => {
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) =>
-        Effect.map(store.createConversation(Given.conversation(1)), () => {
+        Effect.map(store.createConversation(NumberedData.conversation(1)), () => {
           expect(modeOf(path.dirname(filename))).toBe(0o700)
           for (const suffix of ["", "-wal", "-shm"]) expect(modeOf(filename + suffix)).toBe(0o600)
         })
@@ -146,12 +153,15 @@ describe("a SQLite file", () => {
             loader: Migrator.fromRecord({ "0001_initial": initial }),
             table: Migrations.TABLE
           })
-          const { turn_id, conversation_id } = { turn_id: Given.turnId(1), conversation_id: Given.conversationId(1) }
-          const { model, createdAt } = Given.conversation(1)
+          const { turn_id, conversation_id } = {
+            turn_id: NumberedData.turnId(1),
+            conversation_id: NumberedData.conversationId(1)
+          }
+          const { model, createdAt } = NumberedData.conversation(1)
           yield* sql`INSERT INTO conversations
             ${sql.insert({ conversation_id, model, auto_retry_enabled: 1, created_at: createdAt })}`
           yield* sql`INSERT INTO turns ${sql.insert({ turn_id, conversation_id, prompt: "Hi", accepted_at: 1 })}`
-          const payload = JSON.stringify(Given.message(1, 1, 0))
+          const payload = JSON.stringify(NumberedData.message(1, 1, 0))
           yield* sql`INSERT INTO events
             ${sql.insert({ conversation_id, event_id: 1, turn_id, position: 0, type: "message", payload })}`
           yield* sql`INSERT INTO messages ${sql.insert({ message_id: "m", conversation_id, event_id: 1, role: "user" })}`
@@ -162,15 +172,15 @@ describe("a SQLite file", () => {
       )
       yield* Effect.gen(function* () {
         const store = yield* Store
-        expect(yield* store.messages(Given.conversationId(1))).toEqual([Given.message(1, 1, 0).message])
-        expect(yield* (yield* Journal).load(Given.turnId(1))).toEqual([
+        expect(yield* store.messages(NumberedData.conversationId(1))).toEqual([NumberedData.message(1, 1, 0).message])
+        expect(yield* (yield* Journal).load(NumberedData.turnId(1))).toEqual([
           { name: "n0", value: "true" },
           { name: "n1", value: "true" }
         ])
         const more = yield* store.appendEvents(
-          Given.conversationId(1),
-          Given.turnId(1),
-          [Given.message(1, 1, 0), Given.message(1, 1, 1)],
+          NumberedData.conversationId(1),
+          NumberedData.turnId(1),
+          [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1)],
           0
         )
         expect(more.map(({ id }) => id)).toEqual([1, 2])
@@ -271,7 +281,7 @@ describe("a disk that refuses", () => {
             )
           )
           yield* Effect.orDie(whileLocked)
-          yield* store.createConversation(Given.conversation(1))
+          yield* store.createConversation(NumberedData.conversation(1))
           yield* store.check
         })
       )
@@ -283,11 +293,16 @@ describe("a disk that refuses", () => {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, (store, sql) =>
         Effect.gen(function* () {
-          yield* store.createConversation(Given.conversation(1))
-          yield* store.acceptTurn(Given.turn(1, 1))
+          yield* store.createConversation(NumberedData.conversation(1))
+          yield* store.acceptTurn(NumberedData.turn(1, 1))
           yield* sql.unsafe("PRAGMA max_page_count = 40") // the disk ends here
           const fill = (position: number) =>
-            store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.message(1, 1, position)], position)
+            store.appendEvents(
+              NumberedData.conversationId(1),
+              NumberedData.turnId(1),
+              [NumberedData.message(1, 1, position)],
+              position
+            )
           let written = 0
           const error = yield* Effect.flip(
             Effect.gen(function* () {
@@ -301,7 +316,7 @@ describe("a disk that refuses", () => {
           expect(error.message).toContain("database or disk is full")
           expect(error.message).toContain("Free some space")
           expect(written).toBeGreaterThan(0)
-          expect(yield* store.turnEvents(Given.turnId(1))).toHaveLength(written)
+          expect(yield* store.turnEvents(NumberedData.turnId(1))).toHaveLength(written)
 
           yield* sql.unsafe("PRAGMA max_page_count = 1000000")
           const [stored] = yield* fill(written)
@@ -316,9 +331,9 @@ describe("a disk that refuses", () => {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, (store, sql) =>
         Effect.gen(function* () {
-          yield* store.createConversation(Given.conversation(1))
+          yield* store.createConversation(NumberedData.conversation(1))
           yield* sql.unsafe("PRAGMA max_page_count = 1")
-          const large = (n: number) => store.acceptTurn(Given.turn(n, 1, { prompt: "x".repeat(100_000) }))
+          const large = (n: number) => store.acceptTurn(NumberedData.turn(n, 1, { prompt: "x".repeat(100_000) }))
           const results = yield* Effect.all([large(1), large(2), large(3)].map(Effect.result), {
             concurrency: "unbounded"
           })
@@ -332,11 +347,11 @@ describe("a disk that refuses", () => {
   it.live("that is read-only can be read, and refuses writes with the things to check", () =>
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
-      yield* withStore(filename, (store) => store.createConversation(Given.conversation(1)))
+      yield* withStore(filename, (store) => store.createConversation(NumberedData.conversation(1)))
       yield* Effect.gen(function* () {
         const store = yield* Store
-        expect(Option.isSome(yield* store.conversation(Given.conversationId(1)))).toBe(true)
-        for (const write of [store.createConversation(Given.conversation(2)), store.check]) {
+        expect(Option.isSome(yield* store.conversation(NumberedData.conversationId(1)))).toBe(true)
+        for (const write of [store.createConversation(NumberedData.conversation(2)), store.check]) {
           const error = yield* Effect.flip(write)
           expect(error.message).toContain(filename)
           expect(error.message).toContain("readonly database")
@@ -356,11 +371,11 @@ describe("a disk that refuses", () => {
             const release = yield* Latch.make()
             yield* Effect.forkChild(other.withTransaction(Effect.andThen(locked.open, release.await)))
             yield* locked.await
-            const write = yield* Effect.forkChild(store.createConversation(Given.conversation(1)))
-            expect(Option.isNone(yield* store.conversation(Given.conversationId(1)))).toBe(true)
+            const write = yield* Effect.forkChild(store.createConversation(NumberedData.conversation(1)))
+            expect(Option.isNone(yield* store.conversation(NumberedData.conversationId(1)))).toBe(true)
             yield* release.open
             yield* Fiber.join(write)
-            expect(Option.isSome(yield* store.conversation(Given.conversationId(1)))).toBe(true)
+            expect(Option.isSome(yield* store.conversation(NumberedData.conversationId(1)))).toBe(true)
           })
         )
       )
@@ -374,7 +389,7 @@ describe("a disk that refuses", () => {
         withSql(filename, (other) =>
           other.withTransaction(
             Effect.gen(function* () {
-              const write = yield* Effect.forkChild(Effect.flip(store.createConversation(Given.conversation(1))))
+              const write = yield* Effect.forkChild(Effect.flip(store.createConversation(NumberedData.conversation(1))))
               yield* TestClock.adjust("1 minute")
               const error = yield* Fiber.join(write)
               expect(error.message).toContain("database is locked")
@@ -398,7 +413,7 @@ describe("a disk that refuses", () => {
       )
 
       const damaged = `${filename}.damaged`
-      yield* withStore(damaged, (store) => store.createConversation(Given.conversation(1)))
+      yield* withStore(damaged, (store) => store.createConversation(NumberedData.conversation(1)))
       const bytes = fs.readFileSync(damaged)
       fs.writeFileSync(damaged, bytes.fill(0xff, 4096))
       expect(yield* failure(damaged)).toMatch(/malformed".*The file is damaged/s)
@@ -459,16 +474,26 @@ describe("a disk that refuses", () => {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withDatabase(filename, (store, sql) =>
         Effect.gen(function* () {
-          yield* store.createConversation(Given.conversation(1))
-          yield* store.acceptTurn(Given.turn(1, 1))
-          yield* store.acceptTurn(Given.turn(2, 1))
-          yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [Given.usage(1, 1, 0)], 0)
-          yield* store.appendEvents(Given.conversationId(1), Given.turnId(2), [Given.usage(2, 1, 0)], 0)
+          yield* store.createConversation(NumberedData.conversation(1))
+          yield* store.acceptTurn(NumberedData.turn(1, 1))
+          yield* store.acceptTurn(NumberedData.turn(2, 1))
+          yield* store.appendEvents(
+            NumberedData.conversationId(1),
+            NumberedData.turnId(1),
+            [NumberedData.usage(1, 1, 0)],
+            0
+          )
+          yield* store.appendEvents(
+            NumberedData.conversationId(1),
+            NumberedData.turnId(2),
+            [NumberedData.usage(2, 1, 0)],
+            0
+          )
           yield* sql`UPDATE events SET payload = '{"type":"usage"}'
-            WHERE turn = (SELECT number FROM turns WHERE turn_id = ${Given.turnId(1)})`
-          const error = yield* Effect.flip(store.turnEvents(Given.turnId(1)))
+            WHERE turn = (SELECT number FROM turns WHERE turn_id = ${NumberedData.turnId(1)})`
+          const error = yield* Effect.flip(store.turnEvents(NumberedData.turnId(1)))
           expect(error.message).toContain("a row does not hold what Holdfast writes")
-          expect(yield* store.turnEvents(Given.turnId(2))).toHaveLength(1)
+          expect(yield* store.turnEvents(NumberedData.turnId(2))).toHaveLength(1)
         })
       )
     })

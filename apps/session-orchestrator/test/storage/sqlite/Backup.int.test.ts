@@ -13,14 +13,14 @@ import { fileURLToPath } from "node:url"
 import * as Backup from "../../../src/storage/sqlite/Backup.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
-import * as Given from "../Given.ts"
+import * as NumberedData from "../NumberedData.ts"
 
 const quietly = (): void => {}
 
 /** A database with one conversation and one turn in it. */
 const given = Effect.gen(function* () {
   const filename = yield* TemporaryFile.temporaryFile
-  yield* Effect.provide(Given.oneTurn, SqlStore.layer({ path: filename }))
+  yield* Effect.provide(NumberedData.oneTurn, SqlStore.layer({ path: filename }))
   const copies = path.join(path.dirname(path.dirname(filename)), "copies")
   fs.mkdirSync(copies)
   return { filename, copies, to: path.join(copies, "copy.db") }
@@ -82,7 +82,7 @@ describe("a backup", () => {
         Effect.flatMap(Store, (store) => store.unsealedTurns),
         SqlStore.layer({ path: to })
       )
-      expect(turns.map(({ turnId }) => turnId)).toEqual([Given.turnId(1)])
+      expect(turns.map(({ turnId }) => turnId)).toEqual([NumberedData.turnId(1)])
     })
   )
 
@@ -103,9 +103,9 @@ describe("a backup", () => {
       yield* Effect.gen(function* () {
         const store = yield* Store
         for (const of of [0, 1]) {
-          const events = yield* Stream.runCollect(store.events(Given.conversationId(of), 0))
+          const events = yield* Stream.runCollect(store.events(NumberedData.conversationId(of), 0))
           expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1))
-          const messages = yield* store.messages(Given.conversationId(of))
+          const messages = yield* store.messages(NumberedData.conversationId(of))
           expect(messages).toEqual(events.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
         }
       }).pipe(Effect.provide(SqlStore.layer({ path: to })))

@@ -12,7 +12,7 @@ import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
-import * as Given from "../Given.ts"
+import * as NumberedData from "../NumberedData.ts"
 
 const withStore = <A, E>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, E>) =>
   Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
@@ -31,11 +31,11 @@ const filled = Effect.gen(function* () {
   const filename = yield* TemporaryFile.temporaryFile
   yield* withStore(filename, (store) =>
     Effect.gen(function* () {
-      yield* store.createConversation(Given.conversation(1))
-      yield* store.acceptTurn(Given.turn(1, 1))
-      const [first, ...rest] = Array.from({ length: 400 }, (_, i) => Given.message(1, 1, i + 1))
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* store.acceptTurn(NumberedData.turn(1, 1))
+      const [first, ...rest] = Array.from({ length: 400 }, (_, i) => NumberedData.message(1, 1, i + 1))
       if (first !== undefined) {
-        yield* store.appendEvents(Given.conversationId(1), Given.turnId(1), [first, ...rest], 0)
+        yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [first, ...rest], 0)
       }
     })
   )
@@ -69,15 +69,15 @@ describe("a SQLite file that is damaged", () => {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
-          yield* store.createConversation(Given.conversation(1))
+          yield* store.createConversation(NumberedData.conversation(1))
           yield* store.check
           overwrite(filename, 0, 100)
           const refused = yield* untilRefused(store)
           advises(filename, refused)
           expect(refused.message).toContain("it does not begin as a SQLite file does")
           for (const call of [
-            store.acceptTurn(Given.turn(2, 1)),
-            store.createConversation(Given.conversation(2)),
+            store.acceptTurn(NumberedData.turn(2, 1)),
+            store.createConversation(NumberedData.conversation(2)),
             store.check
           ]) {
             expect(yield* Effect.flip<unknown, StorageError, never>(call)).toBe(refused)
@@ -93,11 +93,11 @@ describe("a SQLite file that is damaged", () => {
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
           damageHistory(filename)
-          const read = yield* Effect.flip(Stream.runDrain(store.events(Given.conversationId(1), 0)))
+          const read = yield* Effect.flip(Stream.runDrain(store.events(NumberedData.conversationId(1), 0)))
           advises(filename, read)
           expect(read.message).toContain("malformed")
           advises(filename, yield* Effect.flip(store.check))
-          advises(filename, yield* Effect.flip(store.acceptTurn(Given.turn(2, 1))))
+          advises(filename, yield* Effect.flip(store.acceptTurn(NumberedData.turn(2, 1))))
         })
       )
     })

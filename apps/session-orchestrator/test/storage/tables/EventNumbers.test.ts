@@ -2,17 +2,17 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { type Append, type NumberedEvent, plan } from "../../../src/storage/tables/EventNumbers.ts"
-import * as Given from "../Given.ts"
+import * as NumberedData from "../NumberedData.ts"
 
 const TURNS = 4
 
 /** Turn `n` is in conversation `n % 2`. The `step` of an event identifies its writer. */
 const append = (n: number, position: number, steps: ReadonlyArray<number>): Append => ({
-  conversationId: Given.conversationId(n % 2),
-  turnId: Given.turnId(n),
+  conversationId: NumberedData.conversationId(n % 2),
+  turnId: NumberedData.turnId(n),
   position,
   events: steps.map((step) => {
-    const event = Given.usage(n, n % 2, step)
+    const event = NumberedData.usage(n, n % 2, step)
     return { event, json: JSON.stringify(event) }
   })
 })
@@ -49,7 +49,7 @@ describe("EventNumbers", () => {
         const { rows, write } = disk()
         groups.forEach((group) => write(group))
         for (const of of [0, 1]) {
-          const ids = rows.filter((row) => row.conversationId === Given.conversationId(of)).map((row) => row.id)
+          const ids = rows.filter((row) => row.conversationId === NumberedData.conversationId(of)).map((row) => row.id)
           expect(ids).toEqual(ids.map((_, index) => index + 1))
         }
         expect(new Set(rows.map((row) => `${row.turnId} ${row.position}`)).size).toBe(rows.length)

@@ -3,7 +3,7 @@ import { Turn } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as EventText from "../../../src/storage/tables/EventText.ts"
-import * as Given from "../Given.ts"
+import * as NumberedData from "../NumberedData.ts"
 
 const originOf = ({ conversationId, turnId, type }: TurnEvent.PersistedEvent): EventText.Origin => ({
   conversationId,
@@ -67,7 +67,7 @@ describe("EventText", () => {
 
   it("a turn's first event is stored as its row alone, with a prompt and without", () => {
     for (const prompt of ["Hi", "", "\u{1f6f6}\n", undefined]) {
-      const { acceptedAt, conversationId, turnId } = Given.turn(1, 1)
+      const { acceptedAt, conversationId, turnId } = NumberedData.turn(1, 1)
       const said = { conversationId, turnId, startedAt: acceptedAt, ...(prompt === undefined ? {} : { prompt }) }
       for (const event of Turn.firstEvents(said)) expect(packed(event, { acceptedAt, prompt })).toBe("")
     }
@@ -75,7 +75,7 @@ describe("EventText", () => {
 
   it("a prompt that a text column would change stays in its event", () => {
     for (const prompt of ["\0", "half a \ud83d"]) {
-      const { acceptedAt, conversationId, turnId } = Given.turn(1, 1)
+      const { acceptedAt, conversationId, turnId } = NumberedData.turn(1, 1)
       const [, message] = Turn.firstEvents({ conversationId, turnId, startedAt: acceptedAt, prompt })
       expect(message && packed(message, { acceptedAt, prompt })).toContain(JSON.stringify(prompt))
     }

@@ -3,7 +3,7 @@ import type { Route } from "@holdfast/kernel"
 import * as RetryLine from "../../../src/telemetry/logs/RetryLine.ts"
 import * as Observations from "../Observations.ts"
 
-const surroundings: RetryLine.Surroundings = {
+const surroundings: RetryLine.ServiceFacts = {
   cwd: "/work",
   apiOf: () => "openai-compatible",
   thinkingOf: () => undefined

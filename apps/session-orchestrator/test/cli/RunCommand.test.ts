@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as Run from "../../src/cli/Run.ts"
+import * as RunCommand from "../../src/cli/RunCommand.ts"
 import { delta, end, frame, modelChange, retry, stepDiscarded } from "./GivenTurn.ts"
 import * as Recorder from "./Recorder.ts"
 
@@ -13,7 +13,7 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
   const aborted = yield* Deferred.make<void>()
   const keys: Array<string> = []
   const fiber = yield* Effect.forkChild(
-    Run.show({
+    RunCommand.show({
       frames: Stream.fromQueue(frames).pipe(
         Stream.takeUntil((event) => event.type === "turn-end"),
         Stream.map(frame)

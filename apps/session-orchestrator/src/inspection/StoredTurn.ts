@@ -1,8 +1,8 @@
 /**
  * Reads the stored data of one turn, through the service's own store.
  *
- * Evidence.R1. No turn is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
- * Evidence.R2. The row is read first: a turn that seals meanwhile appears as it was before.
+ * StoredTurn.R1. No turn is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
+ * StoredTurn.R2. The row is read first: a turn that seals meanwhile appears as it was before.
  */
 import { type Interruption, Interruptions, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -12,7 +12,7 @@ import { Journal } from "../storage/Journal.ts"
 import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 
 /** The stored data of one turn. */
-export interface Evidence {
+export interface StoredTurn {
   readonly turn: Turn
   readonly conversation: Conversation
   /** The turn's own, oldest first. */
@@ -26,7 +26,7 @@ export interface Evidence {
 export type Redact = (text: string) => string
 
 /** Reads turns from a service's storage. */
-type Read = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<Evidence>, StorageError>
+type Read = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
 
 /** The reader of the storage in the context. */
 export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions.Interruptions> = Effect.gen(
@@ -35,7 +35,7 @@ export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions.
     const journal = yield* Journal
     const interruptions = yield* Interruptions.Interruptions
     return Effect.fnUntraced(function* (turnId) {
-      const turn = Option.getOrUndefined(yield* store.turn(turnId)) // Evidence.R2
+      const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
       if (turn === undefined) return Option.none()
       // A turn's row refers to it, so it exists.
       const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))

@@ -1,7 +1,7 @@
 /** Scenarios of quotas and rate limits: their scope and their end (rules C12, P7, P8). */
 import * as Answers from "./Answers.ts"
 import { SPARE, chain } from "./ChainShapes.ts"
-import { BEGUN, type Scenario, TARGET, answered, atOnce, fallsBack, provedAt, providerOf } from "./Scenario.ts"
+import { BEGUN, type Scenario, TARGET, answered, atOnce, fallsBack, provedAt, providerOf } from "./RuleScenario.ts"
 import { ANSWER, BOTH, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, exhausted, overloaded, says, status, words } = Answers

@@ -2,6 +2,6 @@
 import { Context } from "effect"
 
 /** A random UUID by default, made once a process. A test gives each simulated process a name of its own. */
-export const Life = Context.Reference<string>("@holdfast/journal/Life", {
+export const ProcessName = Context.Reference<string>("@holdfast/journal/ProcessName", {
   defaultValue: () => globalThis.crypto.randomUUID()
 })

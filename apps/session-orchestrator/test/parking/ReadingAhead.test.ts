@@ -9,8 +9,8 @@ import { TestClock } from "effect/testing"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
-import { CrowdedEndpoint, onDisk, prompts, start } from "./CrowdedEndpoint.ts"
-import { asking, type Options, waits, watching, withService } from "./ConversationSetup.ts"
+import { CrowdedEndpoint, onDisk, prompts, start } from "../conversation/CrowdedEndpoint.ts"
+import { asking, type Options, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
 

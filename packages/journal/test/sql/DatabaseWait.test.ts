@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as Patience from "../../src/sql/Patience.ts"
+import * as DatabaseWait from "../../src/sql/DatabaseWait.ts"
 
 const isBusy = (error: string): boolean => error === "busy"
 
@@ -20,13 +20,13 @@ const trying = (takes: Duration.Input, failures: ReadonlyArray<string>) => {
 
 const forever = Array.from({ length: 1_000 }, () => "busy")
 
-describe("Patience", () => {
+describe("DatabaseWait", () => {
   it.effect("P1: begins no try after the limit, whatever the length of each", () =>
     Effect.gen(function* () {
       for (const takes of [0, 50, 900, 1_700, 5_000]) {
         const { effect, tries } = trying(takes, forever)
         const begun = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-        const fiber = yield* Effect.forkChild(Effect.exit(Patience.whileBusy(isBusy)(effect)))
+        const fiber = yield* Effect.forkChild(Effect.exit(DatabaseWait.whileBusy(isBusy)(effect)))
         yield* TestClock.adjust("1 minute")
         expect(yield* Fiber.join(fiber)).toEqual(Exit.fail("busy"))
         const each = takes + 100
@@ -39,11 +39,11 @@ describe("Patience", () => {
   it.effect("retries only passing errors, and returns the final result", () =>
     Effect.gen(function* () {
       const other = trying(0, ["busy", "full"])
-      const failing = yield* Effect.forkChild(Effect.exit(Patience.whileBusy(isBusy)(other.effect)))
+      const failing = yield* Effect.forkChild(Effect.exit(DatabaseWait.whileBusy(isBusy)(other.effect)))
       yield* TestClock.adjust("100 millis")
       expect(yield* Fiber.join(failing)).toEqual(Exit.fail("full"))
       const passing = trying(0, ["busy", "busy"])
-      const fiber = yield* Effect.forkChild(Patience.whileBusy(isBusy)(passing.effect))
+      const fiber = yield* Effect.forkChild(DatabaseWait.whileBusy(isBusy)(passing.effect))
       yield* TestClock.adjust("199 millis")
       expect(fiber.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust("1 milli")
@@ -52,7 +52,7 @@ describe("Patience", () => {
     })
   )
 
-  const within = Patience.within(Duration.seconds(8), () => "silent")
+  const within = DatabaseWait.within(Duration.seconds(8), () => "silent")
 
   it.effect(
     "P2: abandons an effect that does not end, also in an uninterruptible region, without waiting for its end",

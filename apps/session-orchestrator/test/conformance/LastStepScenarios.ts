@@ -15,7 +15,7 @@ import {
   refused,
   reported
 } from "./ReportShapes.ts"
-import { BEGUN, type Expected, type Scenario, called } from "./Scenario.ts"
+import { BEGUN, type Expected, type Scenario, called } from "./RuleScenario.ts"
 import { BOTH, times } from "./Shapes.ts"
 
 const { callsBadly, callsTool, overloaded, reports, says, REPORT } = Answers

@@ -4,7 +4,7 @@ import { Spread } from "@holdfast/journal"
 import { Ids } from "@holdfast/wire"
 import { Clock, Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { memory, Rig } from "./Rig.ts"
+import { memory, Rig } from "../conversation/Rig.ts"
 
 const TURNS = 30
 

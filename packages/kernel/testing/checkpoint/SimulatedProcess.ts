@@ -1,8 +1,8 @@
 /**
  * The process of one life of a turn, which may die at chosen points.
  *
- * Process.D1. After its death none of its requests is performed.
- * Process.D2. A `run` inside another is a fault, and so is a `run` beside another unless both are tool calls of one response. The engine's
+ * SimulatedProcess.D1. After its death none of its requests is performed.
+ * SimulatedProcess.D2. A `run` inside another is a fault, and so is a `run` beside another unless both are tool calls of one response. The engine's
  *     reaction does not matter.
  */
 import { defined } from "@holdfast/wire"
@@ -27,11 +27,11 @@ export interface Point {
 }
 
 /** The process of one life. */
-export class Process {
+export class SimulatedProcess {
   isDead = false
   /** The names of the known records at its beginning, then those of all calls of `run`. */
   readonly names: Array<string> = []
-  /** The faults of the turn (Process.D2). */
+  /** The faults of the turn (SimulatedProcess.D2). */
   readonly faults: Array<string> = []
   private readonly underWay = new Set<string>()
   private readonly dies: (point: Point) => boolean
@@ -48,7 +48,7 @@ export class Process {
     })
   }
 
-  /** The engine's checkpoint, with the points of this process (Process.D1) and a check for faults (Process.D2). */
+  /** The engine's checkpoint, with the points of this process (SimulatedProcess.D1) and a check for faults (SimulatedProcess.D2). */
   watched({ known, mark, run }: Checkpoint["Service"]): Checkpoint["Service"] {
     if (known !== undefined) this.names.push(...known.map(({ name }) => name))
     const marking = (name: string, marked: Effect.Effect<void, TurnStopped>) =>

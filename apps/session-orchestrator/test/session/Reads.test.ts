@@ -4,7 +4,7 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Effect, Stream } from "effect"
 import { Ids } from "@holdfast/wire"
 import type { Store } from "../../src/storage/Store.ts"
-import { asking, watching, withService } from "./ConversationSetup.ts"
+import { asking, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const id = (name: string) => Ids.TurnId.make(name)
 

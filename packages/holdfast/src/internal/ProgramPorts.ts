@@ -8,10 +8,10 @@ import { Effect, Result } from "effect"
 import { HoldfastError } from "../HoldfastError.ts"
 import { type Model, providerOf } from "../Model.ts"
 import type { RetryOptions } from "../RetryOptions.ts"
-import { type Tools, toolboxOf } from "../Tool.ts"
+import { type Tools, toolboxOf } from "../ToolFunctions.ts"
 
 /** The kernel's ports of all turns, made of a program's options. */
-export interface Setting {
+export interface ProgramPorts {
   readonly policy: RetryPolicy.RetryPolicy
   readonly provider: Provider.Provider["Service"]
   readonly toolbox: Toolbox.Toolbox["Service"]
@@ -28,7 +28,7 @@ export const of = (options: {
   readonly tools: Tools
   readonly retry: RetryOptions | RetryOptions["profile"] | undefined
   readonly isEnabled: () => boolean
-}): Setting => {
+}): ProgramPorts => {
   const policy = policyOf(options.retry)
   return {
     policy,

@@ -49,7 +49,7 @@ export interface Options {
 }
 
 /** One conversation's steps, one after another, on a clock that the test moves. */
-export class Rig {
+export class RoutedStep {
   now = START
   standing: Standing.Standing
   current: Route.Route | undefined = undefined

@@ -17,7 +17,7 @@ import * as Prepared from "./parking/Prepared.ts"
 import * as Service from "./parking/Service.ts"
 import * as Wakes from "./parking/Wakes.ts"
 import * as Processes from "./Processes.ts"
-import * as Report from "./Report.ts"
+import * as FigureTable from "./FigureTable.ts"
 import * as Rounds from "./Rounds.ts"
 import * as Trees from "./Trees.ts"
 
@@ -27,7 +27,7 @@ const DUE = Math.min(2_000, TURNS / 2)
 const HISTORY = Number(process.env["HOLDFAST_BENCH_HISTORY"] ?? (TURNS > 10_000 ? 0 : 100))
 const GROUP = 500
 /** What a collection leaves differs by a per cent or two. */
-const NO_WORSE: Report.Aim = { atMost: 1.05, of: "beside" }
+const NO_WORSE: FigureTable.Aim = { atMost: 1.05, of: "beside" }
 
 /** Runs the benchmark and prints it. */
 export const run = (): Promise<void> =>
@@ -82,7 +82,7 @@ const inProcess = async (place: Processes.Place, prepared: Pair<Prepared.Prepare
           { bare, ...both(prepared, async (of) => Prepared.park(place, of, "old")) },
           Rounds.count(3)
         )
-  const row = (what: string, samples: typeof fresh): Report.Row => ({
+  const row = (what: string, samples: typeof fresh): FigureTable.Row => ({
     what,
     holdfast: samples.here.map(({ perSecond }) => perSecond),
     beside: samples.beside.map(({ perSecond }) => perSecond),
@@ -90,8 +90,9 @@ const inProcess = async (place: Processes.Place, prepared: Pair<Prepared.Prepare
     unit: "/s",
     aim: { atLeast: 5, of: "beside" }
   })
-  const bytes = (samples: ReadonlyArray<{ readonly bytes: number }>) => Report.median(samples.map((one) => one.bytes))
-  Report.print(`Parking ${TURNS} turns in process, against grouped inserts`, [
+  const bytes = (samples: ReadonlyArray<{ readonly bytes: number }>) =>
+    FigureTable.median(samples.map((one) => one.bytes))
+  FigureTable.print(`Parking ${TURNS} turns in process, against grouped inserts`, [
     row("parks a second, new conversations", fresh),
     ...(HISTORY > 0 ? [row(`parks a second, behind ${HISTORY} messages`, old)] : []),
     {
@@ -109,7 +110,7 @@ const inProcess = async (place: Processes.Place, prepared: Pair<Prepared.Prepare
 }
 
 const overHttp = async (place: Processes.Place, prepared: Pair<Prepared.Prepared>): Promise<void> => {
-  const rows: Array<Report.Row> = []
+  const rows: Array<FigureTable.Row> = []
   const { port } = await Processes.server(place, "parking/FailingServer.ts")
   for (const way of ["watched", "submitted"] as const) {
     say(`parking over HTTP, ${way}`)
@@ -135,7 +136,7 @@ const overHttp = async (place: Processes.Place, prepared: Pair<Prepared.Prepared
       { what: "  CPU of the server a park", ...figures("cpuAPark"), unit: "us", aim: undefined }
     )
   }
-  Report.print(`Parking ${TURNS} turns over HTTP, a provider on a socket; against a loop by hand`, rows)
+  FigureTable.print(`Parking ${TURNS} turns over HTTP, a provider on a socket; against a loop by hand`, rows)
 }
 
 /** In new processes, so that what parking itself left behind does not count. */
@@ -160,7 +161,7 @@ const waiting = async (
   const here = await measure(prepared.here, parked.here.database)
   const beside = prepared.beside && parked.beside && (await measure(prepared.beside, parked.beside.database))
   const timers = timeoutsMs()
-  Report.print("What waits, in a new process", [
+  FigureTable.print("What waits, in a new process", [
     {
       what: "memory a parked turn, held after a collection",
       holdfast: here.bytes,
@@ -204,7 +205,12 @@ const wakes = async (
     },
     Rounds.count(1)
   )
-  const row = (what: string, unit: string, of: (crowds: Wakes.Crowds) => number, aim?: Report.Aim): Report.Row => ({
+  const row = (
+    what: string,
+    unit: string,
+    of: (crowds: Wakes.Crowds) => number,
+    aim?: FigureTable.Aim
+  ): FigureTable.Row => ({
     what,
     holdfast: samples.here.map(of),
     beside: samples.beside.map(of),
@@ -212,7 +218,7 @@ const wakes = async (
     unit,
     aim
   })
-  Report.print(`${DUE} turns due within one second, no gate: lag up to the provider's socket`, [
+  FigureTable.print(`${DUE} turns due within one second, no gate: lag up to the provider's socket`, [
     row("first crowd of a process, p99", "ms", ({ first }) => first.p99Ms, { atMost: 0.1, of: "beside" }),
     row("  median", "ms", ({ first }) => first.medianMs),
     row("second crowd, p99", "ms", ({ second }) => second.p99Ms, { atMost: 1, of: "beside" }),

@@ -1,11 +1,11 @@
 /**
  * Passes the cluster's messages for a conversation on to its resident.
  *
- * ConversationHandlers.H1. The conversation stays in memory while a turn of it runs or a client subscribes: the cluster evicts an entity
+ * EntityHandlers.H1. The conversation stays in memory while a turn of it runs or a client subscribes: the cluster evicts an entity
  *     without a request for `MAX_IDLE`, and `Stay` is a request that lasts as long as a turn runs. The alarm clock calls a waiting
  *     conversation back.
- * ConversationHandlers.H2. A conversation with a stopped turn stays too: its queue runs the turn again from the records (`Resident.R2`).
- * ConversationHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
+ * EntityHandlers.H2. A conversation with a stopped turn stays too: its queue runs the turn again from the records (`Resident.R2`).
+ * EntityHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
  *     would not learn of it. A caller waits for the ownership no longer than for a disk.
  */
 import { Ids } from "@holdfast/wire"
@@ -31,10 +31,10 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const alarms = yield* Alarms
       const lease = yield* Lease.Lease
       const sure = lease.sure(shardId)
-      const owned = Lease.inTime(sure) // H3
+      const owned = Lease.inTime(sure) // EntityHandlers.H3
       const fork = yield* FiberSet.makeRuntime()
       const client = (yield* ConversationEntity.client)(entityId)
-      const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // H1
+      const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // EntityHandlers.H1
       const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
       yield* residents.add(resident)
       const { conversations } = resident
@@ -74,7 +74,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
 /** As long as a wait that stays in memory; the cluster checks no more often. */
 const MAX_IDLE = "5 seconds"
 
-/** H2 */
+/** EntityHandlers.H2 */
 const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
   untilQuiet.pipe(
     Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(message)),

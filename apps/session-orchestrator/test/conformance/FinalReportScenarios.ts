@@ -16,7 +16,7 @@ import {
   spent,
   END_NOW
 } from "./ReportShapes.ts"
-import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, aborted, atOnce, called } from "./Scenario.ts"
+import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, aborted, atOnce, called } from "./RuleScenario.ts"
 import { BOTH, SECOND } from "./Shapes.ts"
 
 const { callsTool, failsInStream, overloaded, reports, says, status, REPORT } = Answers

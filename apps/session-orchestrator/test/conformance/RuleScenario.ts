@@ -4,10 +4,10 @@
  * Given the responses to calls, the time and the actions of people, a scenario lists the calls, waits and events in order, and the
  * final history.
  *
- * Scenario.S1. A scenario does not depend on its runner. `KernelRunner` runs it against the kernel and the policies under the test clock,
+ * RuleScenario.S1. A scenario does not depend on its runner. `KernelRunner` runs it against the kernel and the policies under the test clock,
  *     `ServiceRunner` against the whole service, over sockets, with its delays shortened.
- * Scenario.S2. Every listed call is made, and no other. Every event is listed; neighbouring deltas are one.
- * Scenario.S3. Durations are those of the rules, in milliseconds; a runner that shortens them shortens what it expects.
+ * RuleScenario.S2. Every listed call is made, and no other. Every event is listed; neighbouring deltas are one.
+ * RuleScenario.S3. Durations are those of the rules, in milliseconds; a runner that shortens them shortens what it expects.
  */
 import type { Models, Profile } from "@holdfast/policy"
 import type { ConversationState, Failure, TurnEvent } from "@holdfast/wire"

@@ -6,7 +6,7 @@ import { type Sharding, TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import * as Alarms from "../../src/cluster/Alarms.ts"
 import { ConversationEntity } from "../../src/cluster/ConversationEntity.ts"
-import * as ConversationHandlers from "../../src/cluster/ConversationHandlers.ts"
+import * as EntityHandlers from "../../src/cluster/EntityHandlers.ts"
 import { Lease } from "../../src/cluster/Lease.ts"
 import { Residents } from "../../src/cluster/Residents.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
@@ -16,9 +16,9 @@ import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/Journal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as Given from "../storage/Given.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
-const id = Given.conversationId(1)
+const id = NumberedData.conversationId(1)
 
 /** Emits a word, and the next one after some seconds. */
 const provider: Provider.Provider["Service"] = {
@@ -63,7 +63,7 @@ const make = () => {
     Gates.layerNoop,
     Tools.layerNoop
   )
-  const runner = ConversationHandlers.layer(new Residents()).pipe(
+  const runner = EntityHandlers.layer(new Residents()).pipe(
     Layer.provideMerge(Alarms.layer),
     Layer.provideMerge(TestRunner.layer),
     Layer.provide(services),
@@ -78,9 +78,9 @@ const make = () => {
 /** The records of turn 1 differ from its run (R3), in every life. */
 const diverged = Effect.gen(function* () {
   const store = yield* Store
-  yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
-  yield* store.acceptTurn(Given.turn(1, 1))
-  yield* store.appendEvents(id, Given.turnId(1), [Given.message(1, 1, 0)], 0)
+  yield* store.createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
+  yield* store.acceptTurn(NumberedData.turn(1, 1))
+  yield* store.appendEvents(id, NumberedData.turnId(1), [NumberedData.message(1, 1, 0)], 0)
 })
 
 const test = (
@@ -114,8 +114,8 @@ test("R2: a turn that another runner writes to comes back at once, and then in g
   Effect.gen(function* () {
     state.hasConflict = true
     const store = yield* Store
-    yield* store.createConversation(Given.conversation(1, { model: "scripted/m" }))
-    yield* store.acceptTurn(Given.turn(1, 1))
+    yield* store.createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
+    yield* store.acceptTurn(NumberedData.turn(1, 1))
     yield* stay
     yield* seconds(3)
     expect(state.runs.length).toBe(3)
@@ -129,12 +129,12 @@ test("C10: a turn that diverges from its journal is sealed at the third try, and
   Effect.gen(function* () {
     yield* diverged
     const owner = yield* stay
-    yield* owner.Prompt({ prompt: "And then?", turnId: Given.turnId(2) })
-    const failed = yield* Effect.forkScoped(owner.Result({ turnId: Given.turnId(1) }))
-    const answer = yield* Effect.forkScoped(owner.Result({ turnId: Given.turnId(2) }))
+    yield* owner.Prompt({ prompt: "And then?", turnId: NumberedData.turnId(2) })
+    const failed = yield* Effect.forkScoped(owner.Result({ turnId: NumberedData.turnId(1) }))
+    const answer = yield* Effect.forkScoped(owner.Result({ turnId: NumberedData.turnId(2) }))
     yield* seconds(60)
     expect((yield* Fiber.join(failed)).end).toMatchObject({ status: "failed", error: { defect: true } })
-    expect(state.runs.filter((turnId) => turnId === Given.turnId(1)).length).toBe(3)
+    expect(state.runs.filter((turnId) => turnId === NumberedData.turnId(1)).length).toBe(3)
     const { end, text } = yield* Fiber.join(answer)
     expect([end.status, text]).toEqual(["completed", "Hello"])
     expect(state.asked).toBe(1)
@@ -142,17 +142,17 @@ test("C10: a turn that diverges from its journal is sealed at the third try, and
 
 test("H3: a runner that is not sure of its ownership accepts no turn and no command, and answers that in time", (state) =>
   Effect.gen(function* () {
-    yield* (yield* Store).createConversation(Given.conversation(1, { model: "scripted/m" }))
+    yield* (yield* Store).createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
     yield* TestClock.adjust("5 seconds") // the runner gets its shards
     const owner = (yield* ConversationEntity.client)(id)
     yield* owner.State()
     state.isSure = false
     const command = { type: "retry-now", conversationId: id } as const
     const calls: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-      owner.Prompt({ prompt: "Hi", turnId: Given.turnId(1) }),
-      owner.Retry({ turnId: Given.turnId(2) }),
+      owner.Prompt({ prompt: "Hi", turnId: NumberedData.turnId(1) }),
+      owner.Retry({ turnId: NumberedData.turnId(2) }),
       owner.Head(),
-      owner.Abort({ turnId: Given.turnId(1) }),
+      owner.Abort({ turnId: NumberedData.turnId(1) }),
       owner.Steer({ command, origin: "a test" }),
       owner.SetAutoRetry({ enabled: false })
     ]

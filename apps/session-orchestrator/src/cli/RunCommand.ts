@@ -1,9 +1,9 @@
 /**
  * Runs `holdfast run "prompt"`: one turn in this process, shown in the terminal.
  *
- * Run.R1. Standard output has the answer and nothing else, or, with `--json`, the events and nothing else.
- * Run.R2. Ctrl-C aborts the turn and waits for its seal; a second Ctrl-C does not wait.
- * Run.R3. The exit code reports the turn's status.
+ * RunCommand.R1. Standard output has the answer and nothing else, or, with `--json`, the events and nothing else.
+ * RunCommand.R2. Ctrl-C aborts the turn and waits for its seal; a second Ctrl-C does not wait.
+ * RunCommand.R3. The exit code reports the turn's status.
  */
 import { Profile } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -155,7 +155,7 @@ export const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCod
   return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
 }
 
-/** Events as they are, for programs (R1). */
+/** Events as they are, for programs (RunCommand.R1). */
 export const printEvents = Effect.fnUntraced(function* (
   frames: Stream.Stream<Frame, StartFailure>,
   terminal: Terminal["Service"],

@@ -4,8 +4,8 @@
  * The limits are long enough for a backup to begin, a person's query to end or a server to restart, and short enough that a caller gets
  * an answer within ten seconds.
  *
- * Patience.P1. The limit is a time, not a number of tries: one try can take as long as all of them may.
- * Patience.P2. After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
+ * DatabaseWait.P1. The limit is a time, not a number of tries: one try can take as long as all of them may.
+ * DatabaseWait.P2. After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
  */
 import { Clock, Duration, Effect, type Exit, type Fiber } from "effect"
 

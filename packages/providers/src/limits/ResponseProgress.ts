@@ -7,6 +7,9 @@
 import { Context } from "effect"
 
 /** The function to call on progress. Without a listener it has no effect. */
-export const Progress: Context.Reference<() => void> = Context.Reference("@holdfast/providers/Progress", {
-  defaultValue: () => () => {}
-})
+export const ResponseProgress: Context.Reference<() => void> = Context.Reference(
+  "@holdfast/providers/ResponseProgress",
+  {
+    defaultValue: () => () => {}
+  }
+)

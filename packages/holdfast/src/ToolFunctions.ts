@@ -1,9 +1,9 @@
 /**
  * Tools as programs give them: a function, and a schema of its arguments.
  *
- * Tool.T1. Arguments that the schema refuses are answered with what is wrong with them, and a function that throws with its message: the
+ * ToolFunctions.T1. Arguments that the schema refuses are answered with what is wrong with them, and a function that throws with its message: the
  *     model reads both, and the turn continues.
- * Tool.T2. Without `idempotent` a call that a crash cut off is never made again (rule X8).
+ * ToolFunctions.T2. Without `idempotent` a call that a crash cut off is never made again (rule X8).
  */
 import { type Toolbox, Toolbox as Toolboxes } from "@holdfast/kernel"
 import { defined } from "@holdfast/wire"

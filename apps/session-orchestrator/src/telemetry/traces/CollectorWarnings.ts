@@ -3,8 +3,8 @@
  *
  * The exporter itself drops batches without a log line.
  *
- * Collector.W1. A loss is logged once, with the collector and the cause, and once more when batches are accepted again: no line per batch.
- * Collector.W2. A transient failure is logged after `TRIES` failures in a row, when the exporter drops the batch; a permanent failure is logged
+ * CollectorWarnings.W1. A loss is logged once, with the collector and the cause, and once more when batches are accepted again: no line per batch.
+ * CollectorWarnings.W2. A transient failure is logged after `TRIES` failures in a row, when the exporter drops the batch; a permanent failure is logged
  *     at once.
  */
 import { Duration, Effect, References } from "effect"
