@@ -27,7 +27,7 @@ import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
 import * as Simulate from "./Simulate.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
-import * as Turns from "./Turns.ts"
+import * as Turns from "./turns/Turns.ts"
 
 /** The platform services that `effect/cli` needs. */
 type Platform =

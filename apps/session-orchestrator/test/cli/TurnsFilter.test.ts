@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
-import * as TurnsFilter from "../../src/cli/TurnsFilter.ts"
+import * as TurnsFilter from "../../src/cli/turns/TurnsFilter.ts"
 import type { TurnReport } from "../../src/inspection/TurnReport.ts"
 
 const turn = (id: string, over: Partial<TurnReport>): TurnReport => ({

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
-import * as TurnsTable from "../../../src/cli/terminal/TurnsTable.ts"
+import * as TurnsTable from "../../../src/cli/turns/TurnsTable.ts"
 import type { TurnReport } from "../../../src/inspection/TurnReport.ts"
 
 const turn = (n: number, over: Partial<TurnReport> = {}): TurnReport => ({

@@ -9,7 +9,7 @@
 import type { ReportedState, TurnReport } from "../../inspection/TurnReport.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as DurationText from "../../text/DurationText.ts"
-import type { Color } from "./Terminal.ts"
+import type { Color } from "../terminal/Terminal.ts"
 
 /** The width of the terminal, the local form of a moment, colours, and the name of the database. */
 export interface Display {

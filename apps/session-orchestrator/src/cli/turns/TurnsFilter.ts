@@ -1,5 +1,5 @@
 /** Filters the turns that `holdfast turns` prints. Pure. */
-import type { TurnReport } from "../inspection/TurnReport.ts"
+import type { TurnReport } from "../../inspection/TurnReport.ts"
 
 /** The conditions; a turn must meet all of them. */
 export interface Filter {
