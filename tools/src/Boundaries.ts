@@ -223,7 +223,9 @@ const isOwn = (path: string, specifier: string): boolean => {
 
 const isEffect = (name: string, specifier: string): boolean => {
   const parts = core.get(name)
-  return parts === undefined ? isUnder(specifier, "effect") : parts.includes(specifier)
+  if (parts === undefined) return isUnder(specifier, "effect")
+  // `effect/Schema` is a module of the barrel `effect`; `effect/http` is a part of its own.
+  return parts.includes(specifier) || (parts.includes("effect") && /^effect\/[A-Z]\w*$/.test(specifier))
 }
 
 const isUnder = (specifier: string, prefix: string): boolean =>

@@ -28,7 +28,10 @@ import { Patience, RetryStrategy } from "@holdfast/kernel"
 import { Classification, Profile, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { Failure } from "@holdfast/wire"
-import { Clock, Effect, Result, Stream } from "effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
 import { HoldfastError, type RetryOptions } from "holdfast"
 
 /** A wait that begins. */

@@ -7,7 +7,7 @@
  */
 import { type Toolbox, Toolbox as Toolboxes } from "@holdfast/kernel"
 import { defined } from "@holdfast/wire"
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import type { Json } from "./Events.ts"
 import type { Awaitable } from "./Store.ts"
 

@@ -6,7 +6,9 @@
 import type * as Interruption from "./Interruption.ts"
 import type { StorageError } from "./StorageError.ts"
 import type { Ids } from "@holdfast/wire"
-import { Context, type Effect, type Option } from "effect"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 
 /** Stores the deaths of turns' processes, and the defects that stopped turns. */
 export class Interruptions extends Context.Service<

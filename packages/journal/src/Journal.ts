@@ -7,7 +7,11 @@
  */
 import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { type Array, Context, type Effect, type Exit, Schema } from "effect"
+import type * as Array from "effect/Array"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
 import type { StorageError } from "./StorageError.ts"
 
 /** Records of a turn, and the number of the first of them. */

@@ -18,7 +18,11 @@
  */
 import { Checkpoint, Records, TurnStopped } from "@holdfast/kernel"
 import { type Ids, LongJson } from "@holdfast/wire"
-import { Array as Arr, Effect, Layer, Schema, Semaphore } from "effect"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
 import { Journal, type JournalConflict, type JournalWith } from "./Journal.ts"
 import type { StorageError } from "./StorageError.ts"
 

@@ -5,7 +5,8 @@
  */
 import { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Effect, Layer } from "effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { type Append, Journal, JournalConflict } from "./Journal.ts"
 
 /** Turns a call of `forget` reads. */

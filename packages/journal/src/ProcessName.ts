@@ -1,5 +1,5 @@
 /** The name of this process; no other process, earlier or later, has the same name. */
-import { Context } from "effect"
+import * as Context from "effect/Context"
 
 /** A random UUID by default, made once a process. A test gives each simulated process a name of its own. */
 export const ProcessName = Context.Reference<string>("@holdfast/journal/ProcessName", {

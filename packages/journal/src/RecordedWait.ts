@@ -5,7 +5,10 @@
  */
 import { Directive, Records, RetryStrategy, Route } from "@holdfast/kernel"
 import { defined, type Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { Effect, Option, Predicate, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import type { Journal } from "./Journal.ts"
 import type { StorageError } from "./StorageError.ts"
 

@@ -9,7 +9,9 @@
  * Retention.N3. A storage error ends one round; the round of the next day starts again.
  */
 import type { Ids } from "@holdfast/wire"
-import { Clock, Duration, Effect } from "effect"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import type { Journal } from "./Journal.ts"
 import type { StorageError } from "./StorageError.ts"
 

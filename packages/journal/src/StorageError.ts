@@ -1,5 +1,5 @@
 /** The error of a database that did not store or read what it was given. */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** The database refused: its disk is full, it is read-only, locked or corrupt. Nothing of the write is stored. */
 export class StorageError extends Schema.TaggedError<StorageError>()("StorageError", {

@@ -11,7 +11,12 @@
  * Timer.R5. With `aheadMs` a callback runs first when its time is near, and again when its time has come; a reading that finds both makes
  *     the second call only. Both calls belong to one wait: a clock that is set back in between prolongs nothing (`Wait.T2`).
  */
-import { Clock, Context, Duration, Effect, type Fiber, Layer } from "effect"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import { Heap } from "@holdfast/policy"
 import * as Wait from "./Wait.ts"
 

@@ -1,7 +1,7 @@
 /** Makes the records of a turn as the kernel writes them, for tests. */
 import { Directive, Records, RetryStrategy, Router } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 const record = <A, I>(name: string, schema: Schema.Codec<A, I>, value: A): Records.Stored => ({
   name,

@@ -2,7 +2,9 @@
 import { expect, it } from "@effect/vitest"
 import type { Records } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
-import { Effect, type Layer, Result } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import { type Journal, JournalConflict } from "../src/Journal.ts"
 import type { StorageError } from "../src/StorageError.ts"
 

@@ -1,5 +1,5 @@
 /** A path for a database, in a directory that is deleted after the test. */
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"

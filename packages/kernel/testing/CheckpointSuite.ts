@@ -8,7 +8,8 @@
  * ```
  */
 import { describe, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { TestClock } from "effect/testing"
 import * as CrashLaws from "./checkpoint/CrashLaws.ts"
 import type { MakeEngine } from "./checkpoint/Engine.ts"

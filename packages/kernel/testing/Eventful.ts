@@ -2,7 +2,8 @@
  * A turn with nearly every kind of event: a context that is too long, an overloaded provider, a fallback, text instead of a report, a tool,
  * a rejected report, the last step, and a valid report.
  */
-import { Effect, Layer } from "effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { Compactor } from "../src/ports/Compactor.ts"
 import { FinalReport } from "../src/ports/FinalReport.ts"
 import type * as Scenario from "./Scenario.ts"

@@ -6,7 +6,12 @@
  * Life.L3. A log covers all lives until then, so it has what clients received and tools did across every death.
  */
 import { defined, Ids, type Message, type TurnEvent } from "@holdfast/wire"
-import { Clock, Duration, Effect, Fiber, Layer, Schema } from "effect"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
 import { Checkpoint } from "../src/ports/Checkpoint.ts"
 import { EventSink } from "../src/ports/EventSink.ts"

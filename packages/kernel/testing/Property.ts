@@ -6,7 +6,8 @@
  */
 import { defined } from "@holdfast/wire"
 import { it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 

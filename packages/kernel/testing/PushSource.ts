@@ -1,5 +1,7 @@
 /** A pull whose values a test gives, to a consumer that pulls or is pushed to. */
-import { Cause, Effect, type Pull } from "effect"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
 import * as Push from "../src/calls/Push.ts"
 
 /** A source that a test controls. */

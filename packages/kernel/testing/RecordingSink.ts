@@ -1,6 +1,7 @@
 /** A sink that keeps all events, and detects contradictions when a turn runs again. */
 import type { TurnEvent } from "@holdfast/wire"
-import { Effect, Equal } from "effect"
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import type { EventSink } from "../src/ports/EventSink.ts"
 
 /** Keeps the events of a turn, over all its lives. */

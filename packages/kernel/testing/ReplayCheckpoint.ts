@@ -7,7 +7,8 @@
  * A mark (`…/content`, `…/begun`) shows how far an effect without a result got; the turn does not stop there. A test can let the process
  * die after an effect, before its result is recorded: then only its mark is left (X2, X8).
  */
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { Checkpoint } from "../src/ports/Checkpoint.ts"
 import { TurnStopped } from "../src/ports/TurnStopped.ts"
 

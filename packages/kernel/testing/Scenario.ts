@@ -6,7 +6,10 @@
  */
 import { it } from "@effect/vitest"
 import { defined, Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, Layer, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as Checkpoint from "../src/ports/Checkpoint.ts"
 import { EventSink } from "../src/ports/EventSink.ts"

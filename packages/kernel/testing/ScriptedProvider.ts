@@ -4,7 +4,9 @@
  * An attempt without a script is a defect of the test: its stream dies.
  */
 import { Failure } from "@holdfast/wire"
-import { Deferred, Effect, Stream } from "effect"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import type { EmittedFailure, Provider, ProviderEvent, ProviderRequest } from "../src/ports/Provider.ts"
 
 /** One attempt: its events in reads, and its end. */

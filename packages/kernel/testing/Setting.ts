@@ -3,7 +3,8 @@
  *
  * A router, a compactor, a final report and a limit of steps are there or not. Every script ends, so every turn reaches its seal.
  */
-import { Effect, Layer } from "effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as fc from "fast-check"
 import { Compactor } from "../src/ports/Compactor.ts"
 import { FinalReport } from "../src/ports/FinalReport.ts"

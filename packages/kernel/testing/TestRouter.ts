@@ -1,5 +1,7 @@
 /** A router that follows a test's functions, and keeps its questions. */
-import { Effect, Layer, type Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
 import type { Directive, Situation } from "../src/turn/Directive.ts"
 import type { Route } from "../src/records/Route.ts"
 import { type Beginning, type Question, Router } from "../src/ports/Router.ts"

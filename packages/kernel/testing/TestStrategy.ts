@@ -1,6 +1,8 @@
 /** A strategy over a list of delays, whose sleep a test can end. */
 import { defined } from "@holdfast/wire"
-import { Deferred, Duration, Effect } from "effect"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import type { RetryStrategy, SleepFailure, Wake } from "../src/ports/RetryStrategy.ts"
 import type { TurnParked } from "../src/ports/TurnParked.ts"
 

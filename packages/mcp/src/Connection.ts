@@ -19,7 +19,12 @@ import {
   type Tool,
   type Transport
 } from "@modelcontextprotocol/client"
-import { Data, Deferred, Effect, Queue, type Schema, type Scope } from "effect"
+import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as Offers from "./Offers.ts"
 
 /** A call without a result. */

@@ -4,7 +4,8 @@
  * ToolList.L1. Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them. The same warning is logged once.
  * ToolList.L2. Names and descriptions are kept without the server's secrets.
  */
-import { Effect, type Schema } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type { CallError, Connection, Offer } from "./Connection.ts"
 import * as Offers from "./Offers.ts"
 import * as ToolNames from "./ToolNames.ts"

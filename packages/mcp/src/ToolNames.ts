@@ -7,7 +7,7 @@
  * ToolNames.T3. No two tools have the same name, and the same lists give the same names.
  */
 
-import { RegExp } from "effect"
+import * as RegExp from "effect/RegExp"
 
 /** The longest name that OpenAI and Anthropic accept, in characters (ToolNames.T2). */
 const LONGEST = 64

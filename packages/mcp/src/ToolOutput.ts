@@ -7,7 +7,7 @@
  */
 import type { Toolbox } from "@holdfast/kernel"
 import type { CallToolResult } from "@modelcontextprotocol/client"
-import { identity } from "effect"
+import { identity } from "effect/Function"
 
 /** The outcome of an answered call. `conceal` redacts secrets. */
 export const of = (

@@ -1,5 +1,6 @@
 /** Defines the settings of a tool server. */
-import type { Duration, Redacted } from "effect"
+import type * as Duration from "effect/Duration"
+import type * as Redacted from "effect/Redacted"
 
 /** How a tool server is reached: as a child process, or over HTTP. */
 export type ToolServerReach =

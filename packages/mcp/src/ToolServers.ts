@@ -9,7 +9,12 @@
  */
 import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Toolbox } from "@holdfast/kernel"
-import { Duration, Effect, Fiber, Layer, type Redacted, Scope } from "effect"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import { ChildProcessSpawner } from "effect/process"
 import type { ToolServerConfig } from "./ToolServerConfig.ts"
 import * as Connection from "./Connection.ts"

@@ -1,5 +1,6 @@
 /** Settings of tool servers for tests, and the programs of two servers. */
-import { Duration, Redacted } from "effect"
+import * as Duration from "effect/Duration"
+import * as Redacted from "effect/Redacted"
 import { createRequire } from "node:module"
 import * as path from "node:path"
 import type { ToolServerConfig } from "../src/ToolServerConfig.ts"

@@ -4,7 +4,7 @@
  * The format's quirks are in `anthropic/Request.ts` and `anthropic/Response.ts`; one attempt over HTTP is in `Transport.ts`.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import * as Request from "./anthropic/Request.ts"
 import * as Response from "./anthropic/Response.ts"
 import * as Endpoint from "./http/Endpoint.ts"

@@ -8,7 +8,14 @@
 import { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
-import { type Array as Arr, Cause, Channel, Clock, Effect, type Pull, Scope, Stream } from "effect"
+import type * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 
 /**
  * Makes a provider.

@@ -9,7 +9,8 @@
  *     source.
  */
 import { type Failure, Redaction } from "@holdfast/wire"
-import { Record, Redacted } from "effect"
+import * as Record from "effect/Record"
+import * as Redacted from "effect/Redacted"
 
 /** Removes secrets from a text. It keeps JSON valid. */
 export type Conceal = (text: string) => string

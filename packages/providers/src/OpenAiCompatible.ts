@@ -6,7 +6,7 @@
  * The format's quirks are in `openai/Request.ts` and `openai/Response.ts`; one attempt over HTTP is in `Transport.ts`.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import * as Endpoint from "./http/Endpoint.ts"
 import * as Request from "./openai/Request.ts"
 import * as Response from "./openai/Response.ts"

@@ -4,7 +4,10 @@
  * OpeningStream.C1. The stream makes the same call as the opening, and cancels it when its scope closes before the call has a response.
  */
 import { Opening, type Provider } from "@holdfast/kernel"
-import { Clock, type Context, Effect, Stream } from "effect"
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import { type Failure } from "@holdfast/wire"
 
 /** The stream of an opening; it keeps the opening attached. */

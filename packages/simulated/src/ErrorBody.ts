@@ -5,7 +5,7 @@
  * "Error codes", platform.openai.com/docs/guides/error-codes), so that classifiers are tested against real texts. No body names a
  * delay: a script sets one only by a header.
  */
-import type { Schema } from "effect"
+import type * as Schema from "effect/Schema"
 
 /** The two wire formats. */
 export type Format = "openai" | "anthropic"

@@ -3,7 +3,7 @@
  *
  * The script is the model's name, unless the prompt has a directive. `TurnProgress` keeps each turn's position in its script.
  */
-import { Result } from "effect"
+import * as Result from "effect/Result"
 import * as AnswerText from "./AnswerText.ts"
 import { actionsOf, type ResponseAction } from "./ResponseAction.ts"
 import type { Outcome } from "./script/Script.ts"

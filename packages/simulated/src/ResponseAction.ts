@@ -6,7 +6,7 @@
  * ResponseAction.Q1. The last action ends the request: `Respond`, `Reset`, `Silence`, `Fail`, `Cut`, `End` or `Finish`.
  * ResponseAction.Q2. `Open` precedes every action of a stream, and is absent where there is no stream.
  */
-import { Data } from "effect"
+import * as Data from "effect/Data"
 import type { Message } from "@holdfast/wire"
 import * as AnswerText from "./AnswerText.ts"
 import type { ErrorBody, Name } from "./ErrorBody.ts"

@@ -22,7 +22,10 @@
  * server.count("/v1/chat/completions") // 4
  * ```
  */
-import { Effect, Latch, type Schema, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as AnthropicDialect from "../src/server/AnthropicDialect.ts"
 import * as AnswerText from "../src/AnswerText.ts"
 import { ResponseAction } from "../src/ResponseAction.ts"

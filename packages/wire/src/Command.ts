@@ -4,7 +4,7 @@
  * Every command except `prompt` and `retry` is answered as soon as its effect is on disk, which takes milliseconds. It has no
  * effect where there is nothing to change, so sending a command twice equals sending it once.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { CommandId, ConversationId, TurnId } from "./Ids.ts"
 import { Moment } from "./values/Moment.ts"
 import { NonEmptyText } from "./values/Text.ts"

@@ -1,5 +1,5 @@
 /** Schema of a conversation's state, which a client can read at any moment (P15). */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
 import * as Labels from "./Labels.ts"

@@ -6,7 +6,7 @@
  * Failure.F1. `message` is the endpoint's message, verbatim apart from redacted secrets.
  * Failure.F2. `retryAfterMs` is a lower bound counted from the moment of the failure; it is finite and never negative.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** Why a call of a provider failed (C1). */
 export const Reason = Schema.Literals([

@@ -4,7 +4,7 @@
  * The id of a conversation or a turn is an opaque string of 1 to 64 letters, digits, `_` and `-`, so it needs no escaping in a
  * URL, a file name or a log line. Clients may choose a `TurnId` themselves: a repeated id refers to the same turn.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** The characters and the length of every id. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/

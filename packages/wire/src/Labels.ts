@@ -3,7 +3,7 @@
  *
  * Labels.L1. Both are bounded. Neither is read by Holdfast, sent to a model, or made a label of a metric.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { defined } from "./values/Defined.ts"
 import { JsonObject } from "./values/Text.ts"
 

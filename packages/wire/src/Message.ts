@@ -4,7 +4,7 @@
  * Message.M1. A message is written once, when it is finished.
  * Message.M2. An assistant message with an `error` stays in the history and is never sent to a model (P12).
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { Failure } from "./Failure.ts"
 import { MessageId, TurnId } from "./Ids.ts"
 import { Target } from "./Target.ts"

@@ -4,7 +4,7 @@
  * The provider is its name in the configuration. The model is the provider's own name for it, slashes included
  * (`openrouter/anthropic/claude-sonnet-4.5` is provider `openrouter`).
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** A provider and one of its models. */
 export const Target = Schema.Struct({

@@ -7,7 +7,7 @@
  * TurnEvent.E3. After `turn-end` no event of that turn is emitted.
  * TurnEvent.E4. Events are plain objects. Encoding is one `JSON.stringify`; only decoding validates.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { Failure, Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
 import { Message, Usage } from "./Message.ts"

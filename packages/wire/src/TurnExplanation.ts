@@ -8,7 +8,7 @@
  * TurnExplanation.N3. Steps, attempts, retries and tools count from 0, as in events; words count from 1.
  * TurnExplanation.N4. It contains no secrets: a provider's text was redacted before it was recorded, and is redacted again here.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { Failure } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
 import { FinishReason } from "./Message.ts"

@@ -3,7 +3,7 @@
  *
  * It has the status (waiting, running or ended) and the turn's answer or error.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
 import * as Labels from "./Labels.ts"

@@ -6,7 +6,9 @@
  */
 import { type Checkpoint, type EventSink, Records, TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
-import { Effect, Schema, Semaphore } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
 import type { Store } from "../Store.ts"
 
 /** What is in the store of one turn. */

@@ -3,7 +3,10 @@
  */
 import { type RetryStrategy, TurnParked } from "@holdfast/kernel"
 import { RetryStrategies } from "@holdfast/policy"
-import { Clock, Deferred, Duration, Effect } from "effect"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 
 type Wake = RetryStrategy.Wake
 

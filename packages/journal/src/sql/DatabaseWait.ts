@@ -7,7 +7,11 @@
  * DatabaseWait.P1. The limit is a time, not a number of tries: one try can take as long as all of them may.
  * DatabaseWait.P2. After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
  */
-import { Clock, Duration, Effect, type Exit, type Fiber } from "effect"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 
 /** Between two tries: short enough to find the gap between two transactions of another program. */
 const INTERVAL = Duration.millis(100)

@@ -21,7 +21,17 @@
  * Writes of one lane keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were made. So a write
  * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
  */
-import { Array as Arr, Cause, Clock, Effect, Exit, Fiber, identity, Latch, Option, Result, type Scope } from "effect"
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import { identity } from "effect/Function"
 import * as DatabaseWait from "./DatabaseWait.ts"
 
 /** Makes the writes of a lane: all inputs at once, inside a transaction, with one result for each, in order. It may run again. */

@@ -11,7 +11,10 @@
  * GroupRead.G4. An error that concerns all reads (a lost connection) fails all waiting callers at once: each read by itself would take as
  *     long to fail as the first.
  */
-import { Cause, Effect, Exit, Option } from "effect"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 
 /** Reads all inputs, with one result for each, in order. */
 export type Apply<In, Out, E> = (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>

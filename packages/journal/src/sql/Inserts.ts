@@ -4,7 +4,8 @@
  * The text of an insert depends on its number of rows. Inserting in chunks of three sizes keeps the number of texts small, each prepared
  * once, and stays below every database's limit of parameters.
  */
-import { Array as Arr, Effect } from "effect"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 
 /** Rows a statement, largest first: beyond about fifty rows a larger statement is no faster. */

@@ -1,7 +1,8 @@
 /** Reads and writes the rows of interrupted turns; a turn without interruptions has none. */
 import type * as Interruption from "../Interruption.ts"
 import type { Ids } from "@holdfast/wire"
-import { Effect, Option } from "effect"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as IdList from "./IdList.ts"
 import type { Tables } from "./Tables.ts"

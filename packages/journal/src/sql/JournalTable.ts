@@ -1,7 +1,7 @@
 /** Reads and writes the rows of turns' journals. */
 import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import type { SqlClient } from "effect/sql"
 import type { Append } from "../Journal.ts"
 import * as IdList from "./IdList.ts"

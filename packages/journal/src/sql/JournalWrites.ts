@@ -5,7 +5,9 @@
  * JournalWrites.A2. The writes of a group are made together. When a write is refused, each is made in a savepoint of its own
  *     (`GroupCommit.G2`), so A1 holds for each, and the refused write leaves the others alone.
  */
-import { Array as Arr, Effect, Option } from "effect"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { Append } from "../Journal.ts"
 import type * as GroupCommit from "./GroupCommit.ts"
 import type { TableError } from "./Tables.ts"

@@ -4,7 +4,11 @@
  * Writes go through `GroupCommit`; reads go to the database directly and hold nothing open. Both survive a database that is away for some
  * seconds (`DatabaseWait`).
  */
-import { Cause, type Duration, Effect, identity, type Scope } from "effect"
+import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { identity } from "effect/Function"
 import { SqlClient, SqlError } from "effect/sql"
 import type { StorageError } from "../StorageError.ts"
 import * as GroupCommit from "./GroupCommit.ts"

@@ -1,6 +1,6 @@
 /** Implements `Interruptions` on a SQL database. */
 import type { Ids } from "@holdfast/wire"
-import type { Effect } from "effect"
+import type * as Effect from "effect/Effect"
 import type { Interruption } from "../Interruption.ts"
 import type { Interruptions } from "../Interruptions.ts"
 import type { StorageError } from "../StorageError.ts"

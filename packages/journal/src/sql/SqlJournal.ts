@@ -5,7 +5,10 @@
  *     application can insert their rows at once.
  */
 import type { Ids } from "@holdfast/wire"
-import { Cause, Effect, Exit, Option } from "effect"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import { type Append, type Journal, JournalConflict, type JournalWith } from "../Journal.ts"
 import type { StorageError } from "../StorageError.ts"
 import type * as GroupCommit from "./GroupCommit.ts"

@@ -5,7 +5,8 @@
  * PostgreSQL's SQLSTATE, and without either on the kind of the error.
  */
 import { StorageError } from "../StorageError.ts"
-import { Duration, Predicate } from "effect"
+import * as Duration from "effect/Duration"
+import * as Predicate from "effect/Predicate"
 import { SqlError } from "effect/sql"
 import { codeOf } from "../sqlite/SqliteError.ts"
 

@@ -1,6 +1,6 @@
 /** Names the tables of a journal in its database. */
 import type { SqlError } from "effect/sql"
-import type { Schema } from "effect"
+import type * as Schema from "effect/Schema"
 
 /**
  * The tables' names. They need at least these columns, and may have more:

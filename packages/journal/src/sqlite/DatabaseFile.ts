@@ -5,7 +5,8 @@
  * gives its log files the mode of the database. Existing files and directories keep their mode.
  */
 import { StorageError } from "../StorageError.ts"
-import { Effect, Predicate } from "effect"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as fs from "node:fs"
 import * as path from "node:path"
 

@@ -18,7 +18,12 @@
  * `node:sqlite` is synchronous: while it syncs, this thread does nothing else. That is why writes are grouped
  * (`GroupCommit`) and why the busy timeout is short.
  */
-import { Context, Effect, Layer, type Scope, Semaphore, Stream } from "effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"

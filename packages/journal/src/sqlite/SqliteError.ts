@@ -5,7 +5,7 @@
  *
  * Read: https://www.sqlite.org/rescode.html.
  */
-import { Predicate } from "effect"
+import * as Predicate from "effect/Predicate"
 import { SqlError } from "effect/sql"
 
 /** An error of SQLite, with its extended result code. */

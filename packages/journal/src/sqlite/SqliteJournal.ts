@@ -11,7 +11,11 @@
  */
 import { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { Interruptions } from "../Interruptions.ts"
 import { Journal, type JournalWith } from "../Journal.ts"

@@ -1,6 +1,7 @@
 /** Turns the cause of a broken provider call into a failure. Pure; also for hosts that call providers themselves. */
 import type { Failure } from "@holdfast/wire"
-import { Cause, Option } from "effect"
+import * as Cause from "effect/Cause"
+import * as Option from "effect/Option"
 import type { EmittedFailure } from "../ports/Provider.ts"
 import type { TurnStopped } from "../ports/TurnStopped.ts"
 

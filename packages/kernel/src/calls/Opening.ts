@@ -10,7 +10,7 @@
  * Opening.O3. An answered call belongs to the stream: `cancel` does nothing to it. The stream is run, or `cancel` of `Answered` is called.
  */
 import { Failure } from "@holdfast/wire"
-import type { Stream } from "effect"
+import type * as Stream from "effect/Stream"
 import * as CallFailure from "./CallFailure.ts"
 import type { ProviderEvent } from "../ports/Provider.ts"
 

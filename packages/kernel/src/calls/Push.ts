@@ -10,7 +10,13 @@
  *     called at most once, and not after `take` returned false. It may be called before the push returns.
  * Push.P3. A push is looked up before each use (`of`), and only while no pull is running.
  */
-import { Channel, Deferred, Effect, Exit, type Pull, Scope, Stream } from "effect"
+import * as Channel from "effect/Channel"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 
 /** Calls `take` with each value until it returns false. Returns a function that stops the push. */
 export type Push<A> = (take: (value: A) => boolean, over: () => void) => () => void

@@ -8,7 +8,10 @@
  * There are two kinds of engines. The first keeps a journal that it can read before the turn runs, and provides it as `known`. The second
  * (Restate, Temporal, DBOS) returns each result on request: it has no `known`, and `run` returns the recorded result.
  */
-import { Context, type Effect, Layer, type Schema } from "effect"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
 import type { Stored } from "../records/Records.ts"
 import type { TurnStopped } from "./TurnStopped.ts"
 

@@ -1,6 +1,8 @@
 /** The port that shortens a context which is too long for its model (P19). */
 import { defined, Failure, type Ids, type Message } from "@holdfast/wire"
-import { Context, Effect, Layer } from "effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Attempt from "../internal/calls/Attempt.ts"
 import { Content } from "../internal/calls/Content.ts"
 import type { EventSink } from "./EventSink.ts"

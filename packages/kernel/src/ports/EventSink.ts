@@ -6,7 +6,9 @@
  * EventSink.S3. A turn that runs again persists the same events at the same positions; a sink keeps the first and drops the rest.
  */
 import type { TurnEvent } from "@holdfast/wire"
-import { type Array, Context, type Effect } from "effect"
+import type * as Array from "effect/Array"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
 import type { TurnStopped } from "./TurnStopped.ts"
 
 /** Receives the transient and the persisted events of a turn. */

@@ -1,5 +1,6 @@
 /** The port to a final report: with it a turn ends with a checked report instead of text (A9-A14). */
-import { Context, Schema } from "effect"
+import * as Context from "effect/Context"
+import * as Schema from "effect/Schema"
 import type { ToolDefinition } from "./Toolbox.ts"
 
 /**

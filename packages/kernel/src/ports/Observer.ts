@@ -15,7 +15,7 @@
  *     conversations that another process continues (`moved`): their end is not reported here.
  */
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
-import { Context } from "effect"
+import * as Context from "effect/Context"
 import type { Refusal } from "./FinalReport.ts"
 import type { ProviderRequest } from "./Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../records/Records.ts"

@@ -15,7 +15,8 @@
  *     the next array.
  */
 import type { Failure, Ids, Message, Target } from "@holdfast/wire"
-import { Context, type Stream } from "effect"
+import * as Context from "effect/Context"
+import type * as Stream from "effect/Stream"
 import type { ToolDefinition } from "./Toolbox.ts"
 
 /** The request of one attempt. */

@@ -5,7 +5,10 @@
  * kernel records each decision before its sleep begins, so a policy that changes overnight does not change a wait that has begun.
  */
 import type { Failure, Message, TurnEvent } from "@holdfast/wire"
-import { Context, type Duration, type Effect, Schema } from "effect"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { ProviderRequest } from "./Provider.ts"
 import type { Wake } from "../records/Records.ts"
 import type { Route } from "../records/Route.ts"

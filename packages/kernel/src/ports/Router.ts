@@ -11,7 +11,9 @@
  *     come three times (C10).
  */
 import type { Message, Target } from "@holdfast/wire"
-import { Context, type Effect, type Schema } from "effect"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type { Situation } from "../turn/Directive.ts"
 import type { Beginning, Directive } from "../records/Records.ts"
 import type { Route } from "../records/Route.ts"

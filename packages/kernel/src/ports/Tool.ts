@@ -20,7 +20,9 @@
  * ```
  */
 import { defined, type Message } from "@holdfast/wire"
-import { Effect, Layer, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import { Toolbox, type ToolDefinition, type ToolOutcome, unknownTool } from "./Toolbox.ts"
 
 /** A tool that needs the services `R` to run. */

@@ -1,6 +1,9 @@
 /** The port to tools. A tool's failure is returned to the model; it never ends a turn. */
 import type { Message } from "@holdfast/wire"
-import { Context, Effect, Layer, type Schema } from "effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
 
 /** The description of a tool that is sent to the model. */
 export interface ToolDefinition {

@@ -1,4 +1,4 @@
-import { Data } from "effect"
+import * as Data from "effect/Data"
 
 /**
  * A turn leaves memory for the time of a wait. This life of it ends, unsealed; its last record is the decision to wait.

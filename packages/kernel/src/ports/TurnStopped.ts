@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** The turn cannot be recorded, or another process owns it: it stops unsealed, and can resume from its records. */
 export class TurnStopped extends Schema.TaggedError<TurnStopped>()("TurnStopped", {

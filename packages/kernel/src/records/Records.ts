@@ -19,7 +19,10 @@
  * Records.R3. Time and chance enter a turn through records alone.
  */
 import { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
-import { Option, Predicate, Record as Rec, Schema } from "effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Rec from "effect/Record"
+import * as Schema from "effect/Schema"
 import { Refusal } from "../ports/FinalReport.ts"
 import { Route } from "./Route.ts"
 

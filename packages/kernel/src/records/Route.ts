@@ -1,5 +1,5 @@
 import { Target } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** The destination of an attempt: a target, a credential, and the fallback chain that led there. */
 export const Route = Schema.Struct({

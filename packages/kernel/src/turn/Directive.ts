@@ -8,7 +8,7 @@
  *     decided here.
  */
 import type { Failure } from "@holdfast/wire"
-import { Duration } from "effect"
+import * as Duration from "effect/Duration"
 import type { Because, Directive } from "../records/Records.ts"
 import type { RetryStrategy, Spent } from "../ports/RetryStrategy.ts"
 

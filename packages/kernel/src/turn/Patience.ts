@@ -10,7 +10,16 @@
  * Patience.P3. A consumer that stops ends the call, or the wait for the next one.
  */
 import { type Failure, Ids, type Target, type TurnEvent } from "@holdfast/wire"
-import { type Array as Arr, Cause, Channel, Clock, Context, Data, Effect, Pull, Queue, Stream } from "effect"
+import type * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Pull from "effect/Pull"
+import * as Queue from "effect/Queue"
+import * as Stream from "effect/Stream"
 import { Checkpoint } from "../ports/Checkpoint.ts"
 import { EventSink } from "../ports/EventSink.ts"
 import { type EmittedFailure, Provider, type ProviderEvent } from "../ports/Provider.ts"

@@ -13,7 +13,8 @@
  * Turn.T5. A bug in the kernel or in a port seals the turn as failed: a turn that hangs is worse than a failed turn with a reason.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
-import { Context, Effect } from "effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import type { PriorWork } from "./BeforeContent.ts"
 import { Checkpoint } from "../ports/Checkpoint.ts"
 import { Compactor } from "../ports/Compactor.ts"

@@ -1,6 +1,7 @@
 /** Laws of a turn whose process dies after content or a tool's effect has left. */
 import { assert } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import * as ModelContext from "../../src/turn/ModelContext.ts"
 import type { ProviderRequest } from "../../src/ports/Provider.ts"

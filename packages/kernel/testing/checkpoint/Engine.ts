@@ -3,7 +3,9 @@
  *
  * Engine.N1. A life of the turn is a scope. When it closes, its process is dead: only records survive.
  */
-import { Effect, Schema, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { Checkpoint, layerMemory } from "../../src/ports/Checkpoint.ts"
 import type { Stored } from "../../src/records/Records.ts"
 

@@ -1,5 +1,6 @@
 /** A law of a `Checkpoint`: a sentence with its rule, and its check. */
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import type { MakeEngine } from "./Engine.ts"
 

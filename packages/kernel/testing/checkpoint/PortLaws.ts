@@ -1,6 +1,11 @@
 /** Laws of the `Checkpoint` port alone: what it records, orders and repeats. */
 import { assert } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Schema from "effect/Schema"
 import type { Checkpoint } from "../../src/ports/Checkpoint.ts"
 import * as Records from "../../src/records/Records.ts"
 import type { Engine } from "./Engine.ts"

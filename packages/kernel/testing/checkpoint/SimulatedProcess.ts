@@ -6,7 +6,9 @@
  *     reaction does not matter.
  */
 import { defined } from "@holdfast/wire"
-import { Context, Effect, type Schema } from "effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type { Checkpoint } from "../../src/ports/Checkpoint.ts"
 import { TurnStopped } from "../../src/ports/TurnStopped.ts"
 import { areSiblings } from "./Engine.ts"

@@ -1,6 +1,7 @@
 /** Laws of a turn on a `Checkpoint`: several lives have the outcome of one. */
 import { assert } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as Records from "../../src/records/Records.ts"

@@ -5,7 +5,12 @@
  * TurnLives.G2. Time advances only in sleeps, so that every life has the same times as a life without a death.
  */
 import { defined, Ids, type TurnEvent } from "@holdfast/wire"
-import { Cause, Duration, Effect, Exit, Layer, Stream } from "effect"
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
 import { Checkpoint } from "../../src/ports/Checkpoint.ts"
 import { EventSink } from "../../src/ports/EventSink.ts"

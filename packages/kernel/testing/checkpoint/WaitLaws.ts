@@ -1,6 +1,9 @@
 /** Laws of waits on a `Checkpoint`: each runs once, and ends on time. */
 import { assert } from "@effect/vitest"
-import { Cause, Effect, Exit, Option } from "effect"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import { TestClock } from "effect/testing"
 import * as Records from "../../src/records/Records.ts"
 import { TurnParked } from "../../src/ports/TurnParked.ts"

@@ -16,7 +16,11 @@ import {
   type Transport,
   type TransportSendOptions
 } from "@modelcontextprotocol/client"
-import { Deferred, Effect, Record, Redacted, type Scope } from "effect"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Record from "effect/Record"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import type { ToolServerReach } from "../ToolServerConfig.ts"
 import { BROKE_OFF, type ServerTransport } from "../Connection.ts"
 import { costOf, Intake, TOO_MUCH_JUNK, type MessageCheck, WORK_PER_TURN } from "./Intake.ts"

@@ -14,7 +14,7 @@ import {
   parseJSONRPCMessage,
   type Transport
 } from "@modelcontextprotocol/client"
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import { costOf, Intake, TOO_MUCH_JUNK, type MessageCheck } from "./Intake.ts"
 
 /** The largest output (1 MiB) with every character escaped (6 for 1), and the message around it. */

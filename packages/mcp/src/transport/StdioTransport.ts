@@ -7,7 +7,14 @@
  * StdioTransport.P4. Its standard error is read in pieces, between turns of the event loop.
  */
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
-import { Deferred, Duration, Effect, Fiber, type PlatformError, Queue, type Scope, Stream } from "effect"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as PlatformError from "effect/PlatformError"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { ToolServerReach } from "../ToolServerConfig.ts"
 import { StartError, type ServerTransport } from "../Connection.ts"

@@ -11,7 +11,8 @@
  * Classification.K5. A context overflow is never retryable (P2).
  */
 import { defined, Failure } from "@holdfast/wire"
-import { Duration, Schema } from "effect"
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
 import * as ResponseBody from "./ResponseBody.ts"
 import type * as Envelope from "./Envelope.ts"
 import * as Evidence from "./Evidence.ts"

@@ -6,7 +6,7 @@
  */
 import type { Directive, RetryStrategy } from "@holdfast/kernel"
 import { defined, type Failure } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import * as Gate from "../gate/Gate.ts"
 import * as ReasonLimits from "./ReasonLimits.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"

@@ -14,7 +14,7 @@
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { defined, type Failure } from "@holdfast/wire"
-import { Data } from "effect"
+import * as Data from "effect/Data"
 import * as Backoff from "./Backoff.ts"
 import * as Budget from "./Budget.ts"
 import type { FinalReport } from "../profile/FinalReportSettings.ts"

@@ -8,7 +8,7 @@
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import type { Message, TurnEvent } from "@holdfast/wire"
-import { Duration } from "effect"
+import * as Duration from "effect/Duration"
 import type { CountTokens } from "../routing/Models.ts"
 
 /** The limits of a request after a long wait. */

@@ -18,7 +18,7 @@
  * Read: RFC 5681 (slow start); Netflix's concurrency-limits; the half-open state of circuit breakers.
  */
 import type { Failure } from "@holdfast/wire"
-import { Data } from "effect"
+import * as Data from "effect/Data"
 
 /** The gate of one endpoint and credential. */
 export interface Gate {

@@ -1,7 +1,10 @@
 /** Makes the kernel's `RetryStrategy` from a policy and a `sleep`. */
 import { defined } from "@holdfast/wire"
 import { RetryStrategy } from "@holdfast/kernel"
-import { Clock, Duration, Effect, Layer } from "effect"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Basis from "../decision/Basis.ts"
 import type { CountTokens } from "../routing/Models.ts"
 import * as SpendGuard from "../decision/SpendGuard.ts"

@@ -1,6 +1,8 @@
 /** Makes the kernel's `Router` from a policy and a store of findings. */
 import { type Directive, type Route, Router, type TurnStopped } from "@holdfast/kernel"
-import { Clock, Effect, Layer } from "effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Routes from "../routing/Routes.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import * as Prospect from "../routing/Prospect.ts"

@@ -1,6 +1,7 @@
 /** The schema of budgets in a configuration. */
 import { defined } from "@holdfast/wire"
-import { Duration, Schema } from "effect"
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 
 /** A bare duration is a total. "Infinity" means no limit in time. */

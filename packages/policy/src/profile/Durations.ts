@@ -6,7 +6,9 @@
  * Durations.D1. The patterns are for editors (JSON Schema). Each accepts every text that its schema accepts, and rejects what a pattern can
  *     reject: other text, another sign. Only the schema checks the longest and the shortest duration.
  */
-import { Duration, Option, Schema } from "effect"
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Backoff from "../decision/Backoff.ts"
 
 /** The shortest wait, in milliseconds. */

@@ -1,5 +1,5 @@
 /** Settings of the final report of a turn (A9 to A14); the kernel enforces it. */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** The settings of a final report. */
 export const FinalReport = Schema.Struct({

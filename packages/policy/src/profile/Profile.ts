@@ -7,7 +7,10 @@
  * Profile.S2. Every decoded schedule makes progress: none repeats a delay of 0 without end.
  */
 import { defined } from "@holdfast/wire"
-import { Duration, type Result, Schema, type SchemaAST } from "effect"
+import * as Duration from "effect/Duration"
+import type * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as SchemaAST from "effect/SchemaAST"
 import type * as Budget from "../decision/Budget.ts"
 import * as Durations from "./Durations.ts"
 import * as Jitter from "../decision/Jitter.ts"

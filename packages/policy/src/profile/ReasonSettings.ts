@@ -1,6 +1,7 @@
 /** The schema of waits and limits by reason in a configuration. */
 import { defined, Failure } from "@holdfast/wire"
-import { Duration, Schema } from "effect"
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import type { ReasonRule, ReasonRules } from "../decision/ReasonLimits.ts"
 import { BudgetSettings, toBudget } from "./BudgetSettings.ts"

@@ -1,5 +1,5 @@
 /** The schema of a `retry` object. `Profile.ts` resolves it; its parts are in the other files of this folder. */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import { FinalReport } from "./FinalReportSettings.ts"
 import { BudgetSettings } from "./BudgetSettings.ts"

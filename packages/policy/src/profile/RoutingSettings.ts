@@ -1,6 +1,6 @@
 /** The schema of routing in a configuration: targets are `provider/model`. */
 import { Target } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import { ANY_PRIMARY, noChains, type Routing } from "../routing/Routing.ts"
 

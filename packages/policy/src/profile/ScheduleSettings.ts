@@ -1,5 +1,6 @@
 /** The schema of schedules in a configuration. None of them repeats a delay of 0 without end. */
-import { Duration, Schema } from "effect"
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
 import * as Backoff from "../decision/Backoff.ts"
 import * as Durations from "./Durations.ts"
 

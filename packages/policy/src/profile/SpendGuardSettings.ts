@@ -1,6 +1,6 @@
 /** The schema of the spend guard in a configuration (X11). */
 import { defined } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import * as SpendGuard from "../decision/SpendGuard.ts"
 

@@ -1,7 +1,7 @@
 /** The configured capabilities of models: a request skips fallbacks that it does not fit. */
 import type { Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** The capabilities of one model. Absent: no limit is known. */
 export const Capabilities = Schema.Struct({

@@ -12,7 +12,8 @@
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { defined, type Failure, Target } from "@holdfast/wire"
-import { Option, Schema } from "effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Waits from "../decision/Waits.ts"

@@ -1,7 +1,7 @@
 /** Builds the decisions of routing, for every kind of routing. */
 import type { Directive, Route } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
-import type { Schema } from "effect"
+import type * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
 import * as Waits from "../decision/Waits.ts"

@@ -11,7 +11,7 @@
  *     later. A pause that was found after the call began stays, in whichever order the two are reported.
  */
 import { Failure, Target } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 /** A time in which a target, credential or account is not called. */
 export const Pause = Schema.Struct({

@@ -6,7 +6,8 @@
  */
 import { type Directive, type Route, Spending } from "@holdfast/kernel"
 import type { Failure, Target } from "@holdfast/wire"
-import { Option, Schema } from "effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import type { Models } from "../routing/Models.ts"

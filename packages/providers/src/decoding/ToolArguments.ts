@@ -6,7 +6,7 @@
  */
 import { ResponseLimit } from "@holdfast/kernel"
 import { JsonShape, type Message } from "@holdfast/wire"
-import type { Schema } from "effect"
+import type * as Schema from "effect/Schema"
 import { isObject } from "./Json.ts"
 
 /**

@@ -4,7 +4,9 @@
  * Providers with the same wire format differ in these.
  */
 import type { Opening } from "@holdfast/kernel"
-import { type Effect, Redacted, type Scope } from "effect"
+import type * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import type { HttpResponse, Broken, ResponseListener, Http } from "./Http.ts"
 import * as KeyRedaction from "../KeyRedaction.ts"
 

@@ -9,7 +9,15 @@
  * `Undici.ts` implements it for Node; `layerClient` over any client of `effect/http`, at three times the cost of a call.
  */
 import type { Opening } from "@holdfast/kernel"
-import { type Array as Arr, Channel, Context, Data, Effect, Layer, type Pull, Scope, Stream } from "effect"
+import type * as Arr from "effect/Array"
+import * as Channel from "effect/Channel"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Pull from "effect/Pull"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { FetchHttpClient, Headers, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import type { HttpClientError } from "effect/http"
 

@@ -5,7 +5,8 @@
  * Proxy.X2. When a proxy rejects a request, the request fails with the proxy's status, so the failure is classified by it.
  * Proxy.X3. One call is one request in both cases (C9): a rejected tunnel is not requested again.
  */
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { Dispatcher } from "undici"
 
 /** URLs of proxies by the scheme of the server; they may contain a user and a password. */

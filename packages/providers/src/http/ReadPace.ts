@@ -9,7 +9,8 @@
  *     hundreds of deltas; between two yields its reads can be pushed.
  */
 import { Push } from "@holdfast/kernel"
-import { Array as Arr, Effect } from "effect"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
 import type { BytePull } from "./Http.ts"
 
 /** Bytes that Node reads from a socket at once: some milliseconds of work at most. */

@@ -1,6 +1,7 @@
 /** Reads response bodies that are no stream: HTML pages, JSON documents, empty bodies. */
 import { TextBuffer } from "@holdfast/kernel"
-import { Effect, Pull } from "effect"
+import * as Effect from "effect/Effect"
+import * as Pull from "effect/Pull"
 import * as Deadline from "../limits/Deadline.ts"
 import { concat } from "../decoding/EventStream.ts"
 import type { HttpResponse, Broken, BytePull } from "./Http.ts"

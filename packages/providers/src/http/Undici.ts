@@ -10,7 +10,11 @@
  * Undici.U3. The buffer for a slow reader is bounded: beyond `MOST_HELD` bytes the socket is paused.
  */
 import { Push } from "@holdfast/kernel"
-import { Array as Arr, Cause, Effect, Layer, Scope } from "effect"
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import type { Dispatcher } from "undici"
 import * as ResponseBody from "./ResponseBody.ts"
 import * as Deadline from "../limits/Deadline.ts"

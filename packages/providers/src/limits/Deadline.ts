@@ -9,7 +9,7 @@
  *     has limits.
  */
 import type { Opening } from "@holdfast/kernel"
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 
 /** Milliseconds above which a timer counts as late. Timers of a busy process are late by less, and its sockets have been read. */
 export const LATE_MS = 100

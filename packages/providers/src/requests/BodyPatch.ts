@@ -4,7 +4,7 @@
  * The merge is JSON Merge Patch (RFC 7396): objects merge key by key, `null` removes a field, and any other value, a list
  * included, replaces what is there.
  */
-import type { Schema } from "effect"
+import type * as Schema from "effect/Schema"
 
 /** A JSON object. */
 export type Json = { readonly [key: string]: Schema.Json }

@@ -1,7 +1,7 @@
 /** Encodes parts of a prompt that both request formats share. */
 import type { Provider } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
-import { type Schema } from "effect"
+import type * as Schema from "effect/Schema"
 import { isObject } from "../decoding/Json.ts"
 
 /** Whether the requested model wrote this message. Its reasoning is meaningless to any other model. */

@@ -9,7 +9,7 @@
  *     another process resumes has the same outage.
  * Script.S3. The functions here are pure: the count of served requests is an argument, and so is the time.
  */
-import { Data } from "effect"
+import * as Data from "effect/Data"
 import type { ErrorBody, Name } from "../ErrorBody.ts"
 
 /** The outcome of one request. `after` is the number of tokens of text before it. */

@@ -6,7 +6,7 @@
  * ScriptCache.R1. Invalid names are not cached: they fail every call anyway.
  * ScriptCache.R2. At most `MAX_SCRIPTS` are cached, with names of at most `MAX_LENGTH`: a prompt may contain any name.
  */
-import { Result } from "effect"
+import * as Result from "effect/Result"
 import type { Script } from "./Script.ts"
 import * as Syntax from "./Syntax.ts"
 

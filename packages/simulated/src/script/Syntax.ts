@@ -12,7 +12,7 @@
  * Syntax.N2. `parse(Notation.format(script))` gives the same script, for every script that can be written.
  */
 import { Quote } from "@holdfast/wire"
-import { Result } from "effect"
+import * as Result from "effect/Result"
 import * as ErrorBody from "../ErrorBody.ts"
 import { Outcome, DELIVERY, type Delivery, type Phase, type Script, Until } from "./Script.ts"
 import { decode, readDuration, readWholeNumber } from "./SyntaxValue.ts"

@@ -1,5 +1,5 @@
 /** Parses and formats the values in a script: durations, whole numbers, encoded text. */
-import { Duration } from "effect"
+import * as Duration from "effect/Duration"
 
 /** The longest duration: a week. A longer one is a mistake. */
 const MAX_DURATION_MS = Duration.toMillis(Duration.days(7))

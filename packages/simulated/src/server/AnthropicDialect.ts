@@ -1,6 +1,6 @@
 /** Encodes Anthropic's messages (source: docs.claude.com/en/api/messages, "Streaming messages"). */
 import type { Message } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { type Dialect, HALF_INPUT, halves, type Meta, type WholeResponse, type StreamAction } from "./Dialect.ts"
 import * as ErrorBody from "../ErrorBody.ts"
 

@@ -6,7 +6,8 @@
  * Dialect.L1. A dialect neither waits nor counts; it turns values into text.
  * Dialect.L2. The frames that a provider sends before content belong to `Open`: roles, preambles and pings, none of it content (C8).
  */
-import { Result, Schema } from "effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import type { Message } from "@holdfast/wire"
 import type { ResponseAction } from "../ResponseAction.ts"
 import type { Format } from "../ErrorBody.ts"

@@ -8,7 +8,12 @@
  * LoopbackServer.H2. A request's fiber ends when its client disconnects, and all fibers end with the scope; no socket is left then.
  * LoopbackServer.H3. A write has left this process when its effect is done, so a cut after it loses no written data.
  */
-import { Deferred, Effect, Fiber, FiberSet, Schema, type Scope } from "effect"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FiberSet from "effect/FiberSet"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 
 /** The server could not listen: its port is in use, or this user may not use it. */

@@ -4,7 +4,7 @@
  * Source: platform.openai.com/docs/api-reference/chat. Reasoning is in `reasoning_content`, as DeepSeek and xAI send it.
  */
 import type { Message } from "@holdfast/wire"
-import type { Schema } from "effect"
+import type * as Schema from "effect/Schema"
 import { type Dialect, HALF_INPUT, halves, type Meta, type WholeResponse, type StreamAction } from "./Dialect.ts"
 import * as ErrorBody from "../ErrorBody.ts"
 

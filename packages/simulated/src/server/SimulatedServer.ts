@@ -8,7 +8,11 @@
  *     every step after a tool call, belongs to the same turn. Two turns with identical text count as one while they fail.
  * SimulatedServer.W2. Keys are neither required nor read.
  */
-import { Clock, Effect, Result, type Schema, type Scope } from "effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
 import * as AnthropicDialect from "./AnthropicDialect.ts"
 import * as AnswerText from "../AnswerText.ts"

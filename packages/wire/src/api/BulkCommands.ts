@@ -4,7 +4,7 @@
  * BulkCommands.B1. One call is bounded by a page of the list, and reports each turn. `next` continues.
  * BulkCommands.B2. A filter has at least one key, so no call can mean every turn by mistake.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { Extension } from "../Command.ts"
 import { ConversationId, TurnId } from "../Ids.ts"
 import { Tag } from "../Labels.ts"

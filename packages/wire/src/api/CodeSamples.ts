@@ -1,5 +1,5 @@
 /** Writes `curl` commands for the calls that return a stream. */
-import { Predicate } from "effect"
+import * as Predicate from "effect/Predicate"
 import * as DefaultAddress from "../DefaultAddress.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"

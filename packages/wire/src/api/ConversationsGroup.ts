@@ -1,5 +1,5 @@
 /** Defines the calls that open, read and steer a conversation. */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Extension } from "../Command.ts"
 import { ConversationState } from "../ConversationState.ts"

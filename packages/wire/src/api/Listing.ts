@@ -4,7 +4,10 @@
  * Listing.L1. A page may be shorter than its limit, and empty, while there is a `next`: a filter that few match is looked for in steps.
  * Listing.L2. A cursor belongs to the filter that it came with. With another one, and for text that is no cursor, it is refused.
  */
-import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import { ConversationSummary } from "../ConversationState.ts"
 import { ConversationId, TurnId } from "../Ids.ts"
 import { Tag } from "../Labels.ts"

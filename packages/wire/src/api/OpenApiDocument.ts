@@ -8,7 +8,8 @@
  * OpenApiDocument.O2. A call lists the token where it may need it; an empty list means that it never does.
  * OpenApiDocument.O3. Every body has complete examples, and every stream has a command that reads it.
  */
-import { Predicate, SchemaAST } from "effect"
+import * as Predicate from "effect/Predicate"
+import * as SchemaAST from "effect/SchemaAST"
 import { fate } from "../TurnEvent.ts"
 import { defined } from "../values/Defined.ts"
 import * as CodeSamples from "./CodeSamples.ts"

@@ -7,7 +7,7 @@
  * ConfigProblem.P1. No problem contains a stack trace, a file name or a secret: an unexpected one has an `incident`, and the log has the
  *     rest under the same id.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { HttpApiError } from "effect/http-api"
 
 /** One mistake in a request. */

@@ -1,5 +1,5 @@
 /** Defines the calls for operators: health, readiness and metrics. */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import * as Problem from "./Problem.ts"
 

@@ -8,7 +8,8 @@
  * TurnsGroup.T3. A stream without `turn-end` broke off. The connection is then cut, never closed as if the stream were complete.
  *     Over SSE a last frame named `reconnect` gives the reason, if the client still reads.
  */
-import { Schema, SchemaTransformation } from "effect"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Failure } from "../Failure.ts"
 import { TurnId } from "../Ids.ts"

@@ -3,7 +3,7 @@
  *
  * WorkGroup.W1. None of these calls needs the conversation's id: a client that left has the turn's id alone.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ConversationId, TurnId } from "../Ids.ts"
 import * as Ndjson from "../codec/Ndjson.ts"

@@ -6,7 +6,9 @@
  * `Last-Event-ID` (X3). Frames have no `event:` name, so a browser gives all of them to one listener. The only exception is
  * `reconnect`, which is no event of a turn: the last frame of a stream that its client has to open again.
  */
-import { Channel, Effect, Schema } from "effect"
+import * as Channel from "effect/Channel"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { Sse } from "effect/encoding"
 import { TurnEvent } from "../TurnEvent.ts"
 

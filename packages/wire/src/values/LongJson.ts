@@ -6,7 +6,7 @@
  * LongJson.J1. The pieces together are the result of `JSON.stringify`.
  * LongJson.J2. No piece is much longer than `PIECE`. A short value is one piece.
  */
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import * as JsonShape from "./JsonShape.ts"
 
 /** Characters: about a millisecond. */

@@ -5,7 +5,10 @@
  *
  * Moment.M1. A command always has milliseconds, in either case.
  */
-import { Effect, Schema, SchemaIssue, SchemaTransformation } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Rfc3339 from "./Rfc3339.ts"
 
 const LATEST = 253_402_300_799_999

@@ -4,7 +4,7 @@
  * PostgreSQL cannot store U+0000 in text, so a request that contains it is rejected at the edge, on every database. Output of a
  * model or a tool is not rejected: it is stored as JSON, which escapes the character. Deep nesting would overflow the stack.
  */
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import * as JsonShape from "./JsonShape.ts"
 
 /** The first string or key of a JSON value that contains U+0000; `undefined` where there is none. */

@@ -8,7 +8,15 @@
  * Attempt.A4. A response that exceeds its limit ends there, as a failure (C11); its content until then is kept.
  */
 import type { Failure, Message } from "@holdfast/wire"
-import { Cause, Channel, Clock, Effect, Exit, Pull, Random, Result, Stream } from "effect"
+import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Pull from "effect/Pull"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
 import type { Content } from "./Content.ts"
 import * as CallFailure from "../../calls/CallFailure.ts"
 import * as Push from "../../calls/Push.ts"

@@ -4,7 +4,9 @@
  * Before that the turn has not yet counted the events that it persisted in its last life, so a seal would take the position of one of them
  * and be lost. The state is restored at the first effect without a record: there an abort takes effect before that effect runs.
  */
-import { Deferred, Effect, type Schema } from "effect"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type { Checkpoint } from "../../ports/Checkpoint.ts"
 
 /** A checkpoint that detects when a turn has restored its state. */

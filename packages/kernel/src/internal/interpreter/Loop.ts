@@ -8,7 +8,9 @@
  *     step and `turn-end` are both on disk, or neither.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
-import { Clock, Effect, Semaphore } from "effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import type { TurnRecord } from "../../records/Records.ts"
 import * as Records from "../../records/Records.ts"
 import type { SleepFailure } from "../../ports/RetryStrategy.ts"

@@ -6,7 +6,9 @@
  * ModelCalls.C2. Clients receive no part of a summary. If the process dies during one, nothing was shown, and the summary is requested again
  *     (P19).
  */
-import { Clock, Effect, Random } from "effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import * as CallFailure from "../../calls/CallFailure.ts"
 import type { Compacted, Compactor } from "../../ports/Compactor.ts"
 import type { ProviderRequest } from "../../ports/Provider.ts"

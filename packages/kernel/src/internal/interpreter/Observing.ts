@@ -4,7 +4,9 @@
  * It changes neither the turn nor this life of it. Without listeners it builds no observation, and reads no clock.
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
-import { Clock, Effect, Exit } from "effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import {
   type ObservedEvent,
   type Listeners,

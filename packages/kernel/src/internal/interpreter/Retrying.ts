@@ -6,7 +6,11 @@
  * Retrying.W2. A wait that ends by itself may ask a person first (X11): once, and on record. From then on only a person ends it, or the end of
  *     the time for an answer; an early wake by the shell does not.
  */
-import { Cause, Clock, Duration, Effect, Option } from "effect"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Directives from "../../turn/Directive.ts"
 import type { Directive, Wake } from "../../records/Records.ts"
 import { type RetryStrategy, SleepFailure } from "../../ports/RetryStrategy.ts"

@@ -7,7 +7,8 @@
  *     persisted after an event that could not be persisted.
  */
 import { defined, type TurnEvent } from "@holdfast/wire"
-import { Effect, Random } from "effect"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import type { PriorWork } from "../../turn/BeforeContent.ts"
 import type { Checkpoint } from "../../ports/Checkpoint.ts"
 import type { Compactor } from "../../ports/Compactor.ts"

@@ -6,7 +6,9 @@
  *     declared idempotent run again (X8).
  */
 import { JsonShape, type Message } from "@holdfast/wire"
-import { Cause, Clock, Effect } from "effect"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import * as ModelContext from "../../turn/ModelContext.ts"
 import * as Records from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"

@@ -11,7 +11,7 @@
  */
 import type { Failure } from "@holdfast/wire"
 import { type TurnEvent } from "@holdfast/wire"
-import { Duration } from "effect"
+import * as Duration from "effect/Duration"
 import * as Directives from "../../turn/Directive.ts"
 import type { Directive, Wake } from "../../records/Records.ts"
 import { endsWait, waitedMs } from "../../ports/RetryStrategy.ts"

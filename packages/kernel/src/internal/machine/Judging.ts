@@ -10,7 +10,7 @@
  * Judging.J3. The first valid report is the turn's; a later failure does not remove it (A13).
  */
 import { defined, type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 import type { FinalReport, Refusal } from "../../ports/FinalReport.ts"
 import type { AttemptOutcome } from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
