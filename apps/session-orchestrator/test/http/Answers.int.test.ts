@@ -64,10 +64,10 @@ describe("a problem", () => {
           allow: headers["allow"],
           detail: problemOf(text).detail
         }))
-      assert.deepStrictEqual(yield* refused("DELETE", "/v1/conversations/c_1?since=1"), {
+      assert.deepStrictEqual(yield* refused("PUT", "/v1/conversations/c_1?since=1"), {
         status: 405,
-        allow: "GET, HEAD",
-        detail: "This path takes GET, HEAD; not DELETE."
+        allow: "DELETE, GET, HEAD",
+        detail: "This path takes DELETE, GET, HEAD; not PUT."
       })
       assert.deepStrictEqual(yield* refused("GET", "/v1/nowhere"), {
         status: 404,
