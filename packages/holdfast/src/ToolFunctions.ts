@@ -9,7 +9,7 @@ import { type Toolbox, Toolbox as Toolboxes } from "@holdfast/kernel"
 import { defined } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import type { Json } from "./Events.ts"
-import type { Awaitable } from "./Store.ts"
+import type { Awaitable } from "./KeyValueStore.ts"
 
 /** What a tool gets besides its arguments. */
 export interface ToolContext {

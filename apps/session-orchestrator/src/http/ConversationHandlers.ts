@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations } from "../conversation/Conversations.ts"
-import * as Commands from "./Commands.ts"
+import * as Commands from "./CommandContext.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 

@@ -8,7 +8,7 @@ import { type Interruption, Interruptions, type StorageError } from "@holdfast/j
 import type { Records } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option } from "effect"
-import { Journal } from "../storage/Journal.ts"
+import { Journal } from "../storage/EventJournal.ts"
 import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 
 /** The stored data of one turn. */

@@ -13,7 +13,7 @@ import { InvalidRequest } from "../conversation/Conversations.ts"
 import * as Account from "../recovery/Account.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Lists, type Position, type TurnFilter, type TurnRow } from "../storage/Lists.ts"
-import { Journal } from "../storage/Journal.ts"
+import { Journal } from "../storage/EventJournal.ts"
 import * as Cursor from "./Cursor.ts"
 import * as TurnStates from "./TurnStates.ts"
 

@@ -17,7 +17,7 @@ import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
 import { defined, type Ids, type Labels } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
-import type { Journal } from "../storage/Journal.ts"
+import type { Journal } from "../storage/EventJournal.ts"
 import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import {

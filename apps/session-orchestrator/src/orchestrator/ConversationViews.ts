@@ -11,7 +11,7 @@ import { type ConversationState, defined, type Ids, type TurnEvent } from "@hold
 import { Effect, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
-import type { Journal } from "../storage/Journal.ts"
+import type { Journal } from "../storage/EventJournal.ts"
 import type { Parking } from "../parking/Parking.ts"
 import * as InProgress from "../session/InProgress.ts"
 import type { Session } from "../session/Session.ts"

@@ -11,7 +11,7 @@ import { Neighbours } from "../../src/cluster/Neighbours.ts"
 import * as TakeOver from "../../src/cluster/TakeOver.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import { Journal } from "../../src/storage/Journal.ts"
+import { Journal } from "../../src/storage/EventJournal.ts"
 import { Store, type Unsealed } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 

@@ -21,7 +21,7 @@ import { Clock, Deferred, Duration, Effect, Exit, Latch, Layer, Stream } from "e
 import { TestClock } from "effect/testing"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import { Explanations, layer as explanations } from "../../src/inspection/Explanations.ts"
-import { type Events, Journal } from "../../src/storage/Journal.ts"
+import { type Events, Journal } from "../../src/storage/EventJournal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store, type StoredEvent } from "../../src/storage/Store.ts"
 

@@ -9,7 +9,7 @@ import { Deferred, Effect, Fiber, Scheduler, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ANSWER_LIMIT } from "../../src/orchestrator/Commands.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import type { Journal } from "../../src/storage/Journal.ts"
+import type { Journal } from "../../src/storage/EventJournal.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider

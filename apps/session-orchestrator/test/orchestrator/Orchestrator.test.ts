@@ -7,7 +7,7 @@ import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Str
 import { TestClock } from "effect/testing"
 import * as RestartDelays from "../../src/recovery/RestartDelays.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import type { Journal } from "../../src/storage/Journal.ts"
+import type { Journal } from "../../src/storage/EventJournal.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider

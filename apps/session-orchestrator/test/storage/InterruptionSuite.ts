@@ -2,7 +2,7 @@
 import { Interruption, Interruptions, type StorageError } from "@holdfast/journal"
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { Journal } from "../../src/storage/Journal.ts"
+import { Journal } from "../../src/storage/EventJournal.ts"
 import type { Storage } from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"

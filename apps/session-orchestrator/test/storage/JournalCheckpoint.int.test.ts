@@ -3,7 +3,7 @@ import { TemporaryFile } from "@holdfast/journal/testing"
 import { JournalCheckpoint } from "@holdfast/journal"
 import { CheckpointSuite } from "@holdfast/kernel/testing"
 import { Context, Effect, Layer } from "effect"
-import { Journal } from "../../src/storage/Journal.ts"
+import { Journal } from "../../src/storage/EventJournal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as NumberedData from "./NumberedData.ts"
 

@@ -7,7 +7,7 @@ import type { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { Effect, type Layer, Option, Result } from "effect"
 import * as fc from "fast-check"
-import { type Events, Journal } from "../../src/storage/Journal.ts"
+import { type Events, Journal } from "../../src/storage/EventJournal.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 

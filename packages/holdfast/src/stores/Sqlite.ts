@@ -4,7 +4,7 @@
  * A write is on disk when `put` returns: the log is synchronised at each commit (`synchronous = FULL`).
  */
 import { DatabaseSync } from "node:sqlite"
-import type { Store } from "../Store.ts"
+import type { Store } from "../KeyValueStore.ts"
 
 /** A store on a file, and what closes the file. */
 export interface SqliteStore extends Store {

@@ -37,30 +37,35 @@ export const decode: (input: unknown) => Result.Result<RetrySettings, Schema.Sch
 
 /** Returns the policy of settings: the profile, with each primitive replaced that is set. */
 export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
-  const profile = profiles[settings.profile ?? "overnight"]
-  const { jitter, maxDelay, routing, schedule, spendGuard } = settings
+  const {
+    budget: _,
+    jitter,
+    maxDelay,
+    measure: __,
+    profile: name,
+    reasons,
+    requestTimeout,
+    routing,
+    schedule,
+    spendGuard,
+    ...plain
+  } = settings
+  const profile = profiles[name ?? "overnight"]
   return {
     ...profile,
+    ...plain, // a setting that is its primitive as it is written
     ...defined({
-      enabled: settings.enabled,
       schedule: schedule && toSchedule(schedule),
       jitter: jitter === "none" ? Jitter.none : jitter,
-      maxRetries: settings.maxRetries,
-      counts: settings.counts,
       maxDelayMs: maxDelay && maxDelayOf(maxDelay),
-      hints: settings.hints,
       spendGuard: spendGuard === "none" ? undefined : spendGuard && toSpendGuard(spendGuard),
-      maxResponseCharacters: settings.maxResponseCharacters,
-      routing: routing && toRouting(routing),
-      maxTurns: settings.maxTurns,
-      maxFailedToolSteps: settings.maxFailedToolSteps,
-      finalReport: settings.finalReport
+      routing: routing && toRouting(routing)
     }),
-    reasons: { ...profile.reasons, ...toReasons(settings.reasons ?? {}) },
+    reasons: { ...profile.reasons, ...toReasons(reasons ?? {}) },
     budget: budgetOf(profile.budget, settings),
     requestTimeout: {
-      firstContentMs: Durations.millisOr(settings.requestTimeout?.firstContent, profile.requestTimeout.firstContentMs),
-      idleMs: Durations.millisOr(settings.requestTimeout?.idle, profile.requestTimeout.idleMs)
+      firstContentMs: Durations.millisOr(requestTimeout?.firstContent, profile.requestTimeout.firstContentMs),
+      idleMs: Durations.millisOr(requestTimeout?.idle, profile.requestTimeout.idleMs)
     }
   }
 }

@@ -12,7 +12,7 @@ import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
 import { Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import { Context, Metric } from "effect"
-import { type Labels, OTHER } from "./Labels.ts"
+import { type Labels, OTHER } from "./MetricLabels.ts"
 import * as Series from "./Series.ts"
 
 /** 10 ms to 20 minutes: from a local model's first word to the longest request that providers allow. */

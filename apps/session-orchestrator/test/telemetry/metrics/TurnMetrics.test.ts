@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Observer } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Metric } from "effect"
-import { Labels } from "../../../src/telemetry/metrics/Labels.ts"
+import { Labels } from "../../../src/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../src/telemetry/metrics/TurnMetrics.ts"
 import * as Observations from "../Observations.ts"
 

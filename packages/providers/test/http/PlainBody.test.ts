@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as ResponseBody from "../../src/http/ResponseBody.ts"
+import * as ResponseBody from "../../src/http/PlainBody.ts"
 import { type HttpResponse, Broken, type BytePull } from "../../src/http/Http.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)

@@ -3,9 +3,9 @@
  *
  * Clients and models make up names, and each name is a series.
  *
- * Labels.B1. A name of the configuration is its own value, and so are the first `MOST` other names. Later names are counted as `other`.
- * Labels.B2. A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
- * Labels.B3. A name with a secret in it is `other`: a person has entered a key as a model's name.
+ * MetricLabels.B1. A name of the configuration is its own value, and so are the first `MOST` other names. Later names are counted as `other`.
+ * MetricLabels.B2. A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
+ * MetricLabels.B3. A name with a secret in it is `other`: a person has entered a key as a model's name.
  */
 
 /** The value of every name beyond the limits. */
@@ -13,7 +13,7 @@ export const OTHER = "other"
 
 /** This gives some thousand series a metric, which a Prometheus on a laptop can take. */
 export const MOST = 50
-/** Characters of a value at most (Labels.B2). */
+/** Characters of a value at most (MetricLabels.B2). */
 export const LONGEST = 100
 
 /** The values of one label. */

@@ -1,15 +1,15 @@
 /**
  * The records and events of one turn in a `Store`, as the kernel's `Checkpoint` and `EventSink`.
  *
- * Journal.J1. A record or an event is in the store before the turn acts on it.
- * Journal.J2. Records are written one after the other, and a number is used up when its record is in the store.
+ * TurnStorage.J1. A record or an event is in the store before the turn acts on it.
+ * TurnStorage.J2. Records are written one after the other, and a number is used up when its record is in the store.
  */
 import { type Checkpoint, type EventSink, Records, TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import type { Store } from "../Store.ts"
+import type { Store } from "../KeyValueStore.ts"
 
 /** What is in the store of one turn. */
 export interface Stored {
