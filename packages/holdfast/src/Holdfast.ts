@@ -20,9 +20,10 @@ import { Ids, type Message } from "@holdfast/wire"
 import type { TurnEvent } from "./Events.ts"
 import { HoldfastError } from "./HoldfastError.ts"
 import * as Journal from "./internal/TurnStorage.ts"
+import * as NamedModels from "./internal/NamedModels.ts"
 import { RunningTurn, type Services } from "./internal/RunningTurn.ts"
 import * as ProgramPorts from "./internal/ProgramPorts.ts"
-import type { Model } from "./Model.ts"
+import { type Model, providerOf } from "./Model.ts"
 import type { RetryOptions } from "./RetryOptions.ts"
 import { memoryStore, type Store } from "./KeyValueStore.ts"
 import type { Tools } from "./ToolFunctions.ts"
@@ -30,10 +31,15 @@ import type { Turn } from "./TurnHandle.ts"
 
 /** What `holdfast` is made from. */
 export interface Options {
-  /** Calls the model once; switch the retries of an SDK underneath off. */
-  readonly model: Model
-  /** `provider/model` that requests name where a turn chooses none. Default: `default/model`. */
+  /**
+   * A function that calls your model once (switch the retries of an SDK underneath off), or the name of a known model, such as `openai/gpt-5`, whose key
+   * is in the environment.
+   */
+  readonly model: Model | string
+  /** `provider/model` that requests of a function name where a turn chooses none. Default: `default/model`. */
   readonly target?: string
+  /** Where the keys of known models are. Default: the variables of the process. */
+  readonly env?: { readonly [name: string]: string | undefined }
   readonly tools?: Tools
   /** A profile, or settings over one. Default: `overnight`. */
   readonly retry?: RetryOptions | "overnight" | "interactive" | "cycling"
@@ -105,14 +111,13 @@ class Library implements Holdfast {
   private isClosed = false
 
   constructor(options: Options) {
-    const { model, onListenerError, park, retry, store = memoryStore(), target = "default/model", tools = {} } = options
-    if (typeof model !== "function")
-      throw new HoldfastError("invalid-options", "model: expected a function that returns an async iterable.")
+    const { env, model, onListenerError, park, retry, store = memoryStore(), tools = {} } = options
+    const target = typeof model === "string" ? model : (options.target ?? "default/model")
+    const provider = providerFor(model, target, env)
     this.autoRetry = typeof retry !== "object" || retry.enabled !== false
-    const setting = ProgramPorts.of({ model, tools, retry, isEnabled: () => this.autoRetry })
+    const setting = ProgramPorts.of({ provider, tools, retry, isEnabled: () => this.autoRetry })
     this.target = target
     this.onListenerError = onListenerError
-    setting.targetOf(target, "target")
     this.services = { store, setting, park, publish: (event) => this.publish(event) }
   }
 
@@ -225,6 +230,20 @@ class Library implements Holdfast {
     }
   }
 }
+
+const providerFor = (model: unknown, target: string, env: Options["env"]) => {
+  const parsed = ProgramPorts.targetOf(target, typeof model === "string" ? "model" : "target")
+  if (typeof model === "string") return NamedModels.make(env ?? environment(), parsed)
+  if (typeof model === "function") return providerOf(model as Model)
+  throw new HoldfastError(
+    "invalid-options",
+    'model: expected a function that returns an async iterable, or a name such as "openai/gpt-5".'
+  )
+}
+
+/** The variables of the process, where the runtime has them. */
+const environment = (): NamedModels.Environment =>
+  (globalThis as { readonly process?: { readonly env?: NamedModels.Environment } }).process?.env ?? {}
 
 const idOf = (text: string, option: string): string => {
   if (!Ids.ID_PATTERN.test(text))

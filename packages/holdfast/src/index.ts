@@ -3,6 +3,12 @@ export { holdfast, type Holdfast, type Options, type TurnOptions, type Unsubscri
 export { HoldfastError } from "./HoldfastError.ts"
 export type { Model, ModelEvent, ModelRequest, ToolDescription } from "./Model.ts"
 export type { RetryOptions } from "./RetryOptions.ts"
-export { durableObjectStore, type DurableObjectStorage, memoryStore, type Awaitable, type Store } from "./KeyValueStore.ts"
+export {
+  durableObjectStore,
+  type DurableObjectStorage,
+  memoryStore,
+  type Awaitable,
+  type Store
+} from "./KeyValueStore.ts"
 export { tool, type Tool, type ToolContext, type Tools } from "./ToolFunctions.ts"
 export type { Result, Turn, Wait } from "./TurnHandle.ts"

@@ -1,7 +1,17 @@
 /** The library without Effect, over models that fail and stores that live on. */
 import { assert, describe, it } from "vitest"
 import * as fc from "fast-check"
-import { holdfast, memoryStore, type ModelEvent, type Options, type Store, tool, type TurnEvent } from "../src/index.ts"
+import {
+  holdfast,
+  memoryStore,
+  type Model,
+  type ModelEvent,
+  type ModelRequest,
+  type Options,
+  type Store,
+  tool,
+  type TurnEvent
+} from "../src/index.ts"
 
 /** Waits of no length, so that no test takes time; a wait that a command is to end lasts for hours. */
 const AT_ONCE = {
@@ -20,8 +30,8 @@ type Script = ReadonlyArray<Error | ReadonlyArray<ModelEvent | Error>>
 
 /** Answers its calls in order; the last one again and again. */
 const scripted = (script: Script) => {
-  const requests: Array<Parameters<Options["model"]>[0]> = []
-  const model: Options["model"] = async function* (request) {
+  const requests: Array<ModelRequest> = []
+  const model: Model = async function* (request) {
     const answer = script[Math.min(requests.push(request), script.length) - 1] ?? []
     if (answer instanceof Error) throw answer
     for (const event of answer) {
@@ -312,7 +322,10 @@ describe("options", () => {
   const refuses = (act: () => unknown, pattern: RegExp) => assert.throws(act, pattern)
 
   it("name what is wrong with them", () => {
-    refuses(() => holdfast({ model: "nothing" as never }), /^model: /)
+    refuses(() => holdfast({ model: 1 as never }), /^model: expected a function/)
+    refuses(() => holdfast({ model: "nothing" }), /^model: "nothing" is no model, expected "provider\/model"/)
+    refuses(() => holdfast({ model: "unknown/m" }), /^model: "unknown" is no known provider. Known: anthropic, openai/)
+    refuses(() => holdfast({ model: "openai/gpt-5", env: {} }), /^model: "openai" needs a key in OPENAI_API_KEY\.$/)
     refuses(() => holdfast({ model, retry: { maxRetries: -1 } }), /^retry: [^]*maxRetries/)
     refuses(() => holdfast({ model, retry: { profile: "tonight" as never } }), /^retry: [^]*profile/)
     refuses(() => holdfast({ model, target: "gpt" }), /^target: "gpt"/)

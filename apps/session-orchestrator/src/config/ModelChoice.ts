@@ -9,7 +9,7 @@
  */
 import { Quote, Target } from "@holdfast/wire"
 import { Result } from "effect"
-import * as BuiltIn from "./BuiltIn.ts"
+import { BuiltIn } from "@holdfast/providers"
 import type { Origin, Values } from "./Config.ts"
 import { nearest } from "./reading/Nearest.ts"
 import type { Problem } from "./reading/ConfigProblem.ts"

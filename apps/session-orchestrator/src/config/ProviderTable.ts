@@ -7,7 +7,7 @@
  */
 import { defined, Target } from "@holdfast/wire"
 import { Redacted, Schema } from "effect"
-import * as BuiltIn from "./BuiltIn.ts"
+import { BuiltIn } from "@holdfast/providers"
 import type { Credential, ProviderConfig, RequestOptions } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import * as Expansion from "./reading/Expansion.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema, type SchemaAST } from "effect"
 import { readFileSync } from "node:fs"
-import * as BuiltIn from "../../src/config/BuiltIn.ts"
+import { BuiltIn } from "@holdfast/providers"
 import * as Environment from "../../src/config/reading/Environment.ts"
 import { formerNames } from "../../src/config/reading/FormerNames.ts"
 import { Settings, PARSE_OPTIONS } from "../../src/config/reading/Settings.ts"

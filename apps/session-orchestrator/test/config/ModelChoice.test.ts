@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Target } from "@holdfast/wire"
 import { Redacted } from "effect"
-import * as BuiltIn from "../../src/config/BuiltIn.ts"
+import { BuiltIn } from "@holdfast/providers"
 import * as Configurations from "./Configurations.ts"
 
 const modelOf = (given: Configurations.ConfigurationInput): string => Target.format(Configurations.config(given).model)

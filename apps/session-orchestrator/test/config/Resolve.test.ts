@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Redacted, Result } from "effect"
-import * as BuiltIn from "../../src/config/BuiltIn.ts"
+import { BuiltIn } from "@holdfast/providers"
 import * as Configurations from "./Configurations.ts"
 
 const KEY = "sk-test-0123456789"

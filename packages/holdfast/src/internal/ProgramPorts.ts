@@ -7,7 +7,6 @@ import { defined, Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { HoldfastError } from "../HoldfastError.ts"
-import { type Model, providerOf } from "../Model.ts"
 import type { RetryOptions } from "../RetryOptions.ts"
 import { type Tools, toolboxOf } from "../ToolFunctions.ts"
 
@@ -25,7 +24,7 @@ export interface ProgramPorts {
 
 /** Reads the options; throws a `HoldfastError` that names what is wrong. */
 export const of = (options: {
-  readonly model: Model
+  readonly provider: Provider.Provider["Service"]
   readonly tools: Tools
   readonly retry: RetryOptions | RetryOptions["profile"] | undefined
   readonly isEnabled: () => boolean
@@ -33,7 +32,7 @@ export const of = (options: {
   const policy = policyOf(options.retry)
   return {
     policy,
-    provider: Limits.withLimits(providerOf(options.model), policy.requestTimeout),
+    provider: Limits.withLimits(options.provider, policy.requestTimeout),
     toolbox: toolboxOf(options.tools),
     router: routerOf(policy, options.isEnabled),
     limits: limitsOf(policy),
@@ -74,7 +73,8 @@ const limitsOf = ({ maxFailedToolSteps, maxResponseCharacters, maxTurns }: Retry
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-const targetOf = (text: string, option: string): Target.Target => {
+/** Reads `provider/model`; throws a `HoldfastError` that names the option where it is none. */
+export const targetOf = (text: string, option: string): Target.Target => {
   const target = Target.parse(text)
   if (target === undefined)
     throw new HoldfastError("invalid-options", `${option}: "${text}" is no model, expected "provider/model".`)

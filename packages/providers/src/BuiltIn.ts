@@ -9,15 +9,15 @@
  * and Cerebras document theirs for use with OpenAI's SDK).
  */
 
-/** The wire formats of providers; `simulated` needs no wire. */
-export type ProviderType = "openai-compatible" | "anthropic" | "simulated"
+/** The formats that an endpoint may have. */
+export type Format = "openai-compatible" | "anthropic"
 
 /** A provider with a known address, key variable and default model. */
 export interface BuiltIn {
   readonly name: string
   /** The name for people. */
   readonly title: string
-  readonly type: Exclude<ProviderType, "simulated">
+  readonly type: Format
   readonly baseUrl: string
   /** The SDK's variable for a proxy's address. If it is set, the key may be valid for that proxy only, so requests go there. */
   readonly baseUrlEnv?: string

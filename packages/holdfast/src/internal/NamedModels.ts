@@ -1,0 +1,62 @@
+/**
+ * Models by name, such as `openai/gpt-5`: providers that are known by heart, with the keys of the environment, over the runtime's own `fetch`.
+ *
+ * NamedModels.N1. A request goes to the provider that its target names, so a turn can be switched to any other that has a key.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Anthropic, BuiltIn, Http, OpenAiCompatible } from "@holdfast/providers"
+import type { Target } from "@holdfast/wire"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import { HoldfastError } from "../HoldfastError.ts"
+
+/** The variables of a process. */
+export type Environment = { readonly [name: string]: string | undefined }
+
+/** The provider of all known models. Throws a `HoldfastError` where the first target has none, or no key. */
+export const make = (environment: Environment, first: Target.Target): Provider.Provider["Service"] => {
+  const made = new Map<string, Provider.Provider["Service"]>()
+  const of = (name: string): Provider.Provider["Service"] => {
+    const known = made.get(name) ?? provider(name, environment)
+    made.set(name, known)
+    return known
+  }
+  of(first.provider)
+  return {
+    stream: (request) => {
+      try {
+        return of(request.target.provider).stream(request)
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error)
+        return Stream.make({ type: "error", failure: { reason: "model-unavailable", message, retryable: false } })
+      }
+    }
+  }
+}
+
+// --- internal
+
+const provider = (name: string, environment: Environment): Provider.Provider["Service"] => {
+  const builtIn = BuiltIn.find(name)
+  if (builtIn === undefined) {
+    const names = BuiltIn.builtIns.map(({ name }) => name).join(", ")
+    throw new HoldfastError(
+      "invalid-options",
+      `model: "${name}" is no known provider. Known: ${names}. Others are a function of yours.`
+    )
+  }
+  const { apiKeyEnv, baseUrl, baseUrlEnv, type } = builtIn
+  const key = apiKeyEnv.map((variable) => environment[variable]).find((value) => value !== undefined && value !== "")
+  if (key === undefined)
+    throw new HoldfastError("invalid-options", `model: "${name}" needs a key in ${apiKeyEnv.join(" or ")}.`)
+  const address = baseUrlEnv === undefined ? undefined : environment[baseUrlEnv]
+  const options = { baseUrl: address === undefined || address === "" ? baseUrl : address, apiKey: Redacted.make(key) }
+  const adapter = type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
+  return Effect.runSync(Effect.provide(adapter, OVER_FETCH))
+}
+
+/** It holds no resource of its own. */
+const OVER_FETCH = Layer.provide(Http.layerClient, FetchHttpClient.layer)
