@@ -75,8 +75,8 @@ export const holdfast = ({ onRetry, retry }: PatienceOptions = {}): LanguageMode
           return partsOf(result.stream)
         })
       )
-      const parts = run(setting, model, params.abortSignal, call, isContent, errorOf)
-      let first: IteratorResult<LanguageModelV4StreamPart, unknown> | undefined = await parts.next() // M1
+      const parts = run(setting, model, params.abortSignal, call, isContent)
+      let first: IteratorResult<LanguageModelV4StreamPart, unknown> | undefined = await parts.next() // PatientCalls.M1
       const stream = new ReadableStream<LanguageModelV4StreamPart>({
         pull: async (controller) => {
           try {
@@ -124,18 +124,18 @@ const attempt = <A>(call: () => PromiseLike<A>): Effect.Effect<A, Thrown> =>
     Effect.tryPromise({ try: async () => call(), catch: (error) => new Thrown(error, clock.currentTimeMillisUnsafe()) })
   )
 
-/** M3 */
+/** The parts of a response. An `error` part fails the stream, and so does an end without `finish` (PatientCalls.M3). */
 const partsOf = (
   stream: ReadableStream<LanguageModelV4StreamPart>
 ): Stream.Stream<LanguageModelV4StreamPart, Thrown> => {
   let isFinished = false
-  const parts = Stream.fromReadableStream({
-    evaluate: () => stream,
-    onError: (error) => new Thrown(error, Date.now())
-  })
-  return Stream.concat(
-    Stream.tap(parts, ({ type }) => Effect.sync(() => void (isFinished ||= type === "finish" || type === "error"))),
-    Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(new Thrown(cut(), Date.now()))))
+  const thrown = (error: unknown) => new Thrown(error, Date.now())
+  return Stream.fromReadableStream({ evaluate: () => stream, onError: thrown }).pipe(
+    Stream.mapEffect((part) => {
+      isFinished ||= part.type === "finish"
+      return part.type === "error" ? Effect.fail(thrown(part.error)) : Effect.succeed(part)
+    }),
+    Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(thrown(cut())))))
   )
 }
 
@@ -161,23 +161,18 @@ const isContent = (part: LanguageModelV4StreamPart): boolean => {
   }
 }
 
-const errorOf = (part: LanguageModelV4StreamPart): Failure.Failure | undefined =>
-  part.type === "error" ? Classification.ofThrown(part.error, Date.now()) : undefined
-
 /** The elements of a call's response; `next` rejects with the error of a call that was given up. */
 const run = <A>(
   { onRetry, policy }: Setting,
   model: { readonly provider: string; readonly modelId: string },
   signal: AbortSignal | undefined,
   call: Stream.Stream<A, Thrown>,
-  isContent: (element: A) => boolean,
-  errorOf?: (element: A) => Failure.Failure | undefined
+  isContent: (element: A) => boolean
 ): AsyncIterator<A> => {
   const elements = Patience.stream({
     target: { provider: model.provider, model: model.modelId },
     stream: () => call,
     isContent,
-    ...(errorOf === undefined ? undefined : { errorOf }),
     failureOf: ({ at, error }) => new Failure.ProviderFailure({ failure: Classification.ofThrown(error, at) }),
     through: (provider) => Limits.withLimits(provider, policy.requestTimeout),
     emit: (event) => {
@@ -224,7 +219,7 @@ const aborted = (signal: AbortSignal): Effect.Effect<void> =>
     return Effect.sync(() => signal.removeEventListener("abort", abort))
   })
 
-/** M2: what the AI SDK takes for a reason to call again is marked as none. */
+/** PatientCalls.M2: what the AI SDK takes for a reason to call again is marked as none. */
 const thrownFor = (error: unknown, signal: AbortSignal | undefined): unknown => {
   if (!(error instanceof Patience.CallEnded)) return error
   if (error.status === "aborted") return signal?.reason ?? new DOMException(error.message, "AbortError")

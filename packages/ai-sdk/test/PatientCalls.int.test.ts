@@ -27,6 +27,9 @@ const patient = async (script: ReadonlyArray<Answer>, retries: Array<Retry> = []
     middleware: holdfast({ retry: AT_ONCE, onRetry: (retry) => void retries.push(retry) })
   })
 
+const onceFailing = async (answer: Answer) =>
+  wrapLanguageModel({ model: await openai([answer]), middleware: holdfast({ retry: { maxRetries: 0 } }) })
+
 describe("streamText", () => {
   it("D4: gives one answer through a 529, an error in the stream, a stall and a cut", async () => {
     const retries: Array<Retry> = []
@@ -109,6 +112,19 @@ describe("streamText", () => {
     for await (const _ of textStream) assert.fail("there is no text")
     assert.strictEqual(server?.requests.length, 1)
     assert.deepInclude(errors[0], { statusCode: 401, isRetryable: false })
+  })
+
+  it("an error in the stream that is given up reaches the caller as it came", async () => {
+    const errors: Array<unknown> = []
+    const { textStream } = streamText({
+      model: await onceFailing({ error: "Overloaded" }),
+      prompt: "Hello",
+      maxRetries: 0,
+      onError: ({ error }) => void errors.push(error)
+    })
+    for await (const _ of textStream) assert.fail("there is no text")
+    assert.include(String(errors[0]), "Overloaded")
+    assert.notInclude(String(errors[0]), "CallEnded")
   })
 
   it("an aborted signal ends a wait", async () => {

@@ -19,7 +19,7 @@
 import { Ids, type Message } from "@holdfast/wire"
 import type { TurnEvent } from "./Events.ts"
 import { HoldfastError } from "./HoldfastError.ts"
-import * as Journal from "./internal/TurnStorage.ts"
+import * as TurnStorage from "./internal/TurnStorage.ts"
 import * as NamedModels from "./internal/NamedModels.ts"
 import { RunningTurn, type Services } from "./internal/RunningTurn.ts"
 import * as ProgramPorts from "./internal/ProgramPorts.ts"
@@ -115,10 +115,10 @@ class Library implements Holdfast {
     const target = typeof model === "string" ? model : (options.target ?? "default/model")
     const provider = providerFor(model, target, env)
     this.autoRetry = typeof retry !== "object" || retry.enabled !== false
-    const setting = ProgramPorts.of({ provider, tools, retry, isEnabled: () => this.autoRetry })
+    const ports = ProgramPorts.of({ provider, tools, retry, isEnabled: () => this.autoRetry })
     this.target = target
     this.onListenerError = onListenerError
-    this.services = { store, setting, park, publish: (event) => this.publish(event) }
+    this.services = { store, ports, park, publish: (event) => this.publish(event) }
   }
 
   get isRetrying(): boolean {
@@ -129,11 +129,11 @@ class Library implements Holdfast {
     const id = idOf(options.id ?? crypto.randomUUID(), "id")
     const conversationId = idOf(options.conversation ?? id, "conversation")
     const { model = this.target, signal, system } = options
-    this.services.setting.targetOf(model, "model")
+    this.services.ports.targetOf(model, "model")
     const known = this.running.get(id)
     if (known !== undefined) return known
     const { store } = this.services
-    const facts: Journal.Facts = {
+    const facts: TurnStorage.Facts = {
       conversationId,
       prompt,
       model,
@@ -141,17 +141,17 @@ class Library implements Holdfast {
       ...(system === undefined ? undefined : { system })
     }
     return this.start(id, conversationId, signal, async () => {
-      const stored = await Journal.load(store, id)
+      const stored = await TurnStorage.load(store, id)
       if (stored.facts !== undefined && stored.facts.prompt !== prompt)
         throw new HoldfastError("turn-conflict", `Turn ${id} is in the store with another prompt.`)
-      return Journal.accept(store, id, stored, facts)
+      return TurnStorage.accept(store, id, stored, facts)
     })
   }
 
   async resume(): Promise<ReadonlyArray<Turn>> {
     const { store } = this.services
-    const left = (await Journal.openTurns(store)).filter((id) => !this.running.has(id))
-    const stored = await Promise.all(left.map(async (id) => [id, await Journal.load(store, id)] as const))
+    const left = (await TurnStorage.openTurns(store)).filter((id) => !this.running.has(id))
+    const stored = await Promise.all(left.map(async (id) => [id, await TurnStorage.load(store, id)] as const))
     const inOrder = stored.toSorted(([, a], [, b]) => (a.facts?.startedAt ?? 0) - (b.facts?.startedAt ?? 0))
     return inOrder.flatMap(([id, turn]) =>
       turn.facts === undefined || this.running.has(id)
@@ -187,7 +187,7 @@ class Library implements Holdfast {
     id: string,
     conversationId: string,
     signal: AbortSignal | undefined,
-    load: () => Promise<Journal.Stored>
+    load: () => Promise<TurnStorage.Stored>
   ): RunningTurn {
     if (this.isClosed) throw new HoldfastError("closed", "This Holdfast was closed.")
     const before = this.last.get(conversationId) ?? Promise.resolve()
@@ -212,9 +212,9 @@ class Library implements Holdfast {
   /** The messages of the turns before this one. */
   private async historyOf(conversationId: string, id: string): Promise<ReadonlyArray<Message.Message>> {
     const { store } = this.services
-    const ids = await Journal.conversation(store, conversationId)
+    const ids = await TurnStorage.conversation(store, conversationId)
     const before = ids.slice(0, ids.indexOf(id))
-    const turns = await Promise.all(before.map((turnId) => Journal.load(store, turnId)))
+    const turns = await Promise.all(before.map((turnId) => TurnStorage.load(store, turnId)))
     return turns.flatMap(({ events }) => events.flatMap((event) => (event.type === "message" ? [event.message] : [])))
   }
 

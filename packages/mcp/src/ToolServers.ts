@@ -130,7 +130,7 @@ export const make = Effect.fnUntraced(function* (
     )
   )
   const required = servers.filter(({ config }) => config.isRequired)
-  /** Checks all servers at once: one that was up may be down when the last one starts. */
+  /** Checks all servers at once: a server may go down while the last one starts. */
   const isComplete: Effect.Effect<void> = Effect.suspend(() => {
     const missing = required.find((server) => !server.isOffered())
     return missing === undefined ? Effect.void : Effect.andThen(missing.offered, isComplete)

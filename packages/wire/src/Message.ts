@@ -86,7 +86,7 @@ export const UserMessage = Schema.Struct({
 })
 export type UserMessage = typeof UserMessage.Type
 
-/** A finished response of the model, or one that broke off (`error`). */
+/** A response of the model, whole or broken off (`error`). */
 export const AssistantMessage = Schema.Struct({
   role: Schema.Literal("assistant"),
   ...common,

@@ -27,14 +27,14 @@ import { HoldfastError } from "../HoldfastError.ts"
 import type { Store } from "../KeyValueStore.ts"
 import type { Result, Turn, Wait } from "../TurnHandle.ts"
 import { EventLog } from "./EventLog.ts"
-import * as Journal from "./TurnStorage.ts"
+import * as TurnStorage from "./TurnStorage.ts"
 import type { ProgramPorts } from "./ProgramPorts.ts"
 import { Waiting } from "./Waiting.ts"
 
 /** What a turn runs on. */
 export interface Services {
   readonly store: Store
-  readonly setting: ProgramPorts
+  readonly ports: ProgramPorts
   /** Gets every event of every turn. */
   readonly publish: (event: TurnEvent) => void
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
@@ -58,7 +58,7 @@ export class RunningTurn implements Turn {
     services: Services,
     id: string,
     conversationId: string,
-    begin: () => Promise<{ readonly stored: Journal.Stored; readonly history: ReadonlyArray<Message.Message> }>,
+    begin: () => Promise<{ readonly stored: TurnStorage.Stored; readonly history: ReadonlyArray<Message.Message> }>,
     signal: AbortSignal | undefined
   ) {
     this.services = services
@@ -104,7 +104,7 @@ export class RunningTurn implements Turn {
   }
 
   switchTo(model: string): boolean {
-    return this.waits.command({ type: "switched", target: this.services.setting.targetOf(model, "switchTo") })
+    return this.waits.command({ type: "switched", target: this.services.ports.targetOf(model, "switchTo") })
   }
 
   extend(ms: number): boolean {
@@ -128,7 +128,7 @@ export class RunningTurn implements Turn {
     await this.result.catch(() => {})
   }
 
-  private async run(stored: Journal.Stored, history: ReadonlyArray<Message.Message>): Promise<Result> {
+  private async run(stored: TurnStorage.Stored, history: ReadonlyArray<Message.Message>): Promise<Result> {
     const { facts, events } = stored
     for (const event of events) this.log.push(event)
     const sealed = events.find((event) => event.type === "turn-end")
@@ -136,8 +136,8 @@ export class RunningTurn implements Turn {
     if (facts === undefined) throw new HoldfastError("store-failed", `The store has no turn ${this.id}.`)
     if (this.isClosed) throw closed(this.id)
     const { store } = this.services
-    const { checkpoint, sink } = Journal.portsOf(store, this.id, stored, (event) => this.emit(event))
-    const { limits, provider, router, strategy, toolbox } = this.services.setting
+    const { checkpoint, sink } = TurnStorage.portsOf(store, this.id, stored, (event) => this.emit(event))
+    const { limits, provider, router, strategy, toolbox } = this.services.ports
     const context = Context.make(Provider.Provider, provider).pipe(
       Context.add(EventSink.EventSink, sink),
       Context.add(Checkpoint.Checkpoint, checkpoint),
@@ -149,7 +149,7 @@ export class RunningTurn implements Turn {
     const input = {
       conversationId: Ids.ConversationId.make(this.conversationId),
       turnId: Ids.TurnId.make(this.id),
-      target: this.services.setting.targetOf(facts.model, "model"),
+      target: this.services.ports.targetOf(facts.model, "model"),
       history,
       prompt: facts.prompt,
       startedAt: facts.startedAt,
@@ -160,7 +160,7 @@ export class RunningTurn implements Turn {
     const exit = await Effect.runPromise(Fiber.await(this.fiber))
     this.retry = undefined
     if (Exit.isSuccess(exit)) {
-      await Journal.close(store, this.id)
+      await TurnStorage.close(store, this.id)
       return this.ended(exit.value)
     }
     const failure = exit.cause.reasons.find(Cause.isFailReason)?.error
@@ -173,7 +173,10 @@ export class RunningTurn implements Turn {
 
   private emit(event: Wire.TurnEvent): void {
     if (event.type === "provider-retry") this.retry = event
-    if (event.type === "retry-end" || event.type === "turn-end") this.retry = undefined
+    if (event.type === "retry-end" || event.type === "turn-end") {
+      this.retry = undefined
+      this.waits.end()
+    }
     this.log.push(event)
     this.services.publish(event)
   }

@@ -1,7 +1,10 @@
 /**
  * The waits of one turn: they end at their time, or at a command.
+ *
+ * Waiting.W1. A command that moves a wait or extends its budget ends one sleep, and the wait continues with another. A command between the two is
+ *     kept for the second.
  */
-import { type RetryStrategy, TurnParked } from "@holdfast/kernel"
+import { RetryStrategy, TurnParked } from "@holdfast/kernel"
 import { RetryStrategies } from "@holdfast/policy"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -13,6 +16,8 @@ type Wake = RetryStrategy.Wake
 /** The waits of one turn, as the kernel and the commands reach them. */
 export class Waiting {
   private readonly parks: boolean
+  /** Commands for the next sleep of the same wait; `undefined`: the wait is over, or its sleep is in progress. */
+  private kept: Array<Wake> | undefined = undefined
   private open: { readonly wake: Deferred.Deferred<Wake>; readonly retryAt: number } | undefined = undefined
 
   /** `parks`: a wait ends the run of the turn (`TurnParked`). */
@@ -30,6 +35,9 @@ export class Waiting {
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const retryAt = now + Duration.toMillis(delay)
       if (this.parks && retryAt > now) return Effect.fail(new TurnParked.TurnParked({ retryAt }))
+      const command = this.kept?.shift()
+      if (command !== undefined) return Effect.sync(() => this.taken(command))
+      this.kept = undefined
       const wake = Deferred.makeUnsafe<Wake>()
       this.open = { wake, retryAt }
       const elapsed = Effect.as(RetryStrategies.sleepUntil(retryAt), { type: "elapsed" } as const)
@@ -39,8 +47,24 @@ export class Waiting {
       )
     })
 
-  /** Ends the sleep in progress; `false`: there is none, or another command was first. */
+  /** Ends the sleep in progress, or the next one of the same wait; `false`: the turn does not wait. */
   command(wake: Wake): boolean {
-    return this.open !== undefined && Deferred.doneUnsafe(this.open.wake, Effect.succeed(wake))
+    const last = this.kept?.at(-1)
+    if (this.kept !== undefined && (last === undefined || !RetryStrategy.endsWait(last)))
+      return this.kept.push(wake) > 0
+    if (this.open === undefined || !Deferred.doneUnsafe(this.open.wake, Effect.succeed(wake))) return false
+    this.taken(wake)
+    return true
+  }
+
+  /** The wait is over, whatever was to come. */
+  end(): void {
+    this.kept = undefined
+  }
+
+  /** The wait continues behind a command that does not end it. */
+  private taken(wake: Wake): Wake {
+    this.kept = RetryStrategy.endsWait(wake) ? undefined : (this.kept ?? [])
+    return wake
   }
 }

@@ -1,7 +1,7 @@
 /**
  * `holdfast export`: prints whole conversations of the running service, as JSONL or Markdown.
  *
- * Export.E1. Conversations come newest first, each as soon as it is read. One that is deleted meanwhile is left out.
+ * Export.E1. Conversations come newest first, each as soon as it is read. A conversation that is deleted meanwhile is left out.
  */
 import { type ConversationState, defined } from "@holdfast/wire"
 import { ConversationsGroup, Listing } from "@holdfast/wire/api"

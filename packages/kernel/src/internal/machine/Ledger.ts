@@ -129,7 +129,7 @@ export type Outcome =
 
 /** The position of a turn in its step (see the drawing above). */
 export type Phase =
-  /** The step has no record, or only the one that makes it the last. */
+  /** The step has no record but, at most, `Final`. */
   | {
       readonly _tag: "Entering"
       readonly isAnnounced: boolean
