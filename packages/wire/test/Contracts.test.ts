@@ -81,6 +81,7 @@ it("the main entry does not load the HTTP API", () => {
     "Message",
     "Moment",
     "Ndjson",
+    "PeriodReport",
     "Quote",
     "Redaction",
     "Rfc3339",
