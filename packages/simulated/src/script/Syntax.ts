@@ -100,7 +100,7 @@ const readPhase = (text: string): Result.Result<Phase, string> => {
   if (word === undefined || length === undefined || Result.isFailure(phase)) return phase
   const { outcome, times } = phase.success
   const isTimed = times !== 1 || (outcome._tag === "Down" && outcome.until._tag !== "Never")
-  if (isTimed || /x1$/.test(head) || head.startsWith("outage-"))
+  if (isTimed || head.endsWith("x1") || head.startsWith("outage-"))
     return Result.fail(`${Quote.of(head)} has a count or a time of its own, so it takes no time by the clock.`)
   const span = readSpan(word, length)
   return span === undefined
