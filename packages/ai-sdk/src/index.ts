@@ -1,2 +1,2 @@
 export { holdfast, type PatienceOptions, type Retry } from "./PatientCalls.ts"
-export { model, provider } from "./Model.ts"
+export { type AnyModel, type CallOptions, model, provider, providerOf } from "./Model.ts"
