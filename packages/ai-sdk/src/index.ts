@@ -1,3 +1,3 @@
 export { holdfast } from "./PatientCalls.ts"
 export type { PatienceOptions, Retry } from "holdfast"
-export { model, provider } from "./Model.ts"
+export { type AnyModel, type CallOptions, model, provider, providerOf } from "./Model.ts"
