@@ -2,7 +2,7 @@ import { assert, describe, it } from "vitest"
 import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { holdfast, tool, toolContent } from "holdfast"
-import type * as Files from "../src/Files.ts"
+import type * as Files from "../src/internal/Files.ts"
 import { model } from "../src/index.ts"
 
 const png = { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "a.png" } as const
