@@ -3,7 +3,7 @@
  *
  * PeriodRows.R1. A page is in memory, and what it adds to the report; never all turns.
  * PeriodRows.R2. Records are read of the turns that need them (`TurnFacts.needsRecords`), and of no other.
- * PeriodRows.R3. Turns that have not ended are read first. One that ends meanwhile counts as not ended, and once.
+ * PeriodRows.R3. Turns that have not ended are read first. A turn that ends meanwhile counts as not ended, and once.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"

@@ -54,7 +54,7 @@ export class PeriodTally {
     this.timeline = new Timeline(period.since, period.until)
   }
 
-  /** Adds a turn (PeriodTally.P1). One that ended before the period is left out (PeriodTally.P2). */
+  /** Adds a turn (PeriodTally.P1). A turn that ended before the period is left out (PeriodTally.P2). */
   add(facts: TurnFacts): void {
     if (facts.endedAt !== undefined && facts.endedAt < this.period.since) return
     this.turns[COUNTED[facts.state]]++
