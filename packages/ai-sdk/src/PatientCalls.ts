@@ -25,7 +25,7 @@ import {
   type LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
 import { Patience, RetryStrategy } from "@holdfast/kernel"
-import { Classification, Profile, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
+import { Classification, Profile, type RetryPolicy, RetrySettings, RetryStrategies } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { Failure } from "@holdfast/wire"
 import * as Clock from "effect/Clock"
@@ -113,7 +113,7 @@ class Thrown {
 }
 
 const policyOf = (retry: PatienceOptions["retry"]): RetryPolicy.RetryPolicy => {
-  const settings = Profile.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
+  const settings = RetrySettings.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
   if (Result.isFailure(settings))
     throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
   return Profile.resolve(settings.success)

@@ -1,7 +1,7 @@
 /** What all turns of one `holdfast` run by: the policy, the model behind its limits, the tools, and where attempts may go. */
 import type { Provider, Router, Toolbox, TurnLimits } from "@holdfast/kernel"
 import type { RetryPolicy } from "@holdfast/policy"
-import { Profile, RetryStrategies, Routers, Standing } from "@holdfast/policy"
+import { Profile, RetrySettings, RetryStrategies, Routers, Standing } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { defined, Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
@@ -44,7 +44,7 @@ export const of = (options: {
 // --- internal
 
 const policyOf = (retry: RetryOptions | RetryOptions["profile"] | undefined): RetryPolicy.RetryPolicy => {
-  const settings = Profile.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
+  const settings = RetrySettings.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
   if (Result.isFailure(settings))
     throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
   if (settings.success.finalReport !== undefined)
