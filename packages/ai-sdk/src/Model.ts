@@ -19,20 +19,47 @@ import type {
 import type { Provider } from "@holdfast/kernel"
 import { FromAsyncIterable } from "@holdfast/providers"
 import type { Json, Message, Model, ModelEvent, ModelRequest, Usage } from "holdfast"
+import { concealed } from "./internal/ConcealedError.ts"
 
-type AnyModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
+/** A model of any version of the specification that the AI SDK supports. */
+export type AnyModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
 type Part = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
-type Options = Pick<LanguageModelV4CallOptions, "maxOutputTokens" | "temperature" | "providerOptions" | "headers">
+/** What goes with every call, such as `temperature` or `providerOptions`. */
+export type CallOptions = Omit<
+  LanguageModelV4CallOptions,
+  "prompt" | "tools" | "toolChoice" | "abortSignal" | "includeRawChunks"
+>
 
 /** A model of the AI SDK for `holdfast({ model: model(openai("gpt-5")) })`. `options` go with every call. */
 export const model =
-  (languageModel: AnyModel, options: Options = {}): Model =>
+  (languageModel: AnyModel, options: CallOptions = {}): Model =>
   (request) =>
     events(languageModel, request, options)
 
 /** The same as a provider of the kernel. */
-export const provider = (languageModel: AnyModel, options: Options = {}): Provider.Provider["Service"] =>
-  FromAsyncIterable.fromAsyncIterable((request, signal) => events(languageModel, { ...request, signal }, options))
+export const provider = (languageModel: AnyModel, options: CallOptions = {}): Provider.Provider["Service"] =>
+  providerOf(() => ({ languageModel, options }))
+
+/**
+ * A provider of the kernel that chooses the model by the target of each attempt.
+ *
+ * **Details**
+ *
+ * What `choose` throws fails the attempt: an unknown model (`AI_NoSuchModelError`) is not tried again. `conceal` removes secrets from the texts of
+ * errors, before anything reads them.
+ */
+export const providerOf = (
+  choose: (model: string) => { readonly languageModel: AnyModel; readonly options?: CallOptions },
+  conceal?: (text: string) => string
+): Provider.Provider["Service"] =>
+  FromAsyncIterable.fromAsyncIterable(async function* (request, signal) {
+    try {
+      const { languageModel, options = {} } = choose(request.target.model)
+      yield* events(languageModel, { ...request, signal }, options)
+    } catch (error) {
+      throw conceal === undefined ? error : concealed(error, conceal)
+    }
+  })
 
 // --- internal
 
@@ -43,7 +70,7 @@ type Event = Exclude<ModelEvent, string>
 async function* events(
   languageModel: AnyModel,
   { messages, signal, system, tools }: Request,
-  options: Options
+  options: CallOptions
 ): AsyncGenerator<Event, void, undefined> {
   const call = {
     ...options,

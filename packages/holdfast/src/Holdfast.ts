@@ -24,7 +24,7 @@ import * as NamedModels from "./internal/NamedModels.ts"
 import { RunningTurn, type Services } from "./internal/RunningTurn.ts"
 import * as ProgramPorts from "./internal/ProgramPorts.ts"
 import { type Model, providerOf } from "./Model.ts"
-import type { RetryOptions } from "./RetryOptions.ts"
+import type { RetryChoice } from "./RetryChoice.ts"
 import { memoryStore, type Store } from "./KeyValueStore.ts"
 import type { Tools } from "./ToolFunctions.ts"
 import type { Turn } from "./TurnHandle.ts"
@@ -42,7 +42,7 @@ export interface Options {
   readonly env?: { readonly [name: string]: string | undefined }
   readonly tools?: Tools
   /** A profile, or settings over one. Default: `overnight`. */
-  readonly retry?: RetryOptions | "overnight" | "interactive" | "cycling"
+  readonly retry?: RetryChoice
   /** Where turns are kept. Default: in memory. */
   readonly store?: Store
   /**
