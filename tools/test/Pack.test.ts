@@ -15,7 +15,13 @@ it("P1: what is computed while a module is loaded may be left out, but for state
     marked('export class A extends Tagged("A")<{}> {}'.replace("<{}>", "")),
     'export class A extends /* @__PURE__ */ (() => (Tagged("A")))() {}'
   )
-  for (const kept of ["f(1)", "const a = await f()", "const a = () => f()", "const a = 1", "function a() { return f() }"])
+  for (const kept of [
+    "f(1)",
+    "const a = await f()",
+    "const a = () => f()",
+    "const a = 1",
+    "function a() { return f() }"
+  ])
     assert.strictEqual(marked(kept), kept)
 })
 

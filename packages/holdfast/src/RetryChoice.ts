@@ -9,7 +9,9 @@ export type RetryChoice = RetryOptions | NonNullable<RetryOptions["profile"]>
 
 /** The policy of the option `retry`; absent: `overnight`. Throws a `HoldfastError` that names what is wrong. */
 export const policyOf = (retry: RetryChoice | undefined): RetryPolicy.RetryPolicy => {
-  const settings = RetrySettings.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
+  const settings = RetrySettings.decode(
+    retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry
+  )
   if (Result.isFailure(settings))
     throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
   if (settings.success.finalReport !== undefined)

@@ -3,7 +3,8 @@ import { Failure } from "@holdfast/wire"
 import { Result } from "effect"
 import { Profile, RetryPolicy, RetrySettings } from "../src/index.ts"
 
-const resolve = (input: unknown): RetryPolicy.RetryPolicy => Profile.resolve(Result.getOrThrow(RetrySettings.decode(input)))
+const resolve = (input: unknown): RetryPolicy.RetryPolicy =>
+  Profile.resolve(Result.getOrThrow(RetrySettings.decode(input)))
 
 /** The error message for an invalid `retry` object. */
 const complaint = (input: unknown): string =>

@@ -6,7 +6,7 @@
  * PureModules.P2. Each becomes a function that is called at once, because a bundler keeps a call whose arguments have a spread.
  */
 import { parseSync } from "oxc-parser"
-import MagicString from "magic-string"
+import { MagicString } from "magic-string"
 
 /** Returns the text of a module with its marks. */
 export const marked = (file: string, text: string): string => {

@@ -7,7 +7,7 @@
  * Subpaths.S1. A subpath is the name that the index gives to a module; a package is written as if it had the index alone.
  */
 import { parseSync } from "oxc-parser"
-import MagicString from "magic-string"
+import { MagicString } from "magic-string"
 
 /** The modules of an index: the source file of each name. */
 export type Modules = { readonly [name: string]: string }
@@ -18,7 +18,9 @@ export const of = (index: string): Modules =>
 
 /** The `exports` of a package with the subpaths of its index, which is in `folder`. */
 export const exportsOf = (modules: Modules, folder: string): { readonly [path: string]: string } =>
-  Object.fromEntries(Object.entries(modules).map(([name, file]) => [`./${name}`, `${folder}/${file.replace("./", "")}`]))
+  Object.fromEntries(
+    Object.entries(modules).map(([name, file]) => [`./${name}`, `${folder}/${file.replace("./", "")}`])
+  )
 
 /** Makes a script import the modules of other packages by their subpaths. */
 export const imported = (file: string, text: string, packages: { readonly [name: string]: Modules }): string => {

@@ -33,7 +33,7 @@ const Stopped = Schema.TaggedStruct("TurnStopped", {
   Schema.decodeTo(
     Schema.instanceOf(TurnStopped.TurnStopped),
     SchemaTransformation.transform({
-      decode: ({ _tag: _, ...fields }) => new TurnStopped.TurnStopped(fields),
+      decode: ({ defect, message }) => new TurnStopped.TurnStopped({ message, ...defined({ defect }) }),
       encode: ({ defect, message }) => ({ _tag: "TurnStopped" as const, message, ...defined({ defect }) })
     })
   )

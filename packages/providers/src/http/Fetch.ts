@@ -27,7 +27,10 @@ export const make = (send: FetchFunction): Http["Service"] => ({
             scope,
             Effect.sync(() => over.abort()) // Http.H3: without effect on a response that was read to its end
           ),
-          Effect.map(attempt(() => send(url, init)), answerOf)
+          Effect.map(
+            attempt(() => send(url, init)),
+            answerOf
+          )
         )
       })
   }
