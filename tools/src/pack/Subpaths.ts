@@ -1,8 +1,8 @@
 /**
  * The subpath of each public module of a package, such as `@holdfast/kernel/Turn`.
  *
- * A bundler such as esbuild keeps the whole of a module that it reaches as `export * as Turn` of an index, and only what is used of one that is
- * imported by itself. So published packages import each other's modules by subpath, and programs may.
+ * esbuild keeps the whole of a module that it reaches as `export * as Turn` of an index. Of a module that is imported by itself it keeps what is
+ * used. So published packages import each other's modules by subpath, and programs may.
  *
  * Subpaths.S1. A subpath is the name that the index gives to a module; a package is written as if it had the index alone.
  */

@@ -3,7 +3,7 @@
  *
  * Fetch.F1. One call of `fetch` is one attempt, and a redirect is not followed. `fetch` itself repeats a request after a 421, as its standard
  *     requires; some runtimes repeat a request whose reused connection was cut.
- * Fetch.F2. The error of a connection is the one that `fetch`, or the reader of its body, threw.
+ * Fetch.F2. `Broken` has the error of `fetch`, or of the reader of its body, as it was thrown.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
