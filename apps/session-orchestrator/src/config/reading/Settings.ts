@@ -5,7 +5,7 @@
  * `Resolve.ts` checks relations between keys. docs/configuration.md describes each key with its default and unit; a test compares it
  * with this schema.
  */
-import { Durations, Models, Prices, Profile } from "@holdfast/policy"
+import { Durations, Models, Prices, RetrySettings } from "@holdfast/policy"
 import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
@@ -344,7 +344,7 @@ export const Settings = Schema.Struct({
   models: Schema.optionalKey(byModel(ModelSettings)),
   /** US dollars per million tokens. */
   prices: Schema.optionalKey(byModel(Prices.Price)),
-  retry: Schema.optionalKey(Profile.RetrySettings),
+  retry: Schema.optionalKey(RetrySettings.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
   log: Schema.optionalKey(LogSettings),

@@ -49,7 +49,7 @@ export const used = (target: string, input: number, output: number) => ({
 
 const OVERLOADED: Why = { reason: "overloaded", code: "529" }
 
-/** Twelve turns that waited for the outage to end, two that moved to another model, four with a revoked key, one that waits. */
+/** Twelve turns that waited for the outage to end, two that moved to another model, four with a revoked key, and a turn in its wait. */
 export const turns: ReadonlyArray<TurnFacts> = [
   ...Array.from({ length: 12 }, (_, n) =>
     turn(`waited-${n}`, {
