@@ -5,7 +5,7 @@
  * `Resolve.ts` checks relations between keys. docs/configuration.md describes each key with its default and unit; a test compares it
  * with this schema.
  */
-import { Durations, Models, Profile } from "@holdfast/policy"
+import { Durations, Models, RetrySettings } from "@holdfast/policy"
 import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
@@ -340,7 +340,7 @@ export const Settings = Schema.Struct({
       )
     )
   ),
-  retry: Schema.optionalKey(Profile.RetrySettings),
+  retry: Schema.optionalKey(RetrySettings.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
   log: Schema.optionalKey(LogSettings),
