@@ -77,6 +77,7 @@ export const rooms: ReadonlyArray<string> = [
   "orchestrator",
   // What looks at turns, and what carries calls to them.
   "inspection",
+  "delivery",
   "telemetry/logs",
   "telemetry/metrics",
   "telemetry/traces",

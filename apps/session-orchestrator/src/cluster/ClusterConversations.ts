@@ -56,8 +56,8 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts(alarms),
-        prompt: (id, { labels, prompt, turnId = TurnIds.make() }) =>
-          reached(client(id).Prompt({ prompt, turnId, ...defined({ labels }) })),
+        prompt: (id, { labels, prompt, turnId = TurnIds.make(), webhook }) =>
+          reached(client(id).Prompt({ prompt, turnId, ...defined({ labels, webhook }) })),
         retry: (id, { turnId = TurnIds.make() }) => reached(client(id).Retry({ turnId })),
         abort: (id, meant) =>
           Effect.flatMap(headOf(id, meant), (turnId) =>

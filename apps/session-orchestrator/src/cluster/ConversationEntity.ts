@@ -46,7 +46,12 @@ const Unwatchable = Schema.Union([ConversationNotFound, StorageError, Subscriber
 
 /** Accepts a prompt as a turn with this id; answered when it is on disk. The same id again is the same turn. */
 export const Prompt = Rpc.make("Prompt", {
-  payload: { prompt: Schema.String, turnId: Ids.TurnId, labels: Schema.optionalKey(Labels.Labels) },
+  payload: {
+    prompt: Schema.String,
+    turnId: Ids.TurnId,
+    labels: Schema.optionalKey(Labels.Labels),
+    webhook: Schema.optionalKey(Schema.String)
+  },
   success: Ids.TurnId,
   error: Refused
 })

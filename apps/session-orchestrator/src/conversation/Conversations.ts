@@ -93,6 +93,8 @@ export class Conversations extends Context.Service<
         readonly prompt: string
         readonly turnId?: Ids.TurnId | undefined
         readonly labels?: Labels.Labels | undefined
+        /** An address that gets the turn's end; it was checked. */
+        readonly webhook?: string | undefined
       }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
     /** Accepts a turn that runs the model again from the last user message (rule M1). */

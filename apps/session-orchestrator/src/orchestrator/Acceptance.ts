@@ -45,6 +45,8 @@ export interface Dependencies {
   readonly interruptions: Interruptions.Interruptions["Service"]
   /** The name of this process. */
   readonly life: string
+  /** Receivers of every turn's end (`Outbox`). */
+  readonly receivers: ReadonlyArray<string>
   readonly isStopping: Effect.Effect<boolean>
 }
 
@@ -54,8 +56,8 @@ type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | 
 export const prompt = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
-  { labels, prompt, turnId }: Parameters<Conversations["Service"]["prompt"]>[1]
-): Accepted => accept(dependencies, { conversationId, prompt, turnId, labels, allowed: Effect.void })
+  { labels, prompt, turnId, webhook }: Parameters<Conversations["Service"]["prompt"]>[1]
+): Accepted => accept(dependencies, { conversationId, prompt, turnId, labels, webhook, allowed: Effect.void })
 
 /** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
 export const retry = (
@@ -217,14 +219,15 @@ interface Wanted {
   readonly prompt: string | undefined
   readonly turnId: Ids.TurnId | undefined
   readonly labels?: Labels.Labels | undefined
+  readonly webhook?: string | undefined
   /** Fails when such a turn is not allowed. */
   readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
 }
 
 /** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
-  { store, queue, tenancy }: Dependencies,
-  { allowed, labels, prompt, turnId: wanted }: Wanted,
+  { receivers, store, queue, tenancy }: Dependencies,
+  { allowed, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
   conversation: Conversation
 ) {
@@ -232,7 +235,8 @@ const inOrder = Effect.fnUntraced(function* (
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()
   const acceptedAt = yield* Clock.currentTimeMillis
-  const turn = { turnId, conversationId, prompt, acceptedAt, ...defined({ labels }) }
+  const notify = webhook === undefined ? receivers : [...receivers, webhook]
+  const turn = { turnId, conversationId, prompt, acceptedAt, notify, ...defined({ labels }) }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
   const opening = isFree ? openingOf(turn) : undefined
   const isNew = wanted === undefined && prompt !== undefined

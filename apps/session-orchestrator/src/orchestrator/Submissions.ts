@@ -26,6 +26,8 @@ export interface Submission extends Omit<CreateOptions, "conversationId"> {
   readonly prompt: string
   /** Otherwise a new id. */
   readonly turnId?: Ids.TurnId | undefined
+  /** An address that gets the turn's end; it was checked. */
+  readonly webhook?: string | undefined
 }
 
 /** A turn that is on disk. */
@@ -74,13 +76,18 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
 
     return {
       submit: Effect.fn("Submissions.submit")(function* (submission) {
-        const { labels, prompt, turnId } = submission
+        const { labels, prompt, turnId, webhook } = submission
         const { conversationId, isNew } =
           turnId === undefined
             ? { conversationId: yield* open(submission), isNew: true }
             : yield* conversationFor(submission, turnId)
         return {
-          turnId: yield* conversations.prompt(conversationId, { prompt, labels, turnId: turnId ?? TurnIds.make() }),
+          turnId: yield* conversations.prompt(conversationId, {
+            prompt,
+            labels,
+            webhook,
+            turnId: turnId ?? TurnIds.make()
+          }),
           conversationId,
           isNew
         }

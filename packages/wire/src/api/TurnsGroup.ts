@@ -37,7 +37,14 @@ const turnId = Schema.optionalKey(
 export const RunTurn = Schema.Struct({
   prompt: NonEmptyText.annotate({ examples: ["Summarise yesterday's incidents."] }),
   turnId,
-  ...Labels.fields
+  ...Labels.fields,
+  webhook: Schema.optionalKey(
+    NonEmptyText.annotate({
+      description:
+        "A public http or https address that gets the turn's end, signed; the service needs `webhooks.secret` for that.",
+      examples: ["https://example.org/holdfast"]
+    })
+  )
 }).annotate({
   identifier: "RunTurn",
   examples: [
