@@ -118,7 +118,7 @@ class Library implements Holdfast {
     const ports = ProgramPorts.of({ provider, tools, retry, isEnabled: () => this.autoRetry })
     this.target = target
     this.onListenerError = onListenerError
-    this.services = { store, ports, park, publish: (event) => this.publish(event) }
+    this.services = { store, ports, park, publish: (event) => this.publish(event), isHeard: () => this.listeners.size > 0 }
   }
 
   get isRetrying(): boolean {

@@ -186,6 +186,7 @@ export const make = () => {
         isRetrying: false,
         queued: []
       })),
+    endStreams: () => Effect.void,
     messages: (id) => Effect.as(existing(id), [])
   })
 

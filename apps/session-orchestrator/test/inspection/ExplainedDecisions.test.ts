@@ -26,7 +26,7 @@ describe("a decision", () =>
       plan: { scripts: [emits(overloaded, text("Hel"))] },
       expects: [
         'Attempt 1 failed after content had left: overloaded, 529 overloaded_error: "Overloaded".',
-        "Gave up: content had left, and shown text is not produced twice (D4).",
+        "Gave up: content had left, and shown text is not produced twice: midStream is fail (D4).",
         'The turn failed after 1 attempt: overloaded, 529 overloaded_error: "Overloaded".'
       ]
     },
