@@ -32,6 +32,7 @@ interface Turn {
   readonly turnId: Ids.TurnId
   readonly conversationId: Ids.ConversationId
   readonly prompt: string | undefined
+  readonly isSubmitted: boolean
   readonly chunks: Array<ReadonlyArray<Frame>>
   readonly watchers: Set<Watcher>
   readonly result: Deferred.Deferred<TurnResult, StorageError>
@@ -76,7 +77,11 @@ export const make = () => {
         : Effect.succeed(conversation)
     })
 
-  const accept = (conversationId: Ids.ConversationId, prompt: string | undefined, wanted: Ids.TurnId | undefined) =>
+  const accept = (
+    conversationId: Ids.ConversationId,
+    prompt: string | undefined,
+    { isSubmitted = false, turnId: wanted }: Parameters<Conversations["Service"]["retry"]>[1]
+  ) =>
     Effect.flatMap(existing(conversationId), (): Effect.Effect<Ids.TurnId, TurnConflict | ShuttingDown> => {
       if (broken.isShuttingDown) return Effect.fail(new ShuttingDown())
       const turnId = wanted ?? Ids.TurnId.make(`t_${++ids}`)
@@ -86,6 +91,7 @@ export const make = () => {
           turnId,
           conversationId,
           prompt,
+          isSubmitted,
           chunks: [],
           watchers: new Set(),
           result: Deferred.makeUnsafe(),
@@ -153,8 +159,8 @@ export const make = () => {
         conversations.set(id, { options, chunks: [], watchers: new Set(), lastId: 0, autoRetryEnabled: true })
         return id
       }),
-    prompt: (id, { prompt, turnId }) => accept(id, prompt, turnId),
-    retry: (id, { turnId }) => accept(id, undefined, turnId),
+    prompt: (id, { prompt, ...options }) => accept(id, prompt, options),
+    retry: (id, options) => accept(id, undefined, options),
     result: (id) => Effect.andThen(Deferred.succeed(turn(id).awaited, undefined), Deferred.await(turn(id).result)),
     watchTurn: (id) => {
       const { chunks, unwatched, watchers } = turn(id)

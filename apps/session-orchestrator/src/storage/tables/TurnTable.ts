@@ -108,7 +108,8 @@ const Row = Schema.Struct({
   conversation_id: Ids.ConversationId,
   prompt: Schema.NullOr(Schema.String),
   accepted_at: Schema.Finite,
-  submitted: Schema.NullOr(Schema.Finite),
+  /** Lists leave it out. */
+  submitted: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
   end_event: Schema.NullOr(Schema.String)
 })
 
