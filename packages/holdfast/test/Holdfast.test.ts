@@ -169,6 +169,9 @@ describe("a turn", () => {
     assert.deepInclude(await unread.result, { status: "completed", text: "Whole" })
     const late = await all(unread)
     assert.strictEqual(late.flatMap((event) => (event.type === "text-delta" ? [event.delta] : [])).join(""), "Whole")
+    const waiting = started().hf
+    waiting.on("provider-retry", () => {})
+    assert.deepInclude(await waiting.turn("Hello").result, { status: "completed" })
     const { hf } = started()
     hf.on("text-delta", () => {})
     assert.deepInclude(await hf.turn("Hello").result, { status: "failed" })

@@ -30,7 +30,7 @@ describe("midStream", () => {
     ])
   })
 
-  it("a value that is none is named with those that are", () => {
+  it("an unknown value is rejected with the known ones", () => {
     expect(() => policyOf({ midStream: "never" })).toThrow('Expected "fail", "discard" or "unseen"')
   })
 })

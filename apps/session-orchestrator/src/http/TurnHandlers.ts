@@ -80,7 +80,10 @@ export const layer = HttpApiBuilder.group(
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       retry: ({ params, payload, request }) =>
-        Effect.andThen(unlessGoingDown, conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })).pipe(
+        Effect.andThen(
+          unlessGoingDown,
+          conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })
+        ).pipe(
           orProblem,
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),

@@ -233,7 +233,13 @@ const inOrder = Effect.fnUntraced(function* (
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()
   const acceptedAt = yield* Clock.currentTimeMillis
-  const turn = { turnId, conversationId, prompt, acceptedAt, ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined }) }
+  const turn = {
+    turnId,
+    conversationId,
+    prompt,
+    acceptedAt,
+    ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
+  }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
   const opening = isFree ? openingOf(turn) : undefined
   const isNew = wanted === undefined && prompt !== undefined

@@ -112,11 +112,7 @@ const conversations = (parts: Parts): Conversations["Service"] => {
     prompt: (id, options) => Acceptance.prompt(acceptance, id, options),
     retry: (id, options) => Acceptance.retry(acceptance, id, options),
     result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
-    watchTurn: (turnId, within) =>
-      watchTurn(parts, turnId, within).pipe(
-        Push.unwrap,
-        Watching.ofTurn(turnId)
-      ),
+    watchTurn: (turnId, within) => watchTurn(parts, turnId, within).pipe(Push.unwrap, Watching.ofTurn(turnId)),
     watch: (id, after) =>
       Push.unwrap(
         Effect.gen(function* () {

@@ -118,7 +118,7 @@ export class InProgress {
     this.clear()
   }
 
-  /** The content is void, and nobody has received it: later clients get the step without it (rule X7). */
+  /** Drops the content, which no client has received: later clients get the step without it (rule X7). */
   withdraw(): void {
     this.last = undefined
     this.deltas.length = 0

@@ -44,7 +44,7 @@ export const of = (
   }
 }
 
-/** What follows a failure after content where no setting says it (rule X7): of a submitted turn nothing was seen. */
+/** The default for failures after content (rule X7). No client has received content of a submitted turn. */
 export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (isSubmitted ? "unseen" : "fail")
 
 /**

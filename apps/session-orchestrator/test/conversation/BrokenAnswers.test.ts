@@ -230,7 +230,8 @@ describe("answers that break off", () => {
           Array.from(events, ({ event }) => event)
         )
         const sealed = Effect.map(readEvents, (events) => events.some(({ type }) => type === "turn-end"))
-        for (let n = 0; n < 60 && !(yield* sealed); n++) yield* Effect.andThen(TestClock.adjust("5 seconds"), loop(REST))
+        for (let n = 0; n < 60 && !(yield* sealed); n++)
+          yield* Effect.andThen(TestClock.adjust("5 seconds"), loop(REST))
         yield* loop(REST)
         // A client whose stream has ended, or broke off with its turn, comes back once more.
         for (const client of clients) {
@@ -250,13 +251,16 @@ describe("answers that break off", () => {
           assert.deepStrictEqual(watcher.faults, [])
           assert.deepStrictEqual(watcher.events, events)
           assert.deepStrictEqual(watcher.answers, answers)
-          // Nobody loses text that was seen, except by the death of a process (X2), or where the setting says so.
+          // No client loses text that it has, except by the death of a process (X2), or by `discard`.
           const taken = voided.filter((message) => !message.startsWith("Holdfast was restarted"))
           if (setting !== "discard") assert.deepStrictEqual(taken, [])
         }
         const voids = assertRecords(yield* rig.journal.load(turnId), setting)
         const discarded = events.filter((event) => event.type === "step-discarded")
-        assert.strictEqual(discarded.filter(({ message }) => !message.startsWith("Holdfast was restarted")).length, voids)
+        assert.strictEqual(
+          discarded.filter(({ message }) => !message.startsWith("Holdfast was restarted")).length,
+          voids
+        )
         // Rule X8, and tool calls of void attempts: each call runs at most once, and only if it is on disk.
         assert.strictEqual(new Set(ran).size, ran.length)
         const calls = events.flatMap((event) => (event.type === "tool-call" ? [event.toolCallId] : []))

@@ -282,7 +282,11 @@ export class Rig {
           unusable: () => undefined,
           credentials: {}
         }),
-        Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: this.options.retry ?? RETRY, models: {} }),
+        Layer.succeed(Defaults, {
+          model: { provider: "scripted", model: "m" },
+          retry: this.options.retry ?? RETRY,
+          models: {}
+        }),
         this.isGated
           ? Gates.layer(() => ({ baseUrl: "", credential: undefined })).pipe(Layer.provide(Timer.layer))
           : Gates.layerNoop,

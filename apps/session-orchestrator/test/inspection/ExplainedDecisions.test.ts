@@ -49,7 +49,11 @@ describe("a decision", () =>
     },
     {
       title: "content that no client had received (X7)",
-      plan: { scripts: [emits(overloaded, text("Hel")), answer("Hello")], retry: { midStream: "unseen" }, isUnseen: true },
+      plan: {
+        scripts: [emits(overloaded, text("Hel")), answer("Hello")],
+        retry: { midStream: "unseen" },
+        isUnseen: true
+      },
       expects: [
         'Attempt 1 failed after content that no client had received: overloaded, 529 overloaded_error: "Overloaded". Its provider reported no tokens of it.',
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (X7, D3, D1); 5 s of 8 h spent. The content of the failed attempt is void: midStream is unseen."

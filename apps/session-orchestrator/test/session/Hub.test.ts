@@ -123,12 +123,27 @@ describe("a hub", () => {
     assert.deepStrictEqual(withdrawn(text), [true, ["step-start"]])
     const kept = [false, ["step-start", "text-delta"]]
     // Before the content, in the middle of it, and gone since: read or not.
-    assert.deepStrictEqual(withdrawn((hub) => (hub.subscribe(), text(hub))), kept)
-    assert.deepStrictEqual(withdrawn((hub) => (text(hub), hub.subscribe(ids.turnId))), kept)
-    assert.deepStrictEqual(withdrawn((hub) => (text(hub), hub.subscribe().close(), text(hub))), kept)
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe(), text(hub))),
+      kept
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (text(hub), hub.subscribe(ids.turnId))),
+      kept
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (text(hub), hub.subscribe().close(), text(hub))),
+      kept
+    )
     // Subscribers of another turn, of the step before its content, and of a step that is void.
-    assert.deepStrictEqual(withdrawn((hub) => (hub.subscribe(other), text(hub), hub.subscribe(other))), [true, ["step-start"]])
-    assert.deepStrictEqual(withdrawn((hub) => (hub.subscribe().close(), text(hub))), [true, ["step-start"]])
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe(other), text(hub), hub.subscribe(other))),
+      [true, ["step-start"]]
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe().close(), text(hub))),
+      [true, ["step-start"]]
+    )
     const voided: StoredEvent = {
       id: 1,
       event: { type: "step-discarded", ...ids, step: 0, message: "" },

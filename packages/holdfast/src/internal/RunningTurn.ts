@@ -37,7 +37,7 @@ export interface Services {
   readonly ports: ProgramPorts
   /** Gets every event of every turn. */
   readonly publish: (event: TurnEvent) => void
-  /** Whether a listener gets the events of every turn. */
+  /** Whether a listener gets the content of every turn. */
   readonly isHeard: () => boolean
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
 }

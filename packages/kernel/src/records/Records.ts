@@ -50,7 +50,7 @@ export const AttemptOutcome = Schema.Union([
     failure: Failure.Failure,
     body: Schema.optionalKey(Body),
     contentSeen: Schema.Boolean,
-    /** No client had received any of its content, and none will (X7). Absent: a client had, or nobody asked. */
+    /** No client had received any of its content, and none will (X7). Absent: a client had, or the setting is not `unseen`. */
     unseen: Schema.optionalKey(Schema.Literal(true)),
     /** The response was complete and was rejected (A9). */
     whole: Schema.optionalKey(Schema.Literal(true)),

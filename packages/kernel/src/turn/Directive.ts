@@ -62,15 +62,16 @@ export const isRoutable = (situation: Omit<Situation, "now">): boolean => {
   return because === undefined || because === "not-retryable"
 }
 
-/** Whether a failure may be the transport's, so that its content can be void (X7): one that would be retried before content, but no bug. */
+/**
+ * Whether a failure counts as a failure of the transport, so that its content can be void (X7): it would be retried before content, and is no
+ * bug.
+ */
 export const isOfTransport = ({ defect, reason, retryable }: Failure.Failure): boolean =>
   defect !== true && reason !== "context-overflow" && (retryable || reason === "aborted")
 
 /** Adds the setting that applied to an attempt with content (X7). */
-export const marked = (
-  directive: Directive,
-  { contentSeen, midStream = "fail" }: Omit<Situation, "now">
-): Directive => (contentSeen && midStream !== "fail" ? { ...directive, midStream } : directive)
+export const marked = (directive: Directive, { contentSeen, midStream = "fail" }: Omit<Situation, "now">): Directive =>
+  contentSeen && midStream !== "fail" ? { ...directive, midStream } : directive
 
 /** Whether a retry needs no sleep: a router sent it elsewhere at once. */
 export const isImmediate = ({ delayMs, route }: Extract<Directive, { readonly _tag: "Retry" }>): boolean =>

@@ -52,7 +52,9 @@ export const ask = (
   const isEstimated = maxTurnTokens !== undefined && unreported > 0 // SpendGuard.G4
   const ofRequest = isEstimated || (isLong && maxInputTokens !== undefined) ? countTokens(sent, target) : 0 // SpendGuard.G3
   const ofTurn = tokensOf(usage) + unreported * ofRequest
-  return (isLong ? question("request", ofRequest, maxInputTokens) : undefined) ?? question("turn", ofTurn, maxTurnTokens)
+  return (
+    (isLong ? question("request", ofRequest, maxInputTokens) : undefined) ?? question("turn", ofTurn, maxTurnTokens)
+  )
 }
 
 // --- internal

@@ -58,7 +58,15 @@ const limitOf = (settings: typeof BudgetSettings.Type | undefined): Pick<ReasonR
   return Number.isFinite(totalMs) ? { budget: { totalMs, ...defined({ clip }) } } : {}
 }
 
-const toReason = ({ atLeast, atMost, budget, hint, maxRetries, midStream, schedule }: typeof Reason.Type): ReasonRule => ({
+const toReason = ({
+  atLeast,
+  atMost,
+  budget,
+  hint,
+  maxRetries,
+  midStream,
+  schedule
+}: typeof Reason.Type): ReasonRule => ({
   ...defined({
     schedule: schedule === "none" ? schedule : schedule && toSchedule(schedule),
     hint,

@@ -262,9 +262,7 @@ describe("RetryText", () => {
     ])
     const value = (settings: unknown) => Object.fromEntries(RetryText.primitives(policy(settings)))["midStream"]
     expect(value({})).toBe("fail, and unseen for submitted turns")
-    expect(value({ midStream: "unseen", reasons: { timeout: { midStream: "fail" } } })).toBe(
-      "unseen; timeout: fail"
-    )
+    expect(value({ midStream: "unseen", reasons: { timeout: { midStream: "fail" } } })).toBe("unseen; timeout: fail")
   })
 
   it("every primitive has its name in the configuration", () => {
