@@ -43,7 +43,8 @@ export const example = {
         atLeast: "0 seconds",
         atMost: "1 minute",
         maxRetries: 2,
-        budget: { total: "2 hours", clip: true }
+        budget: { total: "2 hours", clip: true },
+        midStream: "unseen"
       }
     },
     jitter: { factor: 0.25 },
