@@ -6,7 +6,7 @@ const folder: Manifest.Manifest = {
   name: "@holdfast/example",
   version: "1.2.3",
   bin: { holdfast: "./bin/holdfast" },
-  publish: { bin: { holdfast: "./src/main.js" } },
+  publish: { bin: { holdfast: "./src/main.js" }, peerDependencies: { framework: ">=1 <2" } },
   exports: { ".": "./src/index.ts", "./schema.json": "./schema.json" },
   scripts: { check: "tsc" },
   dependencies: { "@holdfast/wire": "workspace:*", effect: "catalog:", ajv: "catalog:", other: "^9" },
@@ -20,7 +20,8 @@ describe("a published manifest", () => {
     assert.deepInclude(published, {
       bin: { holdfast: "./src/main.js" },
       exports: { ".": { types: "./src/index.d.ts", default: "./src/index.js" }, "./schema.json": "./schema.json" },
-      engines: { node: ">=22" }
+      engines: { node: ">=22" },
+      peerDependencies: { framework: ">=1 <2" }
     })
     for (const key of ["scripts", "devDependencies", "publish", "private"]) assert.notProperty(published, key)
   })
