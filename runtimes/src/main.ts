@@ -9,6 +9,7 @@ import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeF
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import * as Bundles from "./Bundles.ts"
 import * as Provider from "./Provider.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -36,6 +37,7 @@ const TOOLS = {
   ...FRAMEWORKS,
   bun: "1.4.5",
   deno: "2.9.6",
+  esbuild: Bundles.ESBUILD,
   publint: "0.3.25"
 }
 
@@ -99,6 +101,15 @@ for (const version of ["5", "7"])
     ..."--noEmit --strict --exactOptionalPropertyTypes --module nodenext --target es2024".split(" "),
     ..."--lib es2024,dom,dom.iterable,esnext.disposable --types node --skipLibCheck false types.mts".split(" ")
   ])
+
+for (const bundle of Bundles.bundles) {
+  const kB = Bundles.sizeOf(project, bundle) / 1_000
+  const { [bundle.name]: most = 0 } = Bundles.recorded
+  check(
+    `${bundle.name}: a bundle of ${kB.toFixed(1)} kB, at most ${most} kB`,
+    kB <= most ? undefined : `It grew. See what is new in it (esbuild --metafile); runtimes/bundles.json only falls.`
+  )
+}
 
 const scenario = join(project, "scenario.mjs")
 writeFileSync(scenario, readFileSync(join(import.meta.dirname, "scenario.mjs")))

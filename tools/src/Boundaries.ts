@@ -59,6 +59,7 @@ export const rooms: ReadonlyArray<string> = [
   "report",
   "config",
   "redaction",
+  "providers",
   // Ports of the disk, and the databases below them.
   "storage",
   "storage/migrations",

@@ -1,3 +1,5 @@
 export { holdfast } from "./PatientCalls.ts"
 export type { PatienceOptions, Retry } from "holdfast"
-export { model, provider } from "./Model.ts"
+export { type AnyModel, type CallOptions, model, provider, providerOf } from "./Model.ts"
+export { uiMessageResponse, type UiMessageResponseOptions, uiMessageStream } from "./UiMessageStream.ts"
+export type { UiMessageData, UiMessageMetadata, UiMessagePart } from "./UiMessageParts.ts"

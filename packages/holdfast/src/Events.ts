@@ -60,6 +60,18 @@ export interface TextPart {
   readonly text: string
 }
 
+/** A file of a prompt or of a tool's result: its bytes as base64 (`data`), or its https address (`url`). */
+export type FilePart = {
+  readonly type: "file"
+  /** Such as `image/png` or `application/pdf`. */
+  readonly mediaType: string
+  /** The file's name, without folders. */
+  readonly name?: string
+} & ({ readonly data: string } | { readonly url: string })
+
+/** A prompt: text, or a list of texts and files. */
+export type Prompt = string | readonly [TextPart | FilePart, ...ReadonlyArray<TextPart | FilePart>]
+
 /** Reasoning of a model. */
 export interface ReasoningPart {
   readonly type: "reasoning"
@@ -85,7 +97,10 @@ export interface ToolResultPart {
   readonly type: "tool-result"
   readonly toolCallId: string
   readonly toolName: string
+  /** With `content`: its texts, and a placeholder for each file. */
   readonly output: Json
+  /** The texts and files of a result with files, in order. */
+  readonly content?: ReadonlyArray<TextPart | FilePart>
   readonly isError: boolean
 }
 
@@ -99,7 +114,7 @@ interface MessageOf {
 /** A prompt, or a message that Holdfast wrote for the model. */
 export interface UserMessage extends MessageOf {
   readonly role: "user"
-  readonly content: ReadonlyArray<TextPart>
+  readonly content: ReadonlyArray<TextPart | FilePart>
   /** Written by Holdfast. */
   readonly synthetic?: true
   /** Stands for all messages up to this one, which the model no longer sees. */

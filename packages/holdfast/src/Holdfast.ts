@@ -16,8 +16,10 @@
  * Holdfast.H1. The turns of one conversation run one after the other, in the order of the calls.
  * Holdfast.H2. The error of a listener affects neither the turn nor other listeners.
  */
-import { Ids, type Message } from "@holdfast/wire"
-import type { TurnEvent } from "./Events.ts"
+import { Ids, type Message, Prompt as WirePrompt } from "@holdfast/wire"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { Prompt, TurnEvent } from "./Events.ts"
 import { HoldfastError } from "./HoldfastError.ts"
 import * as TurnStorage from "./internal/TurnStorage.ts"
 import * as NamedModels from "./internal/NamedModels.ts"
@@ -73,7 +75,7 @@ export type Unsubscribe = () => void
 /** Runs turns. */
 export interface Holdfast {
   /** Begins a turn, or finds the turn of this id. Throws a `HoldfastError` where an option is wrong. */
-  turn(prompt: string, options?: TurnOptions): Turn
+  turn(prompt: Prompt, options?: TurnOptions): Turn
   /** Continues every turn that an earlier process left unsealed, or that was parked; turns that run here already are left out. */
   resume(): Promise<ReadonlyArray<Turn>>
   /** Whether failures are retried from now on. */
@@ -125,7 +127,8 @@ class Library implements Holdfast {
     return this.retrying.size > 0
   }
 
-  turn(prompt: string, options: TurnOptions = {}): Turn {
+  turn(prompt: Prompt, options: TurnOptions = {}): Turn {
+    const given = promptOf(prompt)
     const id = idOf(options.id ?? crypto.randomUUID(), "id")
     const conversationId = idOf(options.conversation ?? id, "conversation")
     const { model = this.target, signal, system } = options
@@ -135,14 +138,14 @@ class Library implements Holdfast {
     const { store } = this.services
     const facts: TurnStorage.Facts = {
       conversationId,
-      prompt,
+      prompt: given,
       model,
       startedAt: Date.now(),
       ...(system === undefined ? undefined : { system })
     }
     return this.start(id, conversationId, signal, async () => {
       const stored = await TurnStorage.load(store, id)
-      if (stored.facts !== undefined && stored.facts.prompt !== prompt)
+      if (stored.facts !== undefined && !TurnStorage.isSamePrompt(stored.facts.prompt, given))
         throw new HoldfastError("turn-conflict", `Turn ${id} is in the store with another prompt.`)
       return TurnStorage.accept(store, id, stored, facts)
     })
@@ -244,6 +247,15 @@ const providerFor = (model: unknown, target: string, env: Options["env"]) => {
 /** The variables of the process, where the runtime has them. */
 const environment = (): NamedModels.Environment =>
   (globalThis as { readonly process?: { readonly env?: NamedModels.Environment } }).process?.env ?? {}
+
+const decodePrompt = Schema.decodeUnknownResult(WirePrompt.Prompt, { onExcessProperty: "error", errors: "all" })
+
+const promptOf = (prompt: unknown): WirePrompt.Prompt => {
+  if (typeof prompt === "string") return prompt
+  const decoded = decodePrompt(prompt)
+  if (Result.isSuccess(decoded)) return WirePrompt.plain(decoded.success)
+  throw new HoldfastError("invalid-options", `prompt: ${decoded.failure.message}`)
+}
 
 const idOf = (text: string, option: string): string => {
   if (!Ids.ID_PATTERN.test(text))

@@ -12,5 +12,5 @@ export {
   type Awaitable,
   type Store
 } from "./KeyValueStore.ts"
-export { tool, type Tool, type ToolContext, type Tools } from "./ToolFunctions.ts"
+export { tool, type Tool, type ToolContent, toolContent, type ToolContext, type Tools } from "./ToolFunctions.ts"
 export type { Result, Turn, Wait } from "./TurnHandle.ts"

@@ -1,4 +1,5 @@
 export * as Anthropic from "./Anthropic.ts"
+export * as BodyPatch from "./requests/BodyPatch.ts"
 export * as BuiltIn from "./BuiltIn.ts"
 export * as OpeningStream from "./OpeningStream.ts"
 export * as FromAsyncIterable from "./FromAsyncIterable.ts"

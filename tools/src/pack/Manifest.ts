@@ -32,8 +32,18 @@ const COMMON = {
   publishConfig: { access: "public", provenance: true }
 }
 
-/** The manifest to publish. `catalog` has the versions of the workspace's dependencies. */
-export const published = (manifest: Manifest, catalog: Versions): object => {
+/** What a manifest of a folder does not have. */
+export interface Surroundings {
+  /** The versions of the workspace's dependencies. */
+  readonly catalog: Versions
+  /** The exports of single modules (`Subpaths`). */
+  readonly modules: { readonly [path: string]: string }
+  /** Where the sources are, which is what npm checks the provenance against; absent: the checkout has no origin. */
+  readonly repository?: { readonly url: string; readonly directory: string } | undefined
+}
+
+/** The manifest to publish. */
+export const published = (manifest: Manifest, { catalog, modules, repository }: Surroundings): object => {
   const {
     devDependencies: _,
     exports,
@@ -51,10 +61,20 @@ export const published = (manifest: Manifest, catalog: Versions): object => {
     ...rest,
     ...COMMON,
     ...publish,
-    exports: exports && Object.fromEntries(Object.entries(exports).map(([path, file]) => [path, entryOf(file)])),
+    repository: repository && { type: "git", ...repository },
+    exports:
+      exports &&
+      Object.fromEntries(Object.entries({ ...exports, ...modules }).map(([path, file]) => [path, entryOf(file)])),
     dependencies: versioned(dependencies),
     peerDependencies: versioned(peerDependencies ?? publish?.peerDependencies)
   }
+}
+
+/** The address of a repository as a manifest has it, of the address that git has. */
+export const repositoryOf = (origin: string): string => {
+  const [, host, path] = /^git@([^:]+):(.+)$/.exec(origin) ?? []
+  const address = host === undefined ? origin.replace(/^ssh:\/\/git@/, "https://") : `https://${host}/${path}`
+  return address.startsWith("git+") ? address : `git+${address}`
 }
 
 /** Rewrites imports of sources to imports of what the compiler wrote, in a declaration file. */

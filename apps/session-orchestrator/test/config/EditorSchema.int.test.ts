@@ -60,9 +60,9 @@ const withValue = (value: unknown, [key, ...rest]: Path, replacement: unknown): 
   )
 }
 
-/** These keys contain JSON of another kind: fields of requests, and the schema of a report. */
+/** These keys contain JSON of another kind: fields of requests, options of packages, and the schema of a report. */
 const isFree = (path: Path): boolean =>
-  path.some((key, at) => key === "body" || (key === "schema" && path[at - 1] === "finalReport"))
+  path.some((key, at) => key === "body" || key === "options" || (key === "schema" && path[at - 1] === "finalReport"))
 
 /** Objects whose keys are names that a person chooses. */
 const NAMES = new Set(["providers", "models", "tools", "retry.reasons", "retry.routing.chains"])

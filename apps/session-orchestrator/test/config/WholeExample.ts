@@ -24,7 +24,10 @@ export const example = {
       body: { temperature: 0.2 },
       maxTokens: 8_000,
       promptCaching: false,
-      limits: { calls: 1, requestsPerMinute: 30, tokensPerMinute: 12_000 }
+      limits: { calls: 1, requestsPerMinute: 30, tokensPerMinute: 12_000 },
+      package: "@ai-sdk/google",
+      factory: "createGoogleGenerativeAI",
+      options: { region: "eu-central-1" }
     }
   },
   model: "gateway/big-model",

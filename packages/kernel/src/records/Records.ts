@@ -91,6 +91,8 @@ export type CompactionOutcome = typeof CompactionOutcome.Type
 /** The result of a tool call. */
 export const ToolResult = Schema.Struct({
   output: Schema.Json,
+  /** As in the message of the result: its texts and files, where it has files. */
+  content: Message.ToolResultPart.fields.content,
   isError: Schema.Boolean,
   /** Epoch milliseconds. */
   endedAt: Schema.Number

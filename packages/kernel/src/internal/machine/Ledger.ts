@@ -29,7 +29,7 @@
  * Ledger.L3. `outbox` holds the events that the interpreter has not emitted yet. Events to persist count from position 0 without a gap,
  *     over all lives.
  */
-import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
+import type { Failure, Ids, Message, Prompt, Target, TurnEvent } from "@holdfast/wire"
 import type { FinalReport } from "../../ports/FinalReport.ts"
 import type * as Records from "../../records/Records.ts"
 import type { Route } from "../../records/Route.ts"
@@ -45,7 +45,7 @@ export interface TurnFacts {
   /** The conversation before this turn, oldest first; failed responses may be in it. */
   readonly history: ReadonlyArray<Message.Message>
   /** Absent on a manual retry: the model is run again on the history as it is (M1). */
-  readonly prompt?: string | undefined
+  readonly prompt?: Prompt.Prompt | undefined
   /** Epoch milliseconds. */
   readonly startedAt: number
   readonly limits?: TurnLimits | undefined
