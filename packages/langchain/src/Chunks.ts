@@ -48,7 +48,7 @@ export const CONTENT = { _streamResponseChunks: isContentChunk, _streamChatModel
 const ENDS = ["finish_reason", "stop_reason", "status", "finishReason", "stopReason", "done_reason"]
 
 /** Values of those names in a response that goes on. */
-const UNENDED = ["queued", "in_progress"]
+const UNENDED = new Set(["queued", "in_progress"])
 
 /** Whether a chunk or event reports why its response ended. */
 export const isEnd = (element: unknown): boolean => {
@@ -56,7 +56,7 @@ export const isEnd = (element: unknown): boolean => {
   if (isLast(element)) return typeof (element as Event).reason === "string"
   return [generationInfo, message?.response_metadata, message?.additional_kwargs].some((values = {}) =>
     ENDS.map((key): unknown => Reflect.get(values, key)).some(
-      (value) => typeof value === "string" && !UNENDED.includes(value)
+      (value) => typeof value === "string" && !UNENDED.has(value)
     )
   )
 }

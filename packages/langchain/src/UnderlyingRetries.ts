@@ -13,6 +13,7 @@ export const withoutRetries = (model: object): void => {
   }
   for (const [name, client] of Object.entries(model))
     if (name !== "caller" && isRetrying(client) && client.maxRetries > 0)
+      // oxlint-disable-next-line no-console -- a mistake of the program, at its start, to the people who write it.
       console.warn(
         `@holdfast/langchain: "${name}" of ${model.constructor.name} makes ${client.maxRetries} retries of its own. Set its maxRetries to 0: Holdfast makes the retries.`
       )

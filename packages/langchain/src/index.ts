@@ -1,2 +1,2 @@
-export { holdfast, type AnyChatModel } from "./PatientChatModel.ts"
+export { holdfast, type AnyModel } from "./LangChainModel.ts"
 export type { PatienceOptions, Retry } from "holdfast"

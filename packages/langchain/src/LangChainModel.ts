@@ -4,10 +4,10 @@
  * A model keeps its type and every other member; only the methods that call the provider are made patient, below LangChain's own. So tools,
  * structured output, callbacks, caches, usage and response metadata are those of the model.
  *
- * PatientChatModel.M1. Attempts that failed before content give nothing, to callbacks neither; after content there is no other call (rule D4).
- * PatientChatModel.M2. There is one patience: the retries of the model's callers are set to 0, a client that makes its own is named by a warning, and an
+ * LangChainModel.M1. Attempts that failed before content give nothing, to callbacks neither; after content there is no other call (rule D4).
+ * LangChainModel.M2. There is one patience: the retries of the model's callers are set to 0, a client that makes its own is named by a warning, and an
  *     error that was given up is marked as LangChain marks errors that no middleware is to retry (rule C9).
- * PatientChatModel.M3. A stream without an end was cut, and has failed (rule C6). Where models of a kind report no end, only one without content was.
+ * LangChainModel.M3. A stream without an end was cut, and has failed (rule C6). Where models of a kind report no end, only one without content was.
  */
 import { cut, type Patient, patience, type PatienceOptions } from "holdfast"
 import { CONTENT, isEnd, isLast, reportsEnd } from "./Chunks.ts"
@@ -15,14 +15,14 @@ import { HeldTokens } from "./HeldTokens.ts"
 import { withoutRetries } from "./UnderlyingRetries.ts"
 
 /** A chat model: `BaseChatModel` of `@langchain/core`. */
-export interface AnyChatModel {
+export interface AnyModel {
   _llmType(): string
   _generate(messages: never, options: never, runManager?: never): Promise<unknown>
   _streamResponseChunks(messages: never, options: never, runManager?: never): AsyncIterable<unknown>
 }
 
 /** Returns the same model with patience. Throws a `HoldfastError` where an option is wrong. */
-export const holdfast = <M extends AnyChatModel>(model: M, options: PatienceOptions = {}): M => {
+export const holdfast = <M extends AnyModel>(model: M, options: PatienceOptions = {}): M => {
   const patient = patience(options)
   return patientModels.has(model) ? model : view(model, patient)
 }
@@ -40,7 +40,7 @@ type Method = (...args: ReadonlyArray<unknown>) => unknown
 type Streaming = (messages: unknown, options: CallOptions, runManager?: object) => AsyncIterable<unknown>
 type Generating = (messages: unknown, options: CallOptions, runManager?: object) => Promise<unknown>
 
-const view = <M extends object>(model: M & AnyChatModel, patient: Patient): M => {
+const view = <M extends object>(model: M & AnyModel, patient: Patient): M => {
   withoutRetries(model)
   const members = membersOf(model, patient)
   const patientModel: M = new Proxy<M>(model, {
@@ -51,7 +51,7 @@ const view = <M extends object>(model: M & AnyChatModel, patient: Patient): M =>
 }
 
 /** The methods that call the provider. They run on the model itself, so none of them meets a patient one. */
-const membersOf = (model: AnyChatModel, patient: Patient): object => {
+const membersOf = (model: AnyModel, patient: Patient): object => {
   const generate: Generating = model._generate.bind(model) as never
   return {
     _generate: async (messages: unknown, options: CallOptions, runManager?: object) => {
@@ -85,7 +85,7 @@ const membersOf = (model: AnyChatModel, patient: Patient): object => {
 
 /** A method that streams. LangChain's own stands for "cannot stream", or streams by another of these, and stays. */
 const streaming = (
-  model: AnyChatModel,
+  model: AnyModel,
   patient: Patient,
   name: "_streamResponseChunks" | "_streamChatModelEvents"
 ): object => {
@@ -126,7 +126,7 @@ const inherited = (model: object, name: string): unknown => {
 }
 
 /** A method that may return another model, which is made patient too. */
-const copying = (model: AnyChatModel, patient: Patient, name: "bindTools" | "withConfig"): object => {
+const copying = (model: AnyModel, patient: Patient, name: "bindTools" | "withConfig"): object => {
   const method = Reflect.get(model, name) as Method | undefined
   if (method === undefined) return {}
   return {
@@ -137,7 +137,7 @@ const copying = (model: AnyChatModel, patient: Patient, name: "bindTools" | "wit
   }
 }
 
-const isChatModel = (value: unknown): value is AnyChatModel =>
+const isChatModel = (value: unknown): value is AnyModel =>
   typeof value === "object" && value !== null && "_generate" in value && "_streamResponseChunks" in value
 
 const single = (options: CallOptions, signal: AbortSignal): CallOptions & { readonly maxRetries: number } => ({
