@@ -1,3 +1,4 @@
+export { CallParked, type ParkOptions } from "./CallParked.ts"
 export * from "./Events.ts"
 export { holdfast, type Holdfast, type Options, type TurnOptions, type Unsubscribe } from "./Holdfast.ts"
 export { HoldfastError } from "./HoldfastError.ts"

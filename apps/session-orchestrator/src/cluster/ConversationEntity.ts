@@ -9,8 +9,8 @@
  */
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
-import { Command, ConversationState, Ids, Labels, TurnEvent } from "@holdfast/wire"
-import { Schema } from "effect"
+import { Command, ConversationState, defined, Ids, Labels, TurnEvent } from "@holdfast/wire"
+import { Schema, SchemaTransformation } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import {
@@ -25,10 +25,24 @@ import {
 export const Batch = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))
 export type Batch = typeof Batch.Type
 
+/** The stop of a turn, as it travels between runners. */
+const Stopped = Schema.TaggedStruct("TurnStopped", {
+  message: Schema.String,
+  defect: Schema.optionalKey(Schema.Literal(true))
+}).pipe(
+  Schema.decodeTo(
+    Schema.instanceOf(TurnStopped.TurnStopped),
+    SchemaTransformation.transform({
+      decode: ({ defect, message }) => new TurnStopped.TurnStopped({ message, ...defined({ defect }) }),
+      encode: ({ defect, message }) => ({ _tag: "TurnStopped" as const, message, ...defined({ defect }) })
+    })
+  )
+)
+
 const Missing = Schema.Union([ConversationNotFound, StorageError])
-const Unheard = Schema.Union([ConversationNotFound, StorageError, TurnStopped.TurnStopped])
+const Unheard = Schema.Union([ConversationNotFound, StorageError, Stopped])
 const Refused = Schema.Union([ConversationNotFound, TurnConflict, ShuttingDown, StorageError])
-const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, TurnStopped.TurnStopped])
+const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, Stopped])
 
 /** Accepts a prompt as a turn with this id; answered when it is on disk. The same id again is the same turn. */
 export const Prompt = Rpc.make("Prompt", {
@@ -79,7 +93,7 @@ export const Head = Rpc.make("Head", { success: Schema.NullOr(Ids.TurnId), error
 export const Result = Rpc.make("Result", {
   payload: { turnId: Ids.TurnId },
   success: Schema.Struct({ turnId: Ids.TurnId, end: TurnEvent.TurnEnd, text: Schema.String }),
-  error: Schema.Union([StorageError, TurnStopped.TurnStopped])
+  error: Schema.Union([StorageError, Stopped])
 })
 
 /** The events of the conversation after the one with this id, without an end. */

@@ -1,6 +1,6 @@
 /** Finds a turn's policy, its target, and the provider behind its limits and gates. */
 import { type Provider, ResponseLimit } from "@holdfast/kernel"
-import { Profile, RetryPolicy } from "@holdfast/policy"
+import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { Target, type TurnEvent } from "@holdfast/wire"
 import { Result, Stream } from "effect"
@@ -54,7 +54,7 @@ export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (
 export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]): RetryPolicy.RetryPolicy => {
   if (own === undefined) return resolved(retry)
   const { maxResponseCharacters: most = ResponseLimit.MOST_CHARACTERS } = retry
-  const policy = Profile.resolve({ ...retry, ...Result.getOrElse(Profile.decode(own), () => undefined) })
+  const policy = Profile.resolve({ ...retry, ...Result.getOrElse(RetrySettings.decode(own), () => undefined) })
   return (policy.maxResponseCharacters ?? 0) > most ? { ...policy, maxResponseCharacters: most } : policy
 }
 

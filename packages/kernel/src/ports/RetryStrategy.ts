@@ -6,9 +6,10 @@
  */
 import type { Failure, Message, TurnEvent } from "@holdfast/wire"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type { ProviderRequest } from "./Provider.ts"
 import type { Wake } from "../records/Records.ts"
 import type { Route } from "../records/Route.ts"
@@ -36,9 +37,7 @@ export const waitedMs = (
 }
 
 /** A sleep that failed. It ends the turn: there is no retry without its sleep (D14). */
-export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailure", {
-  message: Schema.String
-}) {}
+export class SleepFailure extends Data.TaggedError("SleepFailure")<{ readonly message: string }> {}
 
 /** The retry that a sleep waits for. */
 export interface PendingRetry {

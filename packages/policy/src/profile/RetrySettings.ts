@@ -1,4 +1,10 @@
-/** The schema of a `retry` object. `Profile.ts` resolves it; its parts are in the other files of this folder. */
+/**
+ * Reads the `retry` object of a configuration. `Profile.ts` resolves it; its parts are in the other files of this folder.
+ *
+ * RetrySettings.S1. Reading is strict: an unknown key, unit or value is an error with its path and the expected value.
+ * RetrySettings.S2. Every schedule that was read makes progress: none repeats a delay of 0 without end.
+ */
+import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import { FinalReport } from "./FinalReportSettings.ts"
@@ -78,3 +84,9 @@ export const RetrySettings = Schema.Struct({
   finalReport: Schema.optionalKey(FinalReport)
 })
 export type RetrySettings = typeof RetrySettings.Type
+
+/** Reads a `retry` object. The error's message has two lines for each fault: the expected value and the path. */
+export const decode: (input: unknown) => Result.Result<RetrySettings, Schema.SchemaError> = Schema.decodeUnknownResult(
+  RetrySettings,
+  { onExcessProperty: "error", errors: "all" } // RetrySettings.S1
+)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Profile } from "@holdfast/policy"
+import { Profile, RetrySettings } from "@holdfast/policy"
 import { Result } from "effect"
 import * as RetryText from "../../../src/cli/terminal/RetryText.ts"
 
-const policy = (settings: unknown) => Profile.resolve(Result.getOrThrow(Profile.decode(settings)))
+const policy = (settings: unknown) => Profile.resolve(Result.getOrThrow(RetrySettings.decode(settings)))
 
 const last = (settings: unknown, most = 100): string => RetryText.table(policy(settings), most).at(-1) ?? ""
 
