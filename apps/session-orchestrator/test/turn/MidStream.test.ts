@@ -162,7 +162,10 @@ describe("an answer that breaks off", () => {
   it.effect("X7, X11: the spend guard asks after void content, however short the wait was", () =>
     ConversationSetup.withService(
       {
-        scripts: [breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 9, outputTokens: 3 } }), answer("Hello")],
+        scripts: [
+          breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 9, outputTokens: 3 } }),
+          answer("Hello")
+        ],
         retry: { ...ConversationSetup.waits(1), midStream: "discard", spendGuard: { maxTurnTokens: 10 } }
       },
       ({ conversations, provider }) =>
