@@ -76,6 +76,7 @@ export const rooms: ReadonlyArray<string> = [
   "orchestrator",
   // What looks at turns, and what carries calls to them.
   "inspection",
+  "dry-run",
   "telemetry/logs",
   "telemetry/metrics",
   "telemetry/traces",
