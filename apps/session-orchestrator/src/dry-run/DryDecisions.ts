@@ -4,7 +4,8 @@
  * DryDecisions.D1. The pauses that turns find are shared at once, and a turn's success ends those that its router had read (`Routers.make`);
  *     a turn that left memory to wait has a new router.
  */
-import { Directive, type Machine, type Records, RetryStrategy, type Route } from "@holdfast/kernel"
+import type { RetryStrategy } from "@holdfast/kernel"
+import { Directive, type Machine, type Records, type Route } from "@holdfast/kernel"
 import { Basis, type Models, Prospect, type RetryPolicy, RetryStrategies, Routes, Standing } from "@holdfast/policy"
 import { defined } from "@holdfast/wire"
 

@@ -1,5 +1,5 @@
 /** The course of a turn in a dry run: its calls, its waits and its end. Times are in epoch milliseconds. */
-import type { Failure } from "@holdfast/wire"
+import type { Failure, Message } from "@holdfast/wire"
 
 /** One attempt. */
 export interface CallMark {
@@ -45,4 +45,6 @@ export interface TurnCourse {
   readonly waits: ReadonlyArray<WaitMark>
   /** Absent: it still waits when the run ends. */
   readonly end?: TurnEnding
+  /** The tokens of its responses; absent: they are not known. */
+  readonly usage?: Message.Usage
 }
