@@ -1,7 +1,10 @@
+export { CallParked, type ParkOptions } from "./CallParked.ts"
 export * from "./Events.ts"
 export { holdfast, type Holdfast, type Options, type TurnOptions, type Unsubscribe } from "./Holdfast.ts"
 export { HoldfastError } from "./HoldfastError.ts"
 export type { Model, ModelEvent, ModelRequest, ToolDescription } from "./Model.ts"
+export { cut, patience, type PatienceOptions, type Patient, type PatientCall, type Retry } from "./PatientCall.ts"
+export { policyOf, type RetryChoice } from "./RetryChoice.ts"
 export type { RetryOptions } from "./RetryOptions.ts"
 export {
   durableObjectStore,
@@ -10,5 +13,5 @@ export {
   type Awaitable,
   type Store
 } from "./KeyValueStore.ts"
-export { tool, type Tool, type ToolContext, type Tools } from "./ToolFunctions.ts"
+export { tool, type Tool, type ToolContent, toolContent, type ToolContext, type Tools } from "./ToolFunctions.ts"
 export type { Result, Turn, Wait } from "./TurnHandle.ts"
