@@ -3,7 +3,7 @@
  *
  * DryRunCommand.D1. Nothing is sent, started or stored, except the picture that `--svg` names.
  */
-import { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -52,7 +52,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       ),
       hours: whole("hours", "N", `The longest run, in hours: 1 to ${MOST_HOURS}`, MOST_HOURS, 48),
       config: Setup.configFlag,
-      profile: Flag.Literals("profile", Profile.ProfileName.literals).pipe(
+      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
         Flag.withDescription("Profile to try instead of the configured one"),
         Flag.optional
       ),
@@ -82,7 +82,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const configured = [{ name: named(config, config.file), config }]
           const against = Option.getOrUndefined(flags.against)
           if (against !== undefined) {
-            const isProfile = Profile.ProfileName.literals.some((name) => name === against)
+            const isProfile = RetrySettings.ProfileName.literals.some((name) => name === against)
             const other = isProfile ? { file, flags: { profile: against, model } } : { file: against, flags: { model } }
             yield* Setup.withConfig(parts, other, (config) =>
               Effect.sync(() => void configured.push({ name: named(config, isProfile ? undefined : against), config }))

@@ -43,7 +43,7 @@ export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.
     if (!gate.enabled || provider === undefined) return undefined
     return provider.type === "simulated"
       ? { baseUrl: name, credential: undefined }
-      : { baseUrl: provider.baseUrl, credential: provider.credentials[0]?.name }
+      : { baseUrl: provider.baseUrl ?? `ai-sdk:${provider.name}`, credential: provider.credentials[0]?.name }
   },
   allowanceOf: (name) => {
     const provider = providers.get(name)
