@@ -30,6 +30,8 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "@ai-sdk/provider"
   ],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  restate: ["holdfast", "@restatedev/restate-sdk"],
+  cloudflare: ["holdfast"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",

@@ -5,11 +5,12 @@
  * TurnStorage.J2. Records are written one after the other, and a number is used up when its record is in the store.
  */
 import { type Checkpoint, type EventSink, Records, TurnStopped } from "@holdfast/kernel"
-import type { TurnEvent } from "@holdfast/wire"
+import type { Message, TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { Store } from "../KeyValueStore.ts"
+import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
 
 /** What is in the store of one turn. */
 export interface Stored {
@@ -53,7 +54,7 @@ export const conversation = async (store: Store, conversationId: string): Promis
     .map(([, turnId]) => turnId)
 
 /** Marks a turn as sealed. */
-export const close = async (store: Store, turnId: string): Promise<void> => {
+const close = async (store: Store, turnId: string): Promise<void> => {
   await store.put(`open/${turnId}`, "sealed")
 }
 
@@ -76,6 +77,22 @@ export const load = async (store: Store, turnId: string): Promise<Stored> => {
     events: under("event/").flatMap((value): ReadonlyArray<TurnEvent.PersistedEvent> => JSON.parse(value))
   }
 }
+
+/** A turn in a store, behind `history`. */
+export const keep = (
+  store: Store,
+  turnId: string,
+  stored: Stored,
+  history: ReadonlyArray<Message.Message>,
+  { emit, sleep }: Pick<KeptBy, "emit" | "sleep">
+): KeptTurn => ({
+  facts: stored.facts,
+  events: stored.events,
+  history,
+  ...portsOf(store, turnId, stored, emit),
+  sleep,
+  close: () => close(store, turnId)
+})
 
 /** The kernel's ports over a store; `emit` gets each event, once it is in the store where it has to be. */
 export const portsOf = (

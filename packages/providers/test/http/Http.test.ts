@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
 import { layerClient } from "../../src/http/Http.ts"
 import { openAiCompatible as dialect } from "../harness/Dialect.ts"
 import { run } from "../harness/AttemptRun.ts"
 
-const { DecodeError, InvalidUrlError, TransportError } = HttpClientError
+const { InvalidUrlError, TransportError } = HttpClientError
 type Request = HttpClientRequest.HttpClientRequest
 
 /** What an attempt ends with over a client of `effect/http`. */
