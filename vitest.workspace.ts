@@ -75,6 +75,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
+    globalSetup: "./tools/src/bundleProgram.ts",
     reporters: ["default", "./tools/src/CountReporter.ts"],
     projects: [unit, integration, endToEnd].map((test) => ({ test: { ...test, passWithNoTests: true } }))
   }

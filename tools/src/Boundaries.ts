@@ -29,6 +29,8 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "holdfast",
     "@ai-sdk/provider"
   ],
+  langchain: ["holdfast"],
+  "openai-agents": ["holdfast"],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   restate: ["holdfast", "@restatedev/restate-sdk"],
   cloudflare: ["holdfast"],
@@ -59,6 +61,7 @@ export const rooms: ReadonlyArray<string> = [
   "report",
   "config",
   "redaction",
+  "providers",
   // Ports of the disk, and the databases below them.
   "storage",
   "storage/migrations",

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
+import { folder } from "../src/bundleProgram.ts"
 
 const root = new URL("../../", import.meta.url).pathname
 const execute = promisify(execFile)
@@ -47,7 +48,10 @@ describe.each(globSync("{README.md,docs/embedding.md,{packages,apps}/*/README.md
   }
 )
 
-const holdfast = `${root}apps/session-orchestrator/bin/holdfast`
+/** The program of this moment, and what it is run with. */
+const program = join(folder, "main.js")
+const holdfast = (args: ReadonlyArray<string>, options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv }) =>
+  execute(process.execPath, [program, ...args], options)
 
 /** A new folder for as long as a test uses it. */
 const inFolder = async <A>(config: unknown, use: (folder: string) => Promise<A>): Promise<A> => {
@@ -78,7 +82,7 @@ describe("the README", () => {
   it("has configurations that are accepted", async () => {
     assert.isAbove(configurations.length, 5)
     const check = (code: string) =>
-      inFolder(JSON.parse(code), (cwd) => execute(holdfast, ["config", "check"], { cwd, env: surroundings }))
+      inFolder(JSON.parse(code), (cwd) => holdfast(["config", "check"], { cwd, env: surroundings }))
     await Promise.all(configurations.map(check))
   })
 
@@ -94,7 +98,7 @@ describe("the README", () => {
     const expected = shown.split("\n").slice(1).join(" ")
     const retry = { schedule: { type: "steps", delays: ["5 millis", "10 millis"] }, jitter: "none" }
     return inFolder({ model: "simulated/outage-2", retry }, async (cwd) => {
-      const { stderr, stdout } = await execute(holdfast, ["run", prompt], { cwd, env: { PATH: process.env["PATH"] } })
+      const { stderr, stdout } = await holdfast(["run", prompt], { cwd, env: { PATH: process.env["PATH"] } })
       const [, ...lines] = stderr.trim().split("\n")
       const plain = (words: string) => words.replaceAll(/ in \d+ m?s|, at [\d:]+/g, "")
       assert.strictEqual(plain([...lines, stdout.trim()].join(" ")), plain(expected))
@@ -104,7 +108,7 @@ describe("the README", () => {
   it("X15: leaves work as it says", () => {
     const script = blocks("sh").find((code) => code.includes("respond-async")) ?? ""
     return inFolder({ server: { port: 0 }, model: "simulated/ok" }, async (cwd) => {
-      const service = spawn(holdfast, ["serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })
+      const service = spawn(process.execPath, [program, "serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })
       try {
         let address: string | undefined
         for await (const line of createInterface(service.stdout)) {
@@ -131,16 +135,27 @@ describe("the README of the service", () => {
 
   it("shows what the command prints", () =>
     inFolder(JSON.parse(example("configuration")), async (cwd) => {
-      const { stdout } = await execute(holdfast, ["schedule"], { cwd })
+      const { stdout } = await holdfast(["schedule"], { cwd })
       assert.strictEqual(stdout.trimEnd(), example("schedule"))
     }))
 })
 
-/** What an example prints. */
-const run = (file: string): Promise<string> =>
-  execute(process.execPath, [`${root}examples/src/${file}`]).then(({ stdout }) => stdout)
+/** The examples load the same modules: what Node compiled for one serves the others. */
+const env = { ...process.env, NODE_COMPILE_CACHE: `${root}node_modules/.cache/examples` }
 
-describe("every example", () => {
+const outputs = new Map<string, Promise<string>>()
+
+/** What an example prints; each runs once. */
+const run = (file: string): Promise<string> => {
+  const output =
+    outputs.get(file) ??
+    execute(process.execPath, [`${root}examples/src/${file}`], { env }).then(({ stdout }) => stdout)
+  outputs.set(file, output)
+  return output
+}
+
+// They wait for schedules most of the time, so they run side by side.
+describe.concurrent("every example", () => {
   it.each(readdirSync(`${root}examples/src`))("%s runs to its end", async (file) => {
     assert.notStrictEqual(await run(file), "")
   })

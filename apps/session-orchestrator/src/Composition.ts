@@ -9,11 +9,14 @@ import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
+import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import { Config, type Credential, type ProviderConfig } from "./config/Config.ts"
+import * as AiSdkPackage from "./providers/AiSdkPackage.ts"
+import { Config, type Credential, type ProviderConfig, type Values } from "./config/Config.ts"
 import * as ModelChoice from "./config/ModelChoice.ts"
 import * as Secrets from "./redaction/Secrets.ts"
 import * as Condition from "./system/Condition.ts"
+import { Conversations } from "./conversation/Conversations.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./gate/Gates.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
@@ -24,6 +27,7 @@ import * as Tools from "./conversation/Tools.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
+import * as PeriodReports from "./inspection/period/PeriodReports.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
@@ -43,7 +47,7 @@ import * as HttpServer from "./http/HttpServer.ts"
 import * as Loopback from "./system/Loopback.ts"
 
 const makeProvider = (
-  config: ProviderConfig,
+  config: Exclude<ProviderConfig, { readonly type: "ai-sdk" }>,
   credential: Credential | undefined,
   conceal: Secrets.Secrets["Service"]["redact"]
 ) => {
@@ -55,7 +59,7 @@ const makeProvider = (
 
 /** Makes one provider per credential, or a single one if the configuration needs no credential. */
 const makeProviders = Effect.fnUntraced(function* (
-  config: ProviderConfig,
+  config: Parameters<typeof makeProvider>[0],
   conceal: Secrets.Secrets["Service"]["redact"]
 ) {
   const credentials = credentialsOf(config)
@@ -77,19 +81,34 @@ const http = Layer.effect(
   })
 ).pipe(Layer.provide(Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(config))))))
 
+/** The packages of "ai-sdk" providers, whose requests go through the proxies too. Nothing is loaded where there are none. */
+const aiSdkPackages = Effect.fnUntraced(function* (config: Values, conceal: Secrets.Secrets["Service"]["redact"]) {
+  if (!Array.from(config.providers.values()).some(({ type }) => type === "ai-sdk")) return NO_PACKAGES
+  return yield* AiSdkPackage.loadAll(config, { conceal, fetch: yield* Undici.fetchVia(proxiesOf(config)) })
+})
+
+const NO_PACKAGES: ReadonlyMap<string, AiSdkPackage.AiSdkPackage> = new Map()
+
 /** The providers of the configuration. They share one connection pool. */
 const providers = Layer.effect(
   Providers,
   Effect.gen(function* () {
     const config = yield* Config
-    const made = new Map<string, Effect.Success<ReturnType<typeof makeProviders>>>()
+    const made = new Map<string, AiSdkPackage.ByCredential>()
     // Each provider redacts the secrets of all providers: one proxy may serve several, and quote another provider's secret.
     const { redact } = Secrets.make(Secrets.ofConfig(config))
-    for (const [name, provider] of config.providers) made.set(name, yield* makeProviders(provider, redact))
+    const packages = yield* aiSdkPackages(config, redact)
+    for (const [name, provider] of config.providers) {
+      const loaded = packages.get(name)
+      if (provider.type !== "ai-sdk") made.set(name, yield* makeProviders(provider, redact))
+      else if (loaded !== undefined) made.set(name, loaded)
+    }
     return {
       get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,
       names: Array.from(made.keys()),
-      unusable: (target) => ModelChoice.unusable(target, config.providers, Simulated),
+      unusable: (target) =>
+        ModelChoice.unusable(target, config.providers, Simulated) ??
+        packages.get(target.provider)?.unusable(target.model),
       credentials: Object.fromEntries(
         Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])
       )
@@ -104,7 +123,8 @@ const gates = Layer.unwrap(
     const endpointOf: Gates.EndpointOf = (name) => {
       const provider = providers.get(name)
       if (provider === undefined || provider.type === "simulated") return undefined
-      return { baseUrl: provider.baseUrl, credential: provider.credentials[0]?.name }
+      const baseUrl = provider.baseUrl ?? `ai-sdk:${provider.name}`
+      return { baseUrl, credential: provider.credentials[0]?.name }
     }
     const allowanceOf: Gates.AllowanceOf = (name) => {
       const provider = providers.get(name)
@@ -180,7 +200,9 @@ const retention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database } = yield* Config
     yield* Effect.forkScoped(Retention.run(yield* Journal, database.retention))
-    const ports = { lists: yield* Lists, deletions: yield* Deletions }
+    const { endStreams } = yield* Conversations
+    const deleted = (id: Ids.ConversationId) => Removal.ended(endStreams(id))
+    const ports = { lists: yield* Lists, deletions: yield* Deletions, deleted }
     yield* Effect.forkScoped(ConversationRetention.run(ports, database.deleteConversations))
   })
 )
@@ -221,6 +243,7 @@ export const inspection = Layer.unwrap(
 const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
+  PeriodReports.layer,
   Submissions.layer,
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)

@@ -16,23 +16,52 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart
 } from "@ai-sdk/provider"
+import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import type { Provider } from "@holdfast/kernel"
 import { FromAsyncIterable } from "@holdfast/providers"
 import type { Json, Message, Model, ModelEvent, ModelRequest, Usage } from "holdfast"
+import { concealed } from "./internal/ConcealedError.ts"
+import * as Files from "./internal/Files.ts"
 
-type AnyModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
+/** A model of any version of the specification that the AI SDK supports. */
+export type AnyModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
 type Part = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
-type Options = Pick<LanguageModelV4CallOptions, "maxOutputTokens" | "temperature" | "providerOptions" | "headers">
+/** What goes with every call, such as `temperature` or `providerOptions`. */
+export type CallOptions = Omit<
+  LanguageModelV4CallOptions,
+  "prompt" | "tools" | "toolChoice" | "abortSignal" | "includeRawChunks"
+>
 
 /** A model of the AI SDK for `holdfast({ model: model(openai("gpt-5")) })`. `options` go with every call. */
 export const model =
-  (languageModel: AnyModel, options: Options = {}): Model =>
+  (languageModel: AnyModel, options: CallOptions = {}): Model =>
   (request) =>
     events(languageModel, request, options)
 
 /** The same as a provider of the kernel. */
-export const provider = (languageModel: AnyModel, options: Options = {}): Provider.Provider["Service"] =>
-  FromAsyncIterable.fromAsyncIterable((request, signal) => events(languageModel, { ...request, signal }, options))
+export const provider = (languageModel: AnyModel, options: CallOptions = {}): Provider.Provider["Service"] =>
+  providerOf(() => ({ languageModel, options }))
+
+/**
+ * A provider of the kernel that chooses the model by the target of each attempt.
+ *
+ * **Details**
+ *
+ * What `choose` throws fails the attempt: an unknown model (`AI_NoSuchModelError`) is not tried again. `conceal` removes secrets from the texts of
+ * errors, before anything reads them.
+ */
+export const providerOf = (
+  choose: (model: string) => { readonly languageModel: AnyModel; readonly options?: CallOptions },
+  conceal?: (text: string) => string
+): Provider.Provider["Service"] =>
+  FromAsyncIterable.fromAsyncIterable(async function* (request, signal) {
+    try {
+      const { languageModel, options = {} } = choose(request.target.model)
+      yield* events(languageModel, { ...request, signal }, options)
+    } catch (error) {
+      throw conceal === undefined ? error : concealed(error, conceal)
+    }
+  })
 
 // --- internal
 
@@ -43,11 +72,11 @@ type Event = Exclude<ModelEvent, string>
 async function* events(
   languageModel: AnyModel,
   { messages, signal, system, tools }: Request,
-  options: Options
+  options: CallOptions
 ): AsyncGenerator<Event, void, undefined> {
   const call = {
     ...options,
-    prompt: promptOf(system, messages),
+    prompt: promptOf(system, messages, languageModel.specificationVersion),
     abortSignal: signal,
     ...(tools.length === 0
       ? undefined
@@ -61,7 +90,7 @@ async function* events(
         })
   }
   // The prompts of all versions have the same parts, as far as they are used here.
-  const { stream } = await (languageModel as LanguageModelV4).doStream(call)
+  const { stream } = await begun(languageModel as LanguageModelV4, call)
   const reader = (stream as ReadableStream<Part>).getReader()
   try {
     for (;;) {
@@ -72,6 +101,19 @@ async function* events(
     }
   } finally {
     void reader.cancel().catch(() => {})
+  }
+}
+
+/** What a model does not support, such as a file, it refuses before its request: that is no failure to wait for. */
+const begun = async (languageModel: LanguageModelV4, call: LanguageModelV4CallOptions) => {
+  try {
+    return await languageModel.doStream(call)
+  } catch (error) {
+    if (!UnsupportedFunctionalityError.isInstance(error)) throw error
+    const message =
+      `${languageModel.provider}/${languageModel.modelId} cannot take a part of the request: ${error.message} ` +
+      "Nothing was sent. Use a model that takes it, or send it in another form."
+    throw Object.assign(new Error(message, { cause: error }), { status: 400 })
   }
 }
 
@@ -151,23 +193,27 @@ const usageOf = (usage: Finish["usage"]): Usage => {
 const counted = (usage: { readonly [K in keyof Usage]: Usage[K] | undefined }): Usage =>
   Object.fromEntries(Object.entries(usage).filter(([, tokens]) => tokens !== undefined))
 
-const promptOf = (system: string | undefined, messages: ReadonlyArray<Message>): LanguageModelV4Prompt => [
+const promptOf = (
+  system: string | undefined,
+  messages: ReadonlyArray<Message>,
+  version: Files.Version
+): LanguageModelV4Prompt => [
   ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),
-  ...messages.map(messageOf)
+  ...messages.map((message) => messageOf(message, version))
 ]
 
-const messageOf = (message: Message): LanguageModelV4Message => {
+const messageOf = (message: Message, version: Files.Version): LanguageModelV4Message => {
   switch (message.role) {
     case "user":
-      return { role: "user", content: message.content.map(({ text }) => ({ type: "text", text })) }
+      return { role: "user", content: message.content.map((part) => Files.promptPart(part, version)) }
     case "tool":
       return {
         role: "tool",
-        content: message.content.map(({ isError, output, toolCallId, toolName }) => ({
+        content: message.content.map(({ content, isError, output, toolCallId, toolName }) => ({
           type: "tool-result",
           toolCallId,
           toolName,
-          output: outputOf(output, isError)
+          output: content === undefined ? outputOf(output, isError) : Files.resultOutput(content, version)
         }))
       }
     case "assistant":

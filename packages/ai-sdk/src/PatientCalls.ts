@@ -5,6 +5,7 @@
  *     other call.
  * PatientCalls.M2. The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call.
  * PatientCalls.M3. A stream that ends without its `finish` part was cut, and has failed (rule C6).
+ * PatientCalls.M4. With `park` the same prompt, tools and settings of the same model are the same call: it goes on when it is made again after a `CallParked`.
  *
  * **Example** (Any model of the AI SDK, with hours of patience)
  *
@@ -19,68 +20,55 @@
  */
 import {
   APICallError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
   type LanguageModelV4GenerateResult,
   type LanguageModelV4Middleware,
   type LanguageModelV4StreamPart,
   type LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
-import { Patience, RetryStrategy } from "@holdfast/kernel"
-import { Classification, Profile, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
-import { Limits } from "@holdfast/providers"
-import { Failure } from "@holdfast/wire"
-import * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
-import * as Stream from "effect/Stream"
-import { HoldfastError, type RetryOptions } from "holdfast"
-
-/** A wait that begins. */
-export interface Retry {
-  /** 0-based: the retry that is about to happen. */
-  readonly attempt: number
-  readonly retryAt: Date
-  /** The endpoint's error, verbatim. */
-  readonly message: string
-  readonly reason: string
-  /** The HTTP status or the provider's code, where it is known. */
-  readonly code?: string
-}
-
-/** What the middleware is made from. */
-export interface PatienceOptions {
-  /** A profile, or settings over one. Default: `overnight`, which waits for hours. */
-  readonly retry?: RetryOptions | "overnight" | "interactive" | "cycling"
-  /** Gets each wait as it begins. What it throws is dropped. */
-  readonly onRetry?: (retry: Retry) => void
-}
+import { cut, patience, type PatienceOptions } from "holdfast"
+import * as CallId from "./internal/CallId.ts"
 
 /** Makes the middleware, for `wrapLanguageModel`. Throws a `HoldfastError` where an option is wrong. */
-export const holdfast = ({ onRetry, retry }: PatienceOptions = {}): LanguageModelV4Middleware => {
-  const setting: Setting = { policy: policyOf(retry), onRetry }
+export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middleware => {
+  const patient = patience(options)
+  /** With `park` the call has a name, by which it is found again (PatientCalls.M4). */
+  const named = async (model: LanguageModelV4, params: LanguageModelV4CallOptions) =>
+    options.park === undefined ? undefined : { id: await CallId.idOf(model, params) }
   return {
     specificationVersion: "v4",
-    wrapGenerate: async ({ doGenerate, model, params }) => {
-      const call = Stream.fromEffect(attempt(doGenerate))
-      const results = run<LanguageModelV4GenerateResult>(setting, model, params.abortSignal, call, () => true)
-      const { value } = await results.next()
-      if (value === undefined) throw new HoldfastError("closed", "The call ended without a response.")
-      await results.return?.(undefined)
-      return value
+    wrapGenerate: async ({ model, params }) => {
+      const responses = patient<LanguageModelV4GenerateResult>({
+        ...(await named(model, params)),
+        target: { provider: model.provider, model: model.modelId },
+        signal: params.abortSignal,
+        isContent: () => true,
+        call: async function* (abortSignal) {
+          yield await model.doGenerate({ ...params, abortSignal })
+        }
+      })
+      const { value } = await settled(responses.next())
+      await responses.return()
+      return value as LanguageModelV4GenerateResult
     },
-    wrapStream: async ({ doStream, model, params }) => {
+    wrapStream: async ({ model, params }) => {
       let answered: LanguageModelV4StreamResult | undefined
-      const call = Stream.unwrap(
-        Effect.map(attempt(doStream), (result) => {
-          answered = result
-          return partsOf(result.stream)
-        })
-      )
-      const parts = run(setting, model, params.abortSignal, call, isContent)
-      let first: IteratorResult<LanguageModelV4StreamPart, unknown> | undefined = await parts.next() // PatientCalls.M1
+      const parts = patient({
+        ...(await named(model, params)),
+        target: { provider: model.provider, model: model.modelId },
+        signal: params.abortSignal,
+        isContent,
+        call: async function* (abortSignal) {
+          answered = await model.doStream({ ...params, abortSignal })
+          yield* partsOf(answered.stream)
+        }
+      })
+      let first: IteratorResult<LanguageModelV4StreamPart, unknown> | undefined = await settled(parts.next()) // M1
       const stream = new ReadableStream<LanguageModelV4StreamPart>({
         pull: async (controller) => {
           try {
-            const next = first ?? (await parts.next())
+            const next = first ?? (await settled(parts.next()))
             first = undefined
             if (next.done === true) controller.close()
             else controller.enqueue(next.value)
@@ -88,7 +76,7 @@ export const holdfast = ({ onRetry, retry }: PatienceOptions = {}): LanguageMode
             controller.error(error)
           }
         },
-        cancel: async () => void (await parts.return?.(undefined))
+        cancel: async () => void (await parts.return())
       })
       return { ...answered, stream }
     }
@@ -97,49 +85,25 @@ export const holdfast = ({ onRetry, retry }: PatienceOptions = {}): LanguageMode
 
 // --- internal
 
-interface Setting {
-  readonly policy: RetryPolicy.RetryPolicy
-  readonly onRetry: PatienceOptions["onRetry"]
-}
-
-/** What an attempt failed with. */
-class Thrown {
-  readonly error: unknown
-  readonly at: number
-  constructor(error: unknown, at: number) {
-    this.error = error
-    this.at = at
+/** The parts of a response. An `error` part fails the stream, and so does an end without `finish` (PatientCalls.M3). */
+async function* partsOf(
+  stream: ReadableStream<LanguageModelV4StreamPart>
+): AsyncGenerator<LanguageModelV4StreamPart, void, undefined> {
+  const reader = stream.getReader()
+  let isFinished = false
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      if (value.type === "error") throw value.error
+      isFinished ||= value.type === "finish"
+      yield value
+    }
+    if (!isFinished) throw cut()
+  } finally {
+    void reader.cancel().catch(() => {})
   }
 }
-
-const policyOf = (retry: PatienceOptions["retry"]): RetryPolicy.RetryPolicy => {
-  const settings = Profile.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
-  if (Result.isFailure(settings))
-    throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
-  return Profile.resolve(settings.success)
-}
-
-const attempt = <A>(call: () => PromiseLike<A>): Effect.Effect<A, Thrown> =>
-  Effect.flatMap(Clock.Clock, (clock) =>
-    Effect.tryPromise({ try: async () => call(), catch: (error) => new Thrown(error, clock.currentTimeMillisUnsafe()) })
-  )
-
-/** The parts of a response. An `error` part fails the stream, and so does an end without `finish` (PatientCalls.M3). */
-const partsOf = (
-  stream: ReadableStream<LanguageModelV4StreamPart>
-): Stream.Stream<LanguageModelV4StreamPart, Thrown> => {
-  let isFinished = false
-  const thrown = (error: unknown) => new Thrown(error, Date.now())
-  return Stream.fromReadableStream({ evaluate: () => stream, onError: thrown }).pipe(
-    Stream.mapEffect((part) => {
-      isFinished ||= part.type === "finish"
-      return part.type === "error" ? Effect.fail(thrown(part.error)) : Effect.succeed(part)
-    }),
-    Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(thrown(cut())))))
-  )
-}
-
-const cut = (): Error => Object.assign(new Error("The response ended before it was finished."), { code: "ECONNRESET" })
 
 const isContent = (part: LanguageModelV4StreamPart): boolean => {
   switch (part.type) {
@@ -161,77 +125,24 @@ const isContent = (part: LanguageModelV4StreamPart): boolean => {
   }
 }
 
-/** The elements of a call's response; `next` rejects with the error of a call that was given up. */
-const run = <A>(
-  { onRetry, policy }: Setting,
-  model: { readonly provider: string; readonly modelId: string },
-  signal: AbortSignal | undefined,
-  call: Stream.Stream<A, Thrown>,
-  isContent: (element: A) => boolean
-): AsyncIterator<A> => {
-  const elements = Patience.stream({
-    target: { provider: model.provider, model: model.modelId },
-    stream: () => call,
-    isContent,
-    failureOf: ({ at, error }) => new Failure.ProviderFailure({ failure: Classification.ofThrown(error, at) }),
-    through: (provider) => Limits.withLimits(provider, policy.requestTimeout),
-    emit: (event) => {
-      if (event.type === "provider-retry") report(onRetry, event)
-    },
-    ...(signal === undefined ? undefined : { abort: aborted(signal) })
-  })
-  const iterator = Stream.toAsyncIterable(
-    Stream.provideService(
-      elements,
-      RetryStrategy.RetryStrategy,
-      RetryStrategies.make(policy, RetryStrategies.sleepInMemory)
-    )
-  )[Symbol.asyncIterator]()
-  return {
-    next: async () => {
-      try {
-        return await iterator.next()
-      } catch (error) {
-        throw thrownFor(error, signal)
-      }
-    },
-    return: async (value) => (await iterator.return?.(value)) ?? { done: true, value }
-  }
-}
-
-const report = (
-  onRetry: PatienceOptions["onRetry"],
-  event: Patience.PatienceEvent & { readonly type: "provider-retry" }
-) => {
-  const { attempt, code, message, reason, retryAt } = event
-  try {
-    onRetry?.({ attempt, message, reason, retryAt: new Date(retryAt), ...(code === undefined ? undefined : { code }) })
-  } catch {
-    // A listener does not decide about the call.
-  }
-}
-
-const aborted = (signal: AbortSignal): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    const abort = () => resume(Effect.void)
-    if (signal.aborted) return abort()
-    signal.addEventListener("abort", abort, { once: true })
-    return Effect.sync(() => signal.removeEventListener("abort", abort))
-  })
-
 /** PatientCalls.M2: what the AI SDK takes for a reason to call again is marked as none. */
-const thrownFor = (error: unknown, signal: AbortSignal | undefined): unknown => {
-  if (!(error instanceof Patience.CallEnded)) return error
-  if (error.status === "aborted") return signal?.reason ?? new DOMException(error.message, "AbortError")
-  const cause: unknown = error.cause instanceof Thrown ? error.cause.error : undefined
-  if (!APICallError.isInstance(cause)) return cause ?? error
-  const { cause: inner, data, message, requestBodyValues, responseBody, responseHeaders, statusCode, url } = cause
+const settled = async <A>(promise: Promise<A>): Promise<A> => {
+  try {
+    return await promise
+  } catch (error) {
+    throw final(error)
+  }
+}
+
+const final = (error: unknown): unknown => {
+  if (!APICallError.isInstance(error)) return error
+  const { cause, data, message, requestBodyValues, responseBody, responseHeaders, statusCode, url } = error
   return new APICallError({
     message,
     url,
     requestBodyValues,
     isRetryable: false,
-    cause: inner ?? cause,
+    cause: cause ?? error,
     data,
     ...(statusCode === undefined ? undefined : { statusCode }),
     ...(responseHeaders === undefined ? undefined : { responseHeaders }),

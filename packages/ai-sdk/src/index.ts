@@ -1,2 +1,5 @@
-export { holdfast, type PatienceOptions, type Retry } from "./PatientCalls.ts"
-export { model, provider } from "./Model.ts"
+export { holdfast } from "./PatientCalls.ts"
+export { CallParked, type ParkOptions, type PatienceOptions, type Retry } from "holdfast"
+export { type AnyModel, type CallOptions, model, provider, providerOf } from "./Model.ts"
+export { uiMessageResponse, type UiMessageResponseOptions, uiMessageStream } from "./UiMessageStream.ts"
+export type { UiMessageData, UiMessageMetadata, UiMessagePart } from "./UiMessageParts.ts"

@@ -60,6 +60,18 @@ export interface TextPart {
   readonly text: string
 }
 
+/** A file of a prompt or of a tool's result: its bytes as base64 (`data`), or its https address (`url`). */
+export type FilePart = {
+  readonly type: "file"
+  /** Such as `image/png` or `application/pdf`. */
+  readonly mediaType: string
+  /** The file's name, without folders. */
+  readonly name?: string
+} & ({ readonly data: string } | { readonly url: string })
+
+/** A prompt: text, or a list of texts and files. */
+export type Prompt = string | readonly [TextPart | FilePart, ...ReadonlyArray<TextPart | FilePart>]
+
 /** Reasoning of a model. */
 export interface ReasoningPart {
   readonly type: "reasoning"
@@ -85,7 +97,10 @@ export interface ToolResultPart {
   readonly type: "tool-result"
   readonly toolCallId: string
   readonly toolName: string
+  /** With `content`: its texts, and a placeholder for each file. */
   readonly output: Json
+  /** The texts and files of a result with files, in order. */
+  readonly content?: ReadonlyArray<TextPart | FilePart>
   readonly isError: boolean
 }
 
@@ -99,7 +114,7 @@ interface MessageOf {
 /** A prompt, or a message that Holdfast wrote for the model. */
 export interface UserMessage extends MessageOf {
   readonly role: "user"
-  readonly content: ReadonlyArray<TextPart>
+  readonly content: ReadonlyArray<TextPart | FilePart>
   /** Written by Holdfast. */
   readonly synthetic?: true
   /** Stands for all messages up to this one, which the model no longer sees. */
@@ -194,9 +209,15 @@ export type TurnEvent =
     })
   | (Of<"usage"> & { readonly step: number; readonly usage: Usage })
   | (Of<"message"> & { readonly message: Message })
-  | (Of<"retry-end"> & { readonly success: boolean; readonly attempt: number; readonly finalError?: string })
+  | (Of<"retry-end"> & {
+      readonly success: boolean
+      readonly attempt: number
+      readonly finalError?: string
+      /** What was done about a failure after content; absent: there was none. */
+      readonly midStream?: "fail" | "discard" | "unseen"
+    })
   /** The text of the step that was shown is void: a screen takes it back. */
-  | (Of<"step-discarded"> & { readonly step: number; readonly message: string })
+  | (Of<"step-discarded"> & { readonly step: number; readonly message: string; readonly usage?: Usage })
   | (Of<"retry-fallback-applied"> & { readonly from: string; readonly to: string; readonly role: string })
   | (Of<"retry-fallback-succeeded"> & { readonly model: string; readonly role: string })
   | (Of<"model-change"> & { readonly from: string; readonly to: string })

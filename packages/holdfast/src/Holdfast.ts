@@ -16,11 +16,11 @@
  * Holdfast.H1. The turns of one conversation run one after the other, in the order of the calls.
  * Holdfast.H2. The error of a listener affects neither the turn nor other listeners.
  */
-import { Ids, Message as Messages } from "@holdfast/wire"
+import { Ids, Message as Messages, Prompt as WirePrompt } from "@holdfast/wire"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Engine } from "./Engine.ts"
-import type { Message, TurnEvent } from "./Events.ts"
+import type { Message, Prompt, TurnEvent } from "./Events.ts"
 import { HoldfastError } from "./HoldfastError.ts"
 import * as EngineJournal from "./internal/EngineJournal.ts"
 import type { KeptBy, KeptTurn } from "./internal/KeptTurn.ts"
@@ -29,7 +29,7 @@ import * as NamedModels from "./internal/NamedModels.ts"
 import { RunningTurn, type Services } from "./internal/RunningTurn.ts"
 import * as ProgramPorts from "./internal/ProgramPorts.ts"
 import { type Model, providerOf } from "./Model.ts"
-import type { RetryOptions } from "./RetryOptions.ts"
+import type { RetryChoice } from "./RetryChoice.ts"
 import { memoryStore, type Store } from "./KeyValueStore.ts"
 import type { Tools } from "./ToolFunctions.ts"
 import type { Turn } from "./TurnHandle.ts"
@@ -47,7 +47,7 @@ export interface Options {
   readonly env?: { readonly [name: string]: string | undefined }
   readonly tools?: Tools
   /** A profile, or settings over one. Default: `overnight`. */
-  readonly retry?: RetryOptions | "overnight" | "interactive" | "cycling"
+  readonly retry?: RetryChoice
   /** Where turns are kept. Default: in memory. */
   readonly store?: Store
   /**
@@ -85,7 +85,7 @@ export type Unsubscribe = () => void
 /** Runs turns. */
 export interface Holdfast {
   /** Begins a turn, or finds the turn of this id. Throws a `HoldfastError` where an option is wrong. */
-  turn(prompt: string, options?: TurnOptions): Turn
+  turn(prompt: Prompt, options?: TurnOptions): Turn
   /** Continues every turn that an earlier process left unsealed, or that was parked; turns that run here already are left out. */
   resume(): Promise<ReadonlyArray<Turn>>
   /** Whether failures are retried from now on. */
@@ -112,7 +112,8 @@ export const holdfast = (options: Options): Holdfast => new Library(options)
 
 class Library implements Holdfast {
   autoRetry: boolean
-  private readonly listeners = new Set<(event: TurnEvent) => void>()
+  /** Each with whether it gets the content of turns. */
+  private readonly listeners = new Map<(event: TurnEvent) => void, boolean>()
   private readonly running = new Map<string, RunningTurn>()
   private readonly retrying = new Set<string>()
   /** The last turn of each conversation that runs, to be waited for (H1). */
@@ -132,14 +133,20 @@ class Library implements Holdfast {
     this.target = target
     this.onListenerError = onListenerError
     this.store = store
-    this.services = { ports, park, publish: (event) => this.publish(event) }
+    this.services = {
+      ports,
+      park,
+      publish: (event) => this.publish(event),
+      isHeard: () => Array.from(this.listeners.values()).includes(true)
+    }
   }
 
   get isRetrying(): boolean {
     return this.retrying.size > 0
   }
 
-  turn(prompt: string, options: TurnOptions = {}): Turn {
+  turn(prompt: Prompt, options: TurnOptions = {}): Turn {
+    const given = promptOf(prompt)
     const { engine, history = [], model = this.target, signal, system } = options
     const id = idOf(options.id ?? engine?.id ?? crypto.randomUUID(), "id")
     const conversationId = idOf(options.conversation ?? id, "conversation")
@@ -148,7 +155,7 @@ class Library implements Holdfast {
     if (known !== undefined && engine === undefined) return known
     const facts: TurnStorage.Facts = {
       conversationId,
-      prompt,
+      prompt: given,
       model,
       startedAt: Date.now(),
       ...(system === undefined ? undefined : { system })
@@ -161,7 +168,7 @@ class Library implements Holdfast {
     const { store } = this
     return this.start(id, conversationId, { signal, isInEngine: false }, async (turn) => {
       const stored = await TurnStorage.load(store, id)
-      if (stored.facts !== undefined && stored.facts.prompt !== prompt)
+      if (stored.facts !== undefined && !TurnStorage.isSamePrompt(stored.facts.prompt, given))
         throw new HoldfastError("turn-conflict", `Turn ${id} is in the store with another prompt.`)
       return this.kept(id, await TurnStorage.accept(store, id, stored, facts), turn)
     })
@@ -184,9 +191,7 @@ class Library implements Holdfast {
   }
 
   subscribe(listener: (event: TurnEvent) => void): Unsubscribe {
-    const own = (event: TurnEvent) => listener(event)
-    this.listeners.add(own)
-    return () => void this.listeners.delete(own)
+    return this.listen(listener, true)
   }
 
   on<Type extends TurnEvent["type"]>(
@@ -194,12 +199,18 @@ class Library implements Holdfast {
     listener: (event: Extract<TurnEvent, { readonly type: Type }>) => void
   ): Unsubscribe {
     const isOfType = (event: TurnEvent): event is Extract<TurnEvent, { readonly type: Type }> => event.type === type
-    return this.subscribe((event) => void (isOfType(event) && listener(event)))
+    return this.listen((event) => void (isOfType(event) && listener(event)), type.endsWith("-delta"))
   }
 
   async close(): Promise<void> {
     this.isClosed = true
     await Promise.all(Array.from(this.running.values(), (turn) => turn.stop()))
+  }
+
+  private listen(listener: (event: TurnEvent) => void, getsContent: boolean): Unsubscribe {
+    const own = (event: TurnEvent) => listener(event)
+    this.listeners.set(own, getsContent)
+    return () => void this.listeners.delete(own)
   }
 
   private start(
@@ -263,7 +274,7 @@ class Library implements Holdfast {
   private publish(event: TurnEvent): void {
     if (event.type === "provider-retry") this.retrying.add(event.turnId)
     if (event.type === "retry-end" || event.type === "turn-end") this.retrying.delete(event.turnId)
-    for (const listener of Array.from(this.listeners)) {
+    for (const listener of Array.from(this.listeners.keys())) {
       try {
         listener(event)
       } catch (error) {
@@ -288,6 +299,15 @@ const providerFor = (model: unknown, target: string, env: Options["env"]) => {
 /** The variables of the process, where the runtime has them. */
 const environment = (): NamedModels.Environment =>
   (globalThis as { readonly process?: { readonly env?: NamedModels.Environment } }).process?.env ?? {}
+
+const decodePrompt = Schema.decodeUnknownResult(WirePrompt.Prompt, { onExcessProperty: "error", errors: "all" })
+
+const promptOf = (prompt: unknown): WirePrompt.Prompt => {
+  if (typeof prompt === "string") return prompt
+  const decoded = decodePrompt(prompt)
+  if (Result.isSuccess(decoded)) return WirePrompt.plain(decoded.success)
+  throw new HoldfastError("invalid-options", `prompt: ${decoded.failure.message}`)
+}
 
 const idOf = (text: string, option: string): string => {
   if (!Ids.ID_PATTERN.test(text))

@@ -5,10 +5,10 @@
  *     model reads both, and the turn continues.
  * ToolFunctions.T2. Without `idempotent` a call that a crash cut off is never made again (rule X8).
  */
-import { type Toolbox, Toolbox as Toolboxes } from "@holdfast/kernel"
+import { Tool as KernelTool, type Toolbox, Toolbox as Toolboxes } from "@holdfast/kernel"
 import { defined } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
-import type { Json } from "./Events.ts"
+import type { FilePart, Json, TextPart } from "./Events.ts"
 import type { Awaitable } from "./KeyValueStore.ts"
 
 /** What a tool gets besides its arguments. */
@@ -27,7 +27,7 @@ export interface Tool {
   readonly parse?: (input: Json) => unknown
   /** A second run does what one run does: after a crash in the middle of the call it is made again. */
   readonly idempotent?: boolean
-  /** Does the work. Its result goes to the model as JSON. Calls of one response run at once. */
+  /** Does the work. Its result goes to the model as JSON; one of `toolContent` has files. Calls of one response run at once. */
   execute(input: never, context: ToolContext): Awaitable<unknown>
 }
 
@@ -39,6 +39,16 @@ export const tool = <Input = Json>(options: {
   readonly idempotent?: boolean
   execute(input: Input, context: ToolContext): Awaitable<unknown>
 }): Tool => options
+
+/** A result of texts and files, made by `toolContent`. */
+export interface ToolContent {
+  readonly parts: ReadonlyArray<TextPart | FilePart>
+}
+
+/** A result with files, such as a screenshot: texts and files, in order. Throws where a file is invalid. */
+export const toolContent = (
+  ...parts: readonly [string | TextPart | FilePart, ...ReadonlyArray<string | TextPart | FilePart>]
+): ToolContent => KernelTool.content(parts)
 
 /** The tools of a program, by name. */
 export type Tools = { readonly [name: string]: Tool }
@@ -59,12 +69,12 @@ export const toolboxOf = (tools: Tools): Toolbox.Toolbox["Service"] => ({
     })
     const executed = (given: unknown) =>
       Effect.tryPromise({
-        try: async (signal) => jsonOf(await tool.execute(given as never, { toolCallId, signal })),
+        try: async (signal) => resultOf(await tool.execute(given as never, { toolCallId, signal })),
         catch: (error) => `The tool failed: ${messageOf(error)}`
       })
     return Effect.match(Effect.flatMap(parsed, executed), {
       onFailure: (output) => ({ output, isError: true }),
-      onSuccess: (output) => ({ output, isError: false })
+      onSuccess: KernelTool.outcomeOf
     })
   }
 })
@@ -72,6 +82,9 @@ export const toolboxOf = (tools: Tools): Toolbox.Toolbox["Service"] => ({
 // --- internal
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const resultOf = (value: unknown): Json | KernelTool.Content =>
+  value instanceof KernelTool.Content ? value : jsonOf(value)
 
 /** What JSON makes of a value; nothing becomes `null`. */
 const jsonOf = (value: unknown): Json => JSON.parse(JSON.stringify(value) ?? "null")

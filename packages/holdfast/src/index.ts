@@ -1,8 +1,11 @@
+export { CallParked, type ParkOptions } from "./CallParked.ts"
 export type { Engine } from "./Engine.ts"
 export * from "./Events.ts"
 export { holdfast, type Holdfast, type Options, type TurnOptions, type Unsubscribe } from "./Holdfast.ts"
 export { HoldfastError } from "./HoldfastError.ts"
 export type { Model, ModelEvent, ModelRequest, ToolDescription } from "./Model.ts"
+export { cut, patience, type PatienceOptions, type Patient, type PatientCall, type Retry } from "./PatientCall.ts"
+export { policyOf, type RetryChoice } from "./RetryChoice.ts"
 export type { RetryOptions } from "./RetryOptions.ts"
 export {
   durableObjectStore,
@@ -11,5 +14,5 @@ export {
   type Awaitable,
   type Store
 } from "./KeyValueStore.ts"
-export { tool, type Tool, type ToolContext, type Tools } from "./ToolFunctions.ts"
+export { tool, type Tool, type ToolContent, toolContent, type ToolContext, type Tools } from "./ToolFunctions.ts"
 export type { Result, Turn, Wait } from "./TurnHandle.ts"

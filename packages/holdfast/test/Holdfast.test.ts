@@ -10,6 +10,7 @@ import {
   type Options,
   type Store,
   tool,
+  toolContent,
   type TurnEvent
 } from "../src/index.ts"
 
@@ -42,6 +43,14 @@ const scripted = (script: Script) => {
   return { model, requests }
 }
 
+const assertRejects = async (promise: Promise<unknown>, words: string): Promise<void> => {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (error: unknown) => error
+  )
+  assert.include(String(error), words)
+}
+
 const all = async (events: AsyncIterable<TurnEvent>): Promise<ReadonlyArray<TurnEvent>> => {
   const collected: Array<TurnEvent> = []
   for await (const event of events) collected.push(event)
@@ -54,6 +63,55 @@ const toWait = async (turn: AsyncIterable<TurnEvent>) => {
   for await (const event of turn) if (event.type === "provider-retry") return event
   throw new Error("The turn never waited.")
 }
+
+describe("files", () => {
+  const png = { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=" } as const
+  const prompt = [{ type: "text", text: "What is it?" }, png] as const
+
+  it("of a prompt reach the model as they are, also after a restart", async () => {
+    const store = memoryStore()
+    const first = holdfast({ model: scripted([failure(529)]).model, retry: HOURS, store })
+    const turn = first.turn(prompt, { id: "t1" })
+    await toWait(turn)
+    await first.close()
+    const { model, requests } = scripted([["A chart."]])
+    const second = holdfast({ model, retry: HOURS, store })
+    const [resumed] = await second.resume()
+    resumed?.retryNow()
+    await toWait(resumed ?? turn)
+    resumed?.retryNow()
+    assert.strictEqual((await resumed?.result)?.status, "completed")
+    assert.deepStrictEqual(requests[0]?.messages[0]?.content, prompt)
+    assert.strictEqual((await second.turn([prompt[0], { ...png }], { id: "t1" }).result).status, "completed")
+    const other = second.turn([prompt[0], { ...png, data: "AAAA" }], { id: "t1" })
+    await assertRejects(other.result, "with another prompt")
+  })
+
+  it("of a tool's result reach the model, and no event but its message has their bytes", async () => {
+    const { model, requests } = scripted([
+      [
+        { type: "tool-call", toolCallId: "a", toolName: "look", input: {} },
+        { type: "finish", finishReason: "tool-calls" }
+      ],
+      ["A page."]
+    ])
+    const tools = { look: tool({ execute: () => toolContent("The page:", png) }) }
+    const turn = holdfast({ model, tools, retry: AT_ONCE }).turn("Look")
+    const events = await all(turn)
+    const [result] = requests[1]?.messages.at(-1)?.content ?? []
+    assert.deepStrictEqual(result?.type === "tool-result" ? result.content : undefined, [
+      { type: "text", text: "The page:" },
+      png
+    ])
+    const having = events.filter((event) => JSON.stringify(event).includes(png.data))
+    assert.deepStrictEqual(typesOf(having), ["message"])
+  })
+
+  it("are refused where they are none, with the part and the reason", () => {
+    const { turn } = { turn: () => holdfast({ model: scripted([]).model }).turn([{ ...png, data: "no" }]) }
+    assert.throws(turn, /prompt: expected the file's bytes as base64[^]*\[0\]\["data"\]/)
+  })
+})
 
 describe("a turn", () => {
   it("waits through an outage and answers once", async () => {
@@ -83,6 +141,44 @@ describe("a turn", () => {
     const result = await holdfast({ model, retry: AT_ONCE }).turn("Hello").result
     assert.strictEqual(result.status, "failed")
     assert.strictEqual(requests.length, 1)
+  })
+
+  it("X7: `discard` voids what was shown, and tries again", async () => {
+    const { model } = scripted([["Half an ans", failure(502)], ["Whole"]])
+    const turn = holdfast({ model, retry: { ...AT_ONCE, midStream: "discard" } }).turn("Hello")
+    const types = typesOf(await all(turn))
+    assert.deepStrictEqual(types.slice(types.indexOf("text-delta")), [
+      "text-delta",
+      "step-discarded",
+      "provider-retry",
+      "step-start",
+      "text-delta",
+      "retry-end",
+      "message",
+      "turn-end"
+    ])
+    assert.deepInclude(await turn.result, { status: "completed", text: "Whole", attempts: 2 })
+  })
+
+  it("X7: `unseen` tries again while no reader and no listener has received any of it", async () => {
+    const started = (setting: object = {}) => {
+      const { model } = scripted([["Half an ans", failure(502)], ["Whole"]])
+      return { hf: holdfast({ model, retry: { ...AT_ONCE, midStream: "unseen" }, ...setting }) }
+    }
+    const unread = started().hf.turn("Hello")
+    assert.deepInclude(await unread.result, { status: "completed", text: "Whole" })
+    const late = await all(unread)
+    assert.strictEqual(late.flatMap((event) => (event.type === "text-delta" ? [event.delta] : [])).join(""), "Whole")
+    const waiting = started().hf
+    waiting.on("provider-retry", () => {})
+    assert.deepInclude(await waiting.turn("Hello").result, { status: "completed" })
+    const { hf } = started()
+    hf.on("text-delta", () => {})
+    assert.deepInclude(await hf.turn("Hello").result, { status: "failed" })
+    const read = started().hf.turn("Hello")
+    const events = all(read)
+    assert.deepInclude(await read.result, { status: "failed" })
+    assert.notInclude(typesOf(await events), "step-discarded")
   })
 
   it("takes a response of events without a finish as cut", async () => {

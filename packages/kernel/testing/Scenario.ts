@@ -5,7 +5,7 @@
  * have the same end and the same persisted events.
  */
 import { it } from "@effect/vitest"
-import { defined, Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
+import { defined, Ids, type Message, type Prompt, type Target, type TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -35,7 +35,7 @@ export interface Options {
   /** Another than `target`. */
   readonly primary?: Target.Target
   /** `null`: a manual retry. */
-  readonly prompt?: string | null
+  readonly prompt?: Prompt.Prompt | null
   readonly system?: string
   readonly abort?: Effect.Effect<void>
   readonly observer?: Listeners

@@ -28,20 +28,40 @@ export const fromAsyncIterable = (
   call: (request: Provider.ProviderRequest, signal: AbortSignal) => AsyncIterable<Provider.ProviderEvent>
 ): Provider.Provider["Service"] => ({
   stream: (request) =>
-    Stream.fromChannel(Channel.fromTransform((_upstream, scope) => attempt((signal) => call(request, signal), scope)))
+    Stream.mapError(
+      elementsOf((signal) => call(request, signal), Provider.isEmptyDelta),
+      ({ at, error }) => new Failure.ProviderFailure({ failure: Classification.ofThrown(error, at) })
+    )
 })
+
+/** An error that a call threw, and when: an endpoint's hints count from then. */
+export class Thrown {
+  readonly error: unknown
+  /** Epoch milliseconds. */
+  readonly at: number
+  constructor(error: unknown, at: number) {
+    this.error = error
+    this.at = at
+  }
+}
+
+/** The elements of one attempt, of any type, apart from those to skip; `signal` as above. */
+export const elementsOf = <A>(
+  call: (signal: AbortSignal) => AsyncIterable<A>,
+  isSkipped: (element: A) => boolean = () => false
+): Stream.Stream<A, Thrown> =>
+  Stream.fromChannel(Channel.fromTransform((_upstream, scope) => attempt(call, isSkipped, scope)))
 
 // --- internal
 
-const attempt = Effect.fnUntraced(function* (
-  call: (signal: AbortSignal) => AsyncIterable<Provider.ProviderEvent>,
+const attempt = Effect.fnUntraced(function* <A>(
+  call: (signal: AbortSignal) => AsyncIterable<A>,
+  isSkipped: (element: A) => boolean,
   scope: Scope.Scope
 ) {
   const clock = yield* Clock.Clock
   const controller = new AbortController()
-  const thrown = (error: unknown) =>
-    new Failure.ProviderFailure({ failure: Classification.ofThrown(error, clock.currentTimeMillisUnsafe()) })
-  let iterator: AsyncIterator<Provider.ProviderEvent> | undefined
+  let iterator: AsyncIterator<A> | undefined
   yield* Scope.addFinalizer(
     scope,
     Effect.sync(() => {
@@ -52,13 +72,12 @@ const attempt = Effect.fnUntraced(function* (
   )
   const step = Effect.tryPromise({
     try: async () => (iterator ??= call(controller.signal)[Symbol.asyncIterator]()).next(),
-    catch: thrown
+    catch: (error) => new Thrown(error, clock.currentTimeMillisUnsafe())
   })
-  const pull: EventPull = Effect.flatMap(step, (result): EventPull => {
+  type ElementPull = Pull.Pull<Arr.NonEmptyReadonlyArray<A>, Thrown>
+  const pull: ElementPull = Effect.flatMap(step, (result): ElementPull => {
     if (result.done === true) return Cause.done()
-    return Provider.isEmptyDelta(result.value) ? pull : Effect.succeed([result.value])
+    return isSkipped(result.value) ? pull : Effect.succeed([result.value])
   })
   return pull
 })
-
-type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>

@@ -7,6 +7,7 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import * as Endpoint from "./http/Endpoint.ts"
 import * as Request from "./openai/Request.ts"
 import * as Response from "./openai/Response.ts"
@@ -25,13 +26,16 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
     const endpoint = Endpoint.make(http, options, "/chat/completions", (key) => ({ authorization: `Bearer ${key}` }))
     const { begin } = endpoint
     return {
-      stream: (request) =>
-        Transport.stream({
+      stream: (request) => {
+        const refused = Request.refusalOf(request, options)
+        if (refused !== undefined) return Stream.fail(refused)
+        return Transport.stream({
           conceal: endpoint.conceal,
           post: (scope) => endpoint.post(Request.make(request, options), scope),
           begin: begin && ((world, listener) => begin(Request.make(request, options), world, listener)),
           machine: () => Response.make(Prompt.callId(request)),
           request
         })
+      }
     }
   })

@@ -6,10 +6,9 @@
  * Simulated.V2. Only the Clock delays tokens.
  * Simulated.V3. An outage begins when the prompt was submitted, a time that the request contains, so it continues over a restart.
  */
-import { type Opening, Provider } from "@holdfast/kernel"
-import { Classification } from "@holdfast/policy"
+import { Provider } from "@holdfast/kernel"
 import { OpeningStream, ToolArguments } from "@holdfast/providers"
-import { Failure, Message } from "@holdfast/wire"
+import { defined, type Failure, Message } from "@holdfast/wire"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -19,9 +18,9 @@ import type * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as AnswerText from "./AnswerText.ts"
-import { ResponseAction } from "./ResponseAction.ts"
+import * as Refusal from "./Refusal.ts"
+import type { ResponseAction } from "./ResponseAction.ts"
 import * as Description from "./script/Description.ts"
-import * as ErrorBody from "./ErrorBody.ts"
 import * as Responder from "./Responder.ts"
 import * as Syntax from "./script/Syntax.ts"
 
@@ -32,24 +31,31 @@ export const DEFAULT_MODEL = Syntax.DEFAULT
 export const describe = (model: string): Result.Result<string, Syntax.NotUnderstood> =>
   Result.map(Syntax.parse(model), Description.describe)
 
+/** The language of scripts in one line, for errors. */
+export const LANGUAGE = Syntax.IN_A_LINE
+
 /** A simulated provider that counts its own turns. */
-export const make: Effect.Effect<Provider.Provider["Service"]> = Effect.sync(() => {
-  const respond = Responder.make()
-  return {
-    stream: (request) =>
-      OpeningStream.make(({ now }, listener) => {
-        const actions = Result.match(respond(readRequest(request, now()), now()), {
-          onFailure: noSuchModel,
-          onSuccess: (response) => response.actions
-        })[Symbol.iterator]()
-        const first = actions.next()
-        const refusal = first.done === true ? undefined : refusalOf(first.value, now())
-        if (refusal !== undefined) listener.refused(refusal)
-        else listener.answered({ rest: Stream.fromPull(Effect.sync(() => pullOf(first, actions, request))), cancel })
-        return cancel
-      })
-  }
-})
+export const make: Effect.Effect<Provider.Provider["Service"]> = Effect.suspend(() => makeOpenedAt(undefined))
+
+/** The same; the clock of every script with outages by the clock began at `openedAt`, in epoch milliseconds. */
+export const makeOpenedAt = (openedAt: number | undefined): Effect.Effect<Provider.Provider["Service"]> =>
+  Effect.sync(() => {
+    const respond = Responder.make(defined({ openedAt }))
+    return {
+      stream: (request) =>
+        OpeningStream.make(({ now }, listener) => {
+          const actions = Result.match(respond(readRequest(request, now()), now()), {
+            onFailure: Refusal.noSuchModel,
+            onSuccess: (response) => response.actions
+          })[Symbol.iterator]()
+          const first = actions.next()
+          const refusal = first.done === true ? undefined : Refusal.of(first.value, now())
+          if (refusal !== undefined) listener.refused(refusal)
+          else listener.answered({ rest: Stream.fromPull(Effect.sync(() => pullOf(first, actions, request))), cancel })
+          return cancel
+        })
+    }
+  })
 
 /** Provides it as the kernel's port. */
 export const layer: Layer.Layer<Provider.Provider> = Layer.effect(Provider.Provider, make)
@@ -71,12 +77,6 @@ const readRequest = (request: Provider.ProviderRequest, now: number): Responder.
     },
     origin: { startedAt: prompt?.createdAt ?? now, attempts: request.step + request.attempt }
   }
-}
-
-/** The response to an unknown model. */
-const noSuchModel = ({ message }: Syntax.NotUnderstood): Iterable<ResponseAction> => {
-  const text = JSON.stringify(ErrorBody.envelope("model", "openai", message))
-  return [ResponseAction.Respond({ status: 404, headers: [], body: { text } })]
 }
 
 type Events = ReadonlyArray<Provider.ProviderEvent>
@@ -104,35 +104,6 @@ const pullOf = (
   return next
 }
 
-/** The refusal of an action that fails its request; `undefined` for the others. */
-const refusalOf = (action: ResponseAction, now: number): Opening.Refusal | undefined => {
-  switch (action._tag) {
-    case "Respond":
-      // A 200 without a body is a stream that has ended before it began.
-      if (action.status === 200 && action.body === "empty") return thrown(Classification.incomplete())
-      return emitted(
-        ofResponse(
-          action.status,
-          action.headers,
-          ErrorBody.render(action.body, action.status, formatOf(action.body)).text,
-          now
-        )
-      )
-    case "Fail": {
-      const data = JSON.stringify(ErrorBody.envelope(action.error, formatOf(action.error)))
-      return emitted(Classification.ofStreamError({ data, headers: {}, now }))
-    }
-    case "Reset":
-      return thrown(Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now))
-    case "Cut":
-      return thrown(Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now))
-    case "End":
-      return thrown(Classification.incomplete())
-    default:
-      return undefined
-  }
-}
-
 const eventsOf = (
   action: ResponseAction,
   request: Provider.ProviderRequest
@@ -144,7 +115,7 @@ const eventsOf = (
     case "Cut":
     case "End":
       return Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Events, Failure.ProviderFailure> => {
-        const refusal = refusalOf(action, now)
+        const refusal = Refusal.of(action, now)
         return refusal === undefined ? Effect.succeed([]) : OpeningStream.emitted(refusal)
       })
     case "Silence":
@@ -176,29 +147,5 @@ const eventsOf = (
       ])
     default:
       return action satisfies never
-  }
-}
-
-const emitted = (failure: Failure.Failure): Opening.Refusal => ({ type: "error", failure })
-
-const thrown = (failure: Failure.Failure): Opening.Refusal => new Failure.ProviderFailure({ failure })
-
-const ofResponse = (
-  status: number,
-  headers: ReadonlyArray<readonly [name: string, value: string]>,
-  body: string,
-  now: number
-): Failure.Failure => Classification.ofResponse({ status, headers: Object.fromEntries(headers), body, now })
-
-/** The provider whose wording an error has in this process: the one known for that error. */
-const formatOf = (body: ErrorBody.ErrorBody): ErrorBody.Format => (body === "overloaded" ? "anthropic" : "openai")
-
-/** The error that Node throws when a connection breaks. */
-class BrokenConnection extends Error {
-  readonly code: string
-
-  constructor(message: string, code: string) {
-    super(message)
-    this.code = code
   }
 }

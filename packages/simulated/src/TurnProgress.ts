@@ -5,11 +5,16 @@
  *     text later gets the same script again. Turns with an id never start again.
  * TurnProgress.G2. No more than `MAX_TURNS` are kept; the least recently used ones are forgotten first.
  * TurnProgress.G3. A turn has one position per script, so a turn that switches between two models continues each where it was.
+ * TurnProgress.G4. The clock of a script with spans begins with the earliest turn that has called it, so an outage by the clock continues
+ *     over a restart once a turn of that time calls again.
  */
-import { type Outcome, isFailure, next, resume, type Script } from "./script/Script.ts"
+import { type Outcome, isClocked, isFailure, next, resume, type Script } from "./script/Script.ts"
 
 /** The most turns that are kept: far more than fail at once, and a few megabytes. */
 const MAX_TURNS = 10_000
+
+/** The most scripts whose clocks are kept: a prompt may contain any script. */
+const MAX_CLOCKS = 1_000
 
 /** The state of a turn before its first request in this process. */
 export interface Origin {
@@ -40,11 +45,22 @@ export interface Options {
   readonly forgetsAnswered?: boolean
   /** TurnProgress.G2 */
   readonly maxTurns?: number
+  /** When the clock of all scripts began, in epoch milliseconds; absent: TurnProgress.G4. */
+  readonly openedAt?: number
 }
 
 /** The positions of no turns yet. */
-export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS }: Options = {}): TurnProgress => {
+export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS, openedAt }: Options = {}): TurnProgress => {
   const turns = new Map<string, Turn>()
+  const clocks = new Map<string, number>()
+  /** TurnProgress.G4 */
+  const clockOf = (name: string, script: Script, startedAt: number): number => {
+    if (openedAt !== undefined || !isClocked(script)) return openedAt ?? startedAt
+    if (clocks.size >= MAX_CLOCKS && !clocks.has(name)) clocks.clear()
+    const clock = Math.min(startedAt, clocks.get(name) ?? Infinity)
+    clocks.set(name, clock)
+    return clock
+  }
   /** Forgets a tenth at once: finding the first key of a map skips all keys that were deleted before it. */
   const forgetOldest = () => {
     let left = Math.max(1, Math.floor(maxTurns / 10))
@@ -61,7 +77,8 @@ export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS }: Options 
         served: new Map([[name, resume(script, origin.attempts)]])
       }
       const { failures, startedAt } = turn
-      const step = next(script, { served: turn.served.get(name) ?? 0, startedAt, now })
+      const opened = clockOf(name, script, startedAt)
+      const step = next(script, { served: turn.served.get(name) ?? 0, startedAt, openedAt: opened, now })
       turn.served.set(name, step.served)
       if (isFailure(step.outcome)) turn.failures += 1
       turns.delete(key)

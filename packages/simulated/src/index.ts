@@ -1,1 +1,2 @@
+export * as Course from "./Course.ts"
 export * as Simulated from "./Simulated.ts"

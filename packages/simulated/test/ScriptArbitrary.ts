@@ -47,9 +47,22 @@ const outcome: fc.Arbitrary<Outcome> = fc.oneof(
 
 const times = fc.oneof(fc.integer({ min: 1, max: 10_000 }), fc.constant(Infinity))
 
-const phase: fc.Arbitrary<Phase> = fc
+const counted: fc.Arbitrary<Phase> = fc
   .record({ outcome, times })
   .map(({ outcome, times }) => ({ outcome, times: outcome._tag === "Down" ? 1 : times }))
+
+const span = fc.oneof(
+  fc.record({ ms }).map((fields) => Until.Elapsed(fields)),
+  fc.record({ minute: fc.integer({ min: 0, max: 24 * 60 - 1 }) }).map((fields) => Until.TimeOfDay(fields))
+)
+
+const clocked: fc.Arbitrary<Phase> = fc.record({ outcome, span }).map(({ outcome, span }) => ({
+  outcome: outcome._tag === "Down" ? Outcome.Down({ until: Until.Never() }) : outcome,
+  times: 1,
+  span
+}))
+
+const phase = fc.oneof({ arbitrary: counted, weight: 3 }, { arbitrary: clocked, weight: 1 })
 
 const delivery = fc.record({
   gapMs: fc.oneof(

@@ -39,6 +39,19 @@ describe("TurnProgress", () => {
     assert.deepStrictEqual(answers(TurnProgress.make(), "a", 2, { startedAt: 0, attempts: 1 }), [false, true])
   })
 
+  it("an outage by the clock begins with the earliest turn, or at the given time", () => {
+    const clocked = Result.getOrThrow(Syntax.parse("529 for 10s"))
+    const meets = (progress: TurnProgress.TurnProgress, turn: string, startedAt: number, now: number) =>
+      progress.take(turn, "529 for 10s", clocked, { startedAt, attempts: 0 }, now).outcome._tag
+    const progress = TurnProgress.make()
+    assert.deepStrictEqual(
+      [meets(progress, "b", 5_000, 11_000), meets(progress, "a", 0, 11_000), meets(progress, "b", 5_000, 11_000)],
+      ["Status", "Answer", "Answer"]
+    )
+    assert.deepStrictEqual(meets(TurnProgress.make({ openedAt: 9_000 }), "a", 0, 18_999), "Status")
+    assert.deepStrictEqual(meets(TurnProgress.make({ openedAt: 9_000 }), "a", 0, 19_000), "Answer")
+  })
+
   it("the number of kept turns is bounded, and the least recently used one is forgotten first", () => {
     const progress = TurnProgress.make({ maxTurns: 2 })
     answers(progress, "a", 1)

@@ -7,13 +7,14 @@
 import * as Schema from "effect/Schema"
 import { CommandId, ConversationId, TurnId } from "./Ids.ts"
 import { Moment } from "./values/Moment.ts"
+import { Prompt as PromptValue } from "./Prompt.ts"
 import { NonEmptyText } from "./values/Text.ts"
 
 const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
   Schema.Struct({ type: Schema.tag(type), conversationId: ConversationId, ...fields })
 
 /** Runs a turn. A repeated `turnId` refers to the same turn. */
-export const Prompt = command("prompt", { prompt: NonEmptyText, turnId: Schema.optionalKey(TurnId) })
+export const Prompt = command("prompt", { prompt: PromptValue, turnId: Schema.optionalKey(TurnId) })
 export type Prompt = typeof Prompt.Type
 
 /** Runs the model again from the last user message (M1). */

@@ -6,8 +6,12 @@
  */
 import * as Schema from "effect/Schema"
 import { Failure } from "./Failure.ts"
+import { FilePart } from "./FilePart.ts"
 import { MessageId, TurnId } from "./Ids.ts"
+import { InputPart, TextPart, textOf as inputText } from "./Prompt.ts"
 import { Target } from "./Target.ts"
+
+export { FilePart, InputPart, TextPart }
 
 /** Tokens of one model response. A key is absent where the provider did not report it. */
 export const Usage = Schema.Struct({
@@ -25,10 +29,6 @@ export type Usage = typeof Usage.Type
 /** Why a model stopped. */
 export const FinishReason = Schema.Literals(["stop", "length", "tool-calls", "content-filter", "other"])
 export type FinishReason = typeof FinishReason.Type
-
-/** Text of a user or an assistant message. */
-export const TextPart = Schema.Struct({ type: Schema.tag("text"), text: Schema.String })
-export type TextPart = typeof TextPart.Type
 
 /** The model's reasoning. */
 export const ReasoningPart = Schema.Struct({
@@ -62,7 +62,10 @@ export const ToolResultPart = Schema.Struct({
   type: Schema.tag("tool-result"),
   toolCallId: Schema.String,
   toolName: Schema.String,
+  /** With `content`: its texts, and a placeholder for each file. */
   output: Schema.Json,
+  /** The texts and files of a result with files, in order: what the model gets. */
+  content: Schema.optionalKey(Schema.NonEmptyArray(InputPart)),
   isError: Schema.Boolean
 })
 export type ToolResultPart = typeof ToolResultPart.Type
@@ -78,7 +81,7 @@ const common = {
 export const UserMessage = Schema.Struct({
   role: Schema.Literal("user"),
   ...common,
-  content: Schema.Array(TextPart),
+  content: Schema.Array(InputPart),
   /** Holdfast wrote the message for the model; it is not a person's prompt (A9, A11, P19). */
   synthetic: Schema.optionalKey(Schema.Literal(true)),
   /** The message replaces all messages up to `upTo` in the model's context. They stay in the history. */
@@ -112,8 +115,9 @@ export type ToolMessage = typeof ToolMessage.Type
 export const Message = Schema.Union([UserMessage, AssistantMessage, ToolMessage])
 export type Message = typeof Message.Type
 
-/** The text of a message, without reasoning and tool calls. */
+/** The text of a message, without reasoning and tool calls. A file of a user is its placeholder. */
 export const textOf = (message: Message): string => {
+  if (message.role === "user") return inputText(message.content)
   let text = ""
   for (const part of message.content) if (part.type === "text") text += part.text
   return text

@@ -13,6 +13,7 @@ import type { Parts, StartFailure } from "./Parts.ts"
 import * as RetryText from "./terminal/RetryText.ts"
 import * as Setup from "./Setup.ts"
 import * as DurationText from "../text/DurationText.ts"
+import * as AiSdkPackage from "../providers/AiSdkPackage.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
 /** The command `config` with its subcommand `check`. */
@@ -45,6 +46,8 @@ const check = <E extends StartFailure>(parts: Parts<E>) =>
     Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
       Effect.gen(function* () {
         const terminal = yield* Terminal
+        const { redact } = Secrets.make(Secrets.ofConfig(config))
+        yield* AiSdkPackage.loadAll(config, { conceal: redact })
         terminal.stdout(`${report(config).join("\n")}\n`)
       })
     )
@@ -203,10 +206,19 @@ const describe = (provider: ProviderConfig, secrets: Secrets.Secrets["Service"])
     .map((name) => `${name} not set`)
   const headers = Object.keys(provider.headers).map((name) => `${name}: ${Secrets.PLACEHOLDER}`)
   return [
-    `${provider.type} at ${secrets.redact(provider.baseUrl)}`,
+    secrets.redact(
+      [
+        provider.type,
+        ...(provider.type === "ai-sdk"
+          ? [provider.package, ...(provider.factory === undefined ? [] : [provider.factory])]
+          : []),
+        ...(provider.baseUrl === undefined ? [] : [`at ${provider.baseUrl}`])
+      ].join(" ")
+    ),
     ...set,
     ...unset,
     ...headers,
+    ...(provider.type === "ai-sdk" ? provider.optionNames.map((name) => `${name}: ${Secrets.PLACEHOLDER}`) : []),
     ...limitsOf(provider.limits),
     ...requestOf(provider.request).map(secrets.redact)
   ].join(", ")

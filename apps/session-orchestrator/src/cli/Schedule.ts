@@ -1,5 +1,5 @@
 /** Runs `holdfast schedule`: prints each wait of a configuration's retries. */
-import { Profile } from "@holdfast/policy"
+import { Profile, RetrySettings } from "@holdfast/policy"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -16,7 +16,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     "schedule",
     {
       config: Setup.configFlag,
-      profile: Flag.Literals("profile", Profile.ProfileName.literals).pipe(
+      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
         Flag.withDescription("Profile to show instead of the configured one"),
         Flag.optional
       ),

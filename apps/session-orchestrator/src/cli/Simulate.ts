@@ -31,7 +31,7 @@ export const command = Command.make(
       Flag.withAlias("s"),
       Flag.withMetavar("SCRIPT"),
       Flag.withDescription(
-        "What each turn meets, such as 429x2,502 or down-for-90s or cut-after-3 (docs/simulated.md has the language)"
+        "What each turn meets, such as 429x2,502 or '529 for 7h' or cut-after-3 (docs/simulated.md has the language)"
       ),
       Flag.withDefault(Simulated.DEFAULT_MODEL)
     ),
@@ -59,6 +59,10 @@ export const command = Command.make(
     {
       command: "holdfast simulate --script down-for-90s",
       description: "An outage of 90 seconds from a turn's first request"
+    },
+    {
+      command: "holdfast simulate --script '529 for 10m'",
+      description: "Overloaded for 10 minutes by the clock, for all turns"
     },
     {
       command: "holdfast simulate --script '429x2;retry-after=7,cut-after-3'",

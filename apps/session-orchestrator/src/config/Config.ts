@@ -5,11 +5,11 @@
  * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
 import type { ToolServerConfig } from "@holdfast/mcp"
-import type { Allowance, Models, Profile } from "@holdfast/policy"
+import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
-import type { Body } from "./reading/RequestSettings.ts"
+import type * as RequestSettings from "./reading/RequestSettings.ts"
 import type { Plain, PlainNotifications, PlainRequest, PlainRetryLog } from "./reading/Settings.ts"
 
 /** One of a provider's keys, under the name of its variable. */
@@ -18,11 +18,9 @@ export interface Credential {
   readonly value: Redacted.Redacted
 }
 
-/** A provider that is reached over HTTP. */
-interface HttpProvider {
-  readonly type: "openai-compatible" | "anthropic"
+/** A provider outside this process. */
+interface RemoteProvider {
   readonly name: string
-  readonly baseUrl: string
   /** The variables for keys, in order. Empty: the provider needs no key. */
   readonly apiKeyEnv: ReadonlyArray<string>
   /** The keys of those variables that are set. */
@@ -37,10 +35,31 @@ interface HttpProvider {
   readonly limits?: Allowance.Allowance
 }
 
+/** A provider that is reached over HTTP. */
+interface HttpProvider extends RemoteProvider {
+  readonly type: "openai-compatible" | "anthropic"
+  readonly baseUrl: string
+}
+
+/** A provider of a package of the AI SDK. */
+export interface AiSdkProvider extends RemoteProvider {
+  readonly type: "ai-sdk"
+  /** The package's name, or the path of a module. */
+  readonly package: string
+  /** The export that makes the provider; absent: the only one whose name begins with `create`. */
+  readonly factory?: string
+  /** Absent: the package's own address. */
+  readonly baseUrl?: string
+  /** What the factory is called with besides key, address and headers, with variables expanded. */
+  readonly options: Redacted.Redacted<RequestSettings.Body>
+  /** The names in `options`. */
+  readonly optionNames: ReadonlyArray<string>
+}
+
 /** An operator's additions to a provider's requests. */
 export interface RequestOptions extends PlainRequest {
   /** By model, merged after `body`. */
-  readonly modelBody: ReadonlyMap<string, Body>
+  readonly modelBody: ReadonlyMap<string, RequestSettings.Body>
 }
 
 /** The provider that simulates outages in this process. */
@@ -50,7 +69,7 @@ interface SimulatedProvider {
 }
 
 /** A provider of the configuration. */
-export type ProviderConfig = HttpProvider | SimulatedProvider
+export type ProviderConfig = HttpProvider | AiSdkProvider | SimulatedProvider
 
 /** Where a value in force came from: `default`, a file's name, a variable or a flag. */
 export type Origin = string
@@ -88,6 +107,8 @@ export class Config extends Context.Service<
     readonly model: Target.Target
     /** Capabilities of models that the file lists, by `provider/model`. */
     readonly models: Models.Models
+    /** Prices that the file lists, by `provider/model`; others are those of well-known models. */
+    readonly prices: Prices.Prices
     /** The default retry settings, which a conversation's own settings override; `Profile.resolve` makes a policy of the result. */
     readonly retry: Profile.RetrySettings
     /** The least severe level that is logged. */

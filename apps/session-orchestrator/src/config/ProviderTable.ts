@@ -6,9 +6,11 @@
  *     only keys that it names: a key belongs to the host it was issued for.
  */
 import { defined, Target } from "@holdfast/wire"
-import { Redacted, Schema } from "effect"
+import { Schema } from "effect"
 import { BuiltIn } from "@holdfast/providers"
-import type { Credential, ProviderConfig, RequestOptions } from "./Config.ts"
+import * as AiSdkEntry from "./AiSdkEntry.ts"
+import type { ProviderConfig } from "./Config.ts"
+import * as ProviderEntry from "./ProviderEntry.ts"
 import * as Environment from "./reading/Environment.ts"
 import * as Expansion from "./reading/Expansion.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
@@ -43,8 +45,8 @@ export const make = (
       baseUrl,
       apiKeyEnv,
       headers: {},
-      credentials: credentialsOf(apiKeyEnv, environment),
-      ...requestOf(name, {}, models)
+      credentials: ProviderEntry.credentialsOf(apiKeyEnv, environment),
+      ...ProviderEntry.requestOf(name, {}, models)
     })
   }
   for (const [name, entry] of Object.entries(settings)) {
@@ -53,6 +55,14 @@ export const make = (
     if (type === "simulated") {
       problems.push(...uselessKeys(place, entry))
       providers.set(name, { type, name })
+      continue
+    }
+    problems.push(...foreignKeys(place, entry))
+    if (type === "ai-sdk") {
+      const made = AiSdkEntry.make(name, entry, models, environment)
+      problems.push(...made.problems)
+      variables.push(...made.variables)
+      providers.set(name, made.provider)
       continue
     }
     const known = BuiltIn.find(name)
@@ -65,15 +75,8 @@ export const make = (
     }
     const wrongAddress = baseUrl && RequestSettings.addressProblem(`${place}.baseUrl`, type, baseUrl)
     if (wrongAddress) problems.push(wrongAddress)
-    problems.push(...foreignKeys(place, entry))
     const apiKeyEnv =
-      entry.apiKeyEnv === undefined
-        ? entry.baseUrl === undefined
-          ? (fallback?.apiKeyEnv ?? [])
-          : [] // ProviderTable.T2
-        : typeof entry.apiKeyEnv === "string"
-          ? [entry.apiKeyEnv]
-          : entry.apiKeyEnv
+      ProviderEntry.keyVariables(entry) ?? (entry.baseUrl === undefined ? (fallback?.apiKeyEnv ?? []) : []) // ProviderTable.T2
     const headers = Expansion.record(entry.headers ?? {}, environment, ["providers", name, "headers"], "headers")
     variables.push(...headers.variables)
     problems.push(...headers.problems)
@@ -84,8 +87,8 @@ export const make = (
       apiKeyEnv,
       headers: headers.values,
       secrets: headers.secrets,
-      credentials: credentialsOf(apiKeyEnv, environment),
-      ...requestOf(name, entry, models),
+      credentials: ProviderEntry.credentialsOf(apiKeyEnv, environment),
+      ...ProviderEntry.requestOf(name, entry, models),
       ...defined({ limits: entry.limits })
     })
   }
@@ -115,33 +118,6 @@ export const keyNames = (provider: ProviderConfig | undefined): ReadonlyArray<st
 
 // --- internal
 
-/** The additions to a provider's requests; no field if there are none. */
-const requestOf = (
-  name: string,
-  entry: Partial<Settings.ProviderSettings>,
-  models: Readonly<Record<string, Settings.ModelSettings>>
-): { readonly request?: RequestOptions } => {
-  const modelBody = new Map(
-    Object.entries(models).flatMap(([target, { body }]): ReadonlyArray<[string, RequestSettings.Body]> => {
-      const { model, provider } = Target.parse(target) ?? {}
-      return body === undefined || model === undefined || provider !== name ? [] : [[model, body]]
-    })
-  )
-  const { apiKeyEnv: _apiKeyEnv, baseUrl: _baseUrl, headers: _headers, limits: _limits, type: _type, ...added } = entry
-  return Object.keys(added).length === 0 && modelBody.size === 0 ? {} : { request: { ...added, modelBody } }
-}
-
-/** The same key in two variables is one credential: switching to it again would not help. */
-const credentialsOf = (
-  variables: ReadonlyArray<string>,
-  environment: Environment.Environment
-): ReadonlyArray<Credential> => {
-  const keys = variables.map((name) => ({ name, value: Environment.get(environment, name)?.trim() ?? "" }))
-  return keys
-    .filter(({ value }, at) => value !== "" && keys.findIndex((other) => other.value === value) === at)
-    .map(({ name, value }) => ({ name, value: Redacted.make(value) }))
-}
-
 const isBaseUrl = Schema.is(Settings.BaseUrl)
 
 /** The address of a built-in provider: the SDKs' variable if it is set, as for a key of a proxy. */
@@ -167,11 +143,19 @@ const uselessKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyA
 
 /** The problems of keys that belong to another wire format. */
 const foreignKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<ConfigProblem.Problem> =>
-  entry.type === "anthropic"
-    ? []
-    : (["maxTokens", "promptCaching"] as const)
-        .filter((key) => entry[key] !== undefined)
-        .map((key) => ({
-          place: `${place}.${key}`,
-          message: 'an "anthropic" provider alone has it. Other providers take such fields in body.'
-        }))
+  FOREIGN.filter(([key, type]) => entry.type !== type && entry[key] !== undefined).map(([key, type]) => ({
+    place: `${place}.${key}`,
+    message:
+      type === "anthropic"
+        ? 'an "anthropic" provider alone has it. Other providers take such fields in body.'
+        : 'an "ai-sdk" provider alone has it.'
+  }))
+
+/** Keys that providers of one type alone have. */
+const FOREIGN = [
+  ["maxTokens", "anthropic"],
+  ["promptCaching", "anthropic"],
+  ["package", "ai-sdk"],
+  ["factory", "ai-sdk"],
+  ["options", "ai-sdk"]
+] as const

@@ -10,7 +10,7 @@ import type { ToolServerConfig, ToolServerReach } from "@holdfast/mcp"
 import type * as Environment from "./reading/Environment.ts"
 import * as Expansion from "./reading/Expansion.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
-import type * as Settings from "./reading/Settings.ts"
+import * as Settings from "./reading/Settings.ts"
 
 /** The tool servers, with the problems of their entries. */
 export interface ToolTable {
@@ -51,7 +51,7 @@ export const make = (
       problems.push(...expanded.problems)
       secrets.push(...expanded.secrets)
       for (const [field, whole] of Object.entries(expanded.values)) {
-        if (key === "headers" || SECRET_NAME.test(field)) secrets.push(whole)
+        if (key === "headers" || Settings.SECRET_NAME.test(field)) secrets.push(whole)
       }
       return expanded.values
     }
@@ -88,9 +88,6 @@ export const make = (
 }
 
 // --- internal
-
-/** ToolTable.T2 */
-const SECRET_NAME = /key|token|secret|passw|credential|auth|cookie|pat$/i
 
 const reachOf = (
   { args, command, cwd, url }: Settings.ToolServerSettings,

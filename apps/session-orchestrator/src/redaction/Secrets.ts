@@ -65,7 +65,7 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
           ...provider.credentials.map(({ value }) => value),
           ...inHeaders(provider.headers),
           ...(provider.secrets ?? []).flatMap((value) => [value, ...withoutScheme(value)]),
-          ...inAddress(provider.baseUrl)
+          ...inAddress(provider.baseUrl ?? "")
         ]
   ),
   ...config.tools.flatMap(({ reach, secrets }) => [

@@ -99,7 +99,7 @@ const addressIn =
     const provider = providers.get(name)
     return provider === undefined || provider.type === "simulated"
       ? undefined
-      : (URL.parse(provider.baseUrl) ?? undefined)
+      : (URL.parse(provider.baseUrl ?? "") ?? undefined)
   }
 
 const receiversOf = Effect.fnUntraced(function* ({

@@ -5,7 +5,7 @@
  * ContextSize.S2. A message is counted once, however often it is sent.
  */
 import type { Provider } from "@holdfast/kernel"
-import type { Message } from "@holdfast/wire"
+import { FilePart, type Message } from "@holdfast/wire"
 import type { Count } from "./Tokenizer.ts"
 
 /** The parts of a request that take tokens. */
@@ -30,7 +30,7 @@ export const estimate: Count = (text) => Math.ceil(text.length / 4)
 
 /** The approximate memory of messages, in characters. */
 export const charactersOf = (messages: ReadonlyArray<Message.Message>): number =>
-  messages.reduce((sum, { content }) => content.reduce((sum, part) => sum + textOf(part).length, sum + ENVELOPE), 0)
+  messages.reduce((sum, { content }) => content.reduce((sum, part) => sum + charactersOfPart(part), sum + ENVELOPE), 0)
 
 // --- internal
 
@@ -60,12 +60,43 @@ const sizeOf = (message: Message.Message, count: Count): number => {
   const sizes = sizesBy(count)
   const known = sizes.get(message)
   if (known !== undefined) return known
-  const size = FRAME + message.content.reduce((sum, part) => sum + count(textOf(part)), 0)
+  const size = FRAME + message.content.reduce((sum, part) => sum + tokensOf(part, count), 0)
   sizes.set(message, size)
   return size
 }
 
-const textOf = (part: Message.Message["content"][number]): string => {
+type Part = Message.Message["content"][number]
+
+const charactersOfPart = (part: Part): number => {
+  if (part.type === "file") return "data" in part ? part.data.length : part.url.length
+  const own = textOf(part).length
+  return part.type === "tool-result" && part.content !== undefined
+    ? part.content.reduce((sum, inner) => sum + charactersOfPart(inner), own)
+    : own
+}
+
+const tokensOf = (part: Part, count: Count): number => {
+  if (part.type === "file") return fileTokens(part)
+  if (part.type === "tool-result" && part.content !== undefined)
+    return part.content.reduce((sum, inner) => sum + tokensOf(inner, count), 0)
+  return count(textOf(part))
+}
+
+/** The most that Anthropic counts for an image; OpenAI's are smaller. (Claude API documentation, "Vision") */
+const IMAGE_TOKENS = 1_600
+
+/** A page of a PDF has some 60 kB and 2,000 tokens; of sound in MP3 a second has 16 kB and 10 tokens. */
+const BYTES_PER_TOKEN = 30
+
+/** A file's tokens before a provider has counted them: an estimate by its type and size. */
+const fileTokens = (part: FilePart.FilePart): number => {
+  const kind = FilePart.kindOf(part)
+  if (kind === "image" || !("data" in part)) return IMAGE_TOKENS
+  // Base64 has 4 characters for 3 bytes, and a text some 4 characters a token.
+  return kind === "text" ? Math.ceil(FilePart.sizeOf(part) / 4) : Math.ceil(FilePart.sizeOf(part) / BYTES_PER_TOKEN)
+}
+
+const textOf = (part: Exclude<Part, FilePart.FilePart>): string => {
   switch (part.type) {
     case "text":
     case "reasoning":

@@ -9,8 +9,9 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
+import { MAIN } from "../service/Program.ts"
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts")
+const PACKAGE = join(import.meta.dirname, "../..")
 
 let directory = ""
 beforeAll(() => {
@@ -69,14 +70,14 @@ const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
 
 describe("holdfast", () => {
   it("--version is that of the package", async () => {
-    const { version } = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
+    const { version } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"))
     expect(await holdfast(["--version"])).toEqual({ code: 0, stdout: `holdfast ${version}\n`, stderr: "" })
   })
 
   it("runs from any folder, through links, without Node in PATH", () => {
-    const manifest = JSON.parse(readFileSync(join(MAIN, "../../package.json"), "utf8"))
+    const manifest = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"))
     const folder = mkdtempSync(join(directory, "bin of "))
-    symlinkSync(join(MAIN, "../..", manifest.bin.holdfast), join(folder, "installed"))
+    symlinkSync(join(PACKAGE, manifest.bin.holdfast), join(folder, "installed"))
     symlinkSync("installed", join(folder, "holdfast"))
     const { status, stderr, stdout } = spawnSync(join(folder, "holdfast"), ["--version"], {
       cwd: "/",

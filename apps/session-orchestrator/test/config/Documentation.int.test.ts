@@ -33,6 +33,7 @@ const RECORDS = [
   "retry.reasons",
   "providers.*.headers",
   "providers.*.body",
+  "providers.*.options",
   "models.*.body",
   "retry.routing.chains",
   "retry.finalReport.schema",

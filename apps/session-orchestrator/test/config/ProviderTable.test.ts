@@ -13,6 +13,66 @@ const own = (entry: object, more: object = {}) =>
   file({ own: { type: "openai-compatible", baseUrl: ADDRESS, ...entry } }, more)
 
 describe("providers", () => {
+  describe('of type "ai-sdk"', () => {
+    const entry = { type: "ai-sdk", package: "@ai-sdk/google" }
+    const problems = (more: object, models: object = {}) =>
+      Configurations.problems({
+        file: file({ g: { ...entry, ...more } }, { models }),
+        environment: { KEY: "s3cret-of-9" }
+      })
+
+    it("have their options with variables expanded, and their values as secrets", () => {
+      const options = { region: "eu", deep: [{ key: "${KEY}", token: "written-here" }] }
+      const config = Configurations.config({
+        file: file({ g: { ...entry, options, apiKeyEnv: "KEY" } }),
+        environment: { KEY: "s3cret-of-9" }
+      })
+      const provider = config.providers.get("g")
+      if (provider?.type !== "ai-sdk") throw new Error("it is of another type")
+      expect(Redacted.value(provider.options)).toEqual({
+        region: "eu",
+        deep: [{ key: "s3cret-of-9", token: "written-here" }]
+      })
+      const { redact } = Secrets.make(Secrets.ofConfig(config))
+      expect(redact("eu: s3cret-of-9, written-here")).toBe("eu: [redacted], [redacted]")
+      expect(ConfigCheck.report(config).join("\n")).toContain(
+        "ai-sdk @ai-sdk/google, KEY=[redacted], region: [redacted]"
+      )
+    })
+
+    it("report what is wrong with them", () => {
+      expect(Configurations.problems({ file: file({ g: { type: "ai-sdk" } }) })).toEqual([
+        expect.stringContaining("providers.g.package: missing. Expected a package")
+      ])
+      expect(problems({ options: { apiKey: "x" } })).toEqual([
+        "providers.g.options.apiKey: it has a key of its own: write providers.g.apiKeyEnv."
+      ])
+      expect(problems({ options: { a: ["${NONE}"] } })).toEqual([
+        "providers.g.options.a[0]: the environment variable NONE is not set."
+      ])
+      expect(problems({ promptCaching: true })).toEqual([expect.stringContaining("providers.g.promptCaching: ")])
+      expect(problems({ body: { max_output_tokens: 5 } })).toEqual([
+        expect.stringContaining(
+          'providers.g.body.max_output_tokens: an "ai-sdk" provider has no such field. Did you mean'
+        )
+      ])
+      expect(problems({}, { "g/m": { body: { top: 5 } } })).toEqual([expect.stringContaining("body.top: ")])
+    })
+
+    it("C9: refuse retries below those of Holdfast", () => {
+      expect(problems({ options: { maxRetries: 2 } })).toEqual([
+        expect.stringContaining("providers.g.options.maxRetries: Holdfast makes the retries")
+      ])
+      expect(problems({ options: { maxRetries: 0 } })).toEqual([])
+    })
+
+    it("alone have package, factory and options", () => {
+      expect(Configurations.problems({ file: own({ factory: "createX" }) })).toEqual([
+        'providers.own.factory: an "ai-sdk" provider alone has it.'
+      ])
+    })
+  })
+
   describe("fields of requests", () => {
     it("are the provider's, and by model", () => {
       const { models, providers } = Configurations.config({

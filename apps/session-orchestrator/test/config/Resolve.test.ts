@@ -15,7 +15,7 @@ describe("Resolve", () => {
         "an unknown section",
         { file: { sever: {} } },
         [
-          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, retry, gate, tools, log, telemetry.'
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, retry, gate, tools, log, telemetry.'
         ]
       ],
       [
@@ -148,7 +148,7 @@ describe("Resolve", () => {
         "a type that does not exist",
         { file: { providers: { openai: { type: "openai" } } } },
         [
-          'providers.openai.type: found "openai"; expected "openai-compatible", "anthropic" or "simulated". Did you mean "openai-compatible"?'
+          'providers.openai.type: found "openai"; expected "openai-compatible", "anthropic", "ai-sdk" or "simulated". Did you mean "openai-compatible"?'
         ]
       ],
       [
@@ -162,7 +162,7 @@ describe("Resolve", () => {
         "a key under a key that does not exist, without showing it",
         { file: { providers: { openai: { type: "openai-compatible", apiKey: KEY } } } },
         [
-          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching, limits.'
+          'providers.openai.apiKey: unknown key. Did you mean "apiKeyEnv"? Known here: type, package, factory, options, baseUrl, apiKeyEnv, headers, body, maxTokens, promptCaching, limits.'
         ]
       ],
       [

@@ -24,11 +24,15 @@ export const example = {
       body: { temperature: 0.2 },
       maxTokens: 8_000,
       promptCaching: false,
-      limits: { calls: 1, requestsPerMinute: 30, tokensPerMinute: 12_000 }
+      limits: { calls: 1, requestsPerMinute: 30, tokensPerMinute: 12_000 },
+      package: "@ai-sdk/google",
+      factory: "createGoogleGenerativeAI",
+      options: { region: "eu-central-1" }
     }
   },
   model: "gateway/big-model",
   models: { "gateway/big-model": { contextWindow: 8_192, tools: false, body: { reasoning_effort: "high" } } },
+  prices: { "gateway/big-model": { input: 1.25, output: 10, cachedInput: 0.125, cacheWrite: 1.5 } },
   retry: {
     profile: "overnight",
     enabled: true,
@@ -40,7 +44,8 @@ export const example = {
         atLeast: "0 seconds",
         atMost: "1 minute",
         maxRetries: 2,
-        budget: { total: "2 hours", clip: true }
+        budget: { total: "2 hours", clip: true },
+        midStream: "unseen"
       }
     },
     jitter: { factor: 0.25 },
@@ -50,6 +55,7 @@ export const example = {
     measure: "wall-clock",
     maxDelay: "-1 seconds",
     hints: false,
+    midStream: "discard",
     spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 1_000_000, answerWithin: "12 hours" },
     requestTimeout: { firstContent: "2 minutes", idle: "1 minute" },
     maxResponseCharacters: 1_000,

@@ -12,8 +12,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as Socket from "../http/Socket.ts"
-
-const MAIN = path.join(import.meta.dirname, "../../src/main.ts")
+import { MAIN } from "./Program.ts"
 
 /** A guard against hanging: many times what anything here takes. */
 const DEADLINE = Duration.seconds(90)

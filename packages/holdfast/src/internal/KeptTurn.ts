@@ -1,7 +1,7 @@
 /** A turn as its store or its engine keeps it. */
 import type { Checkpoint, EventSink, RetryStrategy } from "@holdfast/kernel"
 import type { Message, TurnEvent } from "@holdfast/wire"
-import type { Facts } from "./TurnStorage.ts"
+import type { Facts, Readers } from "./TurnStorage.ts"
 
 /** What a turn runs on besides the ports of its program. */
 export interface KeptTurn {
@@ -19,9 +19,7 @@ export interface KeptTurn {
 }
 
 /** What a turn gives to what keeps it. */
-export interface KeptBy {
-  /** Takes an event that is kept where it has to be. */
-  readonly emit: (event: TurnEvent.TurnEvent) => void
+export interface KeptBy extends Readers {
   /** Sleeps in this process, open to commands. */
   readonly sleep: KeptTurn["sleep"]
   readonly abort: () => void

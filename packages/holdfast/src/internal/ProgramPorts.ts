@@ -1,13 +1,12 @@
 /** What all turns of one `holdfast` run by: the policy, the model behind its limits, the tools, and where attempts may go. */
 import type { Provider, Router, Toolbox, TurnLimits } from "@holdfast/kernel"
 import type { RetryPolicy } from "@holdfast/policy"
-import { Profile, RetryStrategies, Routers, Standing } from "@holdfast/policy"
+import { RetryStrategies, Routers, Standing } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { defined, Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import { HoldfastError } from "../HoldfastError.ts"
-import type { RetryOptions } from "../RetryOptions.ts"
+import { policyOf, type RetryChoice } from "../RetryChoice.ts"
 import { type Tools, toolboxOf } from "../ToolFunctions.ts"
 
 /** The kernel's ports of all turns, made of a program's options. */
@@ -26,10 +25,10 @@ export interface ProgramPorts {
 export const of = (options: {
   readonly provider: Provider.Provider["Service"]
   readonly tools: Tools
-  readonly retry: RetryOptions | RetryOptions["profile"] | undefined
+  readonly retry: RetryChoice | undefined
   readonly isEnabled: () => boolean
 }): ProgramPorts => {
-  const policy = policyOf(options.retry)
+  const policy = { ...policyOf(options.retry), enabled: true }
   return {
     policy,
     provider: Limits.withLimits(options.provider, policy.requestTimeout),
@@ -42,18 +41,6 @@ export const of = (options: {
 }
 
 // --- internal
-
-const policyOf = (retry: RetryOptions | RetryOptions["profile"] | undefined): RetryPolicy.RetryPolicy => {
-  const settings = Profile.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
-  if (Result.isFailure(settings))
-    throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
-  if (settings.success.finalReport !== undefined)
-    throw new HoldfastError(
-      "invalid-options",
-      "retry.finalReport: this library does not check reports; the service does."
-    )
-  return { ...Profile.resolve(settings.success), enabled: true }
-}
 
 /** What is found out of targets is shared by all turns, and lost with the process. */
 const routerOf = (policy: RetryPolicy.RetryPolicy, isEnabled: () => boolean): Router.Router["Service"] => {

@@ -35,6 +35,8 @@ export interface Services {
   readonly ports: ProgramPorts
   /** Gets every event of every turn. */
   readonly publish: (event: TurnEvent) => void
+  /** Whether a listener gets the content of every turn. */
+  readonly isHeard: () => boolean
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
 }
 
@@ -72,8 +74,14 @@ export class RunningTurn implements Turn {
     signal?.addEventListener("abort", abort, { once: true })
     this.result = (async () => {
       try {
-        const { promise: stopped } = this.stopped
-        return await this.run(await begin({ emit: (event) => this.emit(event), sleep: waits.sleep, abort, stopped }))
+        const kept = await begin({
+          emit: (event) => this.emit(event),
+          withdraw: () => !services.isHeard() && this.log.withdraw(),
+          sleep: waits.sleep,
+          abort,
+          stopped: this.stopped.promise
+        })
+        return await this.run(kept)
       } catch (error) {
         throw error instanceof HoldfastError ? error : failed(id, error)
       } finally {

@@ -5,7 +5,7 @@
  * TurnStorage.J2. Records are written one after the other, and a number is used up when its record is in the store.
  */
 import { type Checkpoint, type EventSink, Records, TurnStopped } from "@holdfast/kernel"
-import type { Message, TurnEvent } from "@holdfast/wire"
+import type { Message, Prompt, TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
@@ -23,13 +23,16 @@ export interface Stored {
 /** A turn as it was accepted. */
 export interface Facts {
   readonly conversationId: string
-  readonly prompt: string
+  readonly prompt: Prompt.Prompt
   readonly system?: string
   /** `provider/model`. */
   readonly model: string
   /** Epoch milliseconds. */
   readonly startedAt: number
 }
+
+/** Whether two prompts are the same, files included. */
+export const isSamePrompt = (a: Prompt.Prompt, b: Prompt.Prompt): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 /**
  * Accepts a turn: its place in the conversation, its facts, and that it is open. What is in the store already is left as it is, so that an
@@ -84,22 +87,30 @@ export const keep = (
   turnId: string,
   stored: Stored,
   history: ReadonlyArray<Message.Message>,
-  { emit, sleep }: Pick<KeptBy, "emit" | "sleep">
+  { emit, sleep, withdraw }: Pick<KeptBy, "emit" | "sleep" | "withdraw">
 ): KeptTurn => ({
   facts: stored.facts,
   events: stored.events,
   history,
-  ...portsOf(store, turnId, stored, emit),
+  ...portsOf(store, turnId, stored, { emit, withdraw }),
   sleep,
   close: () => close(store, turnId)
 })
 
-/** The kernel's ports over a store; `emit` gets each event, once it is in the store where it has to be. */
+/** The readers of a turn's events. */
+export interface Readers {
+  /** Gets each event, once it is in the store where it has to be. */
+  readonly emit: (event: TurnEvent.TurnEvent) => void
+  /** As in `EventSink`. */
+  readonly withdraw: () => boolean
+}
+
+/** The kernel's ports over a store. */
 export const portsOf = (
   store: Store,
   turnId: string,
   { events, records }: Pick<Stored, "events" | "records">,
-  emit: (event: TurnEvent.TurnEvent) => void
+  { emit, withdraw }: Readers
 ): { readonly checkpoint: Checkpoint.Checkpoint["Service"]; readonly sink: EventSink.EventSink["Service"] } => {
   const write = (key: string, value: string) =>
     Effect.tryPromise({
@@ -146,7 +157,8 @@ export const portsOf = (
             })
           )
         }),
-      isPersisted: (position) => position < events.length
+      isPersisted: (position) => position < events.length,
+      withdraw
     }
   }
 }

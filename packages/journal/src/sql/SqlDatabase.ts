@@ -52,6 +52,8 @@ export interface SqlDatabase {
   /** The last error of a transaction that concerned all writes, since the last `forgetTrouble`. */
   readonly trouble: () => SqlError.SqlError | undefined
   readonly forgetTrouble: () => void
+  /** The number of transactions and savepoints that have succeeded. */
+  readonly commits: () => number
 }
 
 /** Uses the `SqlClient` of the context until the scope ends. Its tables must exist at the first read or write. */
@@ -64,6 +66,7 @@ export const make = Effect.fnUntraced(function* ({
   const sql = yield* SqlClient.SqlClient
   const begin = transaction ?? sql.withTransaction
   let trouble: SqlError.SqlError | undefined
+  let commits = 0
   const explained = (attempted: string, error: TableError): StorageError => {
     if (!SqlError.isSqlError(error)) return StorageFailure.damaged(database, attempted, error.message)
     const explained = StorageFailure.explain(database, attempted, error)
@@ -77,10 +80,13 @@ export const make = Effect.fnUntraced(function* ({
     answered(DatabaseWait.SILENCE_LIMIT)(DatabaseWait.whileBusy(isBusy)(effect))
   const group = yield* GroupCommit.make<TableError>({
     transaction: (effect) =>
-      Effect.tapError(begin(effect), (error) =>
-        Effect.sync(() => {
-          if (SqlError.isSqlError(error) && scopeOf(error) !== "one") trouble = error
-        })
+      begin(effect).pipe(
+        Effect.tap(() => Effect.sync(() => void commits++)),
+        Effect.tapError((error) =>
+          Effect.sync(() => {
+            if (SqlError.isSqlError(error) && scopeOf(error) !== "one") trouble = error
+          })
+        )
       ),
     scope: scopeOf,
     answered: answered(DatabaseWait.SILENCE_LIMIT),
@@ -101,6 +107,7 @@ export const make = Effect.fnUntraced(function* ({
     explained,
     answered,
     trouble: () => trouble,
+    commits: () => commits,
     forgetTrouble: () => {
       trouble = undefined
     }

@@ -6,6 +6,8 @@
  *     is answered with its message. Neither ends the turn.
  * Tool.V3. Two tools with the same name are a bug of the program: `toolbox` throws.
  *
+ * Tool.V4. A result of `content` may have files. Any other result goes to the model as JSON.
+ *
  * **Example** (A tool that is safe to run again after a crash)
  *
  * ```ts
@@ -19,7 +21,7 @@
  * const layer = Tool.layer(weather)
  * ```
  */
-import { defined, type Message } from "@holdfast/wire"
+import { defined, Message, Prompt } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -43,13 +45,46 @@ export interface Options<Input extends Schema.ConstraintDecoder<unknown>, E, R> 
   /** Running it twice has the same effect as running it once (X8). Without this a call that a crash cut off is never made again. */
   readonly isIdempotent?: boolean
   /**
-   * Does the work. Its result goes to the model unchanged.
+   * Does the work. Its result goes to the model unchanged; `Tool.content` makes one with files.
    *
    * **Gotchas**
    *
    * The calls of one step run at the same time. It is interrupted when the turn is aborted. The model receives the message of a failure.
    */
-  readonly run: (input: Input["Type"]) => Effect.Effect<Schema.Json, E, R>
+  readonly run: (input: Input["Type"]) => Effect.Effect<Schema.Json | Content, E, R>
+}
+
+/** A result of texts and files, made by `content`. */
+export class Content {
+  readonly parts: NonNullable<ToolOutcome["content"]>
+
+  constructor(parts: NonNullable<ToolOutcome["content"]>) {
+    this.parts = parts
+  }
+}
+
+/**
+ * Makes a result of texts and files, in order. Throws if a part is invalid: an error of `run`, which the model receives.
+ *
+ * **Example** (A picture with a text before it)
+ *
+ * ```ts
+ * run: () => Effect.map(screenshot, (data) => Tool.content(["The page:", { type: "file", mediaType: "image/png", data }]))
+ * ```
+ */
+export const content = (
+  parts: readonly [string | Message.InputPart, ...ReadonlyArray<string | Message.InputPart>]
+): Content =>
+  new Content(decodeParts(parts.map((part) => (typeof part === "string" ? { type: "text", text: part } : part))))
+
+/** The outcome of a call that returned `result`. */
+export const outcomeOf = (result: Schema.Json | Content): ToolOutcome => {
+  if (!(result instanceof Content)) return { output: result, isError: false }
+  const output = Prompt.textOf(result.parts)
+  // Texts alone need no second form.
+  return result.parts.every(({ type }) => type === "text")
+    ? { output, isError: false }
+    : { output, content: result.parts, isError: false }
 }
 
 /** Makes a tool. */
@@ -75,7 +110,7 @@ export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
             Effect.match(run(decoded), {
               onFailure: (error) =>
                 failed(`The tool failed: ${error instanceof Error ? error.message : String(error)}`),
-              onSuccess: (output) => ({ output, isError: false })
+              onSuccess: outcomeOf
             })
         })
       )
@@ -106,6 +141,8 @@ export const layer = <R>(...tools: ReadonlyArray<Tool<R>>): Layer.Layer<Toolbox,
   Layer.effect(Toolbox, toolbox(tools))
 
 // --- internal
+
+const decodeParts = Schema.decodeUnknownSync(Schema.NonEmptyArray(Message.InputPart))
 
 const failed = (output: string): ToolOutcome => ({ output, isError: true })
 

@@ -17,7 +17,10 @@ export interface ToolDefinition {
 
 /** The result of a call. */
 export interface ToolOutcome {
+  /** With `content`: its texts, and a placeholder for each file (`Prompt.textOf`). */
   readonly output: Schema.Json
+  /** The texts and files of a result with files, in order: what the model gets instead of `output`. */
+  readonly content?: Message.ToolResultPart["content"]
   readonly isError: boolean
 }
 

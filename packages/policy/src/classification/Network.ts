@@ -71,12 +71,16 @@ const byName: ReadonlyMap<string, Entry> = new Map([
   ),
   ...entries(INVALID, "StructuredOutputError SchemaError"),
   ...entries({ reason: "auth" }, "AI_LoadAPIKeyError AuthenticationError"),
-  ...entries({ reason: "model-unavailable" }, "AI_NoSuchModelError AI_NoSuchProviderError"),
+  ...entries(
+    { reason: "model-unavailable" },
+    "AI_NoSuchModelError AI_NoSuchProviderError AI_UnsupportedModelVersionError"
+  ),
   ...entries({ reason: "refused" }, "ContentPolicyError"),
   ...entries({ reason: "rate-limited" }, "RateLimitError"),
   ...entries({ reason: "quota-exhausted" }, "QuotaExhaustedError"),
   ...entries({ reason: "server-error" }, "InternalProviderError InternalServerError"),
   ...entries(BAD_REQUEST, "AI_InvalidPromptError AI_InvalidArgumentError AI_UnsupportedFunctionalityError"),
+  ...entries(BAD_REQUEST, "AI_LoadSettingError AI_NoSuchProviderReferenceError"),
   ...entries(BAD_REQUEST, "EncodeError InvalidUrlError InvalidRequestError UnsupportedSchemaError"),
   ...entries(ABORTED, "AbortError APIUserAbortError ResponseAborted CanceledError")
 ])

@@ -9,14 +9,16 @@
  * Source: Claude API documentation, "Messages", "Extended thinking", "Prompt caching", "Handling tool use".
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, Message } from "@holdfast/wire"
+import { defined, type Failure, type Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
+import * as RequestFiles from "../requests/Files.ts"
 import * as Prompt from "../requests/Prompt.ts"
+import * as Files from "./Files.ts"
 
 type Json = BodyPatch.Json
 
 /** Settings of Anthropic's format. */
-export interface Options extends BodyPatch.Options {
+export interface Options extends BodyPatch.Options, RequestFiles.Options {
   /** The most tokens of a response; the API requires a number. Default: `maxTokensOf` the model. */
   readonly maxTokens?: number | undefined
   /** Marks the system prompt and the last message for the prompt cache, so each step reads the previous one's cache. Default: true. */
@@ -32,6 +34,10 @@ export const maxTokensOf = (model: string): number => {
   return /claude-3[-.]5/.test(model) ? 8192 : 32_000
 }
 
+/** The failure of a request with a file that its model cannot take. */
+export const refusalOf = (request: Provider.ProviderRequest, options: Options): Failure.ProviderFailure | undefined =>
+  RequestFiles.refusalOf(request, refusesOf(request, options))
+
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json => {
   const cache = options.promptCaching === false ? undefined : { cache_control: { type: "ephemeral" } }
@@ -42,7 +48,7 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
       ...(request.system === undefined || request.system === ""
         ? undefined
         : { system: [{ type: "text", text: request.system, ...cache }] }),
-      messages: messagesOf(request, cache),
+      messages: messagesOf(request, cache, refusesOf(request, options)),
       ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
       stream: true
     },
@@ -58,11 +64,18 @@ interface Turn {
   readonly content: Array<Json>
 }
 
-const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined): ReadonlyArray<Json> => {
+const refusesOf = ({ target }: Provider.ProviderRequest, options: Options): RequestFiles.Refuses =>
+  RequestFiles.refusesOf(Files.refuses, target.model, options)
+
+const messagesOf = (
+  request: Provider.ProviderRequest,
+  cache: Json | undefined,
+  refuses: RequestFiles.Refuses
+): ReadonlyArray<Json> => {
   const turns: Array<Turn> = []
   for (const message of request.messages) {
     const role = message.role === "assistant" ? "assistant" : "user"
-    const content = contentOf(message, request)
+    const content = contentOf(message, request, refuses)
     if (content.length === 0) continue
     const last = turns.at(-1)
     if (last?.role === role) last.content.push(...content)
@@ -79,12 +92,14 @@ const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined):
 /** Stable sort: only results move. */
 const rank = (block: Json): number => (block.type === "tool_result" ? 0 : 1)
 
-const contentOf = (message: Message.Message, request: Provider.ProviderRequest): Array<Json> => {
+const contentOf = (
+  message: Message.Message,
+  request: Provider.ProviderRequest,
+  refuses: RequestFiles.Refuses
+): Array<Json> => {
   switch (message.role) {
-    case "user": {
-      const text = Message.textOf(message)
-      return text === "" ? [] : [{ type: "text", text }]
-    }
+    case "user":
+      return message.content.flatMap(inputBlocks)
     case "assistant": {
       const isOwn = Prompt.isOwn(message, request)
       const blocks = message.content.flatMap((part) => assistantBlocks(part, isOwn))
@@ -95,12 +110,17 @@ const contentOf = (message: Message.Message, request: Provider.ProviderRequest):
       return message.content.map((result) => ({
         type: "tool_result",
         tool_use_id: toolUseId(result.toolCallId),
-        content: Prompt.outputText(result),
+        content: RequestFiles.partsOf(result, refuses)?.flatMap(inputBlocks) ?? Prompt.outputText(result),
         ...(result.isError ? { is_error: true } : undefined)
       }))
     default:
       return message satisfies never
   }
+}
+
+const inputBlocks = (part: Message.InputPart): ReadonlyArray<Json> => {
+  if (part.type === "file") return [Files.encode(part)]
+  return part.text === "" ? [] : [{ type: "text", text: part.text }] // Request.R3
 }
 
 const assistantBlocks = (part: Message.AssistantPart, isOwn: boolean): ReadonlyArray<Json> => {

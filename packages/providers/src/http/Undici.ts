@@ -72,6 +72,25 @@ export const layerVia = (proxies: Proxy.Proxies | undefined): Layer.Layer<Http> 
 /** The port over its own connections, without a proxy. */
 export const layer: Layer.Layer<Http> = layerVia(undefined)
 
+/**
+ * `fetch` over connections of its own, which close with the scope; through proxies, where given. For libraries that make their requests by `fetch`.
+ *
+ * **Details**
+ *
+ * It has no limits of time (Http.H4), and follows no redirect: one call is one request (Http.H1).
+ */
+export const fetchVia = (proxies: Proxy.Proxies | undefined): Effect.Effect<typeof fetch, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const agent = yield* Proxy.dispatcher(proxies)
+    const { fetch: plain } = yield* Effect.promise(() => import("undici"))
+    const dispatcher = agent.compose(
+      (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler)
+    )
+    // The runtime's `fetch` is an older undici: the types differ, and the values do not.
+    const send = plain as unknown as (input: unknown, init: object) => Promise<Response>
+    return (input, init) => send(input, { redirect: "manual", ...init, dispatcher })
+  })
+
 // --- internal
 
 type Address = Pick<Dispatcher.DispatchOptions, "origin" | "path">

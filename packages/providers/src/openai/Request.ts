@@ -1,23 +1,32 @@
 /**
  * Encodes the body of a chat completion request.
  *
+ * Request.R1. Files of tool results follow all results of their step in one user message, each after the id of its call: a `tool` message
+ *     carries text alone, and no other message may stand between results. The result itself has their placeholders.
+ *
  * Source: OpenAI, API reference, "Create chat completion"; limited to the fields that compatible servers accept, too.
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, Message } from "@holdfast/wire"
+import { defined, type Failure, Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
+import * as RequestFiles from "../requests/Files.ts"
 import * as Prompt from "../requests/Prompt.ts"
+import * as Files from "./Files.ts"
 
 type Json = BodyPatch.Json
 
 /** Settings of OpenAI's format. */
-export interface Options extends BodyPatch.Options {
+export interface Options extends BodyPatch.Options, RequestFiles.Options {
   /**
    * The field in which a model's own reasoning is sent back to it. Without it reasoning is left out, as most providers require;
    * DeepSeek's and Moonshot's thinking models with tools require `reasoning_content`.
    */
   readonly reasoningField?: "reasoning_content" | "reasoning" | undefined
 }
+
+/** The failure of a request with a file that its model cannot take. */
+export const refusalOf = (request: Provider.ProviderRequest, options: Options): Failure.ProviderFailure | undefined =>
+  RequestFiles.refusalOf(request, refusesOf(request, options))
 
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json =>
@@ -38,6 +47,9 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
 
 // --- internal
 
+const refusesOf = ({ target }: Provider.ProviderRequest, options: Options): RequestFiles.Refuses =>
+  RequestFiles.refusesOf(Files.refuses, target.model, options)
+
 const messagesOf = (
   message: Message.Message,
   request: Provider.ProviderRequest,
@@ -45,19 +57,41 @@ const messagesOf = (
 ): ReadonlyArray<Json> => {
   switch (message.role) {
     case "user":
-      return [{ role: "user", content: Message.textOf(message) }]
+      return [{ role: "user", content: contentOf(message.content) }]
     case "assistant":
       return assistant(message, request, options)
     case "tool":
-      return message.content.map((result) => ({
-        role: "tool",
-        tool_call_id: result.toolCallId,
-        // The format has no field for a failed call, so the text has a prefix.
-        content: result.isError ? `Error: ${Prompt.outputText(result)}` : Prompt.outputText(result)
-      }))
+      return [
+        ...message.content.map((result) => ({
+          role: "tool",
+          tool_call_id: result.toolCallId,
+          // The format has no field for a failed call, so the text has a prefix.
+          content: result.isError ? `Error: ${Prompt.outputText(result)}` : Prompt.outputText(result)
+        })),
+        ...filesOfResults(message, refusesOf(request, options))
+      ]
     default:
       return message satisfies never
   }
+}
+
+/** Text alone stays a string: some compatible servers take nothing else. */
+const contentOf = (parts: ReadonlyArray<Message.InputPart>): string | ReadonlyArray<Json> =>
+  parts.every((part) => part.type === "text")
+    ? parts.map(({ text }) => text).join("\n")
+    : parts.flatMap((part) =>
+        part.type === "file" ? [Files.encode(part)] : part.text === "" ? [] : [{ type: "text", text: part.text }]
+      )
+
+/** Request.R1 */
+const filesOfResults = ({ content }: Message.ToolMessage, refuses: RequestFiles.Refuses): ReadonlyArray<Json> => {
+  const parts = content.flatMap((result) => {
+    const files = (result.content ?? []).filter((part) => part.type === "file" && refuses(part) === undefined)
+    if (files.length === 0) return []
+    const about = `${files.length === 1 ? "The file" : `The ${files.length} files, in order,`} of the result of call ${result.toolCallId} (${result.toolName}):`
+    return [{ type: "text" as const, text: about }, ...files]
+  })
+  return parts.length === 0 ? [] : [{ role: "user", content: contentOf(parts) }]
 }
 
 const assistant = (

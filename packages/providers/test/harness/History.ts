@@ -16,6 +16,13 @@ export const user = (text: string): Message.Message => ({
   content: [{ type: "text", text }]
 })
 
+/** A prompt with files. */
+export const prompt = (...content: ReadonlyArray<Message.InputPart>): Message.Message => ({
+  role: "user",
+  ...common(),
+  content
+})
+
 export const assistant = (
   target: Target.Target,
   ...content: ReadonlyArray<Message.AssistantPart>

@@ -53,10 +53,14 @@ export const outcomeInWords = (outcome: Outcome): string => {
 
 // --- internal
 
-const isEndless = ({ outcome, times }: Phase): boolean =>
-  times === Infinity || (outcome._tag === "Down" && outcome.until._tag === "Never")
+const isEndless = ({ outcome, span, times }: Phase): boolean =>
+  span === undefined && (times === Infinity || (outcome._tag === "Down" && outcome.until._tag === "Never"))
 
-const phaseInWords = ({ outcome, times }: Phase): string => {
+const phaseInWords = ({ outcome, span, times }: Phase): string => {
+  if (span !== undefined) {
+    const what = outcome._tag === "Down" ? "an outage (503)" : outcomeInWords(outcome)
+    return `${what} ${untilInWords(span)} by the clock`
+  }
   if (times === 1) return outcomeInWords(outcome)
   return `${outcomeInWords(outcome)} ${times === Infinity ? "every time" : times === 2 ? "twice" : `${times} times`}`
 }

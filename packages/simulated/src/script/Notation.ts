@@ -1,7 +1,7 @@
 /** Formats a script in its canonical notation, which `Syntax.parse` reads back. */
 import * as ErrorBody from "../ErrorBody.ts"
-import { type Outcome, DELIVERY, type Delivery, type Phase, type Script, type Until } from "./Script.ts"
-import { encode, twoDigits, writeDuration } from "./SyntaxValue.ts"
+import { type Outcome, DELIVERY, type Delivery, type Phase, type Script, type Span, type Until } from "./Script.ts"
+import { encode, writeDuration, writeTimeOfDay } from "./SyntaxValue.ts"
 
 /** The script as a model's name, without the provider's name. */
 export const format = (script: Script): string =>
@@ -11,8 +11,9 @@ export const format = (script: Script): string =>
 
 // --- internal
 
-const writePhase = ({ outcome, times }: Phase): string => {
+const writePhase = ({ outcome, span, times }: Phase): string => {
   const [head, ...params] = writeOutcome(outcome)
+  if (span !== undefined) return [`${head} ${writeSpan(span)}`, ...params].join(";")
   return [times === 1 ? head : `${head}x${times === Infinity ? "*" : times}`, ...params].join(";")
 }
 
@@ -66,6 +67,9 @@ const writeBody = (status: number, body: ErrorBody.ErrorBody): ReadonlyArray<str
   return body === ErrorBody.ofStatus(status) ? [] : [`body=${body}`]
 }
 
+const writeSpan = (span: Span): string =>
+  span._tag === "Elapsed" ? `for ${writeDuration(span.ms)}` : `until ${writeTimeOfDay(span.minute)}`
+
 const writeUntil = (until: Until): string => {
   switch (until._tag) {
     case "Never":
@@ -73,7 +77,7 @@ const writeUntil = (until: Until): string => {
     case "Elapsed":
       return `-for-${writeDuration(until.ms)}`
     case "TimeOfDay":
-      return `-until-${twoDigits(Math.floor(until.minute / 60))}:${twoDigits(until.minute % 60)}Z`
+      return `-until-${writeTimeOfDay(until.minute)}`
     default:
       return until satisfies never
   }

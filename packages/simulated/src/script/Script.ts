@@ -8,6 +8,8 @@
  * Script.S2. A timed outage applies exactly as long as it lasts, to any number of requests. It begins with the turn, so a turn that
  *     another process resumes has the same outage.
  * Script.S3. The functions here are pure: the count of served requests is an argument, and so is the time.
+ * Script.S4. A phase with a span applies by the endpoint's clock, to all turns alike: the spans of a script follow each other from the
+ *     opening of the endpoint on, and a turn that comes later meets the rest.
  */
 import * as Data from "effect/Data"
 import type { ErrorBody, Name } from "../ErrorBody.ts"
@@ -60,10 +62,15 @@ export type Until = Data.TaggedEnum<{
 /** Constructors of the ends. */
 export const Until = Data.taggedEnum<Until>()
 
+/** How long a phase applies by the endpoint's clock (Script.S4). */
+export type Span = Exclude<Until, { readonly _tag: "Never" }>
+
 /** An outcome for a number of requests in a row: at least 1; `Infinity` for all further requests. */
 export interface Phase {
   readonly outcome: Outcome
   readonly times: number
+  /** Present: it applies to any number of requests, as long as this lasts; `times` is 1. */
+  readonly span?: Span
 }
 
 /** The pace and length of an answer. */
@@ -114,6 +121,8 @@ export interface Position {
   readonly served: number
   /** Epoch milliseconds. */
   readonly startedAt: number
+  /** When the endpoint's clock began, in epoch milliseconds; absent: with the turn. */
+  readonly openedAt?: number
   /** Epoch milliseconds. */
   readonly now: number
 }
@@ -129,8 +138,13 @@ export interface Step {
 /** Decides the outcome of a turn's next request. */
 export const next = (script: Script, position: Position): Step => {
   let before = 0
-  for (const { outcome, times } of script.phases) {
-    if (position.served >= before + times) {
+  let clock = position.openedAt ?? position.startedAt
+  for (const { outcome, span, times } of script.phases) {
+    if (span !== undefined) {
+      clock = endOf(span, clock)
+      if (position.now < clock) return { outcome, served: Math.max(position.served, before), last: false } // Script.S4
+      before += times
+    } else if (position.served >= before + times) {
       before += times
     } else if (outcome._tag !== "Down") {
       const served = Math.max(position.served, before) + 1
@@ -152,7 +166,7 @@ export const next = (script: Script, position: Position): Step => {
  * The number of requests during a timed outage is unknown, so phases after one may apply a second time.
  */
 export const resume = (script: Script, attempts: number): number => {
-  const outage = script.phases.findIndex(({ outcome }) => outcome._tag === "Down")
+  const outage = script.phases.findIndex(({ outcome, span }) => outcome._tag === "Down" || span !== undefined)
   return outage < 0 ? attempts : Math.min(attempts, lengthOf(script.phases.slice(0, outage)))
 }
 
@@ -172,6 +186,9 @@ export const endOf = (until: Until, startedAt: number): number => {
       return until satisfies never
   }
 }
+
+/** Whether a script depends on the endpoint's clock. */
+export const isClocked = ({ phases }: Script): boolean => phases.some(({ span }) => span !== undefined)
 
 // --- internal
 

@@ -5,7 +5,7 @@
  *
  *     script = phases *( "+" delivery )          a delivery alone means an answer with it
  *     phases = phase *( "," phase )
- *     phase  = outcome [ "x" times ] *( ";" name "=" value )
+ *     phase  = outcome [ "x" times / " for " duration / " until " time ] *( ";" name "=" value )
  *
  * Syntax.N1. An invalid script is rejected, and the error lists the valid parts: a mistyped name must not look like a provider that
  *     works.
@@ -14,12 +14,16 @@
 import { Quote } from "@holdfast/wire"
 import * as Result from "effect/Result"
 import * as ErrorBody from "../ErrorBody.ts"
-import { Outcome, DELIVERY, type Delivery, type Phase, type Script, Until } from "./Script.ts"
-import { decode, readDuration, readWholeNumber } from "./SyntaxValue.ts"
+import { Outcome, DELIVERY, type Delivery, type Phase, type Script, type Span, Until } from "./Script.ts"
+import { decode, readDuration, readTimeOfDay, readWholeNumber } from "./SyntaxValue.ts"
 
 /** Why a name is no script, for people. The message ends with the list of valid parts. */
 export interface NotUnderstood {
   readonly message: string
+  /** The mistake alone. */
+  readonly why: string
+  /** Where the part with the mistake begins in the text, from 1. */
+  readonly position: number
 }
 
 /** The usual name of such a provider. `parse` accepts it before a script; `Notation.format` leaves it out. */
@@ -34,6 +38,10 @@ const MAX_TOKENS = 100_000
 /** Slow enough to be noticed by a person. */
 const SLOW_TOKENS_PER_SECOND = 4
 
+/** The language in one line, for errors that have no room for `HELP`. */
+export const IN_A_LINE =
+  'phases joined by commas, such as "529 for 7h", "down until 06:30Z", "429x3;retry-after=7" or "ok for 10m" (docs/simulated.md)'
+
 /** The valid parts of a script, as error messages list them. */
 export const HELP = [
   "Valid parts, joined by commas, each optionally followed by xN or x* (every time):",
@@ -41,7 +49,7 @@ export const HELP = [
   "  outage-N                            overloaded N times, then answers",
   "  400 ... 599                         that status; ;retry-after=7 ;header:NAME=VALUE ;body=NAME ;text=TEXT",
   "  overloaded, rate-limit, quota, ...  that error with its status: " + ErrorBody.NAMES.slice(0, -2).join(", "),
-  "  down, down-for-90s, down-until-07:00Z",
+  "  down, down-for-90s, down-until-07:00Z; any part by the clock, for all turns: 529 for 7h, down until 07:00Z",
   "  reset, cut, cut-after-12, ends-after-12, stall, stall-after-12, stall-with-pings",
   "  error-in-stream, error-in-stream-after-12; ;body=NAME",
   "  html, empty                         a 200 without a stream",
@@ -56,29 +64,63 @@ export const parse = (name: string): Result.Result<Script, NotUnderstood> => {
   const [first = "", ...rest] = text.split("+")
   const lone = readDelivery(first)
   const delivery: { -readonly [K in keyof Delivery]: Delivery[K] } = { ...DELIVERY, ...lone }
-  for (const part of rest) {
-    const read = readDelivery(part)
-    if (read === undefined) return refuse(name, `${Quote.of(part)} after a "+" is not valid.`)
-    Object.assign(delivery, read)
-  }
+  let position = name.length - text.length + 1
   const phases: Array<Phase> = []
   for (const part of lone === undefined ? first.split(",") : ["ok"]) {
-    const phase = readPhase(part)
-    if (Result.isFailure(phase)) return refuse(name, phase.failure)
+    const phase = readPhase(part.trimStart())
+    if (Result.isFailure(phase)) return refuse(name, phase.failure, position + part.length - part.trimStart().length)
     phases.push(phase.success)
+    position += part.length + 1
+  }
+  position = name.length - text.length + first.length + 2
+  for (const part of rest) {
+    const read = readDelivery(part)
+    if (read === undefined) return refuse(name, `${Quote.of(part)} after a "+" is not valid.`, position)
+    Object.assign(delivery, read)
+    position += part.length + 1
   }
   return Result.succeed({ phases, delivery })
 }
 
 // --- internal: phases
 
-const refuse = (name: string, why: string): Result.Result<never, NotUnderstood> =>
+const refuse = (name: string, why: string, position: number): Result.Result<never, NotUnderstood> =>
   Result.fail({
+    why,
+    position,
     message: `The model ${Quote.of(name)} does not exist: it is no script of the simulated provider. ${why}\n${HELP}`
   })
 
 const readPhase = (text: string): Result.Result<Phase, string> => {
-  const [head = "", ...rest] = text.split(";")
+  const [whole = "", ...rest] = text.split(";")
+  const [, head = whole.trimEnd(), word, length] = /^(.*?) +(for|until) +(\S*) *$/.exec(whole) ?? []
+  const late = rest.find((param) => !param.startsWith("text=") && /=.* (for|until) /.test(param))
+  if (late !== undefined) return Result.fail(`${Quote.of(late)}: a time by the clock comes before the ";".`)
+  const phase = readCounted(head, rest)
+  if (word === undefined || length === undefined || Result.isFailure(phase)) return phase
+  const { outcome, times } = phase.success
+  const isTimed = times !== 1 || (outcome._tag === "Down" && outcome.until._tag !== "Never")
+  if (isTimed || head.endsWith("x1") || head.startsWith("outage-"))
+    return Result.fail(`${Quote.of(head)} has a count or a time of its own, so it takes no time by the clock.`)
+  const span = readSpan(word, length)
+  return span === undefined
+    ? Result.fail(
+        word === "for"
+          ? `${Quote.of(length)} is no duration of at most 7 days, such as 7h, 90s or 1h30m.`
+          : `${Quote.of(length)} is no time of day in UTC, such as 07:00Z.`
+      )
+    : Result.succeed({ outcome, times, span })
+}
+
+/** Parses the time of a phase by the clock. */
+const readSpan = (word: string, length: string): Span | undefined => {
+  const ms = word === "for" ? readDuration(length) : undefined
+  const minute = word === "until" ? readTimeOfDay(length) : undefined
+  if (ms !== undefined) return Until.Elapsed({ ms })
+  return minute === undefined ? undefined : Until.TimeOfDay({ minute })
+}
+
+const readCounted = (head: string, rest: ReadonlyArray<string>): Result.Result<Phase, string> => {
   const repeated = /^(.+?)x(\d+|\*)$/.exec(head)
   const times =
     repeated?.[2] === undefined ? 1 : repeated[2] === "*" ? Infinity : readWholeNumber(repeated[2], MAX_TIMES)
@@ -183,15 +225,15 @@ const readToolCall = (params: Params): Result.Result<Outcome, string> => {
 }
 
 const readDown = (head: string): Result.Result<Outcome, string> => {
-  const [, hours, minutes] = /^down-until-([01]\d|2[0-3]):([0-5]\d)Z$/.exec(head) ?? []
+  const minute = head.startsWith("down-until-") ? readTimeOfDay(head.slice("down-until-".length)) : undefined
   const ms = head.startsWith("down-for-") ? readDuration(head.slice("down-for-".length)) : undefined
   if (head === "down") return Result.succeed(Outcome.Down({ until: Until.Never() }))
   if (ms !== undefined) return Result.succeed(Outcome.Down({ until: Until.Elapsed({ ms }) }))
-  return hours === undefined || minutes === undefined
+  return minute === undefined
     ? Result.fail(
         readDelivery(head) === undefined ? `${Quote.of(head)} is not valid.` : `${Quote.of(head)} belongs after a "+".`
       )
-    : Result.succeed(Outcome.Down({ until: Until.TimeOfDay({ minute: Number(hours) * 60 + Number(minutes) }) }))
+    : Result.succeed(Outcome.Down({ until: Until.TimeOfDay({ minute }) }))
 }
 
 // --- internal: delivery

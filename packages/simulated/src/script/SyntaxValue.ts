@@ -6,13 +6,24 @@ const MAX_DURATION_MS = Duration.toMillis(Duration.days(7))
 
 const units = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const
 
-/** Parses `90s` to milliseconds; `undefined` where it is no duration. */
+/** Parses `90s` or `7h30m` to milliseconds; `undefined` where it is no duration. */
 export const readDuration = (text: string): number | undefined => {
-  const [, digits, unit] = /^(\d{1,9})(h|m|s|ms)$/.exec(text) ?? []
-  if (digits === undefined) return undefined
-  const ms = Number(digits) * units[unit === "h" || unit === "m" || unit === "s" ? unit : "ms"]
-  return ms <= MAX_DURATION_MS ? ms : undefined
+  const read = /^(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?$/.exec(text)
+  if (text === "" || read === null) return undefined
+  const [h = 0, m = 0, s = 0, ms = 0] = read.slice(1).map((digits) => Number(digits ?? 0))
+  const total = h * units.h + m * units.m + s * units.s + ms
+  return total <= MAX_DURATION_MS ? total : undefined
 }
+
+/** Parses a time of day in UTC, `07:00Z`, to its minute of the day; `undefined` for any other text. */
+export const readTimeOfDay = (text: string): number | undefined => {
+  const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)Z$/.exec(text) ?? []
+  return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes)
+}
+
+/** Formats a minute of the day as `readTimeOfDay` parses it. */
+export const writeTimeOfDay = (minute: number): string =>
+  `${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}Z`
 
 /** Formats a duration in the largest unit in which it is a whole number. */
 export const writeDuration = (ms: number): string => {
@@ -26,7 +37,7 @@ export const readWholeNumber = (digits: string, max: number): number | undefined
   /^\d{1,9}$/.test(digits) && Number(digits) <= max ? Number(digits) : undefined
 
 /** The number with a leading zero where it has one digit. */
-export const twoDigits = (n: number): string => String(n).padStart(2, "0")
+const twoDigits = (n: number): string => String(n).padStart(2, "0")
 
 /** Percent-encodes the characters that the syntax uses. */
 export const encode = (value: string): string =>

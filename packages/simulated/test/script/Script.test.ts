@@ -48,6 +48,30 @@ describe("Script", () => {
     assert.deepStrictEqual(meets(script("429,down-for-90s"), [95_000, 95_001]), ["429", "Answer"])
   })
 
+  it("a phase by the clock applies to all turns, however late they come", () => {
+    const flapping = script("529 for 1h,ok for 10m,502 for 50m,429")
+    const at = (now: number, startedAt = 0) => {
+      const { outcome } = next(flapping, { served: 0, startedAt, openedAt: 0, now })
+      return outcome._tag === "Status" ? outcome.status : outcome._tag
+    }
+    const HOUR = 3_600_000
+    assert.deepStrictEqual([at(0), at(HOUR - 1), at(HOUR - 1, HOUR - 2)], [529, 529, 529])
+    assert.deepStrictEqual([at(HOUR), at(HOUR + 600_000), at(2 * HOUR - 1)], ["Answer", 502, 502])
+    assert.deepStrictEqual(meets(flapping, [0, HOUR, HOUR, HOUR + 600_000, 2 * HOUR, 2 * HOUR]), [
+      "529",
+      "Answer",
+      "Answer",
+      "502",
+      "429",
+      "Answer"
+    ])
+    assert.deepStrictEqual(meets(script("down until 07:00Z"), [6 * HOUR, 7 * HOUR - 1, 7 * HOUR]), [
+      "Down",
+      "Down",
+      "Answer"
+    ])
+  })
+
   it("a time of day is its next occurrence after the turn began", () => {
     const at = (time: string) => Date.parse(`2026-03-01T${time}Z`)
     const seven = Until.TimeOfDay({ minute: 420 })
@@ -60,6 +84,7 @@ describe("Script", () => {
     assert.strictEqual(resume(script("429x3,502"), 2), 2)
     assert.strictEqual(resume(script("down-for-90s,502"), 7), 0)
     assert.strictEqual(resume(script("429x2,down,502"), 7), 2)
+    assert.strictEqual(resume(script("429x2,529 for 7h,502"), 7), 2)
   })
 
   it("the count of served requests never shrinks, and every request has an outcome", () => {
@@ -81,7 +106,8 @@ describe("Script", () => {
     fc.assert(
       fc.property(Arbitrary.script, (script) => {
         const isEndless = script.phases.some(
-          ({ outcome, times }) => times === Infinity || (outcome._tag === "Down" && outcome.until._tag === "Never")
+          ({ outcome, span, times }) =>
+            span === undefined && (times === Infinity || (outcome._tag === "Down" && outcome.until._tag === "Never"))
         )
         const step = next(script, { served: 1_000_000, startedAt: 0, now: 10 ** 12 })
         assert.isTrue(isEndless || (step.last && step.outcome._tag === Outcome.Answer()._tag))

@@ -66,6 +66,40 @@ describe("Syntax", () => {
     ])
   })
 
+  it("any part may last by the clock", () => {
+    assert.deepStrictEqual(parse("529 for 7h, ok for 10m,429 for 1h30m;retry-after=7,down until 06:30Z").phases, [
+      { outcome: status(529), times: 1, span: Until.Elapsed({ ms: 25_200_000 }) },
+      { outcome: Outcome.Answer(), times: 1, span: Until.Elapsed({ ms: 600_000 }) },
+      {
+        outcome: Outcome.Status({ status: 429, body: "rate-limit", headers: [["retry-after", "7"]] }),
+        times: 1,
+        span: Until.Elapsed({ ms: 5_400_000 })
+      },
+      { outcome: Outcome.Down({ until: Until.Never() }), times: 1, span: Until.TimeOfDay({ minute: 390 }) }
+    ])
+  })
+
+  it("an error has the mistake and its position", () => {
+    const mistake = (name: string) => {
+      const { position, why } = Result.getOrThrow(Result.flip(Syntax.parse(name)))
+      return [position, why]
+    }
+    assert.deepStrictEqual(mistake("429,529 for 8d"), [
+      5,
+      '"8d" is no duration of at most 7 days, such as 7h, 90s or 1h30m.'
+    ])
+    assert.deepStrictEqual(mistake("simulated/ok, 529 fro 7h"), [15, '"529 fro 7h" is not valid.'])
+    assert.deepStrictEqual(mistake("529x3 for 7h"), [
+      1,
+      '"529x3" has a count or a time of its own, so it takes no time by the clock.'
+    ])
+    assert.deepStrictEqual(mistake("429;retry-after=7 for 1h"), [
+      1,
+      '"retry-after=7 for 1h": a time by the clock comes before the ";".'
+    ])
+    assert.deepStrictEqual(mistake("502+slow+fast"), [10, '"fast" after a "+" is not valid.'])
+  })
+
   it("a delivery alone means an answer with it", () => {
     assert.deepStrictEqual(parse("slow"), make([once(Outcome.Answer())], { gapMs: 250 }))
     assert.deepStrictEqual(
@@ -96,6 +130,13 @@ describe("Syntax", () => {
     "429,",
     "ok;body=html",
     "down-for-9",
+    "529 for",
+    "529 for 8d",
+    "529 until 7:00",
+    "outage-2 for 1h",
+    "529x1 for 1h",
+    "529x* for 1h",
+    "down-for-90s for 1h",
     "down-for-8d",
     "down-until-07:00",
     "down-until-24:00Z",

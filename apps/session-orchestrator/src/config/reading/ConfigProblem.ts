@@ -190,12 +190,13 @@ const spelledOut = (text: string): string | undefined => {
   return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
 }
 
-/** ConfigProblem.P2. These keys contain headers, bodies, variables and their names, arguments, a webhook or a database's password. */
+/** ConfigProblem.P2. These keys contain headers, bodies, options, variables and their names, arguments, a webhook or a database's password. */
 const SECRET_KEYS = new Set<PropertyKey>([
   "token",
   "tokenEnv",
   "headers",
   "body",
+  "options",
   "apiKeyEnv",
   "url",
   "env",

@@ -4,7 +4,7 @@
  * Expansion.E1. A variable that is not set is a problem, not an empty string.
  * Expansion.E2. The value of a variable is a secret in every place.
  */
-import { Redacted } from "effect"
+import { Redacted, type Schema } from "effect"
 import * as Environment from "./Environment.ts"
 import * as ConfigProblem from "./ConfigProblem.ts"
 import { HEADER_VALUE } from "./Settings.ts"
@@ -32,6 +32,36 @@ export const expand = (text: string, environment: Environment.Environment): Expa
     return value ?? ""
   })
   return { text: expanded, variables, secrets, problems }
+}
+
+/** An expanded value. */
+export interface ExpandedJson extends Omit<Expansion, "text" | "problems"> {
+  readonly value: Schema.Json
+  readonly problems: ReadonlyArray<ConfigProblem.Problem>
+}
+
+/** Expands each text in the value at `path`, at any depth. */
+export const json = (
+  given: Schema.Json,
+  environment: Environment.Environment,
+  path: ReadonlyArray<PropertyKey>
+): ExpandedJson => {
+  if (typeof given === "string") {
+    const { problems, text, ...rest } = expand(given, environment)
+    const place = ConfigProblem.formatPath(path)
+    return { ...rest, value: text, problems: problems.map((message) => ({ place, message })) }
+  }
+  if (typeof given !== "object" || given === null) return { value: given, variables: [], secrets: [], problems: [] }
+  const parts = Object.entries(given).map(
+    ([key, value]) => [key, json(value, environment, [...path, Array.isArray(given) ? Number(key) : key])] as const
+  )
+  const values = parts.map(([key, { value }]) => [key, value] as const)
+  return {
+    value: Array.isArray(given) ? values.map(([, value]) => value) : Object.fromEntries(values),
+    variables: parts.flatMap(([, { variables }]) => variables),
+    secrets: parts.flatMap(([, { secrets }]) => secrets),
+    problems: parts.flatMap(([, { problems }]) => problems)
+  }
 }
 
 /** An expanded record. */

@@ -3,9 +3,11 @@
  *
  * RequestSettings.R1. A field that Holdfast writes from the conversation, or that changes what it reads back, is refused.
  * RequestSettings.R2. An address that ends in the path which the adapter adds is refused, with the address to write instead.
+ * RequestSettings.R3. A field of an "ai-sdk" provider is an option of a call of the AI SDK, which ignores all others without a word: they are refused.
  */
 import { Schema } from "effect"
-import type { Problem } from "./ConfigProblem.ts"
+import { formatPath, type Problem } from "./ConfigProblem.ts"
+import { nearest } from "./Nearest.ts"
 
 /** RequestSettings.R1: each refused field, with the reason. */
 const RESERVED: ReadonlyMap<string, string> = new Map([
@@ -50,6 +52,37 @@ export const addressProblem = (
     found.type === type ? "" : `, with "type": ${JSON.stringify(found.type)}, which is the format of that path`
   return { place, message: `it ends in ${found.suffix}, which Holdfast adds itself. Write "${base}"${other}.` }
 }
+
+/** Options of a call of the AI SDK (RequestSettings.R3); Holdfast writes the others. */
+const CALL_OPTIONS = [
+  "maxOutputTokens",
+  "temperature",
+  "topP",
+  "topK",
+  "presencePenalty",
+  "frequencyPenalty",
+  "seed",
+  "stopSequences",
+  "reasoning",
+  "responseFormat",
+  "headers",
+  "providerOptions"
+]
+
+/** The problems of fields that are no option of a call of the AI SDK (RequestSettings.R3). */
+export const callProblems = (path: ReadonlyArray<string>, body: Body): ReadonlyArray<Problem> =>
+  Object.keys(body)
+    .filter((field) => !CALL_OPTIONS.includes(field))
+    .map((field) => {
+      const near = nearest(field, CALL_OPTIONS)
+      return {
+        place: formatPath([...path, field]),
+        message:
+          'an "ai-sdk" provider has no such field.' +
+          (near === undefined ? "" : ` Did you mean "${near}"?`) +
+          ` Expected one of ${CALL_OPTIONS.join(", ")}; fields of the provider itself go into providerOptions.`
+      }
+    })
 
 // --- internal
 

@@ -5,7 +5,7 @@
  * `Resolve.ts` checks relations between keys. docs/configuration.md describes each key with its default and unit; a test compares it
  * with this schema.
  */
-import { Durations, Models, Profile } from "@holdfast/policy"
+import { Durations, Models, Prices, RetrySettings } from "@holdfast/policy"
 import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
@@ -47,6 +47,9 @@ export const HEADER_VALUE = /^[\x20-\x7e]*$/u
 const HeaderValue = matching(HEADER_VALUE, "a header's value: printable ASCII on one line").pipe(
   Schema.RedactedFromValue
 )
+
+/** Names whose values are taken for secrets, of variables and of options. */
+export const SECRET_NAME = /key|token|secret|passw|credential|auth|cookie|pat$/i
 
 /** The name of a header (RFC 9110, section 5.6.2). */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/u
@@ -179,11 +182,22 @@ const LimitSettings = Schema.Struct({
   tokensPerMinute: Schema.optionalKey(atLeastOne("an integer of tokens, 1 or more"))
 })
 
+/** Arguments of a function of the AI SDK. They may contain keys. */
+const Options = Schema.Record(Schema.String, Schema.Json)
+  .annotate({ message: 'Expected an object of options, such as { "region": "eu-central-1" }' })
+  .pipe(Schema.RedactedFromValue)
+
 /** An entry of `providers`. */
 export const ProviderSettings = Schema.Struct({
-  type: Schema.Literals(["openai-compatible", "anthropic", "simulated"]).annotate({
-    message: 'Expected "openai-compatible", "anthropic" or "simulated"'
+  type: Schema.Literals(["openai-compatible", "anthropic", "ai-sdk", "simulated"]).annotate({
+    message: 'Expected "openai-compatible", "anthropic", "ai-sdk" or "simulated"'
   }),
+  /** AI SDK: the package, or a module of the operator by its path. */
+  package: Schema.optionalKey(filled('a package of the AI SDK, such as "@ai-sdk/google"')),
+  /** AI SDK: the export of the package that makes the provider. */
+  factory: Schema.optionalKey(filled('the name of an exported function, such as "createGoogleGenerativeAI"')),
+  /** AI SDK: what the factory is called with. */
+  options: Schema.optionalKey(Options),
   baseUrl: Schema.optionalKey(BaseUrl),
   apiKeyEnv: Schema.optionalKey(
     Schema.Union([VariableName, Schema.Array(VariableName)]).annotate({
@@ -306,6 +320,18 @@ export type ModelSettings = typeof ModelSettings.Type
 
 const MODEL = 'a provider and a model, such as "openai/gpt-5"'
 
+/** A record by `provider/model`. */
+const byModel = <V extends Schema.Constraint>(value: V) =>
+  Schema.Record(Schema.String, value).check(
+    Schema.makeFilter(
+      (entries) =>
+        Object.keys(entries)
+          .filter((name) => Target.parse(name) === undefined)
+          .map((name) => ({ path: [name], issue: `this name is not valid; expected ${MODEL}.` })),
+      { toJsonSchema: () => ({ propertyNames: { pattern: Target.PATTERN } }) }
+    )
+  )
+
 /** The whole file. */
 export const Settings = Schema.Struct({
   /** The address of the schema, for editors. Holdfast ignores it. */
@@ -315,18 +341,10 @@ export const Settings = Schema.Struct({
   cluster: Schema.optionalKey(ClusterSettings),
   providers: Schema.optionalKey(named(PROVIDER_NAME, "letters, digits, '.', '_' and '-'", ProviderSettings)),
   model: Schema.optionalKey(checked((value) => Target.parse(value) !== undefined, Target.PATTERN, MODEL)),
-  models: Schema.optionalKey(
-    Schema.Record(Schema.String, ModelSettings).check(
-      Schema.makeFilter(
-        (models) =>
-          Object.keys(models)
-            .filter((name) => Target.parse(name) === undefined)
-            .map((name) => ({ path: [name], issue: `this name is not valid; expected ${MODEL}.` })),
-        { toJsonSchema: () => ({ propertyNames: { pattern: Target.PATTERN } }) }
-      )
-    )
-  ),
-  retry: Schema.optionalKey(Profile.RetrySettings),
+  models: Schema.optionalKey(byModel(ModelSettings)),
+  /** US dollars per million tokens. */
+  prices: Schema.optionalKey(byModel(Prices.Price)),
+  retry: Schema.optionalKey(RetrySettings.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
   log: Schema.optionalKey(LogSettings),
@@ -352,7 +370,10 @@ export type PlainTool = Required<
 >
 
 /** The keys of a provider's entry that are added to its requests as written. */
-export type PlainRequest = Omit<ProviderSettings, "type" | "baseUrl" | "apiKeyEnv" | "headers" | "limits">
+export type PlainRequest = Omit<
+  ProviderSettings,
+  "type" | "baseUrl" | "apiKeyEnv" | "headers" | "limits" | "package" | "factory" | "options"
+>
 
 type TelemetrySection = NonNullable<Settings["telemetry"]>
 
@@ -392,6 +413,7 @@ export const merge = (low: Settings, high: Settings): Settings => {
     cluster: { ...low.cluster, ...high.cluster },
     gate: { ...low.gate, ...high.gate },
     providers: { ...low.providers, ...high.providers },
+    prices: { ...low.prices, ...high.prices },
     retry: { ...low.retry, ...high.retry },
     tools: { ...low.tools, ...high.tools },
     log: { ...low.log, ...high.log },

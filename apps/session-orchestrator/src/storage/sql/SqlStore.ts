@@ -15,7 +15,7 @@ import {
 } from "@holdfast/journal/sql"
 import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { defined, type Ids, LongJson, TurnEvent } from "@holdfast/wire"
-import { Clock, Context, Duration, Effect, Layer, Option, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { Journal } from "../EventJournal.ts"
 import * as Migrations from "../migrations/Migrations.ts"
@@ -28,6 +28,7 @@ import * as SealTable from "../tables/SealTable.ts"
 import * as StandingTable from "../tables/StandingTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 import * as Acceptances from "./Acceptances.ts"
+import * as DatabaseCheck from "./DatabaseCheck.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
 import { Deletions } from "../Deletions.ts"
@@ -126,6 +127,14 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       times.map(() => undefined)
     )
   )
+  const check = DatabaseCheck.make<TableError>({
+    probe: (now) =>
+      Effect.tap(Effect.andThen(EventTable.probe(sql), probe(now)), () => Effect.sync(database.forgetTrouble)),
+    limit: CHECK_LIMIT,
+    silence: () => database.trouble() ?? StorageFailure.silence(CHECK_LIMIT),
+    // Savepoints succeed in commits that fail.
+    answers: () => (database.trouble() === undefined ? database.commits() : 0)
+  })
 
   const findConversation = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
@@ -180,14 +189,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
-    check: Effect.andThen(
-      damage.refuse,
-      Effect.andThen(EventTable.probe(sql), Effect.flatMap(Clock.currentTimeMillis, probe)).pipe(
-        DatabaseWait.within<TableError>(CHECK_LIMIT, () => database.trouble() ?? StorageFailure.silence(CHECK_LIMIT)),
-        Effect.tap(() => Effect.sync(database.forgetTrouble)),
-        failed("read and write")
-      )
-    )
+    check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
   const journal = Journal.of({
     ...journaling.journal,

@@ -6,7 +6,7 @@
  * Summary.Y3. Sizes are in characters, because a model's window and tokenizer are unknown here. A context that is too long is longer than
  *     the window, so limits are shares of its length.
  */
-import type { Ids, Message } from "@holdfast/wire"
+import { FilePart, type Ids, type Message } from "@holdfast/wire"
 
 /** The options of a summary. */
 export interface Options {
@@ -101,12 +101,14 @@ const partsOf = (message: Message.Message): ReadonlyArray<string> => {
   }
 }
 
-type Part = Message.TextPart | Message.ToolCallPart | Message.ToolResultPart
+type Part = Message.InputPart | Message.ToolCallPart | Message.ToolResultPart
 
 const textOf = (part: Part): string => {
   switch (part.type) {
     case "text":
       return part.text
+    case "file":
+      return FilePart.placeholderOf(part)
     case "tool-call":
       return `${part.toolName}: ${plain(part.input)}`
     case "tool-result":

@@ -5,7 +5,7 @@
  * ToolRuns.T2. A call that was running when its process died is not made again; the model receives `ModelContext.INTERRUPTED`. Tools that are
  *     declared idempotent run again (X8).
  */
-import { JsonShape, type Message } from "@holdfast/wire"
+import { defined, JsonShape, type Message } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -74,8 +74,8 @@ const answer = (run: Run, { call, isOffered }: RunTool): Effect.Effect<Records.T
     Effect.flatMap(at)
   )
 
-const at = ({ output, isError }: ToolOutcome): Effect.Effect<Records.ToolResult> =>
-  Effect.map(Clock.currentTimeMillis, (endedAt) => ({ output, isError, endedAt }))
+const at = ({ content, output, isError }: ToolOutcome): Effect.Effect<Records.ToolResult> =>
+  Effect.map(Clock.currentTimeMillis, (endedAt) => ({ output, ...defined({ content }), isError, endedAt }))
 
 const whyOf = (cause: Cause.Cause<never>): string =>
   Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))

@@ -4,7 +4,7 @@
  * Evolve.E1. It follows the records, not the present settings: a turn that resumes under other settings goes where its records went.
  * Evolve.E2. A record that contradicts the ledger is a bug, or a damaged journal: `evolve` throws.
  */
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import * as Records from "../../records/Records.ts"
 import * as Decisions from "./Decisions.ts"
 import * as Ending from "./Ending.ts"
@@ -31,6 +31,7 @@ export const start = (turn: TurnFacts): Ledger => {
       sleptMs: 0,
       waitedMs: 0,
       usage: {},
+      unreported: 0,
       lastUsage: undefined,
       retryLoopMs: 0
     },
@@ -72,7 +73,7 @@ export const firstEvents = ({
     id: Ids.messageIdOf(turnId, 0),
     turnId,
     createdAt: startedAt,
-    content: [{ type: "text", text: prompt }]
+    content: Prompt.partsOf(prompt)
   }
   return [eventOf(identity, { type: "turn-start", startedAt }), eventOf(identity, { type: "message", message })]
 }

@@ -4,8 +4,9 @@
  * ToolRounds.T1. Calls run at the same time. Results are persisted in the order of the calls, each as soon as it and all before it are there:
  *     the order in which tools finish differs when a turn runs again.
  * ToolRounds.T2. The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
+ * ToolRounds.T3. Files of a result are in its record and in its message. The event `tool-result` has their placeholders.
  */
-import type { Message, TurnEvent } from "@holdfast/wire"
+import { defined, type Message, type TurnEvent } from "@holdfast/wire"
 import { MOST_FAILED_TOOL_STEPS } from "../../turn/TurnLimits.ts"
 import * as FailedSteps from "./FailedSteps.ts"
 import type { Begun, ToolResult } from "../../records/Records.ts"
@@ -39,7 +40,8 @@ export const answered = (ledger: Ledger, before: Round, number: number, result: 
   for (let next = results[content.length]; next !== undefined; next = results[content.length]) {
     const part = partOf(calls[content.length], next)
     content.push(part)
-    told = persist(told, [eventOf(ledger.turn, part)]) // ToolRounds.T1
+    const { content: _, ...event } = part
+    told = persist(told, [eventOf(ledger.turn, event)]) // ToolRounds.T1, T3
   }
   const round: Round = { ...before, results, content }
   return content.length < calls.length ? { ...told, phase: { _tag: "Tools", round } } : finished(told, round)
@@ -62,10 +64,13 @@ export const answers = (ledger: Ledger, { content }: Round, createdAt: number): 
 
 const nothing = (calls: ReadonlyArray<unknown>): ReadonlyArray<undefined> => calls.map(() => undefined)
 
-const partOf = (call: Message.ToolCallPart | undefined, { isError, output }: ToolResult): Message.ToolResultPart => {
+const partOf = (
+  call: Message.ToolCallPart | undefined,
+  { content, isError, output }: ToolResult
+): Message.ToolResultPart => {
   if (call === undefined) throw new Error("there are as many results as calls")
   const { toolCallId, toolName } = call
-  return { type: "tool-result", toolCallId, toolName, output, isError }
+  return { type: "tool-result", toolCallId, toolName, output, ...defined({ content }), isError }
 }
 
 /** Ends the step, because every call is answered. */

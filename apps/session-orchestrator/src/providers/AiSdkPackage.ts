@@ -1,0 +1,200 @@
+/**
+ * Loads packages of the AI SDK, and makes providers of them.
+ *
+ * AiSdkPackage.A1. A package is looked for from the configuration file's folder, then from where the service is installed. It is loaded only when a
+ *     provider names it.
+ * AiSdkPackage.A2. One attempt is one call of a model of the package. The retries of the AI SDK stand above its models and are not used (rule C9).
+ */
+import type * as AiSdk from "@holdfast/ai-sdk"
+import type { Provider } from "@holdfast/kernel"
+import { BodyPatch } from "@holdfast/providers"
+import { Quote } from "@holdfast/wire"
+import { Effect, Redacted, Result } from "effect"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { type AiSdkProvider, ConfigError, type Credential, type Values } from "../config/Config.ts"
+import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
+import { nearest } from "../config/reading/Nearest.ts"
+
+/** The providers of one entry of the configuration. */
+export interface ByCredential {
+  /** With the first credential, or without one. */
+  readonly first: Provider.Provider["Service"]
+  /** With the others. */
+  readonly byCredential: ReadonlyMap<string, Provider.Provider["Service"]>
+}
+
+/** A package that is loaded. */
+export interface AiSdkPackage extends ByCredential {
+  /** Why the package has no such model, as far as it reports that without a call; `undefined`: it reports nothing. */
+  readonly unusable: (model: string) => string | undefined
+}
+
+/** The surroundings of a package. */
+interface Surroundings {
+  /** Sends the requests of models; absent: the runtime's own. */
+  readonly fetch?: typeof fetch | undefined
+  /** Removes secrets from the texts of errors. */
+  readonly conceal: (text: string) => string
+}
+
+/** Loads the packages of a configuration, by the names of their providers. All that is wrong with them is reported together. */
+export const loadAll = Effect.fn("AiSdkPackage.loadAll")(function* (
+  config: Values,
+  surroundings: Surroundings
+): Effect.fn.Return<ReadonlyMap<string, AiSdkPackage>, ConfigError> {
+  const folder = config.file === undefined ? process.cwd() : dirname(config.file)
+  const loaded = new Map<string, AiSdkPackage>()
+  const problems: Array<ConfigProblem.Problem> = []
+  for (const provider of config.providers.values()) {
+    if (provider.type !== "ai-sdk") continue
+    const result = yield* Effect.result(load(provider, folder, surroundings))
+    if (Result.isSuccess(result)) loaded.set(provider.name, result.success)
+    else problems.push(result.failure)
+  }
+  const message = loaded.get(config.model.provider)?.unusable(config.model.model)
+  if (message !== undefined) problems.push({ place: "model", message })
+  if (problems.length === 0) return loaded
+  return yield* Effect.fail(new ConfigError({ subject: config.file ?? "The configuration", problems }))
+})
+
+// --- internal
+
+/** Loads the package of a provider and calls its factory once for each credential. */
+const load = Effect.fnUntraced(function* (
+  config: AiSdkProvider,
+  folder: string,
+  { conceal, fetch }: Surroundings
+): Effect.fn.Return<AiSdkPackage, ConfigProblem.Problem> {
+  const problem = (key: string, message: string): ConfigProblem.Problem => ({
+    place: ConfigProblem.formatPath(["providers", config.name, key]),
+    message: conceal(message)
+  })
+  const path = find(config.package, folder)
+  if (path === undefined) return yield* Effect.fail(problem("package", notInstalled(config.package, folder)))
+  const [{ providerOf }, exported] = yield* Effect.tryPromise({
+    try: async (): Promise<[typeof AiSdk, Readonly<Record<string, unknown>>]> => [
+      await import("@holdfast/ai-sdk"),
+      await import(pathToFileURL(path).href)
+    ],
+    catch: (error) => problem("package", `${Quote.of(config.package)} cannot be loaded: ${messageOf(error)}`)
+  })
+  const chosen = factoryOf(exported, config)
+  if (typeof chosen === "string") return yield* Effect.fail(problem("factory", chosen))
+  const made = (credential: Credential | undefined) =>
+    Effect.try({
+      try: () => modelsOf(chosen(optionsOf(config, credential, fetch)), config),
+      catch: (error) =>
+        problem("options", `the factory of ${Quote.of(config.package)} refuses them: ${messageOf(error)}`)
+    })
+  const providerWith = (models: Models) =>
+    providerOf(
+      (model) => ({ languageModel: models(model), options: BodyPatch.merge({}, model, config.request ?? {}) }),
+      conceal
+    )
+  const models = yield* made(config.credentials[0])
+  const byCredential = new Map<string, Provider.Provider["Service"]>()
+  for (const credential of config.credentials.slice(1))
+    byCredential.set(credential.name, providerWith(yield* made(credential)))
+  return {
+    first: providerWith(models),
+    byCredential,
+    unusable: (model) => {
+      try {
+        models(model)
+        return undefined
+      } catch (error) {
+        return `${Quote.of(config.package)} has no model ${Quote.of(model)}: ${conceal(messageOf(error))}`
+      }
+    }
+  }
+})
+
+type Factory = (options: Readonly<Record<string, unknown>>) => unknown
+
+/** The models of a provider of the AI SDK, by name. It throws where there is none. */
+type Models = (model: string) => AiSdk.AnyModel
+
+/** AiSdkPackage.A1 */
+const find = (name: string, folder: string): string | undefined => {
+  for (const from of isPath(name) ? [join(folder, "-")] : [join(folder, "-"), import.meta.filename]) {
+    try {
+      return createRequire(from).resolve(name)
+    } catch {
+      // It is not installed there.
+    }
+  }
+  return undefined
+}
+
+/** A module of the operator. */
+const isPath = (name: string): boolean => /^[./]/.test(name)
+
+const notInstalled = (name: string, folder: string): string =>
+  isPath(name)
+    ? `there is no module ${Quote.of(name)} in ${folder}, the folder of the configuration.`
+    : `${Quote.of(name)} is not installed: it is neither in ${folder}, the folder of the configuration, nor in ` +
+      `${dirname(import.meta.dirname)}, the service's own. Install it: npm install --prefix ${folder} ${name}`
+
+/** The factory, or what is wrong with its name. */
+const factoryOf = (exported: Readonly<Record<string, unknown>>, config: AiSdkProvider): Factory | string => {
+  const functions = Object.entries(exported)
+    .filter(([, value]) => typeof value === "function")
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const names = functions.map(([name]) => name)
+  const factories = functions.filter(([name]) => name.startsWith("create"))
+  const known = factories.length === 0 ? names : factories.map(([name]) => name)
+  if (config.factory === undefined) {
+    const [only, ...more] = new Set(factories.map(([, value]) => value))
+    if (only !== undefined && more.length === 0) return only as Factory
+    return `missing: ${Quote.of(config.package)} has ${only === undefined ? "no" : "more than one"} function whose name begins with "create". Expected one of ${known.join(", ")}.`
+  }
+  const value = functions.find(([name]) => name === config.factory)?.[1]
+  if (value !== undefined) return value as Factory
+  const near = nearest(config.factory, names)
+  return (
+    `${Quote.of(config.package)} exports no function ${Quote.of(config.factory)}.` +
+    (near === undefined ? "" : ` Did you mean "${near}"?`) +
+    ` Its factories: ${known.join(", ")}.`
+  )
+}
+
+const optionsOf = (
+  { baseUrl, headers, options }: AiSdkProvider,
+  credential: Credential | undefined,
+  fetch: Surroundings["fetch"]
+): Readonly<Record<string, unknown>> => {
+  const sent = Object.entries(headers).map(([name, value]) => [name, Redacted.value(value)] as const)
+  return {
+    ...(fetch === undefined ? undefined : { fetch }),
+    ...Redacted.value(options),
+    ...(baseUrl === undefined ? undefined : { baseURL: baseUrl }),
+    ...(credential === undefined ? undefined : { apiKey: Redacted.value(credential.value) }),
+    ...(sent.length === 0 ? undefined : { headers: Object.fromEntries(sent) })
+  }
+}
+
+const VERSIONS = ["v2", "v3", "v4"]
+
+const modelsOf = (made: unknown, config: AiSdkProvider): Models => {
+  // What a factory returns is known by its documentation alone.
+  const provider = made as { readonly languageModel?: (model: string) => AiSdk.AnyModel }
+  if (typeof provider?.languageModel !== "function")
+    throw new Error("what it returns has no languageModel(), as providers of the AI SDK have.")
+  return (name) => {
+    const model = provider.languageModel?.(name)
+    const version: string = model?.specificationVersion ?? "none"
+    if (model === undefined || !VERSIONS.includes(version))
+      throw Object.assign(
+        new Error(
+          `its models are of version ${version} of the AI SDK's specification; expected ${VERSIONS.join(", ")}. ` +
+            `Install a newer one: npm install ${config.package}@latest`
+        ),
+        { name: "AI_UnsupportedModelVersionError" }
+      )
+    return model
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

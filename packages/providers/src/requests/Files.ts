@@ -1,0 +1,79 @@
+/**
+ * Decides which files of a request its model takes, before the call.
+ *
+ * Files.F1. A file in a prompt that the format or the model cannot take fails the call before it is made, with an error that names the model,
+ *     the part and the remedy. It is never left out, and never retried: it would fail the same way.
+ * Files.F2. A file in a tool's result that the model cannot take is sent as its placeholder: the tool chose the file, not the user, and the
+ *     model can go on without it.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Failure, FilePart, type Message, Target } from "@holdfast/wire"
+
+/** The media types that models take, for all models of a provider or by model name; `image/*` is any image. Absent: all of the format. */
+export interface Options {
+  readonly files?: ReadonlyArray<string> | undefined
+  readonly modelFiles?: ReadonlyMap<string, ReadonlyArray<string>> | undefined
+}
+
+/** Why a format cannot carry a file; `undefined`: it can. */
+export type Refuses = (part: FilePart.FilePart) => string | undefined
+
+/** Whether a media type is among others, of which one may be `*` or `image/*`. */
+export const includes = (accepted: ReadonlyArray<string>, mediaType: string): boolean =>
+  accepted.some(
+    (entry) =>
+      entry === "*" || entry === mediaType || (entry.endsWith("/*") && mediaType.startsWith(entry.slice(0, -1)))
+  )
+
+/** The same with the limits of a model. */
+export const refusesOf =
+  (format: Refuses, model: string, { files, modelFiles }: Options): Refuses =>
+  (part) => {
+    const accepted = modelFiles?.get(model) ?? files
+    if (accepted === undefined || includes(accepted, part.mediaType)) return format(part)
+    return accepted.length === 0 ? "it takes no files" : `of files it takes ${accepted.join(", ")}`
+  }
+
+/** The failure of a request with a file that its model cannot take; `undefined`: there is none (Files.F1). */
+export const refusalOf = (
+  { messages, target, turnId }: Provider.ProviderRequest,
+  refuses: Refuses
+): Failure.ProviderFailure | undefined => {
+  for (const message of messages) {
+    if (message.role !== "user") continue
+    for (const [index, part] of message.content.entries()) {
+      const reason = part.type === "file" ? refuses(part) : undefined
+      if (part.type !== "file" || reason === undefined) continue
+      const prompt = message.turnId === turnId ? "the prompt" : `the prompt of turn ${message.turnId}`
+      return new Failure.ProviderFailure({
+        failure: {
+          reason: "bad-request",
+          code: UNSUPPORTED,
+          message:
+            `${Target.format(target)} cannot take part ${index + 1} of ${prompt}, ${FilePart.placeholderOf(part)}: ${reason}. ` +
+            "Nothing was sent. Use a model that takes it, or send the file in another form.",
+          retryable: false
+        }
+      })
+    }
+  }
+  return undefined
+}
+
+/** The code of a file that was refused before the call. */
+export const UNSUPPORTED = "unsupported-file"
+
+/** A result's parts, with a placeholder for each file that is refused; `undefined` for a result without files (Files.F2). */
+export const partsOf = (
+  { content }: Message.ToolResultPart,
+  refuses: Refuses
+): ReadonlyArray<Message.InputPart> | undefined =>
+  content?.map((part) =>
+    part.type === "file" && refuses(part) !== undefined
+      ? { type: "text", text: `${FilePart.placeholderOf(part)} (not shown: this model cannot read it)` }
+      : part
+  )
+
+/** The text of a file of text. */
+export const textOf = ({ data }: FilePart.FileBytes): string =>
+  new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)))

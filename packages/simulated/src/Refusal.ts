@@ -1,0 +1,70 @@
+/**
+ * Makes the failure of a response as an adapter would: classified from the same bodies, emitted or thrown (Simulated.V1).
+ */
+import type { Opening } from "@holdfast/kernel"
+import { Classification } from "@holdfast/policy"
+import { Failure } from "@holdfast/wire"
+import * as ErrorBody from "./ErrorBody.ts"
+import { ResponseAction } from "./ResponseAction.ts"
+import type * as Syntax from "./script/Syntax.ts"
+
+/** The response to an unknown model. */
+export const noSuchModel = ({ message }: Syntax.NotUnderstood): Iterable<ResponseAction> => {
+  const text = JSON.stringify(ErrorBody.envelope("model", "openai", message))
+  return [ResponseAction.Respond({ status: 404, headers: [], body: { text } })]
+}
+
+/** The refusal of an action that fails its request; `undefined` for the others. */
+export const of = (action: ResponseAction, now: number): Opening.Refusal | undefined => {
+  switch (action._tag) {
+    case "Respond":
+      // A 200 without a body is a stream that has ended before it began.
+      if (action.status === 200 && action.body === "empty") return thrown(Classification.incomplete())
+      return emitted(
+        ofResponse(
+          action.status,
+          action.headers,
+          ErrorBody.render(action.body, action.status, formatOf(action.body)).text,
+          now
+        )
+      )
+    case "Fail": {
+      const data = JSON.stringify(ErrorBody.envelope(action.error, formatOf(action.error)))
+      return emitted(Classification.ofStreamError({ data, headers: {}, now }))
+    }
+    case "Reset":
+      return thrown(Classification.ofThrown(new BrokenConnection("read ECONNRESET", "ECONNRESET"), now))
+    case "Cut":
+      return thrown(Classification.ofThrown(new BrokenConnection("other side closed", "UND_ERR_SOCKET"), now))
+    case "End":
+      return thrown(Classification.incomplete())
+    default:
+      return undefined
+  }
+}
+
+// --- internal
+
+const emitted = (failure: Failure.Failure): Opening.Refusal => ({ type: "error", failure })
+
+const thrown = (failure: Failure.Failure): Opening.Refusal => new Failure.ProviderFailure({ failure })
+
+const ofResponse = (
+  status: number,
+  headers: ReadonlyArray<readonly [name: string, value: string]>,
+  body: string,
+  now: number
+): Failure.Failure => Classification.ofResponse({ status, headers: Object.fromEntries(headers), body, now })
+
+/** The provider whose wording an error has in this process: the one known for that error. */
+const formatOf = (body: ErrorBody.ErrorBody): ErrorBody.Format => (body === "overloaded" ? "anthropic" : "openai")
+
+/** The error that Node throws when a connection breaks. */
+class BrokenConnection extends Error {
+  readonly code: string
+
+  constructor(message: string, code: string) {
+    super(message)
+    this.code = code
+  }
+}
