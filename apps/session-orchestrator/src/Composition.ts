@@ -25,6 +25,7 @@ import * as Tools from "./conversation/Tools.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
+import * as PeriodReports from "./inspection/period/PeriodReports.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
@@ -238,6 +239,7 @@ export const inspection = Layer.unwrap(
 const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
+  PeriodReports.layer,
   Submissions.layer,
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)

@@ -2,6 +2,7 @@
  * The package.json of a published package, made from that of its folder.
  *
  * Manifest.M1. Exports and programs name the JavaScript and the types that the compiler wrote beside each other; every other field is as in the folder.
+ *     Peers under `publish` are the published package's alone: a framework that a package's code does not import is not installed in the workspace.
  * Manifest.M2. No version of the workspace is left (`workspace:`, `catalog:`): all packages have one version, and depend on each other by it.
  * Manifest.M3. A bundle depends on nothing that it contains.
  */
@@ -23,6 +24,7 @@ export interface Manifest {
     readonly bundle?: string
     /** The dependencies that the bundle does not contain. */
     readonly dependencies?: ReadonlyArray<string>
+    readonly peerDependencies?: Versions
   }
 }
 
@@ -74,7 +76,7 @@ export const published = (manifest: Manifest, { catalog, modules, repository }: 
       exports &&
       Object.fromEntries(Object.entries({ ...exports, ...modules }).map(([path, file]) => [path, entryOf(file)])),
     dependencies: versioned(dependencies && Object.fromEntries(left)), // M3
-    peerDependencies: versioned(peerDependencies)
+    peerDependencies: versioned(peerDependencies ?? publish?.peerDependencies)
   }
 }
 

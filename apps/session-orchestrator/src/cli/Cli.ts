@@ -22,6 +22,7 @@ import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Explain from "./Explain.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
+import * as ReportCommand from "./ReportCommand.ts"
 import * as RunCommand from "./RunCommand.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
@@ -53,6 +54,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Bulk.giveUp(parts),
       Bulk.switchTarget(parts),
       Export.command(parts),
+      ReportCommand.command(parts),
       Turns.command(parts),
       Explain.command(parts),
       BackupCommand.command(parts),

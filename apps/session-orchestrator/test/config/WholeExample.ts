@@ -32,6 +32,7 @@ export const example = {
   },
   model: "gateway/big-model",
   models: { "gateway/big-model": { contextWindow: 8_192, tools: false, body: { reasoning_effort: "high" } } },
+  prices: { "gateway/big-model": { input: 1.25, output: 10, cachedInput: 0.125, cacheWrite: 1.5 } },
   retry: {
     profile: "overnight",
     enabled: true,
