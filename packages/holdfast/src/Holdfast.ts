@@ -102,7 +102,8 @@ export const holdfast = (options: Options): Holdfast => new Library(options)
 
 class Library implements Holdfast {
   autoRetry: boolean
-  private readonly listeners = new Set<(event: TurnEvent) => void>()
+  /** Each with whether it gets the content of turns. */
+  private readonly listeners = new Map<(event: TurnEvent) => void, boolean>()
   private readonly running = new Map<string, RunningTurn>()
   private readonly retrying = new Set<string>()
   /** The last turn of each conversation that runs, to be waited for (H1). */
@@ -120,7 +121,13 @@ class Library implements Holdfast {
     const ports = ProgramPorts.of({ provider, tools, retry, isEnabled: () => this.autoRetry })
     this.target = target
     this.onListenerError = onListenerError
-    this.services = { store, ports, park, publish: (event) => this.publish(event) }
+    this.services = {
+      store,
+      ports,
+      park,
+      publish: (event) => this.publish(event),
+      isHeard: () => Array.from(this.listeners.values()).includes(true)
+    }
   }
 
   get isRetrying(): boolean {
@@ -168,9 +175,7 @@ class Library implements Holdfast {
   }
 
   subscribe(listener: (event: TurnEvent) => void): Unsubscribe {
-    const own = (event: TurnEvent) => listener(event)
-    this.listeners.add(own)
-    return () => void this.listeners.delete(own)
+    return this.listen(listener, true)
   }
 
   on<Type extends TurnEvent["type"]>(
@@ -178,12 +183,18 @@ class Library implements Holdfast {
     listener: (event: Extract<TurnEvent, { readonly type: Type }>) => void
   ): Unsubscribe {
     const isOfType = (event: TurnEvent): event is Extract<TurnEvent, { readonly type: Type }> => event.type === type
-    return this.subscribe((event) => void (isOfType(event) && listener(event)))
+    return this.listen((event) => void (isOfType(event) && listener(event)), type.endsWith("-delta"))
   }
 
   async close(): Promise<void> {
     this.isClosed = true
     await Promise.all(Array.from(this.running.values(), (turn) => turn.stop()))
+  }
+
+  private listen(listener: (event: TurnEvent) => void, getsContent: boolean): Unsubscribe {
+    const own = (event: TurnEvent) => listener(event)
+    this.listeners.set(own, getsContent)
+    return () => void this.listeners.delete(own)
   }
 
   private start(
@@ -224,7 +235,7 @@ class Library implements Holdfast {
   private publish(event: TurnEvent): void {
     if (event.type === "provider-retry") this.retrying.add(event.turnId)
     if (event.type === "retry-end" || event.type === "turn-end") this.retrying.delete(event.turnId)
-    for (const listener of Array.from(this.listeners)) {
+    for (const listener of Array.from(this.listeners.keys())) {
       try {
         listener(event)
       } catch (error) {

@@ -37,6 +37,8 @@ export interface Services {
   readonly ports: ProgramPorts
   /** Gets every event of every turn. */
   readonly publish: (event: TurnEvent) => void
+  /** Whether a listener gets the content of every turn. */
+  readonly isHeard: () => boolean
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
 }
 
@@ -136,7 +138,10 @@ export class RunningTurn implements Turn {
     if (facts === undefined) throw new HoldfastError("store-failed", `The store has no turn ${this.id}.`)
     if (this.isClosed) throw closed(this.id)
     const { store } = this.services
-    const { checkpoint, sink } = TurnStorage.portsOf(store, this.id, stored, (event) => this.emit(event))
+    const { checkpoint, sink } = TurnStorage.portsOf(store, this.id, stored, {
+      emit: (event) => this.emit(event),
+      withdraw: () => !this.services.isHeard() && this.log.withdraw()
+    })
     const { limits, provider, router, strategy, toolbox } = this.services.ports
     const context = Context.make(Provider.Provider, provider).pipe(
       Context.add(EventSink.EventSink, sink),

@@ -80,12 +80,20 @@ export const load = async (store: Store, turnId: string): Promise<Stored> => {
   }
 }
 
-/** The kernel's ports over a store; `emit` gets each event, once it is in the store where it has to be. */
+/** The readers of a turn's events. */
+export interface Readers {
+  /** Gets each event, once it is in the store where it has to be. */
+  readonly emit: (event: TurnEvent.TurnEvent) => void
+  /** As in `EventSink`. */
+  readonly withdraw: () => boolean
+}
+
+/** The kernel's ports over a store. */
 export const portsOf = (
   store: Store,
   turnId: string,
   { events, records }: Pick<Stored, "events" | "records">,
-  emit: (event: TurnEvent.TurnEvent) => void
+  { emit, withdraw }: Readers
 ): { readonly checkpoint: Checkpoint.Checkpoint["Service"]; readonly sink: EventSink.EventSink["Service"] } => {
   const write = (key: string, value: string) =>
     Effect.tryPromise({
@@ -132,7 +140,8 @@ export const portsOf = (
             })
           )
         }),
-      isPersisted: (position) => position < events.length
+      isPersisted: (position) => position < events.length,
+      withdraw
     }
   }
 }
