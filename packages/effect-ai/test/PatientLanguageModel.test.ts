@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, SchemaTransformation, Stream } from "effect"
 import { AiError, LanguageModel, Prompt, type Response, ResponseIdTracker, Tool, Toolkit } from "effect/ai"
+import * as TestClock from "effect/testing/TestClock"
 import { holdfast } from "../src/index.ts"
 
 /** Waits of no length. */
@@ -193,6 +194,24 @@ describe("a patient language model", () => {
       assert.deepStrictEqual(
         toolCalls.map(({ params }) => params),
         [{ a: 1 }]
+      )
+    })
+  )
+
+  it.effect("C8: no limit on silence counts the time of a tool", () =>
+    Effect.gen(function* () {
+      const script: Parts = [{ type: "tool-call", id: "c", name: "weather", params: { day: "1" } }, finish]
+      const slow = toolkit.toLayer({ weather: () => Effect.as(TestClock.adjust("1 hour"), "rain") })
+      const layer = holdfast(scripted([script]), {
+        retry: { ...AT_ONCE, requestTimeout: { firstContent: "1 minute", idle: "1 minute" } }
+      })
+      const parts = yield* LanguageModel.streamText({ prompt: "Hello", toolkit }).pipe(
+        Stream.runCollect,
+        Effect.provide([layer, slow])
+      )
+      assert.deepStrictEqual(
+        parts.map(({ type }) => type),
+        ["tool-call", "tool-result", "finish"]
       )
     })
   )
