@@ -14,11 +14,20 @@
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
-import { defined, type Ids, type Labels } from "@holdfast/wire"
+import { defined, type Ids, type Labels, type Prompt } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
 import type { Journal } from "../storage/EventJournal.ts"
-import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
+import {
+  type Conversation,
+  promptOf,
+  type Resumption,
+  type Store,
+  type StoredEvent,
+  storedPrompt,
+  type Turn,
+  type Unsealed
+} from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import {
   type ConversationNotFound,
@@ -186,12 +195,12 @@ const refusalOf = (last: Turn | undefined): string | undefined => {
   return undefined
 }
 
-const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
+const openingOf = ({ acceptedAt, content, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
   KernelTurn.firstEvents({
     conversationId,
     turnId,
     startedAt: acceptedAt,
-    ...defined({ prompt })
+    ...defined({ prompt: promptOf({ content, prompt }) })
   })
 
 /** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
@@ -214,7 +223,7 @@ const FIRST_EVENT = 1
 
 interface Wanted {
   readonly conversationId: Ids.ConversationId
-  readonly prompt: string | undefined
+  readonly prompt: Prompt.Prompt | undefined
   readonly turnId: Ids.TurnId | undefined
   readonly labels?: Labels.Labels | undefined
   /** Fails when such a turn is not allowed. */
@@ -232,7 +241,7 @@ const inOrder = Effect.fnUntraced(function* (
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()
   const acceptedAt = yield* Clock.currentTimeMillis
-  const turn = { turnId, conversationId, prompt, acceptedAt, ...defined({ labels }) }
+  const turn = { turnId, conversationId, ...storedPrompt(prompt), acceptedAt, ...defined({ labels }) }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
   const opening = isFree ? openingOf(turn) : undefined
   const isNew = wanted === undefined && prompt !== undefined

@@ -5,7 +5,7 @@
  * frames are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
  */
 import { StorageError } from "@holdfast/journal"
-import { Ids, TurnEvent } from "@holdfast/wire"
+import { Ids, Prompt, TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
 import {
   ConversationNotFound,
@@ -153,7 +153,7 @@ export const make = () => {
         conversations.set(id, { options, chunks: [], watchers: new Set(), lastId: 0, autoRetryEnabled: true })
         return id
       }),
-    prompt: (id, { prompt, turnId }) => accept(id, prompt, turnId),
+    prompt: (id, { prompt, turnId }) => accept(id, prompt && Prompt.textOf(prompt), turnId),
     retry: (id, { turnId }) => accept(id, undefined, turnId),
     result: (id) => Effect.andThen(Deferred.succeed(turn(id).awaited, undefined), Deferred.await(turn(id).result)),
     watchTurn: (id) => {
