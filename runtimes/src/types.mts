@@ -1,6 +1,8 @@
 /** A user's program over every entry of the packages. */
 import { holdfast as patient, model as modelOf } from "@holdfast/ai-sdk"
 import { Patience, Turn } from "@holdfast/kernel"
+import { holdfast as patientChatModel } from "@holdfast/langchain"
+import { holdfast as patientModel } from "@holdfast/openai-agents"
 import { Profile, RetryStrategies } from "@holdfast/policy"
 import { FromAsyncIterable, Http, OpenAiCompatible } from "@holdfast/providers"
 import { TurnEvent } from "@holdfast/wire"
@@ -24,6 +26,8 @@ const result = await turn.result
 console.log(result.status === "parked" ? result.retryAt.getTime() : result.text)
 export const used = [
   patient,
+  patientChatModel,
+  patientModel,
   modelOf,
   Patience,
   Turn,

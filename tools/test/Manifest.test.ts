@@ -6,7 +6,7 @@ const folder: Manifest.Manifest = {
   name: "@holdfast/example",
   version: "1.2.3",
   bin: { holdfast: "./bin/holdfast" },
-  publish: { bin: { holdfast: "./src/main.js" } },
+  publish: { bin: { holdfast: "./src/main.js" }, peerDependencies: { framework: ">=1 <2" } },
   exports: { ".": "./src/index.ts", "./schema.json": "./schema.json" },
   scripts: { check: "tsc" },
   dependencies: { "@holdfast/wire": "workspace:*", effect: "catalog:", ajv: "catalog:", other: "^9" },
@@ -14,13 +14,23 @@ const folder: Manifest.Manifest = {
 }
 
 describe("a published manifest", () => {
-  const published = Manifest.published(folder, { effect: "4.1.0", ajv: "8.20.0" })
+  const published = Manifest.published(folder, {
+    catalog: { effect: "4.1.0", ajv: "8.20.0" },
+    modules: { "./Turn": "./src/turn/Turn.ts" },
+    repository: { url: Manifest.repositoryOf("git@example.com:a/holdfast.git"), directory: "packages/example" }
+  })
 
   it("M1: names JavaScript with its types, and the program of the published package", () => {
     assert.deepInclude(published, {
       bin: { holdfast: "./src/main.js" },
-      exports: { ".": { types: "./src/index.d.ts", default: "./src/index.js" }, "./schema.json": "./schema.json" },
-      engines: { node: ">=22" }
+      exports: {
+        ".": { types: "./src/index.d.ts", default: "./src/index.js" },
+        "./schema.json": "./schema.json",
+        "./Turn": { types: "./src/turn/Turn.d.ts", default: "./src/turn/Turn.js" }
+      },
+      engines: { node: ">=22" },
+      repository: { type: "git", url: "git+https://example.com/a/holdfast.git", directory: "packages/example" },
+      peerDependencies: { framework: ">=1 <2" }
     })
     for (const key of ["scripts", "devDependencies", "publish", "private"]) assert.notProperty(published, key)
   })
@@ -29,7 +39,14 @@ describe("a published manifest", () => {
     assert.deepInclude(published, {
       dependencies: { "@holdfast/wire": "1.2.3", effect: "~4.1.0", ajv: "^8.20.0", other: "^9" }
     })
-    assert.throws(() => Manifest.published(folder, {}), /no version of effect/)
+    assert.throws(() => Manifest.published(folder, { catalog: {}, modules: {} }), /no version of effect/)
+  })
+
+  it("M3: of a bundle asks only for what the bundle does not contain", () => {
+    const publish = { ...folder.publish, bundle: "program", dependencies: ["ajv"] }
+    const bundled = Manifest.published({ ...folder, publish }, { catalog: { ajv: "8.20.0" }, modules: {} })
+    assert.deepInclude(bundled, { bin: { holdfast: "./src/main.js" }, dependencies: { ajv: "^8.20.0" } })
+    assert.notProperty(bundled, "bundle")
   })
 })
 

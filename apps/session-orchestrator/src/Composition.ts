@@ -11,12 +11,14 @@ import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
+import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import * as AiSdkPackage from "./providers/AiSdkPackage.ts"
 import { Config, type Credential, type ProviderConfig, type Values } from "./config/Config.ts"
 import * as ModelChoice from "./config/ModelChoice.ts"
 import * as Secrets from "./redaction/Secrets.ts"
 import * as Condition from "./system/Condition.ts"
+import { Conversations } from "./conversation/Conversations.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./gate/Gates.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
@@ -27,6 +29,7 @@ import * as Tools from "./conversation/Tools.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
+import * as PeriodReports from "./inspection/period/PeriodReports.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
@@ -206,7 +209,9 @@ const retention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database } = yield* Config
     yield* Effect.forkScoped(Retention.run(yield* Journal, database.retention))
-    const ports = { lists: yield* Lists, deletions: yield* Deletions }
+    const { endStreams } = yield* Conversations
+    const deleted = (id: Ids.ConversationId) => Removal.ended(endStreams(id))
+    const ports = { lists: yield* Lists, deletions: yield* Deletions, deleted }
     yield* Effect.forkScoped(ConversationRetention.run(ports, database.deleteConversations))
   })
 )
@@ -247,6 +252,7 @@ export const inspection = Layer.unwrap(
 const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
+  PeriodReports.layer,
   Submissions.layer,
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)

@@ -48,6 +48,7 @@ const config = Layer.succeed(Config, {
   gate: { enabled: true },
   tools: [],
   models: {},
+  prices: {},
   model: { provider: "bench", model: MODEL },
   retry: { schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) } },
   cluster: { runner: { host: "127.0.0.1", port: 0 }, shards: 1 },

@@ -5,6 +5,7 @@
  *     other call.
  * PatientCalls.M2. The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call.
  * PatientCalls.M3. A stream that ends without its `finish` part was cut, and has failed (rule C6).
+ * PatientCalls.M4. With `park` the same prompt, tools and settings of the same model are the same call: it goes on when it is made again after a `CallParked`.
  *
  * **Example** (Any model of the AI SDK, with hours of patience)
  *
@@ -19,20 +20,27 @@
  */
 import {
   APICallError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
   type LanguageModelV4GenerateResult,
   type LanguageModelV4Middleware,
   type LanguageModelV4StreamPart,
   type LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
 import { cut, patience, type PatienceOptions } from "holdfast"
+import * as CallId from "./internal/CallId.ts"
 
 /** Makes the middleware, for `wrapLanguageModel`. Throws a `HoldfastError` where an option is wrong. */
 export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middleware => {
   const patient = patience(options)
+  /** With `park` the call has a name, by which it is found again (PatientCalls.M4). */
+  const named = async (model: LanguageModelV4, params: LanguageModelV4CallOptions) =>
+    options.park === undefined ? undefined : { id: await CallId.idOf(model, params) }
   return {
     specificationVersion: "v4",
     wrapGenerate: async ({ model, params }) => {
       const responses = patient<LanguageModelV4GenerateResult>({
+        ...(await named(model, params)),
         target: { provider: model.provider, model: model.modelId },
         signal: params.abortSignal,
         isContent: () => true,
@@ -47,6 +55,7 @@ export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middlewa
     wrapStream: async ({ model, params }) => {
       let answered: LanguageModelV4StreamResult | undefined
       const parts = patient({
+        ...(await named(model, params)),
         target: { provider: model.provider, model: model.modelId },
         signal: params.abortSignal,
         isContent,

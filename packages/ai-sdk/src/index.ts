@@ -1,3 +1,5 @@
 export { holdfast } from "./PatientCalls.ts"
-export type { PatienceOptions, Retry } from "holdfast"
+export { CallParked, type ParkOptions, type PatienceOptions, type Retry } from "holdfast"
 export { type AnyModel, type CallOptions, model, provider, providerOf } from "./Model.ts"
+export { uiMessageResponse, type UiMessageResponseOptions, uiMessageStream } from "./UiMessageStream.ts"
+export type { UiMessageData, UiMessageMetadata, UiMessagePart } from "./UiMessageParts.ts"

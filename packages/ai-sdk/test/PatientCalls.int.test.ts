@@ -1,9 +1,9 @@
 /** The real AI SDK, over a provider on a socket that fails, with and without the middleware. */
 import { createOpenAI } from "@ai-sdk/openai"
 import { generateText, jsonSchema, stepCountIs, streamText, tool, wrapLanguageModel } from "ai"
-import { afterEach, assert, describe, it } from "vitest"
-import { holdfast as library } from "holdfast"
-import { holdfast, model as modelOf, type Retry } from "../src/index.ts"
+import { afterEach, assert, describe, it, vi } from "vitest"
+import { holdfast as library, memoryStore } from "holdfast"
+import { CallParked, holdfast, model as modelOf, type Retry } from "../src/index.ts"
 import { type Answer, listen, type Scripted } from "./Scripted.ts"
 
 let server: Scripted | undefined
@@ -145,6 +145,53 @@ describe("generateText", () => {
     const { text } = await generateText({ model, prompt: "Are you there?", maxRetries: 0 })
     assert.strictEqual(text, "Still here.")
     assert.strictEqual(server?.requests.length, 3)
+  })
+})
+
+describe("with park", () => {
+  afterEach(() => void vi.useRealTimers())
+
+  it("M4: a wait ends the call, and the same call made again goes on, by generateText and streamText", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] })
+    const store = memoryStore()
+    const hourly = { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" } } as const
+    const model = wrapLanguageModel({
+      model: await openai([529, 503, { text: ["Still here."] }, { text: ["Another."] }]),
+      middleware: holdfast({ retry: hourly, park: { store } })
+    })
+    const errors: Array<unknown> = []
+    const stream = async (prompt: string): Promise<string> => {
+      const { textStream } = streamText({
+        model,
+        prompt,
+        temperature: 0.5,
+        onError: ({ error }) => void errors.push(error)
+      })
+      let text = ""
+      for await (const delta of textStream) text += delta
+      return text
+    }
+    const parkedAt = Date.now()
+    assert.strictEqual(await stream("Are you there?"), "")
+    assert.strictEqual(await stream("Are you there?"), "")
+    assert.strictEqual(server?.requests.length, 1)
+    const [first] = errors
+    assert.instanceOf(first, CallParked)
+    assert.isAtLeast(first.retryAt.getTime(), parkedAt + 3_600_000)
+    vi.setSystemTime(first.retryAt)
+    const again = await generateText({ model, prompt: "Are you there?", temperature: 0.5 }).catch(
+      (error: unknown) => error
+    )
+    assert.instanceOf(again, CallParked)
+    assert.strictEqual(server?.requests.length, 2)
+    vi.setSystemTime(again.retryAt)
+    assert.strictEqual(await stream("Are you there?"), "Still here.")
+    assert.deepStrictEqual(
+      Array.from(await store.list("call/"), ([, value]) => value),
+      [""]
+    )
+    assert.strictEqual(await stream("Another one?"), "Another.")
+    assert.strictEqual(server?.requests.length, 4)
   })
 })
 

@@ -4,6 +4,7 @@
  * PatientCall.P1. Elements before the first content are held back, and those of an attempt that fails are dropped: nothing comes twice (rule D4).
  * PatientCall.P2. After content nothing is called again; the error comes behind the elements.
  * PatientCall.P3. The consumer gets the error of the last attempt as it was thrown.
+ * PatientCall.P4. With `park` a call that was made again makes the attempts that are left of its policy, at their times.
  *
  * **Example** (A stream of an SDK, with hours of patience)
  *
@@ -18,10 +19,13 @@
  * for await (const { text } of chunks) process.stdout.write(text)
  * ```
  */
-import { Patience } from "@holdfast/kernel"
+import { Patience, TurnParked } from "@holdfast/kernel"
 import { FromAsyncIterable, PatientStream } from "@holdfast/providers"
 import * as Stream from "effect/Stream"
+import { CallParked, type ParkOptions } from "./CallParked.ts"
 import type { Target } from "./Events.ts"
+import { HoldfastError } from "./HoldfastError.ts"
+import * as ParkedCalls from "./internal/ParkedCalls.ts"
 import { policyOf, type RetryChoice } from "./RetryChoice.ts"
 
 /** A wait that begins. */
@@ -35,10 +39,14 @@ export interface PatienceOptions {
   readonly onRetry?: (retry: Retry) => void
   /** Ends every call and every wait. */
   readonly signal?: AbortSignal
+  /** For hosts where nothing may stay in memory: a long wait ends the call with a `CallParked`, and the same call made again goes on. */
+  readonly park?: ParkOptions
 }
 
 /** One call, and how its response is read. */
 export interface PatientCall<A> {
+  /** Names the call, at most 200 characters: with `park`, a call of this id goes on where the last one parked. */
+  readonly id?: string
   /** Makes one attempt: the retries of an SDK underneath must be off (rule C9). `signal` aborts when the attempt is over, however it ended. */
   readonly call: (signal: AbortSignal) => AsyncIterable<A>
   /** Whether an element is content, which a person may see. */
@@ -53,15 +61,34 @@ export interface PatientCall<A> {
 export type Patient = <A>(call: PatientCall<A>) => AsyncGenerator<A, void, undefined>
 
 /** Reads the options once, for any number of calls. Throws a `HoldfastError` that names what is wrong. */
-export const patience = ({ onRetry, retry, signal: shared }: PatienceOptions = {}): Patient => {
+export const patience = ({ onRetry, park, retry, signal: shared }: PatienceOptions = {}): Patient => {
   const policy = policyOf(retry)
-  return async function* ({ call, isContent, signal: own, target = TARGET }) {
+  const open = park === undefined ? undefined : ParkedCalls.make(park)
+  return async function* ({ call, id, isContent, signal: own, target = TARGET }) {
     const signal = either(shared, own)
-    const stream = FromAsyncIterable.elementsOf(call)
+    const patient = { target, stream: FromAsyncIterable.elementsOf(call), isContent, onRetry, signal }
+    if (open === undefined) {
+      try {
+        return yield* Stream.toAsyncIterable(PatientStream.make(policy, patient))
+      } catch (error) {
+        throw thrownFor(error, signal)
+      }
+    }
+    const named = idOf(id)
+    const parking = await open(named)
     try {
-      yield* Stream.toAsyncIterable(PatientStream.make(policy, { target, stream, isContent, onRetry, signal }))
+      for await (const element of Stream.toAsyncIterable(PatientStream.parking(policy, patient, parking))) {
+        await parking.over() // it has content
+        yield element
+      }
+      await parking.over()
     } catch (error) {
-      throw thrownFor(error, signal)
+      if (!isParked(error)) {
+        await parking.over()
+        throw thrownFor(error, signal)
+      }
+      await parking.parked()
+      throw new CallParked(named, new Date(error.retryAt))
     }
   }
 }
@@ -71,6 +98,17 @@ export const cut = (): Error =>
   Object.assign(new Error("The response ended before it was finished."), { code: "ECONNRESET" })
 
 // --- internal
+
+const isParked = (error: unknown): error is TurnParked.TurnParked => error instanceof TurnParked.TurnParked
+
+const idOf = (id: string | undefined): string => {
+  if (id === undefined || id === "" || id.length > 200)
+    throw new HoldfastError(
+      "invalid-options",
+      "id: with park a call needs an id of 1 to 200 characters, to be found again."
+    )
+  return id
+}
 
 const TARGET: Target = { provider: "default", model: "model" }
 

@@ -1,5 +1,5 @@
 /** Reads the option `retry` of the library and of the packages for other frameworks: one reader, one error. */
-import { Profile, type RetryPolicy } from "@holdfast/policy"
+import { Profile, type RetryPolicy, RetrySettings } from "@holdfast/policy"
 import * as Result from "effect/Result"
 import { HoldfastError } from "./HoldfastError.ts"
 import type { RetryOptions } from "./RetryOptions.ts"
@@ -9,7 +9,9 @@ export type RetryChoice = RetryOptions | NonNullable<RetryOptions["profile"]>
 
 /** The policy of the option `retry`; absent: `overnight`. Throws a `HoldfastError` that names what is wrong. */
 export const policyOf = (retry: RetryChoice | undefined): RetryPolicy.RetryPolicy => {
-  const settings = Profile.decode(retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry)
+  const settings = RetrySettings.decode(
+    retry === undefined ? {} : typeof retry === "string" ? { profile: retry } : retry
+  )
   if (Result.isFailure(settings))
     throw new HoldfastError("invalid-options", `retry: ${settings.failure.message}`, { cause: settings.failure })
   if (settings.success.finalReport !== undefined)

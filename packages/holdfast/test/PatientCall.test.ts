@@ -1,6 +1,7 @@
 /** Single calls of any element type, with the patience of a turn. */
-import { assert, describe, it } from "vitest"
-import { cut, HoldfastError, patience, type Retry } from "../src/index.ts"
+import { AsyncLocalStorage } from "node:async_hooks"
+import { afterEach, assert, describe, it, vi } from "vitest"
+import { CallParked, cut, memoryStore, HoldfastError, patience, type Retry } from "../src/index.ts"
 
 /** Waits of no length: no test takes time. */
 const AT_ONCE = {
@@ -37,6 +38,89 @@ const collect = async (elements: AsyncIterable<string>) => {
 }
 
 const overloaded = () => Object.assign(new Error("Overloaded"), { status: 529 })
+
+describe("a call that parks", () => {
+  const HOURLY = { schedule: { type: "steps", delays: ["1 hour", "2 hours"], tail: "3 hours" }, maxRetries: 2 } as const
+  let stop = new AbortController()
+  afterEach(() => void vi.useRealTimers())
+
+  /** The time that the waits are counted by; nothing else is of the test. */
+  const at = (hours: number) => vi.setSystemTime(hours * 3_600_000)
+  const begin = (script: Script, after?: string) => {
+    vi.useFakeTimers({ toFake: ["Date"] })
+    at(0)
+    const store = memoryStore()
+    const retries: Array<Retry> = []
+    const park = { store, ...(after === undefined ? undefined : { after }) }
+    stop = new AbortController()
+    const patient = patience({ retry: HOURLY, park, signal: stop.signal, onRetry: (retry) => void retries.push(retry) })
+    const call = { ...scripted(script), id: "c1" }
+    return { store, retries, call, ask: () => collect(patient(call)) }
+  }
+  const isParkedUntil = (error: unknown, hours: number) => {
+    assert.instanceOf(error, CallParked)
+    assert.deepStrictEqual([error.name, error.id, error.retryAt.getTime()], ["CallParked", "c1", hours * 3_600_000])
+  }
+
+  it("P4: goes on where it parked: at its time, with the attempts that are left", async () => {
+    const { ask, call, retries, store } = begin([[overloaded()], [overloaded()], ["Here."], ["Anew."]])
+    isParkedUntil((await ask()).error, 1)
+    isParkedUntil((await ask()).error, 1) // too early
+    assert.strictEqual(call.signals.length, 1)
+    at(1)
+    isParkedUntil((await ask()).error, 3)
+    at(3)
+    assert.deepStrictEqual(await ask(), { seen: ["Here."], error: undefined })
+    assert.strictEqual(call.signals.length, 3)
+    assert.deepStrictEqual(Array.from(new Set(retries.map(({ attempt }) => attempt))), [0, 1])
+    assert.strictEqual(await store.get("call/c1"), "")
+    assert.deepStrictEqual(await ask(), { seen: ["Anew."], error: undefined })
+  })
+
+  it("P4: fails when its attempts are used up, over all its parts, and begins anew then", async () => {
+    const last = overloaded()
+    const { ask, call, store } = begin([[overloaded()], [overloaded()], [last], ["Anew."]])
+    for (const hours of [0, 1]) {
+      at(hours)
+      await ask()
+    }
+    at(3)
+    assert.strictEqual((await ask()).error, last)
+    assert.strictEqual(await store.get("call/c1"), "")
+    assert.deepStrictEqual((await ask()).seen, ["Anew."])
+    assert.strictEqual(call.signals.length, 4)
+  })
+
+  it("D4: makes no call again after content", async () => {
+    const { ask, call } = begin([[overloaded()], ["Half ", overloaded()]])
+    await ask()
+    at(1)
+    const { error, seen } = await ask()
+    assert.deepStrictEqual(seen, ["Half "])
+    assert.notInstanceOf(error, CallParked)
+    assert.strictEqual(call.signals.length, 2)
+  })
+
+  it("stays in memory for a wait that is no longer than `after`", async () => {
+    const { ask, call, retries, store } = begin([[overloaded()], ["Here."]], "1 hour")
+    const answer = ask()
+    await vi.waitFor(() => assert.strictEqual(retries.length, 1))
+    assert.strictEqual(await store.get("call/c1"), undefined)
+    stop.abort()
+    assert.strictEqual((await answer).error, stop.signal.reason)
+    assert.strictEqual(call.signals.length, 1)
+  })
+
+  it("names what is wrong with its options", async () => {
+    const store = memoryStore()
+    assert.throws(() => patience({ park: { store, after: "soon" } }), /^park\.after: "soon" is no duration/)
+    const { error } = await collect(patience({ park: { store } })(scripted([["Here."]])))
+    assert.match(String(error), /id: with park a call needs an id/)
+    const broken = { ...store, put: () => Promise.reject(new Error("disk full")) }
+    const failed = await collect(patience({ park: { store: broken } })({ ...scripted([[overloaded()]]), id: "c1" }))
+    assert.match(String(failed.error), /Call c1 could not be kept: disk full/)
+  })
+})
 
 describe("a patient call", () => {
   it("D4: drops what failed attempts gave, and gives one answer", async () => {
@@ -94,6 +178,29 @@ describe("a patient call", () => {
     const call = scripted([["a", "b", "c"]])
     for await (const element of patience()(call)) if (element === "a") break
     assert.isTrue(call.signals[0]?.aborted)
+  })
+
+  it("runs in the asynchronous context of its caller, which tracing is in", async () => {
+    const storage = new AsyncLocalStorage<string>()
+    const patient = patience({ retry: AT_ONCE })
+    const run = (name: string) => {
+      const seen: Array<string | undefined> = []
+      let attempts = 0
+      const call = async function* () {
+        seen.push(storage.getStore())
+        if (++attempts < 3) throw overloaded()
+        for (const element of ["a", "b"]) {
+          yield element
+          seen.push(storage.getStore())
+        }
+      }
+      return storage.run(name, () => collect(patient({ call, isContent: () => true }))).then(() => seen)
+    }
+    const names = ["first", "second", "third"]
+    assert.deepStrictEqual(
+      await Promise.all(names.map(run)),
+      names.map((name) => Array.from({ length: 5 }, () => name))
+    )
   })
 
   it("names what is wrong with its options", () => {

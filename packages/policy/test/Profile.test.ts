@@ -1,13 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Failure } from "@holdfast/wire"
 import { Result } from "effect"
-import { Profile, RetryPolicy } from "../src/index.ts"
+import { Profile, RetryPolicy, RetrySettings } from "../src/index.ts"
 
-const resolve = (input: unknown): RetryPolicy.RetryPolicy => Profile.resolve(Result.getOrThrow(Profile.decode(input)))
+const resolve = (input: unknown): RetryPolicy.RetryPolicy =>
+  Profile.resolve(Result.getOrThrow(RetrySettings.decode(input)))
 
 /** The error message for an invalid `retry` object. */
 const complaint = (input: unknown): string =>
-  Result.match(Profile.decode(input), { onSuccess: () => "", onFailure: (error) => error.message })
+  Result.match(RetrySettings.decode(input), { onSuccess: () => "", onFailure: (error) => error.message })
 
 describe("profiles", () => {
   it("D1: overnight is the default, with its schedule, 8 h of scheduled sleep, strict", () => {
@@ -98,6 +99,7 @@ describe("settings", () => {
           cooldown: "1 minute"
         },
         maxTurns: 4,
+        midStream: "unseen",
         maxFailedToolSteps: 0,
         finalReport: { schema: { type: "object" }, description: "The answer.", contextBudget: 100_000 }
       })
@@ -126,6 +128,7 @@ describe("settings", () => {
         cooldownMs: 60_000
       },
       maxTurns: 4,
+      midStream: "unseen",
       maxFailedToolSteps: 0,
       finalReport: { schema: { type: "object" }, description: "The answer.", contextBudget: 100_000 },
       schedule: { type: "steps", delaysMs: [100, 1_000], tailMs: 60_000 },

@@ -5,7 +5,7 @@
  */
 import { defined, type Failure, type Target } from "@holdfast/wire"
 import { Duration } from "effect"
-import { Profile, type RetryPolicy, type Routes, Simulation } from "../src/index.ts"
+import { Profile, type RetryPolicy, RetrySettings, type Routes, Simulation } from "../src/index.ts"
 
 /** The page, from its first line to its last. */
 export const page = (): string =>
@@ -188,7 +188,7 @@ const SECTIONS: ReadonlyArray<Section> = [
   }
 ]
 
-const PROFILES = Profile.ProfileName.literals
+const PROFILES = RetrySettings.ProfileName.literals
 
 const section = ({ credentials, rows, targets, text, title }: Section): ReadonlyArray<string> => [
   `## ${title}`,

@@ -1,15 +1,16 @@
 /**
- * Gives single calls the patience of a policy, in memory: for the packages that add it to other frameworks.
+ * Gives single calls the patience of a policy: for the packages that add it to other frameworks.
  *
  * It joins the kernel's `Patience` with the policy's decisions and its limits on silence. A framework's package adds how its responses are read.
  */
-import { Patience, RetryStrategy } from "@holdfast/kernel"
+import { Checkpoint, Patience, RetryStrategy, type TurnParked, type TurnStopped } from "@holdfast/kernel"
 import { Classification, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import { Failure, type Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Thrown } from "./FromAsyncIterable.ts"
 import * as Limits from "./limits/Limits.ts"
+import * as ParkedCall from "./ParkedCall.ts"
 
 /** A wait that begins. */
 export interface Retry {
@@ -40,8 +41,33 @@ export interface Call<A, R> {
 /** The elements of the response, after as many attempts as the policy allows. */
 export const make = <A, R>(
   policy: RetryPolicy.RetryPolicy,
-  { isContent, onRetry, signal, stream, target }: Call<A, R>
+  call: Call<A, R>
 ): Stream.Stream<A, Patience.CallEnded<Thrown>, R> =>
+  calling(call, policy).pipe(
+    Stream.provideService(RetryStrategy.RetryStrategy, RetryStrategies.make(policy, RetryStrategies.sleepInMemory)),
+    // Without a checkpoint of its own a call is neither parked nor stopped.
+    Stream.catch((error) => (error instanceof Patience.CallEnded ? Stream.fail(error) : Stream.die(error)))
+  )
+
+/** The same for a call that leaves memory to wait: it fails with `TurnParked` then. */
+export const parking = <A, R>(
+  policy: RetryPolicy.RetryPolicy,
+  call: Call<A, R>,
+  park: ParkedCall.Park
+): Stream.Stream<A, Patience.CallEnded<Thrown> | TurnParked.TurnParked, R> =>
+  calling(call, policy).pipe(
+    Stream.provideService(RetryStrategy.RetryStrategy, RetryStrategies.make(policy, ParkedCall.sleep(park))),
+    Stream.provideService(Checkpoint.Checkpoint, ParkedCall.checkpoint(park)),
+    // Its records are in memory, so nothing stops it.
+    Stream.catch((error) => (error._tag === "TurnStopped" ? Stream.die(error) : Stream.fail(error)))
+  )
+
+// --- internal
+
+const calling = <A, R>(
+  { isContent, onRetry, signal, stream, target }: Call<A, R>,
+  policy: RetryPolicy.RetryPolicy
+): Stream.Stream<A, Patience.CallEnded<Thrown> | TurnParked.TurnParked | TurnStopped.TurnStopped, R> =>
   Patience.stream({
     target,
     stream: () => stream,
@@ -52,13 +78,7 @@ export const make = <A, R>(
       if (event.type === "provider-retry" && onRetry !== undefined) report(onRetry, event)
     },
     ...(signal === undefined ? undefined : { abort: aborted(signal) })
-  }).pipe(
-    Stream.provideService(RetryStrategy.RetryStrategy, RetryStrategies.make(policy, RetryStrategies.sleepInMemory)),
-    // Without a checkpoint of its own a call is neither parked nor stopped.
-    Stream.catch((error) => (error instanceof Patience.CallEnded ? Stream.fail(error) : Stream.die(error)))
-  )
-
-// --- internal
+  })
 
 const report = (
   onRetry: (retry: Retry) => void,

@@ -5,6 +5,7 @@ import { Cause, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Anthropic from "../src/Anthropic.ts"
+import * as Fetch from "../src/http/Fetch.ts"
 import * as ResponseBody from "../src/http/PlainBody.ts"
 import { type Http, layerClient } from "../src/http/Http.ts"
 import * as Limits from "../src/limits/Limits.ts"
@@ -17,6 +18,7 @@ import { cut, type Handler, hang, pieces, serve } from "./harness/Server.ts"
 
 const clients: ReadonlyArray<readonly [string, Layer.Layer<Http>]> = [
   ["undici", Undici.layer],
+  ["the runtime's fetch", Fetch.layer],
   ["a client that is fetch", Layer.provide(layerClient, FetchHttpClient.layer)],
   ["a client that is undici's", Layer.provide(layerClient, NodeHttpClient.layerUndici)],
   ["a client that is node:http", Layer.provide(layerClient, NodeHttpClient.layerNodeHttp)]

@@ -6,6 +6,7 @@
  * Failure.F1. `message` is the endpoint's message, verbatim apart from redacted secrets.
  * Failure.F2. `retryAfterMs` is a lower bound counted from the moment of the failure; it is finite and never negative.
  */
+import * as Data from "effect/Data"
 import * as Schema from "effect/Schema"
 
 /** Why a call of a provider failed (C1). */
@@ -80,10 +81,10 @@ export const MOST_OF_BODY = 8 * 1024
  * `body` is the endpoint's whole response, where that holds more than the failure: `MOST_OF_BODY` characters at most, without
  * secrets. It goes into the turn's record for `explain` (D5), and into no event, log line or notice.
  */
-export class ProviderFailure extends Schema.TaggedError<ProviderFailure>()("ProviderFailure", {
-  failure: Failure,
-  body: Schema.optionalKey(Schema.String)
-}) {
+export class ProviderFailure extends Data.TaggedError("ProviderFailure")<{
+  readonly failure: Failure
+  readonly body?: string
+}> {
   override get message(): string {
     return this.failure.message
   }

@@ -82,6 +82,7 @@ it("the main entry does not load the HTTP API", () => {
     "Message",
     "Moment",
     "Ndjson",
+    "PeriodReport",
     "Prompt",
     "Quote",
     "Redaction",

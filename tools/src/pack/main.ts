@@ -1,13 +1,17 @@
 /**
  * Builds the package of the working directory and packs it: `node tools/src/pack/main.ts`, called by the `pack` task of each package.
  *
- * The compiler writes JavaScript and types into `.pack/`, at the paths that the sources have; the tarball goes to `dist/` of the repository.
+ * The service is published as a bundle (docs/decisions/0026-the-service-is-a-bundle.md). For others the compiler writes JavaScript and types into `.pack/`, at the paths that the sources have; the tarball goes to `dist/` of the repository.
  */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { parse } from "yaml"
+import { bundle } from "../bundleProgram.ts"
 import * as Manifest from "./Manifest.ts"
+import * as Notices from "./Notices.ts"
+import * as PureModules from "./PureModules.ts"
+import * as Subpaths from "./Subpaths.ts"
 
 const root = join(import.meta.dirname, "../../..")
 const folder = process.cwd()
@@ -26,21 +30,48 @@ const run = (program: string, args: ReadonlyArray<string>, cwd: string): string 
 const manifest: Manifest.Manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
 const { catalog } = parse(readFileSync(join(root, "pnpm-workspace.yaml"), "utf8"))
 
-rmSync(stage, { recursive: true, force: true })
-run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.build.json"], folder)
+/** The modules of each package's index. */
+const packages = Object.fromEntries(
+  globSync("packages/*/src/index.ts", { cwd: root }).map((index) => [
+    JSON.parse(readFileSync(join(root, index, "../../package.json"), "utf8")).name,
+    Subpaths.of(readFileSync(join(root, index), "utf8"))
+  ])
+)
+const { status, stdout: origin } = spawnSync("git", ["remote", "get-url", "origin"], { cwd: root, encoding: "utf8" })
+const surroundings: Manifest.Surroundings = {
+  catalog,
+  modules: Subpaths.exportsOf(packages[manifest.name] ?? {}, "./src"),
+  repository:
+    status === 0 ? { url: Manifest.repositoryOf(origin.trim()), directory: relative(root, folder) } : undefined
+}
 
-for (const file of globSync("**/*.{js,d.ts}", { cwd: stage })) {
-  const path = join(stage, file)
-  const text = readFileSync(path, "utf8")
-  const rewritten = file.endsWith(".d.ts") ? Manifest.declaration(text) : Manifest.script(text)
-  if (rewritten !== text) writeFileSync(path, rewritten)
+const { bundle: program } = manifest.publish ?? {}
+
+/** Compiles each module to one of its own. */
+const compile = (): void => {
+  run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.build.json"], folder)
+  for (const file of globSync("**/*.{js,d.ts}", { cwd: stage })) {
+    const path = join(stage, file)
+    const text = readFileSync(path, "utf8")
+    const rewritten = file.endsWith(".d.ts")
+      ? Manifest.declaration(text)
+      : PureModules.marked(file, Subpaths.imported(file, Manifest.script(text), packages))
+    if (rewritten !== text) writeFileSync(path, rewritten)
+  }
+}
+
+rmSync(stage, { recursive: true, force: true })
+if (program === undefined) compile()
+else {
+  const modules = await bundle(join(stage, program))
+  writeFileSync(join(stage, "LICENSES.md"), Notices.of(modules))
 }
 
 const others = Object.values(manifest.exports ?? {}).filter((file) => !file.endsWith(".ts"))
 for (const file of ["README.md", ...others]) cpSync(join(folder, file), join(stage, file))
 for (const file of ["LICENSE"]) cpSync(join(root, file), join(stage, file))
 if (existsSync(join(folder, "CONTRACTS.md"))) cpSync(join(folder, "CONTRACTS.md"), join(stage, "CONTRACTS.md"))
-writeFileSync(join(stage, "package.json"), `${JSON.stringify(Manifest.published(manifest, catalog), null, 2)}\n`)
+writeFileSync(join(stage, "package.json"), `${JSON.stringify(Manifest.published(manifest, surroundings), null, 2)}\n`)
 
 const target = join(root, "dist")
 mkdirSync(target, { recursive: true })

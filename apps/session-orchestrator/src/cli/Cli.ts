@@ -20,8 +20,10 @@ import * as BackupCommand from "./BackupCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
+import * as DryRunCommand from "./DryRunCommand.ts"
 import * as Explain from "./Explain.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
+import * as ReportCommand from "./ReportCommand.ts"
 import * as RunCommand from "./RunCommand.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
@@ -53,10 +55,12 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Bulk.giveUp(parts),
       Bulk.switchTarget(parts),
       Export.command(parts),
+      ReportCommand.command(parts),
       Turns.command(parts),
       Explain.command(parts),
       BackupCommand.command(parts),
       Schedule.command(parts),
+      DryRunCommand.command(parts),
       Simulate.command,
       ConfigCheck.command(parts)
     ])

@@ -5,7 +5,7 @@
  * RunCommand.R2. Ctrl-C aborts the turn and waits for its seal; a second Ctrl-C does not wait.
  * RunCommand.R3. The exit code reports the turn's status.
  */
-import { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -43,7 +43,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Print the turn's events, one JSON object a line, instead of the answer"),
         Flag.withDefault(false)
       ),
-      profile: Flag.Literals("profile", Profile.ProfileName.literals).pipe(
+      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
         Flag.withDescription("Retry profile instead of the configured one"),
         Flag.optional
       ),

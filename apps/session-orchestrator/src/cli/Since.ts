@@ -1,5 +1,8 @@
 /** Reads a moment in the past as a person writes it: a length of time, a time of day, or a date. */
-import { Duration, Option } from "effect"
+import { Duration, Effect, Option } from "effect"
+import * as Prose from "../text/Prose.ts"
+import { Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
 
 /** The accepted forms, for the message of a refusal. */
 export const EXPECTED = '"12 hours", a time of day such as "22:00", or a date such as "2026-11-22T07:00:00Z"'
@@ -18,6 +21,16 @@ export const parse = (text: string, now: number): number | undefined => {
   if (length !== undefined) return Duration.isFinite(length) ? now - Math.abs(Duration.toMillis(length)) : undefined
   const date = DATE.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(date) ? undefined : date
+}
+
+/** The moment of a flag `--since`; a text that has none of the forms is refused. */
+export const orRefused = (text: string, now: number): Effect.Effect<number, Refused> => {
+  const moment = parse(text, now)
+  if (moment !== undefined) return Effect.succeed(moment)
+  const found = JSON.stringify(Prose.clip(Prose.oneLine(text), 60))
+  return Effect.fail(
+    new Refused({ message: `--since: found ${found}; expected ${EXPECTED}.`, exitCode: ExitCode.USAGE })
+  )
 }
 
 // --- internal

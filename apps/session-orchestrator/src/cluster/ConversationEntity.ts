@@ -9,8 +9,8 @@
  */
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
-import { Command, ConversationState, Ids, Labels, Prompt as WirePrompt, TurnEvent } from "@holdfast/wire"
-import { Schema } from "effect"
+import { Command, ConversationState, defined, Ids, Labels, Prompt as WirePrompt, TurnEvent } from "@holdfast/wire"
+import { Schema, SchemaTransformation } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import {
@@ -25,21 +25,40 @@ import {
 export const Batch = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))
 export type Batch = typeof Batch.Type
 
+/** The stop of a turn, as it travels between runners. */
+const Stopped = Schema.TaggedStruct("TurnStopped", {
+  message: Schema.String,
+  defect: Schema.optionalKey(Schema.Literal(true))
+}).pipe(
+  Schema.decodeTo(
+    Schema.instanceOf(TurnStopped.TurnStopped),
+    SchemaTransformation.transform({
+      decode: ({ defect, message }) => new TurnStopped.TurnStopped({ message, ...defined({ defect }) }),
+      encode: ({ defect, message }) => ({ _tag: "TurnStopped" as const, message, ...defined({ defect }) })
+    })
+  )
+)
+
 const Missing = Schema.Union([ConversationNotFound, StorageError])
-const Unheard = Schema.Union([ConversationNotFound, StorageError, TurnStopped.TurnStopped])
+const Unheard = Schema.Union([ConversationNotFound, StorageError, Stopped])
 const Refused = Schema.Union([ConversationNotFound, TurnConflict, ShuttingDown, StorageError])
-const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, TurnStopped.TurnStopped])
+const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, Stopped])
 
 /** Accepts a prompt as a turn with this id; answered when it is on disk. The same id again is the same turn. */
 export const Prompt = Rpc.make("Prompt", {
-  payload: { prompt: WirePrompt.Prompt, turnId: Ids.TurnId, labels: Schema.optionalKey(Labels.Labels) },
+  payload: {
+    prompt: WirePrompt.Prompt,
+    turnId: Ids.TurnId,
+    labels: Schema.optionalKey(Labels.Labels),
+    isSubmitted: Schema.optionalKey(Schema.Boolean)
+  },
   success: Ids.TurnId,
   error: Refused
 })
 
 /** Runs the model again, as a turn with this id, without a new message. */
 export const Retry = Rpc.make("Retry", {
-  payload: { turnId: Ids.TurnId },
+  payload: { turnId: Ids.TurnId, isSubmitted: Schema.optionalKey(Schema.Boolean) },
   success: Ids.TurnId,
   error: Refused
 })
@@ -74,7 +93,7 @@ export const Head = Rpc.make("Head", { success: Schema.NullOr(Ids.TurnId), error
 export const Result = Rpc.make("Result", {
   payload: { turnId: Ids.TurnId },
   success: Schema.Struct({ turnId: Ids.TurnId, end: TurnEvent.TurnEnd, text: Schema.String }),
-  error: Schema.Union([StorageError, TurnStopped.TurnStopped])
+  error: Schema.Union([StorageError, Stopped])
 })
 
 /** The events of the conversation after the one with this id, without an end. */
@@ -93,6 +112,9 @@ export const WatchTurn = Rpc.make("WatchTurn", {
   stream: true
 })
 
+/** The conversation was deleted: its streams end. */
+export const EndStreams = Rpc.make("EndStreams", { error: StorageError })
+
 /** Runs what is left to run of the conversation now; ends when every turn of it is sealed, or the next waits on disk. */
 export const Stay = Rpc.make("Stay")
 
@@ -108,5 +130,6 @@ export const ConversationEntity = Entity.make("Conversation", [
   Result,
   Watch,
   WatchTurn,
+  EndStreams,
   Stay
 ]).annotateRpcs(ClusterSchema.InterruptOnTermination, true) // E3

@@ -5,7 +5,7 @@
  * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
 import type { ToolServerConfig } from "@holdfast/mcp"
-import type { Allowance, Models, Profile } from "@holdfast/policy"
+import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
@@ -107,6 +107,8 @@ export class Config extends Context.Service<
     readonly model: Target.Target
     /** Capabilities of models that the file lists, by `provider/model`. */
     readonly models: Models.Models
+    /** Prices that the file lists, by `provider/model`; others are those of well-known models. */
+    readonly prices: Prices.Prices
     /** The default retry settings, which a conversation's own settings override; `Profile.resolve` makes a policy of the result. */
     readonly retry: Profile.RetrySettings
     /** The least severe level that is logged. */

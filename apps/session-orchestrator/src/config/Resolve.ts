@@ -92,6 +92,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     tools: tools.servers,
     model: chosen.model,
     models: capabilitiesOf(settings.models ?? {}),
+    prices: settings.prices ?? {},
     retry: settings.retry ?? {},
     telemetry,
     proxy: proxies.proxy,

@@ -4,6 +4,7 @@ import { Api, WorkGroup } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
+import { PeriodReports } from "../inspection/period/PeriodReports.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
 import { BulkCommands } from "./BulkCommands.ts"
@@ -25,6 +26,7 @@ export const layer = HttpApiBuilder.group(
     const conversations = yield* Conversations
     const states = yield* TurnStates
     const lists = yield* TurnLists
+    const reports = yield* PeriodReports
     const submissions = yield* Submissions
     const removal = yield* Removal
     const bulk = yield* BulkCommands
@@ -38,6 +40,7 @@ export const layer = HttpApiBuilder.group(
       listTurns: ({ query: { cursor, limit, ...filter } }) => orProblem(lists.turns(filter, { cursor, limit })),
       listConversations: ({ query: { cursor, limit, ...filter } }) =>
         orProblem(lists.conversations(filter, { cursor, limit })),
+      report: ({ query: { since } }) => orProblem(reports.report(since)),
       submit: ({ payload }) =>
         Effect.andThen(unlessGoingDown, submissions.submit({ ...payload, labels: Labels.among(payload) })).pipe(
           // It opens its conversation itself.

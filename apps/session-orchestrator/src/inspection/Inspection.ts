@@ -2,13 +2,13 @@
  * Reads the turns of a database from outside, with or without a running service.
  *
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
- * Inspection.I2. The result shows one moment: everything is read in one transaction.
+ * Inspection.I2. Turns and evidence show one moment: everything is read in one transaction. A period is read page by page.
  */
 import { InterruptionTable, JournalTable, DatabaseWait, StorageFailure } from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import { defined, type Ids } from "@holdfast/wire"
+import { defined, type Ids, type PeriodReport } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, type Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as fs from "node:fs"
@@ -21,8 +21,11 @@ import * as Migrations from "../storage/migrations/Migrations.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
+import * as TurnListTable from "../storage/tables/TurnListTable.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
+import * as PeriodRows from "./period/PeriodRows.ts"
+import type { Period } from "./period/PeriodTally.ts"
 import type { StoredTurn } from "./StoredTurn.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -44,6 +47,8 @@ export class Inspection extends Context.Service<
     readonly database: string
     /** The stored data of one turn, for its explanation; none if there is no such turn. */
     readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
+    /** The report of a period, read page by page: turns that change meanwhile count as they were read. */
+    readonly period: (period: Period) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
     /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
@@ -112,6 +117,14 @@ const layer = (
       return {
         database,
         service,
+        period: (period) =>
+          PeriodRows.report(
+            {
+              turns: (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
+              records: (ids) => read("records of turns", JournalTable.load(sql, SealTable.TABLES)(ids))
+            },
+            period
+          ),
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2
         turns: ({ all }) =>
           Effect.flatMap(

@@ -3,7 +3,7 @@
  *
  * Everything that would fail each turn of the conversation is refused here: an unknown target, invalid settings, an invalid report schema.
  */
-import { Profile } from "@holdfast/policy"
+import { Profile, RetrySettings } from "@holdfast/policy"
 import { defined, Ids, Target } from "@holdfast/wire"
 import { Clock, Effect, Result } from "effect"
 import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
@@ -30,7 +30,7 @@ export const make = Effect.fnUntraced(function* (
     const message = `retry: it has ${length} characters as JSON; expected ${MOST_SETTINGS} at most.`
     return yield* new InvalidRequest({ message })
   }
-  const settings = Profile.decode(retry ?? {})
+  const settings = RetrySettings.decode(retry ?? {})
   if (Result.isFailure(settings)) {
     const { issue } = settings.failure
     return yield* new InvalidRequest({

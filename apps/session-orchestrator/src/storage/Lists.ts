@@ -47,7 +47,7 @@ export interface TurnRow {
   readonly turn: Turn
   /** The model that its conversation was opened with, or that the turn changed to last: `provider/model`. */
   readonly model: string
-  /** Whether it has said anything yet. */
+  /** Whether it has events. */
   readonly hasEvents: boolean
   readonly labels: Labels.Labels
 }

@@ -9,6 +9,7 @@ import process from "node:process"
 import { Conversations } from "../../src/conversation/Conversations.ts"
 import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
+import { type Period, PeriodTally } from "../../src/inspection/period/PeriodTally.ts"
 import type { TurnReport } from "../../src/inspection/TurnReport.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
 import * as CommandLine from "./CommandLine.ts"
@@ -65,6 +66,7 @@ describe("holdfast turns", () => {
         database: "a.db",
         turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
         evidence: () => Effect.succeedNone,
+        period: () => Effect.die("not asked for"),
         service: Effect.succeed(service)
       })
       const outcome = yield* CommandLine.run(["turns", ...args], {
@@ -151,6 +153,49 @@ describe("holdfast turns", () => {
   )
 })
 
+describe("holdfast report", () => {
+  const report = (...args: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(1_933_000_000_000)
+      const periods: Array<Period> = []
+      const inspection = Layer.succeed(Inspection, {
+        database: "a.db",
+        turns: () => Effect.succeed([]),
+        evidence: () => Effect.succeedNone,
+        period: (period) => Effect.sync(() => (periods.push(period), new PeriodTally(period).report())),
+        service: Effect.succeed({ _tag: "None" } as const)
+      })
+      return { ...(yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })), periods }
+    })
+
+  it.effect("X12: reports the last twelve hours, or since a moment, as text, Markdown or JSON", () =>
+    Effect.gen(function* () {
+      const text = yield* report()
+      expect(text).toMatchObject({
+        code: 0,
+        stderr: "",
+        stdout: expect.stringMatching(/^0 answered, 0 failed\n\nFrom /)
+      })
+      const { since, until } = text.periods[0] ?? expect.fail("nothing was read")
+      expect(until - since).toBe(12 * 3_600_000)
+      expect((yield* report("--since", "2 hours")).periods[0]?.since).toBe(until - 2 * 3_600_000)
+      expect((yield* report("--markdown")).stdout).toMatch(/^\*\*0 answered, 0 failed\*\*\n/)
+      expect(JSON.parse((yield* report("--json")).stdout)).toMatchObject({ since, until, line: "0 answered, 0 failed" })
+    })
+  )
+
+  it.effect("refuses a moment that it cannot read, and a picture that it cannot write", () =>
+    Effect.gen(function* () {
+      expect(yield* report("--since", "soon")).toMatchObject({ code: 2, stdout: "", periods: [] })
+      expect(yield* report("--svg", "nowhere/night.svg")).toMatchObject({
+        code: 1,
+        stdout: "",
+        stderr: expect.stringMatching(/^holdfast: --svg: nowhere\/night\.svg could not be written/)
+      })
+    })
+  )
+})
+
 describe("holdfast explain", () => {
   const evidence: StoredTurn = {
     turn: { conversationId, turnId, acceptedAt: 0, prompt: "Why?", end: undefined },
@@ -173,6 +218,7 @@ describe("holdfast explain", () => {
           database: "a.db",
           turns: () => Effect.succeed([]),
           evidence: (id) => Effect.succeed(id === turnId ? Option.some(evidence) : Option.none()),
+          period: () => Effect.die("not asked for"),
           service: Effect.succeed({ _tag: "None" } as const)
         })
       }

@@ -65,7 +65,7 @@ const isFree = (path: Path): boolean =>
   path.some((key, at) => key === "body" || key === "options" || (key === "schema" && path[at - 1] === "finalReport"))
 
 /** Objects whose keys are names that a person chooses. */
-const NAMES = new Set(["providers", "models", "tools", "retry.reasons", "retry.routing.chains"])
+const NAMES = new Set(["providers", "models", "prices", "tools", "retry.reasons", "retry.routing.chains"])
 const isNames = (path: Path): boolean => NAMES.has(path.join(".")) || ["headers", "env"].includes(String(path.at(-1)))
 
 const wrongTypesFor = (value: unknown): ReadonlyArray<unknown> => {
@@ -189,7 +189,7 @@ describe("holdfast.config.schema.json", () => {
     const written = new Set(inside(example).map(({ path }) => path.join(".")))
     const missing = Array.from(EditorSchema.rowsOf(page).keys())
       .map((key) =>
-        key.replace(/^(providers|models|tools|retry\.reasons)\.\*/, (_, record) => `${record}.${ONLY[record]}`)
+        key.replace(/^(providers|models|prices|tools|retry\.reasons)\.\*/, (_, record) => `${record}.${ONLY[record]}`)
       )
       .filter((key) => !written.has(key))
     expect(missing).toEqual(ELSEWHERE)
@@ -289,6 +289,7 @@ describe("holdfast.config.schema.json", () => {
 const ONLY: Readonly<Record<string, string>> = {
   providers: "gateway",
   models: "gateway/big-model",
+  prices: "gateway/big-model",
   tools: "files",
   "retry.reasons": "network"
 }

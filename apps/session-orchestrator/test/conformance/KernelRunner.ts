@@ -10,7 +10,7 @@
 import { assert } from "@effect/vitest"
 import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn } from "@holdfast/kernel"
 import { RecordingSink, ReplayCheckpoint } from "@holdfast/kernel/testing"
-import { Profile, RetryStrategies } from "@holdfast/policy"
+import { Profile, RetrySettings, RetryStrategies } from "@holdfast/policy"
 import { Anthropic, Http, Limits, OpenAiCompatible } from "@holdfast/providers"
 import { Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect, Equal, Fiber, Layer, Queue, Redacted, Result } from "effect"
@@ -41,7 +41,7 @@ export const play = Effect.fnUntraced(function* (
   format: RuleScenario.Format,
   mode: Mode
 ) {
-  const policy = Profile.resolve(Result.getOrThrow(Profile.decode(scenario.retry ?? {})))
+  const policy = Profile.resolve(Result.getOrThrow(RetrySettings.decode(scenario.retry ?? {})))
   const signals = yield* Queue.unbounded<Signal>()
   const endpoint = yield* endpointOf(signals)
   const provider = Limits.withLimits(yield* providersOf(scenario, format, endpoint), policy.requestTimeout)

@@ -1,6 +1,6 @@
 /** Shortens all delays of a retry configuration. */
 import { defined } from "@holdfast/wire"
-import { type Backoff, Profile, type Waits } from "@holdfast/policy"
+import { type Backoff, Profile, RetrySettings, type Waits } from "@holdfast/policy"
 import { Result } from "effect"
 
 type Settings = typeof Profile.RetrySettings.Encoded
@@ -16,7 +16,7 @@ type Reason = NonNullable<Settings["reasons"]>[string]
  */
 export const settings = (given: Settings, scale: number): Settings => {
   if (scale === 1) return given
-  const policy = Profile.resolve(Result.getOrThrow(Profile.decode(given)))
+  const policy = Profile.resolve(Result.getOrThrow(RetrySettings.decode(given)))
   const span = (ms: number | undefined): string => (ms === undefined ? "Infinity" : `${ms / scale} millis`)
   const { budget, maxDelayMs, reasons, requestTimeout, routing, schedule } = policy
   const scheduleOf = (schedule: Backoff.Schedule): NonNullable<Settings["schedule"]> => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { Profile, Routers } from "@holdfast/policy"
+import { Profile, RetrySettings, Routers } from "@holdfast/policy"
 import type { TurnExplanation } from "@holdfast/wire"
 import { Duration, Effect, Result } from "effect"
 import { CliOutput } from "effect/cli"
@@ -84,7 +84,7 @@ describe("ExplanationText", () => {
           hint: { retryAfterMs, source: "retry-after" }
         })
       const settings = { routing: { type: "fallback-chain", chains: { default: ["anthropic/small"] } } }
-      const retry = Result.getOrThrow(Profile.decode(settings))
+      const retry = Result.getOrThrow(RetrySettings.decode(settings))
       const explanation = yield* ScriptedTurn.happened({
         scripts: [asks(7_200_000), asks(3_600_000), asks(60_000), ScriptedProvider.answer("Hello")],
         retry,
@@ -118,7 +118,7 @@ describe("ExplanationText", () => {
           hint: { retryAfterMs, source: "retry-after" }
         })
       const settings = { routing: { type: "fallback-chain", chains: { default: ["openai/small"] } } }
-      const retry = Result.getOrThrow(Profile.decode(settings))
+      const retry = Result.getOrThrow(RetrySettings.decode(settings))
       const explanation = yield* ScriptedTurn.happened({
         scripts: [asks(3_600_000), asks(7_200_000), ScriptedProvider.answer("Hello")],
         retry,

@@ -95,6 +95,7 @@ export const start = Effect.fnUntraced(function* ({
     log: { level: "info" },
     tools: [],
     models,
+    prices: {},
     model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
     telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined, ...telemetry },

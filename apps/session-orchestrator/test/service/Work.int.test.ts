@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as LocalTime from "../../src/text/LocalTime.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -176,6 +177,17 @@ describe("labels", () => {
           ["one", labels.tags]
         ]
       )
+      const report = yield* read("/v1/report?since=0")
+      assert.deepInclude(report, { since: 0, timeZone: LocalTime.here(), line: "3 answered, 0 failed" })
+      assert.deepStrictEqual(
+        report.tags.map(({ name, turns }: { readonly name: string; readonly turns: number }) => [name, turns]),
+        [
+          ["nightly", 2],
+          ["other", 1],
+          ["team/ops", 1]
+        ]
+      )
+      assert.strictEqual((yield* service.call({ path: "/v1/report?since=yesterday" })).status, 400)
       const { conversations } = yield* read("/v1/conversations?tag=team/ops")
       assert.strictEqual(conversations.length, 1)
       assert.deepInclude(conversations[0], { conversationId: "one", ...labels })
@@ -223,7 +235,13 @@ describe("DELETE /v1/conversations/:id", () => {
           .join("")
       assert.include(bytes(), "planted-prompt")
       const remove = service.call({ method: "DELETE", path: "/v1/conversations/planted-one" })
+      const watcher = yield* service.open({ path: "/v1/conversations/planted-one/events" })
+      yield* watcher.until("planted-two")
       assert.strictEqual((yield* remove).status, 204)
+      // Its watchers get the ends of its turns, the reason, and the end of their stream.
+      const [, last = ""] = (yield* watcher.rest).split("event: reconnect\n")
+      assert.include(last, '"code":"conversation-deleted"')
+      assert.include(last, "There is no conversation planted-one.")
       assert.notInclude(bytes(), "planted")
       for (const path of ["/v1/conversations/planted-one", "/v1/turns/planted-two"]) {
         assert.strictEqual((yield* service.call({ path })).status, 404)

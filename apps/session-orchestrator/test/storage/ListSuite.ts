@@ -2,16 +2,19 @@
 import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import type { TurnEvent } from "@holdfast/wire"
+import { GivenRecords } from "@holdfast/journal/testing"
 import { Effect, type Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
+import * as PeriodRows from "../../src/inspection/period/PeriodRows.ts"
+import { Journal } from "../../src/storage/EventJournal.ts"
 import { Lists, type Page, type Position, type TurnFilter } from "../../src/storage/Lists.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
 import * as NumberedData from "./NumberedData.ts"
 
-type Storage = Store | Lists | SqlClient.SqlClient
+type Storage = Store | Lists | Journal | SqlClient.SqlClient
 
 /** A turn of the model that the database is compared with. */
 interface Kept {
@@ -166,6 +169,54 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect(yield* listed({ model: "anthropic" })).toEqual(all.slice(1))
       expect(yield* listed({ model: "anthropic/claude" })).toEqual(all.slice(2))
       expect(yield* listed({ since: NumberedData.conversation(1).createdAt })).toEqual(all.slice(0, 2))
+    })
+  )
+
+  test(
+    "X12: reports a period from rows and records, read page by page",
+    Effect.gen(function* () {
+      const lists = yield* Lists
+      const journal = yield* Journal
+      const failed = { reason: "overloaded", message: "Overloaded", retryable: true } as const
+      const ended = (n: number, of: number, status: TurnEvent.TurnStatus) =>
+        add({ n, of, acceptedAt: n, end: { status, endedAt: 900_000 + n } })
+      yield* write([{ n: 500, of: 2, acceptedAt: 500 }])
+      // More than two pages; they waited, so that their records are read.
+      for (let n = 1; n <= 2 * PeriodRows.PAGE + 5; n++) yield* ended(n, 0, "completed")
+      yield* ended(300, 1, "failed")
+      yield* journal.append(NumberedData.turnId(1), 0, GivenRecords.failed(0, 100_000))
+      yield* journal.append(NumberedData.turnId(1), 1, GivenRecords.retry(0, 500_000, 600_000))
+      yield* journal.append(NumberedData.turnId(1), 2, GivenRecords.wake(0, 0, { type: "elapsed" }))
+      yield* journal.append(NumberedData.turnId(1), 3, GivenRecords.completed(1, 900_001))
+      yield* journal.append(
+        NumberedData.turnId(300),
+        0,
+        GivenRecords.failed(0, 700_000, 0, { ...failed, shared: true })
+      )
+      yield* journal.append(NumberedData.turnId(500), 0, GivenRecords.failed(0, 950_000))
+      yield* journal.append(NumberedData.turnId(500), 1, GivenRecords.retry(0, 60_000, 1_010_000))
+      const sources: PeriodRows.Sources = {
+        turns: lists.turns,
+        records: (ids) => Effect.forEach(ids, journal.load, { concurrency: "unbounded" })
+      }
+      const report = yield* PeriodRows.report(sources, {
+        since: 0,
+        until: 1e6,
+        timeZone: "UTC",
+        outageAfterMs: 3e5,
+        prices: {},
+        keyVariables: () => [],
+        redact: (text) => text
+      })
+      expect(report).toMatchObject({
+        turns: { answered: 205, failed: 1, waiting: 1 },
+        waitedMs: 550_000,
+        waited: 2,
+        savedCalls: 1,
+        forgotten: 204,
+        outages: [{ target: MODELS[0], beganAt: 100_000, endedAt: 900_001, failures: 1, reason: "overloaded" }],
+        spend: { turns: 206, inputTokens: 2_060, unreported: 205, cost: "unknown" }
+      })
     })
   )
 

@@ -4,13 +4,12 @@
  * NamedModels.N1. A request goes to the provider that its target names, so a turn can be switched to any other that has a key.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Anthropic, BuiltIn, Http, OpenAiCompatible } from "@holdfast/providers"
+import { Anthropic, BuiltIn, OpenAiCompatible } from "@holdfast/providers"
+import * as Fetch from "@holdfast/providers/fetch"
 import type { Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import { HoldfastError } from "../HoldfastError.ts"
 
 /** The variables of a process. */
@@ -55,8 +54,5 @@ const provider = (name: string, environment: Environment): Provider.Provider["Se
   const address = baseUrlEnv === undefined ? undefined : environment[baseUrlEnv]
   const options = { baseUrl: address === undefined || address === "" ? baseUrl : address, apiKey: Redacted.make(key) }
   const adapter = type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
-  return Effect.runSync(Effect.provide(adapter, OVER_FETCH))
+  return Effect.runSync(Effect.provide(adapter, Fetch.layer))
 }
-
-/** It holds no resource of its own. */
-const OVER_FETCH = Layer.provide(Http.layerClient, FetchHttpClient.layer)

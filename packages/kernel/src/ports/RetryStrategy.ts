@@ -6,9 +6,10 @@
  */
 import type { Failure, Message, TurnEvent } from "@holdfast/wire"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type { ProviderRequest } from "./Provider.ts"
 import type { Wake } from "../records/Records.ts"
 import type { Route } from "../records/Route.ts"
@@ -36,9 +37,7 @@ export const waitedMs = (
 }
 
 /** A sleep that failed. It ends the turn: there is no retry without its sleep (D14). */
-export class SleepFailure extends Schema.TaggedError<SleepFailure>()("SleepFailure", {
-  message: Schema.String
-}) {}
+export class SleepFailure extends Data.TaggedError("SleepFailure")<{ readonly message: string }> {}
 
 /** The retry that a sleep waits for. */
 export interface PendingRetry {
@@ -84,6 +83,10 @@ export interface Outlook {
   readonly waitedMs: number
   /** The tokens of the turn's responses so far. */
   readonly usage: Message.Usage
+  /** The step's attempts with void content since a person last sent a command (X7). Absent: none. */
+  readonly voids?: number
+  /** The turn's attempts with void content whose provider had not reported their tokens, so that `usage` lacks them. Absent: none. */
+  readonly unreported?: number
   readonly request: Pick<ProviderRequest, "messages" | "tools" | "target"> & { readonly system: string | undefined }
 }
 
@@ -147,6 +150,8 @@ export class RetryStrategy extends Context.Service<
     ) => Effect.Effect<Wake, SleepFailure | TurnParked | TurnStopped>
     /** Returns the question to a person before the attempt after a wait (X11); `undefined`: none. Pure. Absent: there are no questions. */
     readonly ask?: (outlook: Outlook) => Question | undefined
+    /** Returns what follows a failure after content (X7). Pure. Absent: `fail`. */
+    readonly midStream?: (failure: Failure.Failure) => TurnEvent.MidStream
     readonly budget: Budget
   }
 >()("@holdfast/kernel/RetryStrategy") {}

@@ -1,11 +1,11 @@
-import * as Schema from "effect/Schema"
+import * as Data from "effect/Data"
 
 /** The turn cannot be recorded, or another process owns it: it stops unsealed, and can resume from its records. */
-export class TurnStopped extends Schema.TaggedError<TurnStopped>()("TurnStopped", {
-  message: Schema.String,
+export class TurnStopped extends Data.TaggedError("TurnStopped")<{
+  readonly message: string
   /** A defect of the host stopped it: the host counts it, and may give up without waiting for an outside change (C10). */
-  defect: Schema.optionalKey(Schema.Literal(true))
-}) {}
+  readonly defect?: true
+}> {}
 
 /** Makes the stop of a turn by a defect of its host (C10). */
 export const ofDefect = (defect: unknown): TurnStopped =>

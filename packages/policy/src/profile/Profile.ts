@@ -1,16 +1,10 @@
 /**
- * Decodes the `retry` object of a configuration, and resolves it to a policy.
+ * Resolves the `retry` object of a configuration to a policy. `RetrySettings.ts` reads that object.
  *
  * A profile is a named policy; settings replace single primitives of it.
- *
- * Profile.S1. Decoding is strict: an unknown key, unit or value is an error with its path and the expected value.
- * Profile.S2. Every decoded schedule makes progress: none repeats a delay of 0 without end.
  */
 import { defined } from "@holdfast/wire"
 import * as Duration from "effect/Duration"
-import type * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
-import type * as SchemaAST from "effect/SchemaAST"
 import type * as Budget from "../decision/Budget.ts"
 import * as Durations from "./Durations.ts"
 import * as Jitter from "../decision/Jitter.ts"
@@ -19,21 +13,12 @@ import { toBudget } from "./BudgetSettings.ts"
 import { toReasons } from "./ReasonSettings.ts"
 import { targetNames as namesIn, toRouting } from "./RoutingSettings.ts"
 import { toSchedule } from "./ScheduleSettings.ts"
-import { RetrySettings } from "./RetrySettings.ts"
+import type { RetrySettings } from "./RetrySettings.ts"
 import { toSpendGuard } from "./SpendGuardSettings.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 
 export { profiles } from "./Profiles.ts"
-export { ProfileName, RetrySettings } from "./RetrySettings.ts"
-
-/** The parse options that Profile.S1 requires, for decoding settings inside a larger schema. */
-export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
-
-/** Reads a `retry` object. The error's message has two lines for each fault: the expected value and the path. */
-export const decode: (input: unknown) => Result.Result<RetrySettings, Schema.SchemaError> = Schema.decodeUnknownResult(
-  RetrySettings,
-  PARSE_OPTIONS
-)
+export type { ProfileName, RetrySettings } from "./RetrySettings.ts"
 
 /** Returns the policy of settings: the profile, with each primitive replaced that is set. */
 export const resolve = (settings: RetrySettings = {}): RetryPolicy => {

@@ -1,8 +1,15 @@
-/** The schema of a `retry` object. `Profile.ts` resolves it; its parts are in the other files of this folder. */
+/**
+ * Reads the `retry` object of a configuration. `Profile.ts` resolves it; its parts are in the other files of this folder.
+ *
+ * RetrySettings.S1. Reading is strict: an unknown key, unit or value is an error with its path and the expected value.
+ * RetrySettings.S2. Every schedule that was read makes progress: none repeats a delay of 0 without end.
+ */
+import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import { FinalReport } from "./FinalReportSettings.ts"
 import { BudgetSettings } from "./BudgetSettings.ts"
+import { MidStreamSettings } from "./MidStreamSettings.ts"
 import { Reasons } from "./ReasonSettings.ts"
 import { RoutingSettings } from "./RoutingSettings.ts"
 import { Schedule } from "./ScheduleSettings.ts"
@@ -47,6 +54,8 @@ export const RetrySettings = Schema.Struct({
   maxDelay: Schema.optionalKey(Durations.Any),
   /** Whether a provider's own delay counts (P5). */
   hints: Schema.optionalKey(Schema.Boolean),
+  /** What follows a failure after content (X7). Absent: `fail`, and `unseen` for a turn that was submitted. */
+  midStream: Schema.optionalKey(MidStreamSettings),
   /** The tokens that are not spent without a question after a long wait (X11). */
   spendGuard: Schema.optionalKey(SpendGuardSettings),
   /** The limits of an attempt without content (C8). */
@@ -75,3 +84,9 @@ export const RetrySettings = Schema.Struct({
   finalReport: Schema.optionalKey(FinalReport)
 })
 export type RetrySettings = typeof RetrySettings.Type
+
+/** Reads a `retry` object. The error's message has two lines for each fault: the expected value and the path. */
+export const decode: (input: unknown) => Result.Result<RetrySettings, Schema.SchemaError> = Schema.decodeUnknownResult(
+  RetrySettings,
+  { onExcessProperty: "error", errors: "all" } // RetrySettings.S1
+)

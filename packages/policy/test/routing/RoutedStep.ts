@@ -2,7 +2,7 @@
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { type Failure, Ids, type Message, Target } from "@holdfast/wire"
 import { Result, type Schema } from "effect"
-import { Profile, type RetryPolicy, Routes, Standing } from "../../src/index.ts"
+import { Profile, type RetryPolicy, RetrySettings, Routes, Standing } from "../../src/index.ts"
 
 export const target = (name: string): Target.Target => {
   const [provider = "", model = ""] = name.split("/")
@@ -10,7 +10,7 @@ export const target = (name: string): Target.Target => {
 }
 
 export const policyOf = (settings: unknown): RetryPolicy.RetryPolicy =>
-  Profile.resolve(Result.getOrThrow(Profile.decode(settings)))
+  Profile.resolve(Result.getOrThrow(RetrySettings.decode(settings)))
 
 export const failure = (reason: Failure.Reason, over: Partial<Failure.Failure> = {}): Failure.Failure => ({
   reason,

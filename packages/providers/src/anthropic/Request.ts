@@ -9,7 +9,7 @@
  * Source: Claude API documentation, "Messages", "Extended thinking", "Prompt caching", "Handling tool use".
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Message } from "@holdfast/wire"
+import { defined, type Failure, type Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
 import * as Prompt from "../requests/Prompt.ts"
@@ -35,7 +35,8 @@ export const maxTokensOf = (model: string): number => {
 }
 
 /** The failure of a request with a file that its model cannot take. */
-export const refusalOf = (request: Provider.ProviderRequest) => RequestFiles.refusalOf(request, Files.refuses)
+export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
+  RequestFiles.refusalOf(request, Files.refuses)
 
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json => {

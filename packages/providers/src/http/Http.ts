@@ -6,7 +6,8 @@
  * Http.H3. When the scope closes, an unfinished connection is closed. A connection whose body was read to its end is reused.
  * Http.H4. The port has no time limits: limits on silence count content (C8).
  *
- * `Undici.ts` implements it for Node; `layerClient` over any client of `effect/http`, at three times the cost of a call.
+ * `Undici.ts` implements it for Node, `Fetch.ts` over the runtime's `fetch`; `layerClient` over any client of `effect/http`, at three times the cost
+ * of a call.
  */
 import type { Opening } from "@holdfast/kernel"
 import type * as Arr from "effect/Array"
@@ -18,8 +19,12 @@ import * as Layer from "effect/Layer"
 import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { FetchHttpClient, Headers, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
-import type { HttpClientError } from "effect/http"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as Headers from "effect/http/Headers"
+import * as HttpBody from "effect/http/HttpBody"
+import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 
 /** The socket reads since the last pull. It ends with the body. */
 export type BytePull = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, Broken>
@@ -104,7 +109,15 @@ export const layerClient: Layer.Layer<Http, never, HttpClient.HttpClient> = Laye
 
 // --- internal
 
-const broken = (error: HttpClientError.HttpClientError): Broken => new Broken({ cause: error })
+/**
+ * The error that the client threw (Http.H2). The client wraps it, with the address in the message, and calls a body that was cut off a
+ * body that cannot be decoded.
+ */
+const broken = (error: HttpClientError.HttpClientError): Broken => {
+  const { reason } = error
+  if (reason._tag !== "TransportError" && reason._tag !== "DecodeError") return new Broken({ cause: error })
+  return new Broken({ cause: reason.cause ?? new Error(reason.description ?? "The connection failed.") })
+}
 
 /** A missing body counts as an ended body. */
 const ended = (error: HttpClientError.HttpClientError): Stream.Stream<never, Broken> =>

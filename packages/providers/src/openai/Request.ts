@@ -7,7 +7,7 @@
  * Source: OpenAI, API reference, "Create chat completion"; limited to the fields that compatible servers accept, too.
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, Message } from "@holdfast/wire"
+import { defined, type Failure, Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
 import * as Prompt from "../requests/Prompt.ts"
@@ -25,7 +25,8 @@ export interface Options extends BodyPatch.Options {
 }
 
 /** The failure of a request with a file that its model cannot take. */
-export const refusalOf = (request: Provider.ProviderRequest) => RequestFiles.refusalOf(request, Files.refuses)
+export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
+  RequestFiles.refusalOf(request, Files.refuses)
 
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json =>

@@ -211,7 +211,8 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
       "",
       "The server disconnects a client that falls 4 MiB behind or reads nothing for a minute; the client reconnects the same way.",
       "The last frame of a stream that ends early is named `reconnect` and gives the reason: `{code, message}`, the code `too-slow`,",
-      "`turn-stopped`, `storage-unavailable`, `shutting-down` or `unexpected`. `EventSource` reconnects by itself."
+      "`turn-stopped`, `storage-unavailable`, `shutting-down`, `unexpected`, or `conversation-deleted`, after which there is nothing",
+      "to reconnect to. `EventSource` reconnects by itself."
     ].join("\n"),
     transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] })
   })

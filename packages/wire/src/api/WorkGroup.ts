@@ -8,8 +8,10 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { ConversationId, TurnId } from "../Ids.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
+import { PeriodReport } from "../PeriodReport.ts"
 import * as BulkCommands from "./BulkCommands.ts"
 import { conversationParams, conversationProblems, CreateConversation } from "./ConversationsGroup.ts"
+import * as ExampleReport from "./ExampleReport.ts"
 import * as Listing from "./Listing.ts"
 import { withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
@@ -167,9 +169,25 @@ const runBulk = HttpApiEndpoint.post("runBulk", "/v1/turns/commands", {
   })
 )
 
+const report = HttpApiEndpoint.get("report", "/v1/report", {
+  query: Listing.reportQuery,
+  success: PeriodReport.annotate({ identifier: "PeriodReport", examples: [ExampleReport.night] }),
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Report a period",
+    description: [
+      "What happened since a moment: turns by their ends, outages with begin and end, causes of failures with the command that mends each,",
+      "switches, calls that the gate saved, tokens, and money. `line` has it in one line.",
+      "",
+      "Turns count if they ended since then, or have not ended. A cost that is not known is `unknown`, never 0."
+    ].join("\n")
+  })
+)
+
 /** The calls as a group of the API. */
 export const WorkGroup = HttpApiGroup.make("work")
-  .add(submit, listTurns, watchTurn, abortTurn, listConversations, deleteConversation, runBulk)
+  .add(submit, listTurns, watchTurn, abortTurn, listConversations, deleteConversation, runBulk, report)
   .annotateMerge(
     OpenApi.annotations({
       title: "Work that is left",

@@ -32,6 +32,7 @@ describe("the calls", () => {
       "GET /v1/conversations/{conversationId}/events",
       "GET /v1/conversations/{conversationId}/messages",
       "GET /v1/conversations/{conversationId}/turns/{turnId}/explain",
+      "GET /v1/report",
       "GET /v1/turns",
       "GET /v1/turns/{turnId}",
       "GET /v1/turns/{turnId}/events",

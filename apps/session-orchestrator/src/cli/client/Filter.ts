@@ -2,9 +2,6 @@
 import { defined } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import { Flag } from "effect/cli"
-import * as Prose from "../../text/Prose.ts"
-import { Refused } from "../Ended.ts"
-import * as ExitCode from "../ExitCode.ts"
 import * as Since from "../Since.ts"
 
 /** @param what "turns" or "conversations" */
@@ -35,16 +32,7 @@ export interface Flags {
 }
 
 /** The filter that they mean; a moment that cannot be read is refused. */
-export const of = ({ model, since, tag }: Flags, now: number) => {
-  const text = Option.getOrUndefined(since)
-  const moment = text === undefined ? undefined : Since.parse(text, now)
-  if (text !== undefined && moment === undefined) {
-    const found = JSON.stringify(Prose.clip(Prose.oneLine(text), 60))
-    return Effect.fail(
-      new Refused({ message: `--since: found ${found}; expected ${Since.EXPECTED}.`, exitCode: ExitCode.USAGE })
-    )
-  }
-  return Effect.succeed(
+export const of = ({ model, since, tag }: Flags, now: number) =>
+  Effect.map(Option.isNone(since) ? Effect.undefined : Since.orRefused(since.value, now), (moment) =>
     defined({ since: moment, model: Option.getOrUndefined(model), tag: Option.getOrUndefined(tag) })
   )
-}

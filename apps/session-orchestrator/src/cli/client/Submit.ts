@@ -6,7 +6,7 @@
  * Submit.S3. A prompt that the service refuses is reported with its line, and the others are submitted all the same. A service that is gone
  *     ends the command: the same command again submits what is missing.
  */
-import { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { Ids, Labels } from "@holdfast/wire"
 import { WorkGroup } from "@holdfast/wire/api"
 import { Effect, FileSystem, Option, Result, Schema, Stdio, Stream } from "effect"
@@ -56,7 +56,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Model to ask instead of the service's own"),
         Flag.optional
       ),
-      profile: Flag.Literals("profile", Profile.ProfileName.literals).pipe(
+      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
         Flag.withDescription("Retry profile instead of the service's own"),
         Flag.optional
       ),
@@ -107,7 +107,7 @@ interface Flags {
   readonly id: Option.Option<string>
   readonly attach: ReadonlyArray<string>
   readonly model: Option.Option<string>
-  readonly profile: Option.Option<Profile.ProfileName>
+  readonly profile: Option.Option<RetrySettings.ProfileName>
   readonly system: Option.Option<string>
   readonly systemFile: Option.Option<string>
 }

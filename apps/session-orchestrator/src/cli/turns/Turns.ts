@@ -98,7 +98,7 @@ const print = Effect.fnUntraced(function* ({
   if (note !== undefined) terminal.stderr(`${paint(terminal.colors.stderr, "yellow", note)}\n`)
 })
 
-const filterOf = (
+const filterOf = Effect.fnUntraced(function* (
   flags: {
     readonly failed: boolean
     readonly limit: Option.Option<number>
@@ -106,16 +106,14 @@ const filterOf = (
     readonly since: Option.Option<string>
   },
   now: number
-): Effect.Effect<TurnsFilter.Filter, Refused> => {
-  const text = Option.getOrUndefined(flags.since)
-  const since = text === undefined ? undefined : Since.parse(text, now)
-  if (text !== undefined && since === undefined) {
-    return refused(`--since: found ${JSON.stringify(Prose.clip(Prose.oneLine(text), 60))}; expected ${Since.EXPECTED}.`)
-  }
+): Effect.fn.Return<TurnsFilter.Filter, Refused> {
+  const since = Option.isNone(flags.since) ? undefined : yield* Since.orRefused(flags.since.value, now)
   const limit = Option.getOrUndefined(flags.limit)
-  if (limit !== undefined && limit < 1) return refused(`--limit: found ${limit}; expected a whole number from 1 on.`)
-  return Effect.succeed({ failed: flags.failed, since, limit, model: Option.getOrUndefined(flags.model) })
-}
+  if (limit !== undefined && limit < 1) {
+    return yield* refused(`--limit: found ${limit}; expected a whole number from 1 on.`)
+  }
+  return { failed: flags.failed, since, limit, model: Option.getOrUndefined(flags.model) }
+})
 
 const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
 

@@ -5,7 +5,7 @@
  * `Resolve.ts` checks relations between keys. docs/configuration.md describes each key with its default and unit; a test compares it
  * with this schema.
  */
-import { Durations, Models, Profile } from "@holdfast/policy"
+import { Durations, Models, Prices, RetrySettings } from "@holdfast/policy"
 import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import { Body } from "./RequestSettings.ts"
@@ -336,6 +336,18 @@ export type ModelSettings = typeof ModelSettings.Type
 
 const MODEL = 'a provider and a model, such as "openai/gpt-5"'
 
+/** A record by `provider/model`. */
+const byModel = <V extends Schema.Constraint>(value: V) =>
+  Schema.Record(Schema.String, value).check(
+    Schema.makeFilter(
+      (entries) =>
+        Object.keys(entries)
+          .filter((name) => Target.parse(name) === undefined)
+          .map((name) => ({ path: [name], issue: `this name is not valid; expected ${MODEL}.` })),
+      { toJsonSchema: () => ({ propertyNames: { pattern: Target.PATTERN } }) }
+    )
+  )
+
 /** The whole file. */
 export const Settings = Schema.Struct({
   /** The address of the schema, for editors. Holdfast ignores it. */
@@ -345,18 +357,10 @@ export const Settings = Schema.Struct({
   cluster: Schema.optionalKey(ClusterSettings),
   providers: Schema.optionalKey(named(PROVIDER_NAME, "letters, digits, '.', '_' and '-'", ProviderSettings)),
   model: Schema.optionalKey(checked((value) => Target.parse(value) !== undefined, Target.PATTERN, MODEL)),
-  models: Schema.optionalKey(
-    Schema.Record(Schema.String, ModelSettings).check(
-      Schema.makeFilter(
-        (models) =>
-          Object.keys(models)
-            .filter((name) => Target.parse(name) === undefined)
-            .map((name) => ({ path: [name], issue: `this name is not valid; expected ${MODEL}.` })),
-        { toJsonSchema: () => ({ propertyNames: { pattern: Target.PATTERN } }) }
-      )
-    )
-  ),
-  retry: Schema.optionalKey(Profile.RetrySettings),
+  models: Schema.optionalKey(byModel(ModelSettings)),
+  /** US dollars per million tokens. */
+  prices: Schema.optionalKey(byModel(Prices.Price)),
+  retry: Schema.optionalKey(RetrySettings.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
   log: Schema.optionalKey(LogSettings),
@@ -432,6 +436,7 @@ export const merge = (low: Settings, high: Settings): Settings => {
     cluster: { ...low.cluster, ...high.cluster },
     gate: { ...low.gate, ...high.gate },
     providers: { ...low.providers, ...high.providers },
+    prices: { ...low.prices, ...high.prices },
     retry: { ...low.retry, ...high.retry },
     tools: { ...low.tools, ...high.tools },
     log: { ...low.log, ...high.log },

@@ -37,7 +37,8 @@ export const insert = (
         conversation: tail?.number ?? null,
         prompt: turn.prompt ?? null,
         accepted_at: turn.acceptedAt,
-        after_event_id: tail?.lastEventId ?? 0
+        after_event_id: tail?.lastEventId ?? 0,
+        submitted: turn.isSubmitted === true ? 1 : null
       }
     }),
     sql`RETURNING turn_id, ${RowNumbers.read(sql, "number")} AS "number"`
@@ -92,7 +93,7 @@ export const seal = (
   )
 
 /** The columns for `read`. */
-export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, e.payload AS end_event"
+export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, t.submitted, e.payload AS end_event"
 /** A further column, for the parts of prompts (`Turn.content`). */
 export const CONTENT = `${PromptTable.COLUMN} AS content`
 /** The tables for `COLUMNS`: turns with the events that ended them; a `WHERE` follows. */
@@ -113,6 +114,8 @@ const Row = Schema.Struct({
   /** Absent where the query has no `CONTENT`. */
   content: Schema.optionalKey(Schema.NullOr(Schema.String)),
   accepted_at: Schema.Finite,
+  /** Lists leave it out. */
+  submitted: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
   end_event: Schema.NullOr(Schema.String)
 })
 
@@ -136,7 +139,8 @@ const turnOf = Effect.fnUntraced(function* (row: typeof Row.Type): Effect.fn.Ret
     conversationId: row.conversation_id,
     prompt: row.prompt ?? undefined,
     ...(row.content == null ? undefined : { content: yield* PromptTable.decode(row.content) }),
-    acceptedAt: row.accepted_at
+    acceptedAt: row.accepted_at,
+    ...(row.submitted === 1 ? { isSubmitted: true } : undefined)
   }
   return { ...turn, end: row.end_event === null ? undefined : yield* endOf(row.end_event, turn) }
 })

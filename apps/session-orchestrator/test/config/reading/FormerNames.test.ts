@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { Result } from "effect"
 import * as FormerNames from "../../../src/config/reading/FormerNames.ts"
 import * as ConfigProblem from "../../../src/config/reading/ConfigProblem.ts"
@@ -53,7 +53,7 @@ describe("other agents' names of settings", () => {
 
   it("a conversation's own settings get the same advice", () => {
     const retry = { llmTimeout: 1000 }
-    const problem = Result.match(Profile.decode(retry), {
+    const problem = Result.match(RetrySettings.decode(retry), {
       onSuccess: () => "",
       onFailure: ({ issue }) =>
         ConfigProblem.firstOf(issue, retry, (path) => ConfigProblem.formatPath(["retry", ...path]))
@@ -72,7 +72,7 @@ describe("other agents' names of settings", () => {
         if (name === "baseDelayMs" && (found === 0 || found === -1)) continue
         if ((name === "maxTurns" || name === "llmTimeout") && (found === 0 || found === -1)) continue
         if (name === "maxRetries" && found === -1) continue
-        expect(Result.isSuccess(Profile.decode(retry)), JSON.stringify(retry)).toBe(true)
+        expect(Result.isSuccess(RetrySettings.decode(retry)), JSON.stringify(retry)).toBe(true)
       }
     }
   )

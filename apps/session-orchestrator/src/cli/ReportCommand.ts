@@ -1,0 +1,86 @@
+/** Runs `holdfast report`: what happened since a moment, from the database, with a service running or without (X12). */
+import { Clock, Effect, FileSystem, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { Secrets } from "../redaction/Secrets.ts"
+import { Inspection } from "../inspection/Inspection.ts"
+import * as PeriodChoice from "../inspection/period/PeriodChoice.ts"
+import * as PeriodPicture from "../inspection/period/PeriodPicture.ts"
+import * as PeriodText from "../inspection/period/PeriodText.ts"
+import * as LocalTime from "../text/LocalTime.ts"
+import * as Prose from "../text/Prose.ts"
+import { Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
+import type { Parts, StartFailure } from "./Parts.ts"
+import * as Setup from "./Setup.ts"
+import * as Since from "./Since.ts"
+import { Terminal } from "./terminal/Terminal.ts"
+
+/** The command `report`. */
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make(
+    "report",
+    {
+      config: Setup.configFlag,
+      since: Flag.String("since").pipe(
+        Flag.withMetavar("MOMENT"),
+        Flag.withDescription(`Begin of the report: ${Since.EXPECTED}`),
+        Flag.withDefault("12 hours")
+      ),
+      markdown: Flag.Boolean("markdown").pipe(Flag.withDescription("Print it as Markdown"), Flag.withDefault(false)),
+      json: Flag.Boolean("json").pipe(
+        Flag.withDescription("Print it as JSON; times in milliseconds"),
+        Flag.withDefault(false)
+      ),
+      svg: Flag.String("svg").pipe(
+        Flag.withMetavar("FILE"),
+        Flag.withDescription("Write the timeline to this file, as a picture"),
+        Flag.optional
+      )
+    },
+    ({ config: file, json, markdown, since: text, svg }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
+        Effect.gen(function* () {
+          const until = yield* Clock.currentTimeMillis
+          const since = yield* Since.orRefused(text, until)
+          const { redact } = yield* Secrets
+          const inspection = yield* Inspection
+          const report = yield* inspection.period({
+            ...PeriodChoice.of(config, redact),
+            since: Math.min(since, until),
+            until,
+            timeZone: LocalTime.here()
+          })
+          if (Option.isSome(svg)) yield* writeFile(svg.value, PeriodPicture.svg(report))
+          const terminal = yield* Terminal
+          const lines = json
+            ? [Prose.inJson(JSON.stringify(report, null, 2))]
+            : markdown
+              ? PeriodText.markdown(report)
+              : PeriodText.lines(report)
+          terminal.stdout(`${lines.join("\n")}\n`)
+        }).pipe(Effect.provide(parts.inspection))
+      )
+  ).pipe(
+    Command.withDescription(
+      "Print what happened since a moment: turns that were answered or failed, outages, what mends the failures, and what it cost"
+    ),
+    Command.withShortDescription("What happened in the night, and what it cost"),
+    Command.withExamples([
+      { command: "holdfast report --since 22:00", description: "The last night" },
+      {
+        command: "holdfast report --since 22:00 --markdown --svg night.svg",
+        description: "For a page, with a picture"
+      },
+      { command: "holdfast report --json | jq .line", description: "For programs" }
+    ])
+  )
+
+// --- internal
+
+const writeFile = (path: string, text: string) =>
+  Effect.flatMap(FileSystem.FileSystem, (files) => files.writeFileString(path, text)).pipe(
+    Effect.mapError(
+      ({ reason }) =>
+        new Refused({ message: `--svg: ${path} could not be written (${reason._tag}).`, exitCode: ExitCode.FAILED })
+    )
+  )

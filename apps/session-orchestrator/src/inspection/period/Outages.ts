@@ -1,0 +1,88 @@
+/**
+ * Finds the outages of endpoints in their answers and failures. Pure.
+ *
+ * Outages.O1. An outage is the time from an endpoint's first failure after an answer to its next answer. It is reported if it lasted for
+ *     `afterMs`, as an incident is.
+ * Outages.O2. The order in which facts are added changes nothing.
+ */
+import type { PeriodReport } from "@holdfast/wire"
+import { defined } from "@holdfast/wire"
+import type { EndpointFact, Why } from "./TurnFacts.ts"
+
+/** The answers and failures of endpoints so far. */
+export class Outages {
+  private readonly endpoints = new Map<string, Endpoint>()
+  /** One object for all failures that are alike: there may be a million. */
+  private readonly whys = new Map<string, Why>()
+
+  /** Adds an answer or a failure. */
+  add({ at, target, why }: EndpointFact): void {
+    const endpoint = this.endpoints.get(target) ?? { answers: [], failures: [] }
+    this.endpoints.set(target, endpoint)
+    if (why === undefined) endpoint.answers.push(at)
+    else endpoint.failures.push({ at, why: this.same(why) })
+  }
+
+  /**
+   * The outages, earliest first.
+   *
+   * @param isAwaited whether a turn waits for an endpoint at the end: its outage lasts until then
+   */
+  find(afterMs: number, until: number, isAwaited: (target: string) => boolean): ReadonlyArray<PeriodReport.Outage> {
+    return Array.from(this.endpoints, ([target, endpoint]) =>
+      outagesOf(target, endpoint).filter(
+        ({ beganAt, endedAt, lastFailureAt }) =>
+          (endedAt ?? (isAwaited(target) ? until : lastFailureAt)) - beganAt >= afterMs
+      )
+    )
+      .flat()
+      .toSorted((a, b) => a.beganAt - b.beganAt || (a.target < b.target ? -1 : 1))
+  }
+
+  private same(why: Why): Why {
+    const key = keyOf(why)
+    const known = this.whys.get(key) ?? why
+    this.whys.set(key, known)
+    return known
+  }
+}
+
+// --- internal
+
+interface Endpoint {
+  readonly answers: Array<number>
+  readonly failures: Array<{ readonly at: number; readonly why: Why }>
+}
+
+const keyOf = ({ code = "", reason }: Why): string => `${reason} ${code}`
+
+const outagesOf = (target: string, { answers, failures }: Endpoint): ReadonlyArray<PeriodReport.Outage> => {
+  const answered = answers.toSorted((a, b) => a - b)
+  // Of failures at the same moment the order of their words decides, so that the order of rows does not (Outages.O2).
+  const failed = failures.toSorted((a, b) => a.at - b.at || (keyOf(a.why) < keyOf(b.why) ? -1 : 1))
+  const outages: Array<PeriodReport.Outage> = []
+  let next = 0
+  for (let i = 0; i < failed.length;) {
+    const first = failed[i]
+    if (first === undefined) break
+    while (next < answered.length && (answered[next] ?? 0) < first.at) next++
+    const endedAt = answered[next]
+    let last = first
+    const begin = i
+    for (let failure = failed[i]; failure !== undefined; failure = failed[++i]) {
+      if (endedAt !== undefined && failure.at > endedAt) break
+      last = failure
+    }
+    const { code, reason } = last.why
+    outages.push({
+      target,
+      beganAt: first.at,
+      ...defined({ endedAt }),
+      lastFailureAt: last.at,
+      failures: i - begin,
+      reason,
+      ...defined({ code })
+    })
+  }
+  return outages
+}

@@ -1,0 +1,38 @@
+/** Writes a report of a period as one line. Pure. */
+import type { PeriodReport } from "@holdfast/wire"
+import * as DurationText from "../../text/DurationText.ts"
+import * as LocalTime from "../../text/LocalTime.ts"
+import * as Prose from "../../text/Prose.ts"
+
+/** Outages that the line names; the others are counted. */
+const MOST_OUTAGES = 3
+
+/** The line: turns by their ends, how long turns waited, and the endpoints that were down. */
+export const of = ({
+  outages,
+  since,
+  timeZone,
+  turns,
+  until,
+  waitedMs
+}: Pick<PeriodReport.PeriodReport, "outages" | "since" | "timeZone" | "turns" | "until" | "waitedMs">): string => {
+  const { aborted, answered, failed, queued, retried, running, waiting } = turns
+  const open = waiting + running + queued
+  const ends = [
+    `${answered} answered`,
+    `${failed} failed${retried === 0 ? "" : ` (${retried} retried since)`}`,
+    ...(aborted === 0 ? [] : [`${aborted} aborted`]),
+    ...(open === 0 ? [] : [`${open} not ended`]),
+    ...(waitedMs === 0 ? [] : [`waited ${DurationText.rough(waitedMs)}`])
+  ].join(", ")
+  const moment = LocalTime.within({ since, until, timeZone })
+  const downs = outages
+    .slice(0, MOST_OUTAGES)
+    .map((outage) => `${Prose.oneLine(outage.target)} ${down(outage, moment)}`)
+  const more = outages.length - downs.length
+  return [ends, ...downs, ...(more === 0 ? [] : [`${more} more outages`])].join("; ")
+}
+
+/** When an endpoint was down: `down 00:10-06:52`, or `down since 00:10`. */
+export const down = ({ beganAt, endedAt }: PeriodReport.Outage, moment: (at: number) => string): string =>
+  endedAt === undefined ? `down since ${moment(beganAt)}` : `down ${moment(beganAt)}-${moment(endedAt)}`

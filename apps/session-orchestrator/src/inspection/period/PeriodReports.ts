@@ -1,0 +1,46 @@
+/** Reports periods from the database of this service (X12). */
+import type { StorageError } from "@holdfast/journal"
+import type { PeriodReport } from "@holdfast/wire"
+import { Clock, Context, Effect, Layer } from "effect"
+import { Config } from "../../config/Config.ts"
+import { Secrets } from "../../redaction/Secrets.ts"
+import { Journal } from "../../storage/EventJournal.ts"
+import { Lists } from "../../storage/Lists.ts"
+import * as LocalTime from "../../text/LocalTime.ts"
+import * as PeriodChoice from "./PeriodChoice.ts"
+import * as PeriodRows from "./PeriodRows.ts"
+
+/** The reports of a service. */
+export class PeriodReports extends Context.Service<
+  PeriodReports,
+  {
+    /** Reports the time from `since` (epoch milliseconds) to now; absent: the last twelve hours. */
+    readonly report: (since?: number) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
+  }
+>()("@holdfast/session-orchestrator/inspection/PeriodReports") {}
+
+/** Over what is on disk. */
+export const layer: Layer.Layer<PeriodReports, never, Config | Secrets | Lists | Journal> = Layer.effect(
+  PeriodReports,
+  Effect.gen(function* () {
+    const lists = yield* Lists
+    const journal = yield* Journal
+    const { redact } = yield* Secrets
+    const choice = PeriodChoice.of(yield* Config, redact)
+    const sources: PeriodRows.Sources = {
+      turns: lists.turns,
+      records: (ids) => Effect.forEach(ids, journal.load, { concurrency: "unbounded" })
+    }
+    return {
+      report: (since) =>
+        Effect.flatMap(Clock.currentTimeMillis, (until) =>
+          PeriodRows.report(sources, {
+            ...choice,
+            since: Math.min(since ?? until - PeriodChoice.DEFAULT_LENGTH_MS, until),
+            until,
+            timeZone: LocalTime.here()
+          })
+        )
+    }
+  })
+)

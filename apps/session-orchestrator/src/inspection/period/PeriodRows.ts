@@ -1,0 +1,61 @@
+/**
+ * Reads the turns of a period, page by page, and reports them (X12).
+ *
+ * PeriodRows.R1. A page is in memory, and what it adds to the report; never all turns.
+ * PeriodRows.R2. Records are read of the turns that need them (`TurnFacts.needsRecords`), and of no other.
+ * PeriodRows.R3. Turns that have not ended are read first. A turn that ends meanwhile counts as not ended, and once.
+ */
+import type { StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
+import type { Ids, PeriodReport } from "@holdfast/wire"
+import { Effect } from "effect"
+import * as Account from "../../recovery/Account.ts"
+import type { Page, Position, TurnFilter, TurnRow } from "../../storage/Lists.ts"
+import { type Period, PeriodTally } from "./PeriodTally.ts"
+import * as TurnFacts from "./TurnFacts.ts"
+
+/** Where the rows are from. */
+export interface Sources {
+  readonly turns: (
+    filter: TurnFilter,
+    after: Position | undefined,
+    limit: number
+  ) => Effect.Effect<Page<TurnRow>, StorageError>
+  /** The records of turns, in the order of the ids. */
+  readonly records: (
+    ids: ReadonlyArray<Ids.TurnId>
+  ) => Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, StorageError>
+}
+
+/** Turns of one page. */
+export const PAGE = 100
+
+/** Reads and reports a period. */
+export const report = Effect.fn("PeriodRows.report")(function* (
+  { records, turns }: Sources,
+  period: Period
+): Effect.fn.Return<PeriodReport.PeriodReport, StorageError> {
+  const tally = new PeriodTally(period)
+  const open = new Set<Ids.TurnId>()
+  const { since, until } = period
+  for (const status of ["open", "completed", "failed", "aborted"] as const) {
+    let position: Position | undefined
+    do {
+      const page = yield* turns(status === "open" ? { status } : { status, since }, position, PAGE)
+      const rows = page.rows.filter(({ turn }) => !open.has(turn.turnId) && (turn.end?.endedAt ?? 0) <= until) // PeriodRows.R3
+      const needing = rows.filter(TurnFacts.needsRecords) // PeriodRows.R2
+      const found = needing.length === 0 ? [] : yield* records(needing.map(({ turn }) => turn.turnId))
+      const accounts = new Map(needing.map(({ turn }, i) => [turn.turnId, Account.of(found[i] ?? [])]))
+      for (const row of rows) {
+        if (status === "open") open.add(row.turn.turnId)
+        tally.add(TurnFacts.of(row, accounts.get(row.turn.turnId) ?? NO_RECORDS, until))
+      }
+      position = page.next
+    } while (position !== undefined)
+  }
+  return tally.report()
+})
+
+// --- internal
+
+const NO_RECORDS = Account.of([])

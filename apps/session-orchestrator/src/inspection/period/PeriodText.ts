@@ -1,0 +1,250 @@
+/**
+ * Writes a report of a period for a terminal, and as Markdown. Pure.
+ *
+ * PeriodText.X1. Text from outside is on one line, without control characters; in Markdown it is in code spans, or escaped.
+ * PeriodText.X2. Commands are whole, on a line of their own: people copy them.
+ */
+import type { PeriodReport } from "@holdfast/wire"
+import * as DurationText from "../../text/DurationText.ts"
+import * as LocalTime from "../../text/LocalTime.ts"
+import * as Prose from "../../text/Prose.ts"
+
+/** Entries of a section that are written; the JSON has all. */
+const MOST = 20
+
+/** Characters of an error's message. */
+const MESSAGE = 160
+
+/** The lines for a terminal. */
+export const lines = (report: PeriodReport.PeriodReport): ReadonlyArray<string> => [
+  report.line,
+  "",
+  `${period(report)}.`,
+  ...sections(report).flatMap(({ hasHead, head, notes, rows, title }) => [
+    "",
+    title,
+    ...aligned(hasHead === true ? [head.map((name) => name.toUpperCase()), ...rows] : rows),
+    ...notes.flatMap(noteLines)
+  ])
+]
+
+/** The report as Markdown. */
+export const markdown = (report: PeriodReport.PeriodReport): ReadonlyArray<string> => [
+  `**${escaped(report.line)}**`,
+  "",
+  `${escaped(period(report))}.`,
+  ...sections(report).flatMap(({ head, notes, rows, title }) => [
+    "",
+    `## ${title}`,
+    "",
+    ...(rows.length === 0
+      ? []
+      : [
+          `| ${head.join(" | ")} |`,
+          `|${head.map(() => "---").join("|")}|`,
+          ...rows.map((row) => `| ${row.map(escaped).join(" | ")} |`)
+        ]),
+    ...notes.flatMap(noteMarkdown)
+  ])
+]
+
+/** Money in dollars: cents from a dollar on, with more digits below. */
+export const money = (cost: PeriodReport.Cost, isPartial?: boolean): string => {
+  if (cost === "unknown") return "unknown"
+  const digits = cost >= 1 ? cost.toFixed(2) : cost === 0 || cost >= 0.001 ? cost.toFixed(4) : cost.toPrecision(2)
+  return isPartial === true ? `${digits} USD and an unknown part` : `${digits} USD`
+}
+
+// --- internal
+
+/** A note under a section: what failed, what to do, and the command. */
+interface Note {
+  readonly text: string
+  readonly advice?: string | undefined
+  readonly command?: string | undefined
+}
+
+interface Section {
+  readonly title: string
+  readonly head: ReadonlyArray<string>
+  /** A terminal needs the head to read the rows. */
+  readonly hasHead?: boolean
+  readonly rows: ReadonlyArray<ReadonlyArray<string>>
+  readonly notes: ReadonlyArray<Note>
+}
+
+const period = ({ since, timeZone, until }: PeriodReport.PeriodReport): string => {
+  const moment = LocalTime.full(timeZone)
+  return `From ${moment(since)} to ${moment(until)}, ${timeZone}`
+}
+
+const sections = (report: PeriodReport.PeriodReport): ReadonlyArray<Section> =>
+  [
+    outages(report),
+    failures(report),
+    work(report),
+    switches(report),
+    spend(report, "Tokens and money", report.models),
+    tags(report)
+  ].filter(({ notes, rows }) => rows.length > 0 || notes.length > 0)
+
+const outages = (report: PeriodReport.PeriodReport): Section => {
+  const moment = LocalTime.within(report)
+  const found = section(
+    "Outages",
+    ["Endpoint", "From", "To", "Length", "Failure", "Failed calls"],
+    report.outages,
+    (outage) => [
+      Prose.oneLine(outage.target),
+      moment(outage.beganAt),
+      outage.endedAt === undefined ? "not over" : moment(outage.endedAt),
+      DurationText.rough((outage.endedAt ?? report.until) - outage.beganAt),
+      named(outage),
+      String(outage.failures)
+    ]
+  )
+  return { ...found, hasHead: true }
+}
+
+const failures = (report: PeriodReport.PeriodReport): Section => {
+  const shown = report.causes.slice(0, MOST)
+  return {
+    title: "Failed turns",
+    head: [],
+    rows: [],
+    notes: [
+      ...shown.map(({ failed, message, remedy, retried, target, ...cause }) => ({
+        text:
+          `${failed} at ${Prose.oneLine(target)}: ${named(cause)}: ${Prose.clip(Prose.oneLine(message), MESSAGE)}` +
+          (retried === 0 ? "" : ` (${retried} retried since)`),
+        ...(retried === failed ? {} : remedy)
+      })),
+      ...rest(report.causes, shown)
+    ]
+  }
+}
+
+const work = ({
+  calls,
+  forgotten,
+  savedCalls,
+  turnWaitedMs,
+  turns,
+  waited,
+  waitedMs
+}: PeriodReport.PeriodReport): Section => {
+  const open = turns.waiting + turns.running + turns.queued
+  return {
+    title: "Work",
+    head: ["Figure", "Value"],
+    rows: [
+      ["answered", String(turns.answered)],
+      ["failed", String(turns.failed)],
+      ...(turns.aborted === 0 ? [] : [["aborted", String(turns.aborted)]]),
+      ...(open === 0
+        ? []
+        : [["not ended", `${open}: ${turns.waiting} waiting, ${turns.running} running, ${turns.queued} queued`]]),
+      ["turns that waited", waited === 0 ? "0" : `${waited}, together ${DurationText.rough(turnWaitedMs)}`],
+      ["time with a waiting turn", DurationText.rough(waitedMs)],
+      ["calls of providers", String(calls)],
+      ["calls saved by the gate", String(savedCalls)]
+    ],
+    notes:
+      forgotten === 0
+        ? []
+        : [
+            {
+              text: `The records of ${forgotten} turns have been deleted (database.retention): their waits and switches are missing.`
+            }
+          ]
+  }
+}
+
+const switches = ({ switches }: PeriodReport.PeriodReport): Section =>
+  section("Switches", ["From", "To", "Times"], switches, ({ count, from, to }) => [
+    Prose.oneLine(from),
+    Prose.oneLine(to),
+    String(count)
+  ])
+
+const spend = (
+  { spend }: PeriodReport.PeriodReport,
+  title: string,
+  entries: ReadonlyArray<PeriodReport.NamedSpend>
+): Section => {
+  const { notes, rows } = section(title, [], entries, (entry) => spendRow(Prose.oneLine(entry.name), entry))
+  const whole = entries.length > 1 ? [spendRow("all", spend)] : []
+  const unpriced = entries.filter(({ cost, unreported, turns }) => cost === "unknown" && unreported < turns)
+  return {
+    title,
+    head: SPEND_HEAD,
+    hasHead: true,
+    rows: rows.length === 0 ? [] : [...rows, ...whole],
+    notes: [
+      ...notes,
+      ...unpriced.map(({ name }) => ({
+        text: `${Prose.oneLine(name)} has no price: set prices in the configuration.`
+      })),
+      ...(spend.unreported === 0
+        ? []
+        : [
+            {
+              text: `Providers reported no tokens for ${spend.unreported} of these turns; the figures are without them.`
+            }
+          ])
+    ]
+  }
+}
+
+const tags = (report: PeriodReport.PeriodReport): Section => {
+  const { notes, rows } = section("By tag", [], report.tags, (entry) => spendRow(entry.name, entry))
+  return { title: "By tag", head: ["Tag", ...SPEND_HEAD.slice(1)], hasHead: true, rows, notes }
+}
+
+const SPEND_HEAD = ["Model", "Turns", "Input", "Output", "Cached", "Cost"]
+
+const spendRow = (
+  name: string,
+  { cachedInputTokens, cost, inputTokens, isPartial, outputTokens, turns }: PeriodReport.Spend
+) => [
+  name,
+  ...[turns, inputTokens, outputTokens, cachedInputTokens].map((figure) => figure.toLocaleString("en-US")),
+  money(cost, isPartial)
+]
+
+const section = <A>(
+  title: string,
+  head: ReadonlyArray<string>,
+  entries: ReadonlyArray<A>,
+  row: (entry: A) => ReadonlyArray<string>
+): Section => {
+  const shown = entries.slice(0, MOST)
+  return { title, head, rows: shown.map(row), notes: rest(entries, shown) }
+}
+
+const rest = (entries: ReadonlyArray<unknown>, shown: ReadonlyArray<unknown>): ReadonlyArray<Note> =>
+  entries.length === shown.length ? [] : [{ text: `${entries.length - shown.length} more are in the JSON (--json).` }]
+
+const named = ({ code, reason }: { readonly reason: string; readonly code?: string }): string =>
+  code === undefined ? reason : `${reason} ${Prose.oneLine(code)}`
+
+const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => Prose.widthOf(row[column] ?? ""))))
+  return rows.map((row) =>
+    `  ${row.map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - Prose.widthOf(cell)))).join("  ")}`.trimEnd()
+  )
+}
+
+const noteLines = ({ advice, command, text }: Note): ReadonlyArray<string> => [
+  `  ${text}`,
+  ...(advice === undefined ? [] : [`    ${advice}`]),
+  ...(command === undefined ? [] : [`    ${Prose.oneLine(command)}`]) // PeriodText.X2
+]
+
+const noteMarkdown = ({ advice, command, text }: Note): ReadonlyArray<string> => [
+  `- ${escaped(text)}${advice === undefined ? "" : ` ${escaped(advice)}`}`,
+  ...(command === undefined ? [] : ["", "  ```sh", `  ${Prose.oneLine(command)}`, "  ```"])
+]
+
+/** PeriodText.X1. */
+const escaped = (text: string): string => Prose.oneLine(text).replaceAll(/[\\`*_{}[\]<>|#~]/g, "\\$&")

@@ -1,0 +1,74 @@
+/**
+ * Adds up tokens by model, and their cost. Pure.
+ *
+ * SpendTally.S1. Tokens are added per model and multiplied by its price once, so the order of turns changes no figure.
+ */
+import { Prices } from "@holdfast/policy"
+import type { PeriodReport } from "@holdfast/wire"
+import type { UsageFact } from "./TurnFacts.ts"
+
+/** The tokens of some turns. */
+export class SpendTally {
+  private turns = 0
+  private unreported = 0
+  private readonly models = new Map<string, { tokens: Prices.Tokens; turns: number; unreported: number }>()
+
+  /** Adds the tokens of one turn. */
+  add(usage: ReadonlyArray<UsageFact>): void {
+    if (usage.length > 0) this.turns++
+    if (usage.some(({ isUnreported }) => isUnreported)) this.unreported++
+    for (const { isUnreported, target, tokens } of usage) {
+      const model = this.models.get(target) ?? { tokens: Prices.NO_TOKENS, turns: 0, unreported: 0 }
+      this.models.set(target, {
+        tokens: Prices.add(model.tokens, tokens),
+        turns: model.turns + 1,
+        unreported: model.unreported + (isUnreported ? 1 : 0)
+      })
+    }
+  }
+
+  /** The tokens and the cost of each model, by its name. */
+  byModel(prices: Prices.Prices): ReadonlyArray<PeriodReport.NamedSpend> {
+    return Array.from(this.models, ([name, { tokens, turns, unreported }]) => {
+      const price = Prices.find(prices, name)
+      const isAnyKnown = tokens.input > 0 || tokens.output > 0
+      const isKnown = price !== undefined && (isAnyKnown || unreported === 0)
+      return {
+        name,
+        turns,
+        ...keysOf(tokens),
+        unreported,
+        cost: isKnown ? Prices.costOf(price, tokens) : ("unknown" as const),
+        ...(isKnown && unreported > 0 ? { isPartial: true as const } : {})
+      }
+    }).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** The tokens and the cost of all models together. */
+  total(prices: Prices.Prices): PeriodReport.Spend {
+    const models = this.byModel(prices)
+    const known = models.flatMap(({ cost }) => (cost === "unknown" ? [] : [cost]))
+    const tokens = Array.from(this.models.values()).reduce(
+      (sum, { tokens }) => Prices.add(sum, tokens),
+      Prices.NO_TOKENS
+    )
+    const isUnknown = models.length > 0 && known.length === 0
+    const isPartial = !isUnknown && models.some(({ cost, isPartial }) => cost === "unknown" || isPartial === true)
+    return {
+      turns: this.turns,
+      ...keysOf(tokens),
+      unreported: this.unreported,
+      cost: isUnknown ? "unknown" : known.reduce((sum, cost) => sum + cost, 0),
+      ...(isPartial ? { isPartial: true as const } : {})
+    }
+  }
+}
+
+// --- internal
+
+const keysOf = ({ cachedInput, cacheWrite, input, output }: Prices.Tokens) => ({
+  inputTokens: input,
+  outputTokens: output,
+  cachedInputTokens: cachedInput,
+  cacheWriteTokens: cacheWrite
+})

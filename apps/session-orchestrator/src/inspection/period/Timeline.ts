@@ -1,0 +1,65 @@
+/** Counts turns by time, in equal parts of a period. Pure; the order of turns changes nothing. */
+import type { PeriodReport } from "@holdfast/wire"
+import type { Span } from "./Intervals.ts"
+
+/** Parts of a period: a quarter of an hour each for a day. */
+export const PARTS = 96
+
+/** The counts so far. */
+export class Timeline {
+  private readonly since: number
+  private readonly partMs: number
+  /** By how much more turns wait in a part than in the part before. */
+  private readonly changes = zeros(PARTS + 1)
+  private readonly answers = zeros(PARTS)
+  private readonly failures = zeros(PARTS)
+
+  constructor(since: number, until: number) {
+    this.since = since
+    this.partMs = Math.max(1, (until - since) / PARTS)
+  }
+
+  /** Adds the waits of one turn, which are within the period. A turn counts once a part. */
+  waited(spans: ReadonlyArray<Span>): void {
+    let counted = -1
+    for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {
+      const first = Math.max(counted + 1, this.partOf(from))
+      const last = this.partOf(to)
+      if (first > last) continue
+      this.changes[first] = (this.changes[first] ?? 0) + 1
+      this.changes[last + 1] = (this.changes[last + 1] ?? 0) - 1
+      counted = last
+    }
+  }
+
+  /** Adds an answered turn. */
+  answered(at: number): void {
+    count(this.answers, this.partOf(at))
+  }
+
+  /** Adds a failed turn. */
+  failed(at: number): void {
+    count(this.failures, this.partOf(at))
+  }
+
+  /** The counts. */
+  parts(): PeriodReport.PeriodReport["timeline"] {
+    let waiting = 0
+    return {
+      partMs: this.partMs,
+      waiting: this.changes.slice(0, PARTS).map((change) => (waiting += change)),
+      answered: [...this.answers],
+      failed: [...this.failures]
+    }
+  }
+
+  private partOf(at: number): number {
+    return Math.min(PARTS - 1, Math.max(0, Math.floor((at - this.since) / this.partMs)))
+  }
+}
+
+// --- internal
+
+const zeros = (length: number): Array<number> => Array.from({ length }, () => 0)
+
+const count = (counts: Array<number>, part: number): void => void (counts[part] = (counts[part] ?? 0) + 1)

@@ -1,0 +1,2 @@
+export { holdfast, type AnyModel } from "./LangChainModel.ts"
+export type { PatienceOptions, Retry } from "holdfast"

@@ -1,0 +1,143 @@
+/**
+ * Schema of a report of a period: what waited, woke, switched and failed, and what it cost (X12).
+ *
+ * Times are in epoch milliseconds, money is in US dollars. A cost that is not known is `"unknown"`, never 0.
+ */
+import * as Schema from "effect/Schema"
+import { Reason } from "./Failure.ts"
+import { TurnId } from "./Ids.ts"
+
+/** Epoch milliseconds. */
+const Timestamp = Schema.Finite
+
+/** US dollars, or `unknown`: a model has no price, or its provider reported no tokens. */
+export const Cost = Schema.Union([Schema.Finite, Schema.Literal("unknown")])
+export type Cost = typeof Cost.Type
+
+/** Turns by what they are at. */
+const Turns = Schema.Struct({
+  /** Ended in the period with an answer. */
+  answered: Schema.Int,
+  /** Ended in the period with an error. */
+  failed: Schema.Int,
+  /** Failed turns that were run again afterwards (M1). */
+  retried: Schema.Int,
+  aborted: Schema.Int,
+  /** Not ended: they wait for a provider or a person. */
+  waiting: Schema.Int,
+  /** Not ended: they run. */
+  running: Schema.Int,
+  /** Not ended: they are behind another turn of their conversation. */
+  queued: Schema.Int
+})
+
+/** An endpoint that failed and answered no turn from its first failure to its next answer. */
+export const Outage = Schema.Struct({
+  /** `provider/model`. */
+  target: Schema.String,
+  /** Its first failure. */
+  beganAt: Timestamp,
+  /** Its next answer. Absent: it has answered no turn since. */
+  endedAt: Schema.optionalKey(Timestamp),
+  lastFailureAt: Timestamp,
+  /** Calls that failed. */
+  failures: Schema.Int,
+  /** Of the last failure. */
+  reason: Reason,
+  code: Schema.optionalKey(Schema.String)
+})
+export type Outage = typeof Outage.Type
+
+/** What helps against a cause of failures. */
+export const Remedy = Schema.Struct({
+  /** What to do first, for a person; absent: the command is enough. */
+  advice: Schema.optionalKey(Schema.String),
+  /** A command line of `holdfast`. */
+  command: Schema.String
+})
+export type Remedy = typeof Remedy.Type
+
+/** Failed turns with the same reason at the same target. */
+export const Cause = Schema.Struct({
+  /** `provider/model` of the last attempt. */
+  target: Schema.String,
+  reason: Reason,
+  code: Schema.optionalKey(Schema.String),
+  failed: Schema.Int,
+  /** Failed turns that were run again afterwards. */
+  retried: Schema.Int,
+  firstAt: Timestamp,
+  lastAt: Timestamp,
+  /** Of the last failed turn, without secrets. */
+  message: Schema.String,
+  turnId: TurnId,
+  remedy: Remedy
+})
+export type Cause = typeof Cause.Type
+
+/** How often turns went on with another model. */
+export const Switch = Schema.Struct({ from: Schema.String, to: Schema.String, count: Schema.Int })
+export type Switch = typeof Switch.Type
+
+/** Tokens and their cost. */
+const spend = {
+  turns: Schema.Int,
+  inputTokens: Schema.Int,
+  outputTokens: Schema.Int,
+  /** Part of `inputTokens`, read from the provider's prompt cache. */
+  cachedInputTokens: Schema.Int,
+  /** Part of `inputTokens`, written to the provider's prompt cache. */
+  cacheWriteTokens: Schema.Int,
+  /** Turns of which a provider reported no tokens: the figures are without them. */
+  unreported: Schema.Int,
+  cost: Cost,
+  /** Set if a part of the cost is unknown: `cost` is the rest. */
+  isPartial: Schema.optionalKey(Schema.Literal(true))
+}
+
+/** The tokens of turns that ended in the period, and their cost. */
+export const Spend = Schema.Struct(spend)
+export type Spend = typeof Spend.Type
+
+/** The same for one model, or one tag. */
+export const NamedSpend = Schema.Struct({ name: Schema.String, ...spend })
+export type NamedSpend = typeof NamedSpend.Type
+
+/** A report of a period. */
+export const PeriodReport = Schema.Struct({
+  since: Timestamp,
+  until: Timestamp,
+  /** The time zone in which `line` has its times. */
+  timeZone: Schema.String,
+  /** The report in one line, for a person. */
+  line: Schema.String,
+  turns: Turns,
+  /** Time of the period in which at least one turn waited. */
+  waitedMs: Schema.Finite,
+  /** Waits of all turns within the period, added up. */
+  turnWaitedMs: Schema.Finite,
+  /** Turns that waited. */
+  waited: Schema.Int,
+  /** Calls of providers. */
+  calls: Schema.Int,
+  /** Retries without a call, because the failure of another turn's call was taken for them (X5). */
+  savedCalls: Schema.Int,
+  outages: Schema.Array(Outage),
+  causes: Schema.Array(Cause),
+  switches: Schema.Array(Switch),
+  spend: Spend,
+  models: Schema.Array(NamedSpend),
+  /** A turn with several tags is in each of them. */
+  tags: Schema.Array(NamedSpend),
+  /** Ended turns whose records have been deleted (`database.retention`): their waits, calls and switches are not in the figures. */
+  forgotten: Schema.Int,
+  /** Turns by time: the period in equal parts. */
+  timeline: Schema.Struct({
+    partMs: Schema.Finite,
+    /** Turns that waited in a part. */
+    waiting: Schema.Array(Schema.Int),
+    answered: Schema.Array(Schema.Int),
+    failed: Schema.Array(Schema.Int)
+  })
+})
+export type PeriodReport = typeof PeriodReport.Type

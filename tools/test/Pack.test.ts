@@ -1,0 +1,39 @@
+/** What is done to a package's JavaScript before it is published. */
+import { assert, it } from "vitest"
+import * as PureModules from "../src/pack/PureModules.ts"
+import * as Subpaths from "../src/pack/Subpaths.ts"
+
+const marked = (text: string): string => PureModules.marked("A.js", text)
+
+it("P1: what is computed while a module is loaded may be left out, but for statements and what is awaited", () => {
+  assert.strictEqual(marked("const a = f(1)"), "const a = /* @__PURE__ */ (() => (f(1)))()")
+  assert.strictEqual(
+    marked("export const a = { ...b, c: new D() }"),
+    "export const a = /* @__PURE__ */ (() => ({ ...b, c: new D() }))()"
+  )
+  assert.strictEqual(
+    marked('export class A extends Tagged("A")<{}> {}'.replace("<{}>", "")),
+    'export class A extends /* @__PURE__ */ (() => (Tagged("A")))() {}'
+  )
+  for (const kept of [
+    "f(1)",
+    "const a = await f()",
+    "const a = () => f()",
+    "const a = 1",
+    "function a() { return f() }"
+  ])
+    assert.strictEqual(marked(kept), kept)
+})
+
+it("S1: published packages import each other's modules by subpath", () => {
+  const modules = Subpaths.of('export * as Turn from "./turn/Turn.ts"\nexport { defined } from "./Defined.ts"')
+  assert.deepStrictEqual(modules, { Turn: "./turn/Turn.ts" })
+  assert.deepStrictEqual(Subpaths.exportsOf(modules, "./src"), { "./Turn": "./src/turn/Turn.ts" })
+  const imported = (text: string) => Subpaths.imported("A.js", text, { "@h/k": modules })
+  assert.strictEqual(
+    imported('import { Turn as T, defined } from "@h/k";'),
+    'import * as T from "@h/k/Turn";\nimport { defined } from "@h/k";'
+  )
+  for (const kept of ['import { defined } from "@h/k";', 'import * as K from "@h/k";', 'import { Turn } from "other";'])
+    assert.strictEqual(imported(kept), kept)
+})
