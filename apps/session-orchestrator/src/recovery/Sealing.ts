@@ -4,7 +4,6 @@
  * For turns that cannot end by themselves: running them takes the process down, or a defect stops them each time.
  */
 import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
-import { promptOf } from "../storage/Store.ts"
 import { defined, type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Clock, Effect, Option } from "effect"
 import * as Account from "./Account.ts"
@@ -36,8 +35,8 @@ export const seal = Effect.fnUntraced(function* (
   const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
   const { end, events } = KernelTurn.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
   // Only a turn without events needs its whole prompt here.
-  const whole = known.length === 0 ? Option.getOrThrow(yield* patiently(store.resumption(turnId))).turn : turn
-  const start = { conversationId, turnId, startedAt: acceptedAt, ...defined({ prompt: promptOf(whole) }) }
+  const prompt = known.length === 0 ? yield* patiently(store.prompt(turnId)) : undefined
+  const start = { conversationId, turnId, startedAt: acceptedAt, ...defined({ prompt }) }
   const all = known.length === 0 ? Arr.appendAll(KernelTurn.firstEvents(start), events) : events
   const stored = yield* patiently(store.appendEvents(conversationId, turnId, all, known.length))
   if (stored.at(-1)?.event.type !== "turn-end") {

@@ -35,7 +35,7 @@ export interface Turn {
   /** As text, with a placeholder for each file. Absent on a manual retry (M1). */
   readonly prompt: string | undefined
   /**
-   * The parts of a prompt with files. It may have megabytes, so only `acceptTurn` and `resumption` have it; for other reads of the same
+   * The parts of a prompt with files. It may have megabytes, so only `acceptTurn` and `resumption` have it (`Store.prompt`); for other reads of the same
    * turn it is absent.
    */
   readonly content?: Prompt.Parts | undefined
@@ -133,6 +133,8 @@ export class Store extends Context.Service<
     ) => Effect.Effect<Acceptance, StorageError>
     /** A turn by its id. */
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
+    /** The whole prompt of a turn, with its files; none on a manual retry, and for an unknown turn. */
+    readonly prompt: (id: Ids.TurnId) => Effect.Effect<Prompt.Prompt | undefined, StorageError>
     /** Everything that a turn needs to run; none for an unknown turn. */
     readonly resumption: (id: Ids.TurnId) => Effect.Effect<Option.Option<Resumption>, StorageError>
     /** The newest turn of a conversation, in the order of acceptance. */

@@ -256,6 +256,7 @@ export const make = () => {
         setAutoRetry: () => die,
         acceptTurn: () => die,
         turn: () => die,
+        prompt: () => die,
         resumption: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,

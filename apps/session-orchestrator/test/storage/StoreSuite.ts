@@ -135,6 +135,8 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const { content: _, ...read } = { ...turn, end: undefined }
       expect(yield* store.turn(turn.turnId)).toEqual(Option.some(read))
       expect(Option.getOrThrow(yield* store.resumption(turn.turnId)).turn).toEqual({ ...turn, end: undefined })
+      expect(yield* store.prompt(turn.turnId)).toEqual(turn.content)
+      expect(yield* store.prompt(NumberedData.turnId(9))).toBeUndefined()
     })
   )
 
