@@ -153,7 +153,11 @@ for (const name of globSync("*.test.mts", { cwd: bridges }).toSorted())
   checkRun(`${name}: with the real framework`, join(modules, "node-24/bin/node"), [join(bridges, name)])
 
 const server = join(modules, ".bin/holdfast")
-checkRun("the published service has its program", join(modules, "node-22/bin/node"), [server, "--version"])
+for (const node of ["node-22", "node-24"])
+  checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
+    server,
+    ..."run --model simulated/outage-1+instant Hello".split(" ")
+  ])
 
 end()
 

@@ -9,12 +9,14 @@ import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
+import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import * as AiSdkPackage from "./providers/AiSdkPackage.ts"
 import { Config, type Credential, type ProviderConfig, type Values } from "./config/Config.ts"
 import * as ModelChoice from "./config/ModelChoice.ts"
 import * as Secrets from "./redaction/Secrets.ts"
 import * as Condition from "./system/Condition.ts"
+import { Conversations } from "./conversation/Conversations.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./gate/Gates.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
@@ -198,7 +200,9 @@ const retention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database } = yield* Config
     yield* Effect.forkScoped(Retention.run(yield* Journal, database.retention))
-    const ports = { lists: yield* Lists, deletions: yield* Deletions }
+    const { endStreams } = yield* Conversations
+    const deleted = (id: Ids.ConversationId) => Removal.ended(endStreams(id))
+    const ports = { lists: yield* Lists, deletions: yield* Deletions, deleted }
     yield* Effect.forkScoped(ConversationRetention.run(ports, database.deleteConversations))
   })
 )

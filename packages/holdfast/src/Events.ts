@@ -209,9 +209,15 @@ export type TurnEvent =
     })
   | (Of<"usage"> & { readonly step: number; readonly usage: Usage })
   | (Of<"message"> & { readonly message: Message })
-  | (Of<"retry-end"> & { readonly success: boolean; readonly attempt: number; readonly finalError?: string })
+  | (Of<"retry-end"> & {
+      readonly success: boolean
+      readonly attempt: number
+      readonly finalError?: string
+      /** What was done about a failure after content; absent: there was none. */
+      readonly midStream?: "fail" | "discard" | "unseen"
+    })
   /** The text of the step that was shown is void: a screen takes it back. */
-  | (Of<"step-discarded"> & { readonly step: number; readonly message: string })
+  | (Of<"step-discarded"> & { readonly step: number; readonly message: string; readonly usage?: Usage })
   | (Of<"retry-fallback-applied"> & { readonly from: string; readonly to: string; readonly role: string })
   | (Of<"retry-fallback-succeeded"> & { readonly model: string; readonly role: string })
   | (Of<"model-change"> & { readonly from: string; readonly to: string })

@@ -46,14 +46,19 @@ const Unwatchable = Schema.Union([ConversationNotFound, StorageError, Subscriber
 
 /** Accepts a prompt as a turn with this id; answered when it is on disk. The same id again is the same turn. */
 export const Prompt = Rpc.make("Prompt", {
-  payload: { prompt: Schema.String, turnId: Ids.TurnId, labels: Schema.optionalKey(Labels.Labels) },
+  payload: {
+    prompt: Schema.String,
+    turnId: Ids.TurnId,
+    labels: Schema.optionalKey(Labels.Labels),
+    isSubmitted: Schema.optionalKey(Schema.Boolean)
+  },
   success: Ids.TurnId,
   error: Refused
 })
 
 /** Runs the model again, as a turn with this id, without a new message. */
 export const Retry = Rpc.make("Retry", {
-  payload: { turnId: Ids.TurnId },
+  payload: { turnId: Ids.TurnId, isSubmitted: Schema.optionalKey(Schema.Boolean) },
   success: Ids.TurnId,
   error: Refused
 })
@@ -107,6 +112,9 @@ export const WatchTurn = Rpc.make("WatchTurn", {
   stream: true
 })
 
+/** The conversation was deleted: its streams end. */
+export const EndStreams = Rpc.make("EndStreams", { error: StorageError })
+
 /** Runs what is left to run of the conversation now; ends when every turn of it is sealed, or the next waits on disk. */
 export const Stay = Rpc.make("Stay")
 
@@ -122,5 +130,6 @@ export const ConversationEntity = Entity.make("Conversation", [
   Result,
   Watch,
   WatchTurn,
+  EndStreams,
   Stay
 ]).annotateRpcs(ClusterSchema.InterruptOnTermination, true) // E3

@@ -47,7 +47,7 @@ export const make = (
 ): DrivenTurn | undefined => {
   const { chance, defaults, observer, providers } = services
   const { conversation, history, persisted, turn } = resumption
-  const setting = TurnSetting.of(services, session, life, conversation)
+  const setting = TurnSetting.of(services, session, life, resumption)
   const { isEnabled, policy, target } = setting
   const plain = TurnPorts.plain({ credentials: providers.credentials, models: defaults.models }, policy)
   if (plain === undefined || policy.spendGuard !== undefined) return undefined

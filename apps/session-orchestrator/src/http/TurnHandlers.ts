@@ -47,7 +47,7 @@ export const layer = HttpApiBuilder.group(
       within: Ids.ConversationId,
       turnId: Ids.TurnId
     ): TurnResponse => {
-      if (Prefer.isAsync(request.headers["prefer"])) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
+      if (isSubmitted(request)) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
         case Ndjson.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
@@ -70,13 +70,20 @@ export const layer = HttpApiBuilder.group(
       run: ({ params, payload, request }) =>
         Effect.andThen(
           unlessGoingDown,
-          conversations.prompt(params.conversationId, { ...payload, labels: Labels.among(payload) })
+          conversations.prompt(params.conversationId, {
+            ...payload,
+            labels: Labels.among(payload),
+            isSubmitted: isSubmitted(request)
+          })
         ).pipe(
           orProblem,
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       retry: ({ params, payload, request }) =>
-        Effect.andThen(unlessGoingDown, conversations.retry(params.conversationId, payload ?? {})).pipe(
+        Effect.andThen(
+          unlessGoingDown,
+          conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })
+        ).pipe(
           orProblem,
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
@@ -106,6 +113,9 @@ export const layer = HttpApiBuilder.group(
 )
 
 // --- internal
+
+/** X15 */
+const isSubmitted = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => Prefer.isAsync(headers["prefer"])
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   turnId,

@@ -54,14 +54,14 @@ type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | 
 export const prompt = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
-  { labels, prompt, turnId }: Parameters<Conversations["Service"]["prompt"]>[1]
-): Accepted => accept(dependencies, { conversationId, prompt, turnId, labels, allowed: Effect.void })
+  options: Parameters<Conversations["Service"]["prompt"]>[1]
+): Accepted => accept(dependencies, { conversationId, ...options, allowed: Effect.void })
 
 /** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
 export const retry = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
-  turnId: Ids.TurnId | undefined
+  { isSubmitted, turnId }: Parameters<Conversations["Service"]["retry"]>[1]
 ): Accepted => {
   const { store } = dependencies
   const allowed = Effect.gen(function* () {
@@ -70,7 +70,7 @@ export const retry = (
     const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
     if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
   })
-  return accept(dependencies, { conversationId, prompt: undefined, turnId, allowed })
+  return accept(dependencies, { conversationId, prompt: undefined, turnId, isSubmitted, allowed })
 }
 
 /**
@@ -215,8 +215,9 @@ const FIRST_EVENT = 1
 interface Wanted {
   readonly conversationId: Ids.ConversationId
   readonly prompt: string | undefined
-  readonly turnId: Ids.TurnId | undefined
+  readonly turnId?: Ids.TurnId | undefined
   readonly labels?: Labels.Labels | undefined
+  readonly isSubmitted?: boolean | undefined
   /** Fails when such a turn is not allowed. */
   readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
 }
@@ -224,7 +225,7 @@ interface Wanted {
 /** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
   { store, queue, tenancy }: Dependencies,
-  { allowed, labels, prompt, turnId: wanted }: Wanted,
+  { allowed, isSubmitted, labels, prompt, turnId: wanted }: Wanted,
   session: Session,
   conversation: Conversation
 ) {
@@ -232,7 +233,13 @@ const inOrder = Effect.fnUntraced(function* (
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()
   const acceptedAt = yield* Clock.currentTimeMillis
-  const turn = { turnId, conversationId, prompt, acceptedAt, ...defined({ labels }) }
+  const turn = {
+    turnId,
+    conversationId,
+    prompt,
+    acceptedAt,
+    ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
+  }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
   const opening = isFree ? openingOf(turn) : undefined
   const isNew = wanted === undefined && prompt !== undefined

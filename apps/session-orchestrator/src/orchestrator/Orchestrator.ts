@@ -110,14 +110,9 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         return conversation.conversationId
       }),
     prompt: (id, options) => Acceptance.prompt(acceptance, id, options),
-    retry: (id, { turnId }) => Acceptance.retry(acceptance, id, turnId),
+    retry: (id, options) => Acceptance.retry(acceptance, id, options),
     result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
-    watchTurn: (turnId, within) =>
-      watchTurn(parts, turnId, within).pipe(
-        Effect.catchTag("ConversationNotFound", Effect.die),
-        Push.unwrap,
-        Watching.ofTurn(turnId)
-      ),
+    watchTurn: (turnId, within) => watchTurn(parts, turnId, within).pipe(Push.unwrap, Watching.ofTurn(turnId)),
     watch: (id, after) =>
       Push.unwrap(
         Effect.gen(function* () {
@@ -125,6 +120,8 @@ const conversations = (parts: Parts): Conversations["Service"] => {
           return Watching.watch(session, (from) => store.events(id, from), { after })
         })
       ),
+    endStreams: (id) =>
+      Effect.sync(() => sessions.find(id)?.hub.deleted(new ConversationNotFound({ conversationId: id }))),
     abort: (conversationId, turnId) => abort(parts, { conversationId, turnId }),
     steer: (steering, origin, turnId) =>
       Effect.gen(function* () {

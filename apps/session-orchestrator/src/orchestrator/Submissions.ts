@@ -80,7 +80,12 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
             ? { conversationId: yield* open(submission), isNew: true }
             : yield* conversationFor(submission, turnId)
         return {
-          turnId: yield* conversations.prompt(conversationId, { prompt, labels, turnId: turnId ?? TurnIds.make() }),
+          turnId: yield* conversations.prompt(conversationId, {
+            prompt,
+            labels,
+            turnId: turnId ?? TurnIds.make(),
+            isSubmitted: true
+          }),
           conversationId,
           isNew
         }

@@ -90,4 +90,4 @@ const sleptOf = ({ decision, wakes }: Account.AttemptAccount): number =>
     : 0
 
 const usageOf = ({ outcome }: Account.AttemptAccount): Message.Usage =>
-  outcome?._tag === "Completed" || outcome?._tag === "Compacted" ? (outcome.usage ?? {}) : {}
+  outcome !== undefined && "usage" in outcome ? (outcome.usage ?? {}) : {}

@@ -36,6 +36,8 @@ export interface Turn {
   readonly prompt: string | undefined
   /** Epoch milliseconds. */
   readonly acceptedAt: number
+  /** Its client did not stay for the answer (rule X15). Absent: it did. */
+  readonly isSubmitted?: true | undefined
   /** Labels of the client. They are written with the turn, and read by `Lists` alone. */
   readonly labels?: Labels.Labels | undefined
   /** How it ended; absent until it is sealed. */

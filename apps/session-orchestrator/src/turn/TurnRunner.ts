@@ -182,7 +182,8 @@ const sinkOf = ({
     )
     return Effect.catchDefect(persisting, (defect) => Effect.fail(TurnStopped.ofDefect(defect))) // rule C10
   },
-  isPersisted: (position) => position < persisted.length
+  isPersisted: (position) => position < persisted.length,
+  withdraw: () => hub.withdraw()
 })
 
 /** The turn does not repeat its records: a defect, as the kernel is deterministic (rule C10). */

@@ -44,7 +44,8 @@ export const example = {
         atLeast: "0 seconds",
         atMost: "1 minute",
         maxRetries: 2,
-        budget: { total: "2 hours", clip: true }
+        budget: { total: "2 hours", clip: true },
+        midStream: "unseen"
       }
     },
     jitter: { factor: 0.25 },
@@ -54,6 +55,7 @@ export const example = {
     measure: "wall-clock",
     maxDelay: "-1 seconds",
     hints: false,
+    midStream: "discard",
     spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 1_000_000, answerWithin: "12 hours" },
     requestTimeout: { firstContent: "2 minutes", idle: "1 minute" },
     maxResponseCharacters: 1_000,

@@ -27,6 +27,7 @@ describe("Prefer: respond-async", () => {
           })
         }
         assert.isFalse(yield* Deferred.isDone(server.conversations.turn("t").awaited))
+        assert.isTrue(server.conversations.turn("t").isSubmitted)
       })
   )
 
@@ -49,6 +50,7 @@ describe("Prefer: respond-async", () => {
         const { turnId } = JSON.parse(answer.text)
         assert.strictEqual(answer.headers.location, `/v1/turns/${turnId}`)
         assert.strictEqual(server.conversations.turn(turnId).conversationId, id)
+        assert.isTrue(server.conversations.turn(turnId).isSubmitted)
       }
     })
   )

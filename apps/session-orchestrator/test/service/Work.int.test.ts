@@ -235,7 +235,13 @@ describe("DELETE /v1/conversations/:id", () => {
           .join("")
       assert.include(bytes(), "planted-prompt")
       const remove = service.call({ method: "DELETE", path: "/v1/conversations/planted-one" })
+      const watcher = yield* service.open({ path: "/v1/conversations/planted-one/events" })
+      yield* watcher.until("planted-two")
       assert.strictEqual((yield* remove).status, 204)
+      // Its watchers get the ends of its turns, the reason, and the end of their stream.
+      const [, last = ""] = (yield* watcher.rest).split("event: reconnect\n")
+      assert.include(last, '"code":"conversation-deleted"')
+      assert.include(last, "There is no conversation planted-one.")
       assert.notInclude(bytes(), "planted")
       for (const path of ["/v1/conversations/planted-one", "/v1/turns/planted-two"]) {
         assert.strictEqual((yield* service.call({ path })).status, 404)

@@ -117,6 +117,20 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
+    "X7: that a turn was submitted is kept, from its first acceptance",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* store.acceptTurn(NumberedData.turn(1, 1, { isSubmitted: true }))
+      yield* store.acceptTurn(NumberedData.turn(2, 1))
+      const isSubmitted = (n: number) =>
+        Effect.map(store.resumption(NumberedData.turnId(n)), (found) => Option.getOrThrow(found).turn.isSubmitted)
+      expect(yield* store.acceptTurn(NumberedData.turn(1, 1))).toMatchObject({ _tag: "Known" })
+      expect([yield* isSubmitted(1), yield* isSubmitted(2)]).toEqual([true, undefined])
+    })
+  )
+
+  test(
     "a turn is accepted with its first events, or not; the same turn again writes nothing",
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn

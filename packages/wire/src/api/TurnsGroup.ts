@@ -135,6 +135,7 @@ const howItIsAnswered = [
   "`Accept: application/x-ndjson` or `text/event-stream` streams the turn's events, up to `turn-end`;",
   "otherwise the response is sent when the turn has sealed, however long that takes.",
   "With `Prefer: respond-async` the response is 202 once the turn is on disk; read the turn at `Location` as often as you like.",
+  "An answer that breaks off unseen is then tried again (`retry.midStream`).",
   "Disconnecting ends nothing: the turn runs on, and a request with the same `turnId` streams it from its start.",
   "",
   "While the turn waits, every 15 seconds a space (NDJSON, JSON) or a comment (SSE) keeps the connection alive.",
@@ -202,7 +203,8 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
       "",
       "The server disconnects a client that falls 4 MiB behind or reads nothing for a minute; the client reconnects the same way.",
       "The last frame of a stream that ends early is named `reconnect` and gives the reason: `{code, message}`, the code `too-slow`,",
-      "`turn-stopped`, `storage-unavailable`, `shutting-down` or `unexpected`. `EventSource` reconnects by itself."
+      "`turn-stopped`, `storage-unavailable`, `shutting-down`, `unexpected`, or `conversation-deleted`, after which there is nothing",
+      "to reconnect to. `EventSource` reconnects by itself."
     ].join("\n"),
     transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] })
   })

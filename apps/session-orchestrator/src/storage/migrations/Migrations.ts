@@ -21,6 +21,7 @@ import { migration as providerUse } from "./0008_provider_use.ts"
 import { migration as lives } from "./0009_lives.ts"
 import { migration as lists } from "./0010_lists.ts"
 import { migration as labels } from "./0011_labels.ts"
+import { migration as submitted } from "./0012_submitted.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -34,7 +35,8 @@ const migrations = {
   "0008_provider_use": providerUse,
   "0009_lives": lives,
   "0010_lists": lists,
-  "0011_labels": labels
+  "0011_labels": labels,
+  "0012_submitted": submitted
 }
 
 /** The table in which a database records its migrations. */

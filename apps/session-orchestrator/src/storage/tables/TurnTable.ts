@@ -37,7 +37,8 @@ export const insert = (
           conversation: tail?.number ?? null,
           prompt: turn.prompt ?? null,
           accepted_at: turn.acceptedAt,
-          after_event_id: tail?.lastEventId ?? 0
+          after_event_id: tail?.lastEventId ?? 0,
+          submitted: turn.isSubmitted === true ? 1 : null
         }
       }),
       sql`RETURNING turn_id, ${RowNumbers.read(sql, "number")} AS "number"`
@@ -90,7 +91,7 @@ export const seal = (
   )
 
 /** The columns for `read`. */
-export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, e.payload AS end_event"
+export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, t.submitted, e.payload AS end_event"
 /** The tables for `COLUMNS`: turns with the events that ended them; a `WHERE` follows. */
 export const TABLES = `turns t
   JOIN conversations c ON c.number = t.conversation
@@ -107,6 +108,8 @@ const Row = Schema.Struct({
   conversation_id: Ids.ConversationId,
   prompt: Schema.NullOr(Schema.String),
   accepted_at: Schema.Finite,
+  /** Lists leave it out. */
+  submitted: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
   end_event: Schema.NullOr(Schema.String)
 })
 
@@ -125,7 +128,8 @@ const turnOf = (row: typeof Row.Type): Effect.Effect<Turn, Schema.SchemaError> =
     turnId: row.turn_id,
     conversationId: row.conversation_id,
     prompt: row.prompt ?? undefined,
-    acceptedAt: row.accepted_at
+    acceptedAt: row.accepted_at,
+    ...(row.submitted === 1 ? { isSubmitted: true } : undefined)
   }
   return row.end_event === null
     ? Effect.succeed({ ...turn, end: undefined })

@@ -15,7 +15,7 @@ import type { Compactor } from "../../ports/Compactor.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
 import type { Listeners } from "../../ports/Observer.ts"
 import type { Provider } from "../../ports/Provider.ts"
-import type { Seal, TurnRecord } from "../../records/Records.ts"
+import { isVoiding, type Seal, type TurnRecord } from "../../records/Records.ts"
 import type { RetryStrategy } from "../../ports/RetryStrategy.ts"
 import type { Router } from "../../ports/Router.ts"
 import type { ToolDefinition, Toolbox } from "../../ports/Toolbox.ts"
@@ -90,11 +90,13 @@ export class Run {
     const step = this.ledger.step.number
     if (this.toolsOf?.step !== step) this.toolsOf = { step, tools: toolbox.definitions }
     const { tools } = this.toolsOf
+    const midStream = strategy?.midStream
     return {
       tools,
       hasRouter: router !== undefined,
       hasStrategy: strategy !== undefined,
-      hasCompactor: compactor !== undefined
+      hasCompactor: compactor !== undefined,
+      ...defined({ midStream })
     }
   }
 
@@ -112,6 +114,7 @@ export class Run {
   take(record: TurnRecord, isTakenUp = false): void {
     this.ledger = evolve(this.ledger, record)
     this.isTakenUp = isTakenUp
+    if (record.kind === "Decision" && isVoiding(record.value)) this.announced = undefined
     if (record.kind !== "Attempt") return
     this.call = undefined
     this.beganAt = undefined
