@@ -164,8 +164,9 @@ console.log(Comparison.tableOf(outcomes))
 const wrong = Comparison.problems(outcomes)
 check("AI SDK: one answer through all failures, nothing twice", wrong.length === 0 ? undefined : wrong.join("\n"))
 
+const config = join(project, "ai-sdk.config.json")
 writeFileSync(
-  join(project, "holdfast.config.json"),
+  config,
   JSON.stringify({
     model: "gemini/gemini-2.5-pro",
     providers: {
@@ -178,9 +179,13 @@ const server = join(modules, ".bin/holdfast")
 checkRun(
   "the published service loads packages of the AI SDK beside its configuration",
   join(modules, "node-22/bin/node"),
-  [server, "config", "check"]
+  [server, "config", "check", "--config", config]
 )
-checkRun("the published service has its program", join(modules, "node-22/bin/node"), [server, "--version"])
+for (const node of ["node-22", "node-24"])
+  checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
+    server,
+    ..."run --model simulated/outage-1+instant Hello".split(" ")
+  ])
 
 end()
 

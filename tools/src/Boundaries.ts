@@ -32,6 +32,8 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  restate: ["holdfast", "@restatedev/restate-sdk"],
+  cloudflare: ["holdfast"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",
@@ -79,6 +81,7 @@ export const rooms: ReadonlyArray<string> = [
   "orchestrator",
   // What looks at turns, and what carries calls to them.
   "inspection",
+  "dry-run",
   "telemetry/logs",
   "telemetry/metrics",
   "telemetry/traces",

@@ -41,6 +41,13 @@ describe("a published manifest", () => {
     })
     assert.throws(() => Manifest.published(folder, { catalog: {}, modules: {} }), /no version of effect/)
   })
+
+  it("M3: of a bundle asks only for what the bundle does not contain", () => {
+    const publish = { ...folder.publish, bundle: "program", dependencies: ["ajv"] }
+    const bundled = Manifest.published({ ...folder, publish }, { catalog: { ajv: "8.20.0" }, modules: {} })
+    assert.deepInclude(bundled, { bin: { holdfast: "./src/main.js" }, dependencies: { ajv: "^8.20.0" } })
+    assert.notProperty(bundled, "bundle")
+  })
 })
 
 it("declarations and scripts name the files that the compiler wrote", () => {

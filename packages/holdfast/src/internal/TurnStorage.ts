@@ -5,11 +5,12 @@
  * TurnStorage.J2. Records are written one after the other, and a number is used up when its record is in the store.
  */
 import { type Checkpoint, type EventSink, Records, TurnStopped } from "@holdfast/kernel"
-import type { Prompt, TurnEvent } from "@holdfast/wire"
+import type { Message, Prompt, TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { Store } from "../KeyValueStore.ts"
+import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
 
 /** What is in the store of one turn. */
 export interface Stored {
@@ -56,7 +57,7 @@ export const conversation = async (store: Store, conversationId: string): Promis
     .map(([, turnId]) => turnId)
 
 /** Marks a turn as sealed. */
-export const close = async (store: Store, turnId: string): Promise<void> => {
+const close = async (store: Store, turnId: string): Promise<void> => {
   await store.put(`open/${turnId}`, "sealed")
 }
 
@@ -79,6 +80,22 @@ export const load = async (store: Store, turnId: string): Promise<Stored> => {
     events: under("event/").flatMap((value): ReadonlyArray<TurnEvent.PersistedEvent> => JSON.parse(value))
   }
 }
+
+/** A turn in a store, behind `history`. */
+export const keep = (
+  store: Store,
+  turnId: string,
+  stored: Stored,
+  history: ReadonlyArray<Message.Message>,
+  { emit, sleep, withdraw }: Pick<KeptBy, "emit" | "sleep" | "withdraw">
+): KeptTurn => ({
+  facts: stored.facts,
+  events: stored.events,
+  history,
+  ...portsOf(store, turnId, stored, { emit, withdraw }),
+  sleep,
+  close: () => close(store, turnId)
+})
 
 /** The readers of a turn's events. */
 export interface Readers {
