@@ -37,7 +37,9 @@ export const ReasoningPart = Schema.Struct({
   /** Anthropic's proof that the block is unchanged; it must go back with the block. */
   signature: Schema.optionalKey(Schema.String),
   /** Anthropic's `redacted_thinking` data; `text` is empty then. */
-  redacted: Schema.optionalKey(Schema.String)
+  redacted: Schema.optionalKey(Schema.String),
+  /** The data of another provider that must go back with the block, as its adapter wrote it. */
+  proof: Schema.optionalKey(Schema.String)
 })
 export type ReasoningPart = typeof ReasoningPart.Type
 
@@ -49,7 +51,9 @@ export const ToolCallPart = Schema.Struct({
   /** The arguments as JSON; where they were malformed, the text as received. */
   input: Schema.Json,
   /** Why the arguments could not be read. Such a call is not run; the model gets an error as its result (A10). */
-  malformed: Schema.optionalKey(Schema.String)
+  malformed: Schema.optionalKey(Schema.String),
+  /** The provider's data that must go back with the call, as its adapter wrote it. */
+  proof: Schema.optionalKey(Schema.String)
 })
 export type ToolCallPart = typeof ToolCallPart.Type
 
