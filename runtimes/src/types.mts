@@ -1,6 +1,9 @@
 /** A user's program over every entry of the packages. */
 import { holdfast as patient, model as modelOf } from "@holdfast/ai-sdk"
 import { Patience, Turn } from "@holdfast/kernel"
+import { holdfast as patientLayer, model as languageModel, provider as portOf } from "@holdfast/effect-ai"
+import { holdfast as patientChatModel } from "@holdfast/langchain"
+import { holdfast as patientModel } from "@holdfast/openai-agents"
 import { Profile, RetryStrategies } from "@holdfast/policy"
 import { FromAsyncIterable, Http, OpenAiCompatible } from "@holdfast/providers"
 import { TurnEvent } from "@holdfast/wire"
@@ -24,6 +27,11 @@ const result = await turn.result
 console.log(result.status === "parked" ? result.retryAt.getTime() : result.text)
 export const used = [
   patient,
+  patientLayer,
+  languageModel,
+  portOf,
+  patientChatModel,
+  patientModel,
   modelOf,
   Patience,
   Turn,

@@ -19,7 +19,14 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
-  mcp: ["@holdfast/kernel", "@holdfast/policy", "@effect/platform-node", "@modelcontextprotocol/client", "node:"],
+  mcp: [
+    "@holdfast/wire",
+    "@holdfast/kernel",
+    "@holdfast/policy",
+    "@effect/platform-node",
+    "@modelcontextprotocol/client",
+    "node:"
+  ],
   simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "ai-sdk": [
     "@holdfast/wire",
@@ -29,7 +36,12 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "holdfast",
     "@ai-sdk/provider"
   ],
+  "effect-ai": ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "holdfast"],
+  langchain: ["holdfast"],
+  "openai-agents": ["holdfast"],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  restate: ["holdfast", "@restatedev/restate-sdk"],
+  cloudflare: ["holdfast"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",
@@ -78,6 +90,7 @@ export const rooms: ReadonlyArray<string> = [
   // What looks at turns, and what carries calls to them.
   "inspection",
   "delivery",
+  "dry-run",
   "telemetry/logs",
   "telemetry/metrics",
   "telemetry/traces",

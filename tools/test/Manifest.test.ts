@@ -6,7 +6,7 @@ const folder: Manifest.Manifest = {
   name: "@holdfast/example",
   version: "1.2.3",
   bin: { holdfast: "./bin/holdfast" },
-  publish: { bin: { holdfast: "./src/main.js" } },
+  publish: { bin: { holdfast: "./src/main.js" }, peerDependencies: { framework: ">=1 <2" } },
   exports: { ".": "./src/index.ts", "./schema.json": "./schema.json" },
   scripts: { check: "tsc" },
   dependencies: { "@holdfast/wire": "workspace:*", effect: "catalog:", ajv: "catalog:", other: "^9" },
@@ -29,7 +29,8 @@ describe("a published manifest", () => {
         "./Turn": { types: "./src/turn/Turn.d.ts", default: "./src/turn/Turn.js" }
       },
       engines: { node: ">=22" },
-      repository: { type: "git", url: "git+https://example.com/a/holdfast.git", directory: "packages/example" }
+      repository: { type: "git", url: "git+https://example.com/a/holdfast.git", directory: "packages/example" },
+      peerDependencies: { framework: ">=1 <2" }
     })
     for (const key of ["scripts", "devDependencies", "publish", "private"]) assert.notProperty(published, key)
   })
@@ -39,6 +40,13 @@ describe("a published manifest", () => {
       dependencies: { "@holdfast/wire": "1.2.3", effect: "~4.1.0", ajv: "^8.20.0", other: "^9" }
     })
     assert.throws(() => Manifest.published(folder, { catalog: {}, modules: {} }), /no version of effect/)
+  })
+
+  it("M3: of a bundle asks only for what the bundle does not contain", () => {
+    const publish = { ...folder.publish, bundle: "program", dependencies: ["ajv"] }
+    const bundled = Manifest.published({ ...folder, publish }, { catalog: { ajv: "8.20.0" }, modules: {} })
+    assert.deepInclude(bundled, { bin: { holdfast: "./src/main.js" }, dependencies: { ajv: "^8.20.0" } })
+    assert.notProperty(bundled, "bundle")
   })
 })
 

@@ -5,16 +5,20 @@
  * takes a tenth of a start.
  */
 import { Retention, Timer } from "@holdfast/journal"
-import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
+import { Models } from "@holdfast/policy"
+import { Anthropic, Http, ModelFiles, OpenAiCompatible } from "@holdfast/providers"
+import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
+import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import * as AiSdkPackage from "./providers/AiSdkPackage.ts"
 import { Config, type Credential, type ProviderConfig, type Values } from "./config/Config.ts"
 import * as ModelChoice from "./config/ModelChoice.ts"
 import * as Secrets from "./redaction/Secrets.ts"
 import * as Condition from "./system/Condition.ts"
+import { Conversations } from "./conversation/Conversations.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./gate/Gates.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
@@ -99,10 +103,17 @@ const providers = Layer.effect(
     // Each provider redacts the secrets of all providers: one proxy may serve several, and quote another provider's secret.
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     const packages = yield* aiSdkPackages(config, redact)
+    const filesOf = (target: Target.Target) => Models.filesOf(config.models[Target.format(target)] ?? {})
+    const limited = ({ byCredential, first }: AiSdkPackage.ByCredential): AiSdkPackage.ByCredential => ({
+      first: ModelFiles.limited(first, filesOf),
+      byCredential: new Map(
+        Array.from(byCredential, ([name, provider]) => [name, ModelFiles.limited(provider, filesOf)])
+      )
+    })
     for (const [name, provider] of config.providers) {
       const loaded = packages.get(name)
-      if (provider.type !== "ai-sdk") made.set(name, yield* makeProviders(provider, redact))
-      else if (loaded !== undefined) made.set(name, loaded)
+      if (provider.type !== "ai-sdk") made.set(name, limited(yield* makeProviders(provider, redact)))
+      else if (loaded !== undefined) made.set(name, limited(loaded))
     }
     return {
       get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,
@@ -206,7 +217,9 @@ const retention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database } = yield* Config
     yield* Effect.forkScoped(Retention.run(yield* Journal, database.retention))
-    const ports = { lists: yield* Lists, deletions: yield* Deletions }
+    const { endStreams } = yield* Conversations
+    const deleted = (id: Ids.ConversationId) => Removal.ended(endStreams(id))
+    const ports = { lists: yield* Lists, deletions: yield* Deletions, deleted }
     yield* Effect.forkScoped(ConversationRetention.run(ports, database.deleteConversations))
   })
 )

@@ -80,6 +80,8 @@ export interface ReasoningPart {
   readonly signature?: string
   /** Anthropic's redacted block; `text` is empty then. */
   readonly redacted?: string
+  /** The data of another provider that must go back with the block, as your model wrote it. */
+  readonly proof?: string
 }
 
 /** A call of a tool by the model. */
@@ -90,6 +92,8 @@ export interface ToolCallPart {
   readonly input: Json
   /** Why the arguments could not be read; such a call is answered and not run. */
   readonly malformed?: string
+  /** The provider's data that must go back with the call, as your model wrote it. */
+  readonly proof?: string
 }
 
 /** The answer to a tool call. */
@@ -209,9 +213,15 @@ export type TurnEvent =
     })
   | (Of<"usage"> & { readonly step: number; readonly usage: Usage })
   | (Of<"message"> & { readonly message: Message })
-  | (Of<"retry-end"> & { readonly success: boolean; readonly attempt: number; readonly finalError?: string })
+  | (Of<"retry-end"> & {
+      readonly success: boolean
+      readonly attempt: number
+      readonly finalError?: string
+      /** What was done about a failure after content; absent: there was none. */
+      readonly midStream?: "fail" | "discard" | "unseen"
+    })
   /** The text of the step that was shown is void: a screen takes it back. */
-  | (Of<"step-discarded"> & { readonly step: number; readonly message: string })
+  | (Of<"step-discarded"> & { readonly step: number; readonly message: string; readonly usage?: Usage })
   | (Of<"retry-fallback-applied"> & { readonly from: string; readonly to: string; readonly role: string })
   | (Of<"retry-fallback-succeeded"> & { readonly model: string; readonly role: string })
   | (Of<"model-change"> & { readonly from: string; readonly to: string })

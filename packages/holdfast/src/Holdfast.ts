@@ -16,11 +16,14 @@
  * Holdfast.H1. The turns of one conversation run one after the other, in the order of the calls.
  * Holdfast.H2. The error of a listener affects neither the turn nor other listeners.
  */
-import { Ids, type Message, Prompt as WirePrompt } from "@holdfast/wire"
+import { Ids, Message as Messages, Prompt as WirePrompt } from "@holdfast/wire"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Prompt, TurnEvent } from "./Events.ts"
+import type { Engine } from "./Engine.ts"
+import type { Message, Prompt, TurnEvent } from "./Events.ts"
 import { HoldfastError } from "./HoldfastError.ts"
+import * as EngineJournal from "./internal/EngineJournal.ts"
+import type { KeptBy, KeptTurn } from "./internal/KeptTurn.ts"
 import * as TurnStorage from "./internal/TurnStorage.ts"
 import * as NamedModels from "./internal/NamedModels.ts"
 import { RunningTurn, type Services } from "./internal/RunningTurn.ts"
@@ -67,6 +70,13 @@ export interface TurnOptions {
   readonly model?: string
   /** Aborts the turn. */
   readonly signal?: AbortSignal
+  /**
+   * Runs the turn in the journal of a durable engine in place of the store. Each run of the engine calls `turn` again; its events come again from the
+   * first one, without the deltas. The engine alone ends the turn early: commands on its waits do nothing, and it takes no `signal`.
+   */
+  readonly engine?: Engine
+  /** With an engine: the messages of the conversation before this turn. */
+  readonly history?: ReadonlyArray<Message>
 }
 
 /** Removes a listener. */
@@ -102,12 +112,14 @@ export const holdfast = (options: Options): Holdfast => new Library(options)
 
 class Library implements Holdfast {
   autoRetry: boolean
-  private readonly listeners = new Set<(event: TurnEvent) => void>()
+  /** Each with whether it gets the content of turns. */
+  private readonly listeners = new Map<(event: TurnEvent) => void, boolean>()
   private readonly running = new Map<string, RunningTurn>()
   private readonly retrying = new Set<string>()
   /** The last turn of each conversation that runs, to be waited for (H1). */
   private readonly last = new Map<string, Promise<unknown>>()
   private readonly services: Services
+  private readonly store: Store
   private readonly target: string
   private readonly onListenerError: Options["onListenerError"]
   private isClosed = false
@@ -120,7 +132,13 @@ class Library implements Holdfast {
     const ports = ProgramPorts.of({ provider, tools, retry, isEnabled: () => this.autoRetry })
     this.target = target
     this.onListenerError = onListenerError
-    this.services = { store, ports, park, publish: (event) => this.publish(event) }
+    this.store = store
+    this.services = {
+      ports,
+      park,
+      publish: (event) => this.publish(event),
+      isHeard: () => Array.from(this.listeners.values()).includes(true)
+    }
   }
 
   get isRetrying(): boolean {
@@ -129,13 +147,12 @@ class Library implements Holdfast {
 
   turn(prompt: Prompt, options: TurnOptions = {}): Turn {
     const given = promptOf(prompt)
-    const id = idOf(options.id ?? crypto.randomUUID(), "id")
+    const { engine, history = [], model = this.target, signal, system } = options
+    const id = idOf(options.id ?? engine?.id ?? crypto.randomUUID(), "id")
     const conversationId = idOf(options.conversation ?? id, "conversation")
-    const { model = this.target, signal, system } = options
     this.services.ports.targetOf(model, "model")
     const known = this.running.get(id)
-    if (known !== undefined) return known
-    const { store } = this.services
+    if (known !== undefined && engine === undefined) return known
     const facts: TurnStorage.Facts = {
       conversationId,
       prompt: given,
@@ -143,23 +160,29 @@ class Library implements Holdfast {
       startedAt: Date.now(),
       ...(system === undefined ? undefined : { system })
     }
-    return this.start(id, conversationId, signal, async () => {
+    if (engine !== undefined) {
+      if (signal !== undefined)
+        throw new HoldfastError("invalid-options", "signal: a turn in an engine is cancelled by the engine.")
+      return this.startIn(engine, id, facts, history)
+    }
+    const { store } = this
+    return this.start(id, conversationId, { signal, isInEngine: false }, async (turn) => {
       const stored = await TurnStorage.load(store, id)
       if (stored.facts !== undefined && !TurnStorage.isSamePrompt(stored.facts.prompt, given))
         throw new HoldfastError("turn-conflict", `Turn ${id} is in the store with another prompt.`)
-      return TurnStorage.accept(store, id, stored, facts)
+      return this.kept(id, await TurnStorage.accept(store, id, stored, facts), turn)
     })
   }
 
   async resume(): Promise<ReadonlyArray<Turn>> {
-    const { store } = this.services
+    const { store } = this
     const left = (await TurnStorage.openTurns(store)).filter((id) => !this.running.has(id))
     const stored = await Promise.all(left.map(async (id) => [id, await TurnStorage.load(store, id)] as const))
     const inOrder = stored.toSorted(([, a], [, b]) => (a.facts?.startedAt ?? 0) - (b.facts?.startedAt ?? 0))
     return inOrder.flatMap(([id, turn]) =>
       turn.facts === undefined || this.running.has(id)
         ? []
-        : [this.start(id, turn.facts.conversationId, undefined, async () => turn)]
+        : [this.start(id, turn.facts.conversationId, IN_STORE, (by) => this.kept(id, turn, by))]
     )
   }
 
@@ -168,9 +191,7 @@ class Library implements Holdfast {
   }
 
   subscribe(listener: (event: TurnEvent) => void): Unsubscribe {
-    const own = (event: TurnEvent) => listener(event)
-    this.listeners.add(own)
-    return () => void this.listeners.delete(own)
+    return this.listen(listener, true)
   }
 
   on<Type extends TurnEvent["type"]>(
@@ -178,7 +199,7 @@ class Library implements Holdfast {
     listener: (event: Extract<TurnEvent, { readonly type: Type }>) => void
   ): Unsubscribe {
     const isOfType = (event: TurnEvent): event is Extract<TurnEvent, { readonly type: Type }> => event.type === type
-    return this.subscribe((event) => void (isOfType(event) && listener(event)))
+    return this.listen((event) => void (isOfType(event) && listener(event)), type.endsWith("-delta"))
   }
 
   async close(): Promise<void> {
@@ -186,25 +207,30 @@ class Library implements Holdfast {
     await Promise.all(Array.from(this.running.values(), (turn) => turn.stop()))
   }
 
+  private listen(listener: (event: TurnEvent) => void, getsContent: boolean): Unsubscribe {
+    const own = (event: TurnEvent) => listener(event)
+    this.listeners.set(own, getsContent)
+    return () => void this.listeners.delete(own)
+  }
+
   private start(
     id: string,
     conversationId: string,
-    signal: AbortSignal | undefined,
-    load: () => Promise<TurnStorage.Stored>
+    how: ConstructorParameters<typeof RunningTurn>[4],
+    keep: (turn: KeptBy) => Promise<KeptTurn>
   ): RunningTurn {
     if (this.isClosed) throw new HoldfastError("closed", "This Holdfast was closed.")
     const before = this.last.get(conversationId) ?? Promise.resolve()
-    const begin = async () => {
+    const begin = async (turn: KeptBy) => {
       await before
-      const stored = await load()
-      return { stored, history: await this.historyOf(conversationId, id) }
+      return keep(turn)
     }
-    const turn = new RunningTurn(this.services, id, conversationId, begin, signal)
+    const turn = new RunningTurn(this.services, id, conversationId, begin, how)
     this.running.set(id, turn)
     const over = turn.result
       .catch(() => {})
       .then(() => {
-        this.running.delete(id)
+        if (this.running.get(id) === turn) this.running.delete(id)
         this.retrying.delete(id)
         if (this.last.get(conversationId) === over) this.last.delete(conversationId)
       })
@@ -212,9 +238,33 @@ class Library implements Holdfast {
     return turn
   }
 
+  /** Starts a turn in an engine. An earlier run of it in this process is over, whether or not the engine has ended it. */
+  private startIn(engine: Engine, id: string, facts: TurnStorage.Facts, messages: ReadonlyArray<Message>): RunningTurn {
+    const history = Schema.decodeUnknownResult(Schema.Array(Messages.Message))(messages)
+    if (Result.isFailure(history)) throw new HoldfastError("invalid-options", `history: ${history.failure.message}`)
+    if (this.services.ports.policy.spendGuard !== undefined)
+      throw new HoldfastError("invalid-options", "retry.spendGuard: a turn in an engine takes no answers.")
+    void this.running.get(id)?.stop()
+    const how = { signal: undefined, isInEngine: true }
+    const turn = this.start(id, facts.conversationId, how, (by) =>
+      EngineJournal.keep(engine, facts, history.success, by)
+    )
+    const stop = () => void turn.stop()
+    if (engine.over?.aborted === true) stop()
+    engine.over?.addEventListener("abort", stop, { once: true })
+    void turn.result.catch(() => {}).then(() => engine.over?.removeEventListener("abort", stop))
+    return turn
+  }
+
+  private async kept(id: string, stored: TurnStorage.Stored, turn: KeptBy): Promise<KeptTurn> {
+    const conversationId = stored.facts?.conversationId
+    const history = conversationId === undefined ? [] : await this.historyOf(conversationId, id)
+    return TurnStorage.keep(this.store, id, stored, history, turn)
+  }
+
   /** The messages of the turns before this one. */
-  private async historyOf(conversationId: string, id: string): Promise<ReadonlyArray<Message.Message>> {
-    const { store } = this.services
+  private async historyOf(conversationId: string, id: string): Promise<ReadonlyArray<Messages.Message>> {
+    const { store } = this
     const ids = await TurnStorage.conversation(store, conversationId)
     const before = ids.slice(0, ids.indexOf(id))
     const turns = await Promise.all(before.map((turnId) => TurnStorage.load(store, turnId)))
@@ -224,7 +274,7 @@ class Library implements Holdfast {
   private publish(event: TurnEvent): void {
     if (event.type === "provider-retry") this.retrying.add(event.turnId)
     if (event.type === "retry-end" || event.type === "turn-end") this.retrying.delete(event.turnId)
-    for (const listener of Array.from(this.listeners)) {
+    for (const listener of Array.from(this.listeners.keys())) {
       try {
         listener(event)
       } catch (error) {
@@ -233,6 +283,8 @@ class Library implements Holdfast {
     }
   }
 }
+
+const IN_STORE = { signal: undefined, isInEngine: false }
 
 const providerFor = (model: unknown, target: string, env: Options["env"]) => {
   const parsed = ProgramPorts.targetOf(target, typeof model === "string" ? "model" : "target")

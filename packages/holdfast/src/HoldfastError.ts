@@ -5,7 +5,7 @@ export class HoldfastError extends Error {
    * - `invalid-options`: the message names the option, what it was and what was expected.
    * - `store-failed`: the store threw; `cause` is its error. The turn is unsealed and continues with `resume()`.
    * - `turn-conflict`: a turn of this id exists with another prompt.
-   * - `closed`: the library was closed while the turn ran. It continues with `resume()`.
+   * - `closed`: the library was closed while the turn ran; it continues with `resume()`. Or its engine ended this run of it.
    */
   readonly code: "invalid-options" | "store-failed" | "turn-conflict" | "closed"
 

@@ -17,6 +17,8 @@ export interface RetryOptions {
   readonly maxDelay?: string | number
   /** `false`: what endpoints ask for is not heeded. */
   readonly hints?: boolean
+  /** What follows when an answer breaks off. Default: `fail`. */
+  readonly midStream?: "fail" | "discard" | "unseen"
   readonly spendGuard?: Json
   readonly requestTimeout?: { readonly firstContent?: string | number; readonly idle?: string | number }
   readonly maxResponseCharacters?: number

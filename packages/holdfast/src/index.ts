@@ -1,4 +1,5 @@
 export { CallParked, type ParkOptions } from "./CallParked.ts"
+export type { Engine } from "./Engine.ts"
 export * from "./Events.ts"
 export { holdfast, type Holdfast, type Options, type TurnOptions, type Unsubscribe } from "./Holdfast.ts"
 export { HoldfastError } from "./HoldfastError.ts"

@@ -143,6 +143,44 @@ describe("a turn", () => {
     assert.strictEqual(requests.length, 1)
   })
 
+  it("X7: `discard` voids what was shown, and tries again", async () => {
+    const { model } = scripted([["Half an ans", failure(502)], ["Whole"]])
+    const turn = holdfast({ model, retry: { ...AT_ONCE, midStream: "discard" } }).turn("Hello")
+    const types = typesOf(await all(turn))
+    assert.deepStrictEqual(types.slice(types.indexOf("text-delta")), [
+      "text-delta",
+      "step-discarded",
+      "provider-retry",
+      "step-start",
+      "text-delta",
+      "retry-end",
+      "message",
+      "turn-end"
+    ])
+    assert.deepInclude(await turn.result, { status: "completed", text: "Whole", attempts: 2 })
+  })
+
+  it("X7: `unseen` tries again while no reader and no listener has received any of it", async () => {
+    const started = (setting: object = {}) => {
+      const { model } = scripted([["Half an ans", failure(502)], ["Whole"]])
+      return { hf: holdfast({ model, retry: { ...AT_ONCE, midStream: "unseen" }, ...setting }) }
+    }
+    const unread = started().hf.turn("Hello")
+    assert.deepInclude(await unread.result, { status: "completed", text: "Whole" })
+    const late = await all(unread)
+    assert.strictEqual(late.flatMap((event) => (event.type === "text-delta" ? [event.delta] : [])).join(""), "Whole")
+    const waiting = started().hf
+    waiting.on("provider-retry", () => {})
+    assert.deepInclude(await waiting.turn("Hello").result, { status: "completed" })
+    const { hf } = started()
+    hf.on("text-delta", () => {})
+    assert.deepInclude(await hf.turn("Hello").result, { status: "failed" })
+    const read = started().hf.turn("Hello")
+    const events = all(read)
+    assert.deepInclude(await read.result, { status: "failed" })
+    assert.notInclude(typesOf(await events), "step-discarded")
+  })
+
   it("takes a response of events without a finish as cut", async () => {
     const { model } = scripted([[{ type: "text-delta", delta: "Hi" }]])
     assert.strictEqual((await holdfast({ model, retry: AT_ONCE }).turn("Hello").result).status, "failed")

@@ -1,4 +1,5 @@
 /** Single calls of any element type, with the patience of a turn. */
+import { AsyncLocalStorage } from "node:async_hooks"
 import { afterEach, assert, describe, it, vi } from "vitest"
 import { CallParked, cut, memoryStore, HoldfastError, patience, type Retry } from "../src/index.ts"
 
@@ -177,6 +178,29 @@ describe("a patient call", () => {
     const call = scripted([["a", "b", "c"]])
     for await (const element of patience()(call)) if (element === "a") break
     assert.isTrue(call.signals[0]?.aborted)
+  })
+
+  it("runs in the asynchronous context of its caller, which tracing is in", async () => {
+    const storage = new AsyncLocalStorage<string>()
+    const patient = patience({ retry: AT_ONCE })
+    const run = (name: string) => {
+      const seen: Array<string | undefined> = []
+      let attempts = 0
+      const call = async function* () {
+        seen.push(storage.getStore())
+        if (++attempts < 3) throw overloaded()
+        for (const element of ["a", "b"]) {
+          yield element
+          seen.push(storage.getStore())
+        }
+      }
+      return storage.run(name, () => collect(patient({ call, isContent: () => true }))).then(() => seen)
+    }
+    const names = ["first", "second", "third"]
+    assert.deepStrictEqual(
+      await Promise.all(names.map(run)),
+      names.map((name) => Array.from({ length: 5 }, () => name))
+    )
   })
 
   it("names what is wrong with its options", () => {

@@ -2,6 +2,7 @@
 import { assert, describe } from "@effect/vitest"
 import { PureTurn } from "@holdfast/kernel/testing"
 import { Ids, Target, type TurnEvent } from "@holdfast/wire"
+import * as Records from "../src/records/Records.ts"
 import { eventsOf, law, of, turns } from "./PureTurnLaw.ts"
 
 const { REPORT } = PureTurn
@@ -67,7 +68,7 @@ describe("Machine", () => {
       (sum, made) => sum + ("usage" in made ? (made.usage?.inputTokens ?? 0) : 0),
       cut?.said?.usage?.inputTokens ?? 0
     )
-    assert.strictEqual(end?.usage.inputTokens ?? 0, spent)
+    assert.strictEqual(end?.usage.inputTokens ?? 0, spent) // X7: void attempts included
   })
 
   law(
@@ -235,9 +236,28 @@ describe("Machine", () => {
 
   law("X2: an attempt whose content had left when its process died is voided once", turns, (turn) => {
     const lost = turn.entries.filter(({ record }) => record.kind === "Attempt" && record.value._tag === "Lost")
+    const voided = turn.entries.filter(({ record }) => record.kind === "Decision" && Records.isVoiding(record.value))
     const last = turn.entries.at(-1)?.ledger.phase
     const isCutOff = last?._tag === "Calling" && last.isShown
-    assert.strictEqual(of(turn, "step-discarded").length, lost.length + (isCutOff ? 1 : 0))
+    assert.strictEqual(of(turn, "step-discarded").length, lost.length + voided.length + (isCutOff ? 1 : 0))
+  })
+
+  law("X7: content is void by its setting alone, and never in the history then", turns, (turn) => {
+    for (const [i, { command, offers, record }] of turn.entries.entries()) {
+      if (command?._tag !== "Decide" || record.kind !== "Decision") continue
+      const { contentSeen, failure, unseen } = command.failedCall
+      const setting = contentSeen ? (offers.midStream?.(failure) ?? "fail") : "fail"
+      const mayVoid = setting === "discard" || (setting === "unseen" && unseen === true)
+      const { value } = record
+      assert.strictEqual(Records.isVoiding(value), contentSeen && value._tag === "Retry")
+      if (contentSeen && !mayVoid) assert.strictEqual(value._tag, "GiveUp")
+      if (!Records.isVoiding(value)) continue
+      const after = turn.entries[i + 1]?.ledger ?? turn.end
+      const messages = turn.end.added.slice(turn.entries[i]?.ledger.added.length)
+      const failed = messages.find((message) => message.role === "assistant" && message.error !== undefined)
+      assert.isTrue(after.phase._tag !== "Waiting" || after.phase.wait.failedCall.last?.content.length === 0)
+      if (failed?.role === "assistant" && after.phase._tag === "Sealed") assert.deepStrictEqual(failed.content, [])
+    }
   })
 
   law(

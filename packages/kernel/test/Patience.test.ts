@@ -123,6 +123,15 @@ describe("a patient call", () => {
     })
   )
 
+  it.effect("X7: whatever the strategy's setting is, content that was given is not void", () =>
+    Effect.gen(function* () {
+      const one = world([[start, word("Half"), new Foreign(529)], [word("Never")]])
+      const { parts } = yield* collected(one, TestStrategy.make({ midStream: () => "discard" }))
+      assert.deepStrictEqual(parts, [start, word("Half")])
+      assert.strictEqual(one.attempts.length, 1)
+    })
+  )
+
   it.effect("fails with what the last attempt failed with: thrown, or as an element", () =>
     Effect.gen(function* () {
       const thrown = yield* collected(world([[new Foreign(401)]]))

@@ -50,12 +50,18 @@ const facts = fc
       : undefined)
   }))
 
-const offers = fc.record({
-  tools: fc.constant(PureTurn.TOOLS),
-  hasRouter: fc.boolean(),
-  hasStrategy: fc.constant(true),
-  hasCompactor: fc.boolean()
-})
+const offers = fc
+  .record({
+    hasRouter: fc.boolean(),
+    hasCompactor: fc.boolean(),
+    midStream: fc.constantFrom<TurnEvent.MidStream>("fail", "discard", "unseen")
+  })
+  .map(({ midStream, ...ports }) => ({
+    tools: PureTurn.TOOLS,
+    hasStrategy: true,
+    ...ports,
+    midStream: () => midStream
+  }))
 
 const choices = fc.array(fc.nat(10_000), { maxLength: 120, size: "max" })
 

@@ -117,6 +117,8 @@ describe("Records", () => {
     assert.isTrue(Records.isKeptForEvents({ _tag: "Completed" }))
     assert.isTrue(Records.isKeptForEvents({ _tag: "GiveUp" }))
     assert.isFalse(Records.isKeptForEvents(retry))
+    assert.isFalse(Records.isKeptForEvents({ ...retry, midStream: undefined }))
+    assert.isTrue(Records.isKeptForEvents({ ...retry, midStream: "discard" }))
     assert.isFalse(Records.isKeptForEvents({ _tag: "Failed" }))
     assert.isFalse(Records.isKeptForEvents(true))
   })

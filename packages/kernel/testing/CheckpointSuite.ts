@@ -18,7 +18,15 @@ import * as PortLaws from "./checkpoint/PortLaws.ts"
 import * as TurnLaws from "./checkpoint/TurnLaws.ts"
 import * as WaitLaws from "./checkpoint/WaitLaws.ts"
 
-export { byName, type Engine, forgetful, lookingAhead, type MakeEngine, unnested } from "./checkpoint/Engine.ts"
+export {
+  areSiblings,
+  byName,
+  type Engine,
+  forgetful,
+  lookingAhead,
+  type MakeEngine,
+  unnested
+} from "./checkpoint/Engine.ts"
 export type { Law, Traits } from "./checkpoint/Law.ts"
 
 /** All laws, the simple ones first: the first broken law is the nearest to the fault. */
@@ -41,10 +49,16 @@ export const firstBroken = Effect.fnUntraced(function* (make: MakeEngine, traits
 
 // --- internal
 
-const DEFAULTS: Required<Traits> = { lives: "many", sealIsInEvents: false, runs: 100, deadlineMs: 30_000 }
+const DEFAULTS: Required<Traits> = {
+  lives: "many",
+  sealIsInEvents: false,
+  waits: "once",
+  runs: 100,
+  deadlineMs: 30_000
+}
 
-const askedOf = ({ lives }: Traits): ReadonlyArray<Law> =>
-  lives === "one" ? laws.filter((law) => law.lives === "one") : laws
+const askedOf = ({ lives, waits }: Traits): ReadonlyArray<Law> =>
+  laws.filter((law) => (lives !== "one" || law.lives === "one") && (waits !== "engine" || law.waits !== "once"))
 
 /** Each law has a clock of its own, which begins at 0. */
 const checked = (law: Law, make: MakeEngine, traits: Traits) =>

@@ -241,7 +241,11 @@ class World {
       case 3:
         return failed(failureOf("overloaded"), this.choose(2) === 1 ? { body: "<html>" } : {})
       case 4:
-        return failed(failureOf("network"), { content: text("Hel"), contentSeen: true })
+        return failed(failureOf("network"), {
+          content: text("Hel"),
+          contentSeen: true,
+          ...(this.choose(2) === 1 ? { unseen: true as const } : undefined)
+        })
       case 5:
       case 12:
       case 13:
@@ -264,6 +268,10 @@ class World {
   }
 
   private directive({ question, situation }: Extract<Machine.Command, { _tag: "Decide" }>): Records.Directive {
+    return Directive.marked(this.decided(question, situation), situation)
+  }
+
+  private decided(question: unknown, situation: Omit<Directive.Situation, "now">): Records.Directive {
     const choice = this.choose(8)
     // A failure that no route can help is never retried (OpenCommands.N3).
     if (choice === 0 || !Directive.isRoutable(situation))

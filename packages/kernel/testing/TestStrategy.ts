@@ -15,6 +15,8 @@ export interface Options {
   readonly sleep?: Effect.Effect<Wake, SleepFailure | TurnParked>
   /** The question after a wait (X11). */
   readonly ask?: RetryStrategy["Service"]["ask"]
+  /** What follows a failure after content (X7). */
+  readonly midStream?: RetryStrategy["Service"]["midStream"]
 }
 
 /** A strategy over a list of delays. */
@@ -26,7 +28,7 @@ export class TestStrategy {
   private command: Deferred.Deferred<Wake> | undefined = undefined
   readonly service: RetryStrategy["Service"]
 
-  constructor({ ask, delays, maxRetries, sleep }: Options) {
+  constructor({ ask, delays, maxRetries, midStream, sleep }: Options) {
     this.service = {
       delayFor: (attempt) => delayOf(delays[attempt]),
       decide: (attempt, _failure, spent) => {
@@ -43,7 +45,7 @@ export class TestStrategy {
           const elapsed = Effect.as(Effect.sleep(delay), { type: "elapsed" } as const)
           return Effect.raceFirst(Deferred.await(command), elapsed)
         }),
-      ...defined({ ask }),
+      ...defined({ ask, midStream }),
       budget: { measure: "scheduled", ...defined({ maxRetries }) }
     }
   }

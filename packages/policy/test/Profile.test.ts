@@ -99,6 +99,7 @@ describe("settings", () => {
           cooldown: "1 minute"
         },
         maxTurns: 4,
+        midStream: "unseen",
         maxFailedToolSteps: 0,
         finalReport: { schema: { type: "object" }, description: "The answer.", contextBudget: 100_000 }
       })
@@ -127,6 +128,7 @@ describe("settings", () => {
         cooldownMs: 60_000
       },
       maxTurns: 4,
+      midStream: "unseen",
       maxFailedToolSteps: 0,
       finalReport: { schema: { type: "object" }, description: "The answer.", contextBudget: 100_000 },
       schedule: { type: "steps", delaysMs: [100, 1_000], tailMs: 60_000 },

@@ -68,6 +68,26 @@ describe("SpendGuard", () => {
     }
   })
 
+  it("X7, X11: after a void attempt it bounds the turn without a long wait, and counts requests whose usage is unknown", () => {
+    const usage = { inputTokens: 600, outputTokens: 400 }
+    const waitedMs = 5_000
+    expect(ask({ maxTurnTokens: 999 }, 0, { usage, waitedMs })).toBeUndefined()
+    expect(ask({ maxTurnTokens: 1_000 }, 0, { usage, waitedMs, voids: 1 })).toBeUndefined()
+    expect(ask({ maxTurnTokens: 999 }, 0, { usage, waitedMs, voids: 1 })?.asks).toMatchObject({
+      because: "turn",
+      tokens: 1_000,
+      message:
+        "After 5s of waiting and an answer that broke off the turn has used 1,000 tokens, and more than 999 are not spent without asking (retry.spendGuard)."
+    })
+    const unreported = { usage, waitedMs, voids: 2, unreported: 2 }
+    expect(ask({ maxTurnTokens: 1_014 }, 7, unreported)).toBeUndefined()
+    expect(ask({ maxTurnTokens: 1_013 }, 7, unreported)?.asks).toMatchObject({ tokens: 1_014 })
+    expect(ask({ maxTurnTokens: 1_013 }, 7, unreported)?.asks.message).toContain("and 2 answers that broke off")
+    // The size of a request alone is no reason before a long wait.
+    expect(ask({ maxInputTokens: 1 }, 1e9, { waitedMs, voids: 1 })).toBeUndefined()
+    expect(ask({ maxInputTokens: 1 }, 1e9, { voids: 1 })?.asks.because).toBe("request")
+  })
+
   it("X11: asks nothing before the wait was long", () => {
     expect(ask({ maxInputTokens: 0 }, 1e9, { waitedMs: HOUR - 1 })).toBeUndefined()
     expect(ask({ maxInputTokens: 0, after: "0 seconds" }, 1e9, { waitedMs: 0 })).toBeDefined()

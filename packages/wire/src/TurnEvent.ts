@@ -146,17 +146,37 @@ export type UsageEvent = typeof UsageEvent.Type
 export const MessageEvent = event("message", { message: Message })
 export type MessageEvent = typeof MessageEvent.Type
 
+/**
+ * What follows a failure of the transport after content (X7).
+ *
+ * - `fail`: nothing is retried (D4).
+ * - `discard`: the content is void (`step-discarded`), and the step is retried.
+ * - `unseen`: the same, but only if no client has received any of the content.
+ */
+export const MidStream = Schema.Literals(["fail", "discard", "unseen"])
+export type MidStream = typeof MidStream.Type
+
 /** Closes the chain of retries that `provider-retry` opened (P11). */
 export const RetryEnd = event("retry-end", {
   success: Schema.Boolean,
   /** The last retry that was made or waited for; 0-based as in `provider-retry`. */
   attempt: Schema.Int,
-  finalError: Schema.optionalKey(Schema.String)
+  finalError: Schema.optionalKey(Schema.String),
+  /**
+   * What was done about the step's last failure after content: `fail` ended the chain; `discard` and `unseen` voided the content (X7).
+   * Absent: no attempt failed after content.
+   */
+  midStream: Schema.optionalKey(MidStream)
 })
 export type RetryEnd = typeof RetryEnd.Type
 
 /** The content emitted so far for this step is void; the next content replaces it (X2, X7). */
-export const StepDiscarded = event("step-discarded", { step: Schema.Int, message: Schema.String })
+export const StepDiscarded = event("step-discarded", {
+  step: Schema.Int,
+  message: Schema.String,
+  /** The tokens of the void attempt, which count in `turn-end`; absent: its provider had not reported them. */
+  usage: Schema.optionalKey(Usage)
+})
 export type StepDiscarded = typeof StepDiscarded.Type
 
 /** Another target takes over (P8). */

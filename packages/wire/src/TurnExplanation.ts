@@ -11,8 +11,8 @@
 import * as Schema from "effect/Schema"
 import { Failure } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
-import { FinishReason } from "./Message.ts"
-import { Asks, TurnStatus } from "./TurnEvent.ts"
+import { FinishReason, Usage } from "./Message.ts"
+import { Asks, MidStream, TurnStatus } from "./TurnEvent.ts"
 
 /** Epoch milliseconds. */
 const Timestamp = Schema.Finite
@@ -56,6 +56,8 @@ export const Retry = Schema.Struct({
   role: Schema.optionalKey(Schema.String),
   /** The budget cut the wait short (D1). */
   clipped: Schema.optionalKey(Schema.Literal(true)),
+  /** The attempt had content, which is void by this setting (X7). Absent: it had none. */
+  midStream: Schema.optionalKey(Schema.Literals(["discard", "unseen"])),
   spending: Schema.optionalKey(Spending),
   /** The waiting time that failures of this reason alone had used, where the reason has its own limit (X11). */
   onReason: Schema.optionalKey(Spending),
@@ -84,6 +86,8 @@ export type GaveUpBecause = typeof GaveUpBecause.Type
 export const GaveUp = Schema.Struct({
   type: Schema.tag("gave-up"),
   because: GaveUpBecause,
+  /** Where the attempt had content: the setting in force (X7), `fail` for `after-content` without another one. */
+  midStream: Schema.optionalKey(MidStream),
   /** The wait that was refused, where one was considered. */
   refusedMs: Schema.optionalKey(Schema.Finite),
   /** The limit that refused it: of retries, or of milliseconds. */
@@ -193,6 +197,10 @@ export const Attempt = Schema.Struct({
   failure: Schema.optionalKey(Failure),
   /** The endpoint's whole response, where that holds more than the failure (D5): 8,192 characters at most. */
   body: Schema.optionalKey(Schema.String),
+  /** No client had received any of its content (X7); absent: a client had, or it had none, or the setting is not `unseen`. */
+  isUnseen: Schema.optionalKey(Schema.Literal(true)),
+  /** The tokens of an attempt whose content is void (X7); they count in the turn's. Absent: none are known. */
+  usage: Schema.optionalKey(Usage),
   finishReason: Schema.optionalKey(FinishReason),
   /** Set where the call was made for a summary, to shorten a context that was too long (P19). */
   compaction: Schema.optionalKey(Compaction),

@@ -2,7 +2,9 @@
  * The package.json of a published package, made from that of its folder.
  *
  * Manifest.M1. Exports and programs name the JavaScript and the types that the compiler wrote beside each other; every other field is as in the folder.
+ *     Peers under `publish` are the published package's alone: a framework that a package's code does not import is not installed in the workspace.
  * Manifest.M2. No version of the workspace is left (`workspace:`, `catalog:`): all packages have one version, and depend on each other by it.
+ * Manifest.M3. A bundle depends on nothing that it contains.
  */
 
 /** A package.json, as far as it is read here. */
@@ -16,7 +18,14 @@ export interface Manifest {
   readonly dependencies?: Versions
   readonly devDependencies?: Versions
   readonly peerDependencies?: Versions
-  readonly publish?: { readonly bin?: { readonly [name: string]: string } }
+  readonly publish?: {
+    readonly bin?: { readonly [name: string]: string }
+    /** The folder of the program, which is published as a bundle and not module by module. */
+    readonly bundle?: string
+    /** The dependencies that the bundle does not contain. */
+    readonly dependencies?: ReadonlyArray<string>
+    readonly peerDependencies?: Versions
+  }
 }
 
 /** What versions of other packages are asked for. */
@@ -56,16 +65,18 @@ export const published = (manifest: Manifest, { catalog, modules, repository }: 
   const versioned = (versions: Versions | undefined) =>
     versions &&
     Object.fromEntries(Object.entries(versions).map(([name, range]) => [name, rangeOf(manifest, catalog, name, range)]))
+  const needed = publish?.dependencies
+  const left = Object.entries(dependencies ?? {}).filter(([name]) => needed?.includes(name) !== false)
   return {
     ...rest,
     ...COMMON,
-    ...publish,
+    ...(publish?.bin && { bin: publish.bin }),
     repository: repository && { type: "git", ...repository },
     exports:
       exports &&
       Object.fromEntries(Object.entries({ ...exports, ...modules }).map(([path, file]) => [path, entryOf(file)])),
-    dependencies: versioned(dependencies),
-    peerDependencies: versioned(peerDependencies)
+    dependencies: versioned(dependencies && Object.fromEntries(left)), // M3
+    peerDependencies: versioned(peerDependencies ?? publish?.peerDependencies)
   }
 }
 

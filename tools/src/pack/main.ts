@@ -1,13 +1,15 @@
 /**
  * Builds the package of the working directory and packs it: `node tools/src/pack/main.ts`, called by the `pack` task of each package.
  *
- * The compiler writes JavaScript and types into `.pack/`, at the paths that the sources have; the tarball goes to `dist/` of the repository.
+ * The service is published as a bundle (docs/decisions/0027-the-service-is-a-bundle.md). For others the compiler writes JavaScript and types into `.pack/`, at the paths that the sources have; the tarball goes to `dist/` of the repository.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { parse } from "yaml"
+import { bundle } from "../bundleProgram.ts"
 import * as Manifest from "./Manifest.ts"
+import * as Notices from "./Notices.ts"
 import * as PureModules from "./PureModules.ts"
 import * as Subpaths from "./Subpaths.ts"
 
@@ -43,16 +45,26 @@ const surroundings: Manifest.Surroundings = {
     status === 0 ? { url: Manifest.repositoryOf(origin.trim()), directory: relative(root, folder) } : undefined
 }
 
-rmSync(stage, { recursive: true, force: true })
-run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.build.json"], folder)
+const { bundle: program } = manifest.publish ?? {}
 
-for (const file of globSync("**/*.{js,d.ts}", { cwd: stage })) {
-  const path = join(stage, file)
-  const text = readFileSync(path, "utf8")
-  const rewritten = file.endsWith(".d.ts")
-    ? Manifest.declaration(text)
-    : PureModules.marked(file, Subpaths.imported(file, Manifest.script(text), packages))
-  if (rewritten !== text) writeFileSync(path, rewritten)
+/** Compiles each module to one of its own. */
+const compile = (): void => {
+  run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.build.json"], folder)
+  for (const file of globSync("**/*.{js,d.ts}", { cwd: stage })) {
+    const path = join(stage, file)
+    const text = readFileSync(path, "utf8")
+    const rewritten = file.endsWith(".d.ts")
+      ? Manifest.declaration(text)
+      : PureModules.marked(file, Subpaths.imported(file, Manifest.script(text), packages))
+    if (rewritten !== text) writeFileSync(path, rewritten)
+  }
+}
+
+rmSync(stage, { recursive: true, force: true })
+if (program === undefined) compile()
+else {
+  const modules = await bundle(join(stage, program))
+  writeFileSync(join(stage, "LICENSES.md"), Notices.of(modules))
 }
 
 const others = Object.values(manifest.exports ?? {}).filter((file) => !file.endsWith(".ts"))

@@ -56,9 +56,11 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts(alarms),
-        prompt: (id, { labels, prompt, turnId = TurnIds.make(), webhook }) =>
-          reached(client(id).Prompt({ prompt, turnId, ...defined({ labels, webhook }) })),
-        retry: (id, { turnId = TurnIds.make() }) => reached(client(id).Retry({ turnId })),
+        prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make(), webhook }) =>
+          reached(client(id).Prompt({ prompt, turnId, ...defined({ labels, isSubmitted, webhook }) })),
+        retry: (id, { isSubmitted, turnId = TurnIds.make() }) =>
+          reached(client(id).Retry({ turnId, ...defined({ isSubmitted }) })),
+        endStreams: (id) => reached(client(id).EndStreams()),
         abort: (id, meant) =>
           Effect.flatMap(headOf(id, meant), (turnId) =>
             turnId === undefined ? Effect.succeed(false) : reached(client(id).Abort({ turnId }))
@@ -86,7 +88,7 @@ export const layer = <E, R>(
               // A turn's events are sent from its first: events that were received before are left out again.
               Owner.followed(0, () => owner.WatchTurn({ turnId }), Frames.isEnd)
             )
-          ).pipe(Stream.catchTag("ConversationNotFound", Stream.die))
+          )
       })
     })
   ).pipe(Layer.provide(Layer.fresh(unowned)))

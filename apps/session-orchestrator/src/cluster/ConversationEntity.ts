@@ -9,7 +9,7 @@
  */
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
-import { Command, ConversationState, defined, Ids, Labels, TurnEvent } from "@holdfast/wire"
+import { Command, ConversationState, defined, Ids, Labels, Prompt as WirePrompt, TurnEvent } from "@holdfast/wire"
 import { Schema, SchemaTransformation } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
@@ -47,9 +47,10 @@ const Unwatchable = Schema.Union([ConversationNotFound, StorageError, Subscriber
 /** Accepts a prompt as a turn with this id; answered when it is on disk. The same id again is the same turn. */
 export const Prompt = Rpc.make("Prompt", {
   payload: {
-    prompt: Schema.String,
+    prompt: WirePrompt.Prompt,
     turnId: Ids.TurnId,
     labels: Schema.optionalKey(Labels.Labels),
+    isSubmitted: Schema.optionalKey(Schema.Boolean),
     webhook: Schema.optionalKey(Schema.String)
   },
   success: Ids.TurnId,
@@ -58,7 +59,7 @@ export const Prompt = Rpc.make("Prompt", {
 
 /** Runs the model again, as a turn with this id, without a new message. */
 export const Retry = Rpc.make("Retry", {
-  payload: { turnId: Ids.TurnId },
+  payload: { turnId: Ids.TurnId, isSubmitted: Schema.optionalKey(Schema.Boolean) },
   success: Ids.TurnId,
   error: Refused
 })
@@ -112,6 +113,9 @@ export const WatchTurn = Rpc.make("WatchTurn", {
   stream: true
 })
 
+/** The conversation was deleted: its streams end. */
+export const EndStreams = Rpc.make("EndStreams", { error: StorageError })
+
 /** Runs what is left to run of the conversation now; ends when every turn of it is sealed, or the next waits on disk. */
 export const Stay = Rpc.make("Stay")
 
@@ -127,5 +131,6 @@ export const ConversationEntity = Entity.make("Conversation", [
   Result,
   Watch,
   WatchTurn,
+  EndStreams,
   Stay
 ]).annotateRpcs(ClusterSchema.InterruptOnTermination, true) // E3

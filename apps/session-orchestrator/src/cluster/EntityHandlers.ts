@@ -55,6 +55,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
         Result: ({ payload }) => conversations.result(payload.turnId, id),
         Watch: ({ payload }) => batched(conversations.watch(id, payload.after)),
         WatchTurn: ({ payload }) => batched(conversations.watchTurn(payload.turnId, id)),
+        EndStreams: () => conversations.endStreams(id),
         Stay: () => staying(resident)
       })
     }),

@@ -7,7 +7,7 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
-import type { Command, ConversationState, Ids, Labels, Message, TurnEvent } from "@holdfast/wire"
+import type { Command, ConversationState, Ids, Labels, Message, Prompt, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
 
 /** No conversation has this id. */
@@ -78,7 +78,8 @@ export interface TurnCounts {
   readonly queued: number
 }
 
-type WatchError = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
+/** `ConversationNotFound`: it was deleted meanwhile. */
+type WatchError = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped | ConversationNotFound
 
 /** Creates, runs, watches and steers conversations. */
 export class Conversations extends Context.Service<
@@ -86,21 +87,28 @@ export class Conversations extends Context.Service<
   {
     readonly create: (options: CreateOptions) => Effect.Effect<Ids.ConversationId, InvalidRequest | StorageError>
 
-    /** Accepts a prompt. Once it has succeeded the turn is on disk and will run; the same `turnId` again is the same turn. */
+    /**
+     * Accepts a prompt. Once it has succeeded the turn is on disk and will run; the same `turnId` again is the same turn.
+     *
+     * **Details**
+     *
+     * `isSubmitted`: its client does not stay for the answer. A failure after content that no client has received is then retried (rule X7).
+     */
     readonly prompt: (
       id: Ids.ConversationId,
       options: {
-        readonly prompt: string
+        readonly prompt: Prompt.Prompt
         readonly turnId?: Ids.TurnId | undefined
         readonly labels?: Labels.Labels | undefined
         /** An address that gets the turn's end; it was checked. */
         readonly webhook?: string | undefined
+        readonly isSubmitted?: boolean | undefined
       }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
     /** Accepts a turn that runs the model again from the last user message (rule M1). */
     readonly retry: (
       id: Ids.ConversationId,
-      options: { readonly turnId?: Ids.TurnId | undefined }
+      options: { readonly turnId?: Ids.TurnId | undefined; readonly isSubmitted?: boolean | undefined }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
 
     /**
@@ -131,7 +139,9 @@ export class Conversations extends Context.Service<
      */
     readonly watchTurn: (id: Ids.TurnId, within?: Ids.ConversationId) => Stream.Stream<Frame, WatchError>
     /** A conversation's persisted events after an id (0: all of them), then live events without end. */
-    readonly watch: (id: Ids.ConversationId, after: number) => Stream.Stream<Frame, ConversationNotFound | WatchError>
+    readonly watch: (id: Ids.ConversationId, after: number) => Stream.Stream<Frame, WatchError>
+    /** Ends the streams of a conversation that was deleted, with `ConversationNotFound`. */
+    readonly endStreams: (id: Ids.ConversationId) => Effect.Effect<void, StorageError>
 
     /**
      * Ends the running turn: its retry first, then the turn (rule P14). Returns whether there was one; its seal is on disk by then.

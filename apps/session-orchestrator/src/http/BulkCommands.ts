@@ -45,7 +45,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       if (last?.turnId !== turn.turnId) {
         return { outcome: "refused", message: `Turn ${last?.turnId} came after it.` } // BulkCommands.B3
       }
-      yield* conversations.retry(turn.conversationId, { turnId: retriedBy })
+      yield* conversations.retry(turn.conversationId, { turnId: retriedBy, isSubmitted: true })
       return { outcome: "done", retriedBy }
     })
 

@@ -14,6 +14,7 @@ import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Co
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
+import * as FileLimit from "./FileLimit.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
@@ -49,7 +50,7 @@ export const layer = HttpApiBuilder.group(
       within: Ids.ConversationId,
       turnId: Ids.TurnId
     ): TurnResponse => {
-      if (Prefer.isAsync(request.headers["prefer"])) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
+      if (isSubmitted(request)) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
         case Ndjson.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
@@ -72,13 +73,21 @@ export const layer = HttpApiBuilder.group(
       run: ({ params, payload, request }) =>
         Effect.andThen(
           Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),
-          conversations.prompt(params.conversationId, { ...payload, labels: Labels.among(payload) })
+          conversations.prompt(params.conversationId, {
+            ...payload,
+            labels: Labels.among(payload),
+            isSubmitted: isSubmitted(request)
+          })
         ).pipe(
           orProblem,
+          (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       retry: ({ params, payload, request }) =>
-        Effect.andThen(unlessGoingDown, conversations.retry(params.conversationId, payload ?? {})).pipe(
+        Effect.andThen(
+          unlessGoingDown,
+          conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })
+        ).pipe(
           orProblem,
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
@@ -108,6 +117,9 @@ export const layer = HttpApiBuilder.group(
 )
 
 // --- internal
+
+/** X15 */
+const isSubmitted = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => Prefer.isAsync(headers["prefer"])
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   turnId,

@@ -23,7 +23,7 @@ export const of = (directive: Directive.Directive, failure: Failure.Failure): De
 const decodeBasis = Schema.decodeUnknownOption(Basis.Basis)
 
 const retried = (
-  { attempt, delayMs, retryAt, route }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
+  { attempt, delayMs, midStream, retryAt, route }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
   failure: Failure.Failure,
   basis: Basis.Basis | undefined
 ): DecisionAccount => {
@@ -33,10 +33,12 @@ const retried = (
     decidedAt: retryAt - delayMs,
     delayMs,
     retryAt,
-    ...(route && { ...route, target: Target.format(route.target) })
+    ...(route && { ...route, target: Target.format(route.target) }),
+    ...defined({ midStream })
   }
-  if (basis?._tag === "AtOnce") return { ...decided, ...spendingsOf(basis), rules: atOnceRules(basis) }
-  const may = route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing)
+  const voids = midStream === undefined ? [] : ["X7"]
+  if (basis?._tag === "AtOnce") return { ...decided, ...spendingsOf(basis), rules: [...voids, ...atOnceRules(basis)] }
+  const may = [...voids, ...(route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing))]
   if (basis?._tag !== "Delay") return { ...decided, rules: may }
   const { clipped = false, hintMs, isEarlier, jitterMs = 0, scheduledMs } = basis
   return {
@@ -99,13 +101,15 @@ const gaveUp = (
   const because = directive.because === "exhausted" ? refusalOf(basis) : directive.because
   const refusedMs = basis?._tag === "Refused" ? basis.delayMs : undefined
   const limit = limitOf(because, basis)
+  const midStream = directive.midStream ?? (because === "after-content" ? ("fail" as const) : undefined)
   return {
     type: "gave-up",
     because,
+    ...defined({ midStream }),
     ...defined({ refusedMs, limit }),
     ...defined({ byReason: isByReason(basis) ? (true as const) : undefined }),
     ...(basis && spendingsOf(basis)),
-    rules: gaveUpRules(because, failure, basis)
+    rules: gaveUpRules(because, midStream, failure, basis)
   }
 }
 
@@ -125,12 +129,13 @@ const limitOf = (because: TurnExplanation.GaveUpBecause, basis: Basis.Basis | un
 
 const gaveUpRules = (
   because: TurnExplanation.GaveUpBecause,
+  midStream: TurnExplanation.GaveUp["midStream"],
   { reason }: Failure.Failure,
   basis: Basis.Basis | undefined
 ): ReadonlyArray<string> => {
   switch (because) {
     case "after-content":
-      return ["D4"]
+      return midStream === "fail" ? ["D4"] : ["D4", "X7"]
     case "not-retryable":
       return reason === "quota-exhausted" ? ["D3", "C2"] : ["D3"]
     case "context-overflow":

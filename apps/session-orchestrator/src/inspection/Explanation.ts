@@ -6,7 +6,7 @@
  *     redacted it, and a key may have been configured since.
  */
 import { Interruption } from "@holdfast/journal"
-import { Directive, ModelContext, type Records, type RetryStrategy } from "@holdfast/kernel"
+import { Directive, ModelContext, Records, type RetryStrategy } from "@holdfast/kernel"
 import { defined, type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"
@@ -126,12 +126,23 @@ const attemptOf = (
     ...defined({ endedAt: outcome?.endedAt }),
     hasContent: outcome?._tag === "Failed" && "contentSeen" in outcome ? outcome.contentSeen || hasContent : hasContent,
     ...defined({ failure, body: body === undefined ? undefined : redact(body) }),
+    ...voidOf(outcome, decision),
     ...defined({ finishReason: outcome?._tag === "Completed" ? outcome.finishReason : undefined }),
     ...compactionOf(outcome),
     ...(failure === undefined || decision === undefined ? {} : decided(account, decision, failure, end, redact)),
     rules: rulesOf(outcome)
   }
   return { ...fields, words: Words.attempt(fields) }
+}
+
+/** The facts of content that may be void (X7). */
+const voidOf = (
+  outcome: Account.AttemptAccount["outcome"],
+  decision: Account.AttemptAccount["decision"]
+): Pick<TurnExplanation.Attempt, "isUnseen" | "usage"> => {
+  if (outcome?._tag !== "Failed" || !("contentSeen" in outcome)) return {}
+  const { unseen: isUnseen, usage } = outcome
+  return defined({ isUnseen, usage: Records.isVoiding(decision) ? usage : undefined })
 }
 
 /** Only an attempt's failure records whether content was seen: a summary is not shown to clients. */

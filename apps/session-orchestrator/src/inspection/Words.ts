@@ -4,6 +4,7 @@
  * Words.W1. A sentence contains the facts of the fields, and nothing else; numbers count from 1.
  * Words.W2. A provider's text is quoted, on one line.
  */
+import { Directive } from "@holdfast/kernel"
 import type { Failure, TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
 import * as DurationText from "../text/DurationText.ts"
@@ -54,7 +55,7 @@ export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string 
           `${name} was not made, because another turn's call had just failed here: ${failure(attempt.failure)}`
         )
       const what = attempt.failure === undefined ? "" : `: ${failure(attempt.failure)}`
-      return ended(`${name} failed ${attempt.hasContent ? "after content had left" : "before any content"}${what}`)
+      return `${ended(`${name} failed ${whenFailed(attempt)}${what}`)}${wasted(attempt)}`
     }
     case "lost":
       return `${name} was lost: its process died after content had left. The shown text is void; the attempt costs no retry (X2).`
@@ -70,7 +71,7 @@ export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string 
 /** The decision about a failure, and its reason. */
 export const decision = (decision: WithoutWords<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry"
-    ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.`
+    ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.${voided(decision)}`
     : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
 /** A command's change of a wait. */
@@ -222,6 +223,28 @@ const source = (hint: Failure.Hint, evidence: Readonly<Record<string, string>>):
 
 const ruled = (rules: ReadonlyArray<string>): string => (rules.length === 0 ? "" : `(${rules.join(", ")})`)
 
+const whenFailed = ({ hasContent, isUnseen }: WithoutWords<TurnExplanation.Attempt>): string => {
+  if (!hasContent) return "before any content"
+  return isUnseen === true ? "after content that no client had received" : "after content had left"
+}
+
+/** The tokens of an attempt whose content is void. */
+const wasted = ({ decision, usage }: WithoutWords<TurnExplanation.Attempt>): string => {
+  if (decision?.type !== "retry" || decision.midStream === undefined) return ""
+  const { inputTokens, outputTokens } = usage ?? {}
+  const known = [
+    ...(inputTokens === undefined ? [] : [`${inputTokens} input`]),
+    ...(outputTokens === undefined ? [] : [`${outputTokens} output`])
+  ]
+  return known.length === 0
+    ? " Its provider reported no tokens of it."
+    : ` It used ${known.join(" and ")} tokens, which count.`
+}
+
+/** That the content of the failed attempt is void. */
+const voided = ({ midStream }: WithoutWords<TurnExplanation.Retry>): string =>
+  midStream === undefined ? "" : ` The content of the failed attempt is void: midStream is ${midStream}.`
+
 const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
   by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
 
@@ -300,12 +323,13 @@ const spentWith = (
 }
 
 const whyNot = (
-  { because, byReason, limit, onReason, refusedMs = 0, spending }: WithoutWords<TurnExplanation.GaveUp>,
-  { evidence, reason }: Failure.Failure
+  { because, byReason, limit, midStream, onReason, refusedMs = 0, spending }: WithoutWords<TurnExplanation.GaveUp>,
+  failed: Failure.Failure
 ): string => {
+  const { evidence, reason } = failed
   switch (because) {
     case "after-content":
-      return "content had left, and shown text is not produced twice"
+      return `content had left, and shown text is not produced twice: ${whyKept(midStream, failed)}`
     case "not-retryable":
       if (evidence?.["x-should-retry"] === "false") return "the provider forbade a retry (x-should-retry)"
       return reason === "quota-exhausted"
@@ -338,6 +362,13 @@ const whyNot = (
     default:
       return because satisfies never
   }
+}
+
+/** Why content was not void. */
+const whyKept = (midStream: TurnExplanation.GaveUp["midStream"], failed: Failure.Failure): string => {
+  if (midStream === "fail" || midStream === undefined) return "midStream is fail"
+  if (!Directive.isOfTransport(failed)) return `midStream is ${midStream}, and this is no failure of the transport`
+  return `midStream is ${midStream}, and a client had received some of it`
 }
 
 const spentOf = (spending: TurnExplanation.Spending | undefined): string => {

@@ -14,11 +14,20 @@
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
-import { defined, type Ids, type Labels } from "@holdfast/wire"
+import { defined, type Ids, type Labels, type Prompt } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
 import type { Journal } from "../storage/EventJournal.ts"
-import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
+import {
+  type Conversation,
+  promptOf,
+  type Resumption,
+  type Store,
+  type StoredEvent,
+  storedPrompt,
+  type Turn,
+  type Unsealed
+} from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import {
   type ConversationNotFound,
@@ -56,14 +65,14 @@ type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | 
 export const prompt = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
-  { labels, prompt, turnId, webhook }: Parameters<Conversations["Service"]["prompt"]>[1]
-): Accepted => accept(dependencies, { conversationId, prompt, turnId, labels, webhook, allowed: Effect.void })
+  options: Parameters<Conversations["Service"]["prompt"]>[1]
+): Accepted => accept(dependencies, { conversationId, ...options, allowed: Effect.void })
 
 /** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
 export const retry = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
-  turnId: Ids.TurnId | undefined
+  { isSubmitted, turnId }: Parameters<Conversations["Service"]["retry"]>[1]
 ): Accepted => {
   const { store } = dependencies
   const allowed = Effect.gen(function* () {
@@ -72,7 +81,7 @@ export const retry = (
     const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
     if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
   })
-  return accept(dependencies, { conversationId, prompt: undefined, turnId, allowed })
+  return accept(dependencies, { conversationId, prompt: undefined, turnId, isSubmitted, allowed })
 }
 
 /**
@@ -188,12 +197,12 @@ const refusalOf = (last: Turn | undefined): string | undefined => {
   return undefined
 }
 
-const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
+const openingOf = ({ acceptedAt, content, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
   KernelTurn.firstEvents({
     conversationId,
     turnId,
     startedAt: acceptedAt,
-    ...defined({ prompt })
+    ...defined({ prompt: promptOf({ content, prompt }) })
   })
 
 /** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
@@ -216,10 +225,11 @@ const FIRST_EVENT = 1
 
 interface Wanted {
   readonly conversationId: Ids.ConversationId
-  readonly prompt: string | undefined
-  readonly turnId: Ids.TurnId | undefined
+  readonly prompt: Prompt.Prompt | undefined
+  readonly turnId?: Ids.TurnId | undefined
   readonly labels?: Labels.Labels | undefined
   readonly webhook?: string | undefined
+  readonly isSubmitted?: boolean | undefined
   /** Fails when such a turn is not allowed. */
   readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
 }
@@ -227,7 +237,7 @@ interface Wanted {
 /** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
   { receivers, store, queue, tenancy }: Dependencies,
-  { allowed, labels, prompt, turnId: wanted, webhook }: Wanted,
+  { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
   conversation: Conversation
 ) {
@@ -235,8 +245,14 @@ const inOrder = Effect.fnUntraced(function* (
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()
   const acceptedAt = yield* Clock.currentTimeMillis
-  const notify = webhook === undefined ? receivers : [...receivers, webhook]
-  const turn = { turnId, conversationId, prompt, acceptedAt, notify, ...defined({ labels }) }
+  const turn = {
+    turnId,
+    conversationId,
+    ...storedPrompt(prompt),
+    acceptedAt,
+    notify: webhook === undefined ? receivers : [...receivers, webhook],
+    ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
+  }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
   const opening = isFree ? openingOf(turn) : undefined
   const isNew = wanted === undefined && prompt !== undefined

@@ -111,14 +111,9 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         return conversation.conversationId
       }),
     prompt: (id, options) => Acceptance.prompt(acceptance, id, options),
-    retry: (id, { turnId }) => Acceptance.retry(acceptance, id, turnId),
+    retry: (id, options) => Acceptance.retry(acceptance, id, options),
     result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
-    watchTurn: (turnId, within) =>
-      watchTurn(parts, turnId, within).pipe(
-        Effect.catchTag("ConversationNotFound", Effect.die),
-        Push.unwrap,
-        Watching.ofTurn(turnId)
-      ),
+    watchTurn: (turnId, within) => watchTurn(parts, turnId, within).pipe(Push.unwrap, Watching.ofTurn(turnId)),
     watch: (id, after) =>
       Push.unwrap(
         Effect.gen(function* () {
@@ -126,6 +121,7 @@ const conversations = (parts: Parts): Conversations["Service"] => {
           return Watching.watch(session, (from) => store.events(id, from), { after })
         })
       ),
+    endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),
     abort: (conversationId, turnId) => abort(parts, { conversationId, turnId }),
     steer: (steering, origin, turnId) =>
       Effect.gen(function* () {
@@ -159,6 +155,13 @@ const watchTurn = Effect.fnUntraced(function* (
   const events = TurnOutcomes.eventsOf(parts, { conversationId, turnId })
   return Watching.watch(session, () => Stream.fromIterableEffect(events), { turnId })
 })
+
+const endStreams = (sessions: Sessions, conversationId: Ids.ConversationId): void => {
+  const session = sessions.find(conversationId)
+  if (session === undefined) return
+  session.conversation = undefined // from here on calls look on the disk
+  session.hub.deleted(new ConversationNotFound({ conversationId }))
+}
 
 /** Rule P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal. */
 const abort = Effect.fnUntraced(function* ({ acceptance, commands, find }: Parts, address: Commands.Address) {

@@ -8,13 +8,15 @@
  *     after that read is processed, and the chunk is written when the microtask returns. With many subscribers that holds for the first; the others follow in
  *     later turns of the event loop.
  * Hub.H4. A turn that is run again emits its events again: an event that has passed here once does not pass again.
+ * Hub.H5. Content counts as received as soon as a subscriber of its turn has been given it, read or not; so does a runner that passes it on.
+ *     Content that was withdrawn is given to no later subscriber (rule X7).
  */
 import { Push, type TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
 import { Backlog, countedOf, MAX_BEHIND, type Reader } from "./Backlog.ts"
-import { type Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
+import { type ConversationNotFound, type Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import { InProgress } from "./InProgress.ts"
 import { Recent } from "./Recent.ts"
 
@@ -33,6 +35,10 @@ export class Hub {
   /** The subscribers that are still to be woken. */
   private waking: IterableIterator<Subscriber> | undefined = undefined
   private last: number | undefined = undefined
+  /** A subscriber has been given content of the step in progress (Hub.H5). */
+  private isReceived = false
+  /** The number of subscribers by the turn that they watch. */
+  private readonly watched = new Map<Ids.TurnId | undefined, number>()
 
   /** The id of the newest persisted event that has passed; `undefined` before the first. */
   get lastId(): number | undefined {
@@ -48,6 +54,18 @@ export class Hub {
   live(event: TurnEvent.TransientEvent): void {
     this.inProgress.live(event)
     this.emit(event)
+    if (event.type === "step-start") this.isReceived = false
+    else if (!this.isReceived && isDelta(event)) this.isReceived = this.isWatchedBy(event.turnId)
+  }
+
+  /**
+   * Takes back the content of the turn's step in progress if no subscriber has been given any of it; returns whether none has (Hub.H5).
+   * The answer and its effect are one synchronous step, so no subscriber comes between them.
+   */
+  withdraw(): boolean {
+    if (this.isReceived) return false
+    this.inProgress.withdraw()
+    return true
   }
 
   /** The wait in progress continues beyond its time, to `until` (epoch milliseconds): its event is sent again with the new time. */
@@ -64,6 +82,7 @@ export class Hub {
       this.last = id
       this.recent.persisted(stored)
       this.inProgress.persisted(event)
+      if (this.inProgress.contentOf === undefined) this.isReceived = false
       this.push({ event, json, id })
     }
   }
@@ -88,11 +107,17 @@ export class Hub {
     }
   }
 
+  /** The conversation was deleted: its watchers get the error behind the events that have passed. */
+  deleted(error: ConversationNotFound): void {
+    for (const subscriber of this.subscribers) subscriber.fail(error)
+  }
+
   /** The turn is run again from its records: its events in progress are void. */
   restarted(): void {
     this.inProgress.reset()
     this.recent.clear()
     this.last = undefined
+    this.isReceived = false
   }
 
   /** Subscribes to one turn, or to all; events in progress come first. The subscriber must be closed. */
@@ -100,11 +125,21 @@ export class Hub {
     const subscriber = new Subscriber(
       this.backlog,
       this.inProgress.frames(),
-      (self) => this.subscribers.delete(self),
+      (self) => {
+        if (this.subscribers.delete(self)) this.watched.set(turnId, (this.watched.get(turnId) ?? 1) - 1)
+        if (this.watched.get(turnId) === 0) this.watched.delete(turnId)
+      },
       turnId
     )
     this.subscribers.add(subscriber)
+    this.watched.set(turnId, (this.watched.get(turnId) ?? 0) + 1)
+    const { contentOf } = this.inProgress
+    if (contentOf !== undefined) this.isReceived ||= turnId === undefined || turnId === contentOf
     return subscriber
+  }
+
+  private isWatchedBy(turnId: Ids.TurnId): boolean {
+    return this.watched.has(undefined) || this.watched.has(turnId)
   }
 
   private emit(event: TurnEvent.TransientEvent): void {
@@ -141,7 +176,7 @@ export class Hub {
 }
 
 type Chunk = Arr.NonEmptyReadonlyArray<Frame>
-type Failure = SubscriberTooSlow | TurnStopped.TurnStopped
+type Failure = SubscriberTooSlow | TurnStopped.TurnStopped | ConversationNotFound
 
 /** Takes pushed chunks (`Push`). */
 interface Consumer {
@@ -268,6 +303,8 @@ export class Subscriber {
 }
 
 // --- internal
+
+const isDelta = ({ type }: TurnEvent.TransientEvent): boolean => type === "text-delta" || type === "reasoning-delta"
 
 const settled = Promise.resolve()
 

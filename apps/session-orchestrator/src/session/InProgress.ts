@@ -8,7 +8,7 @@
  *     connect.
  */
 import { TextBuffer } from "@holdfast/kernel"
-import type { TurnEvent } from "@holdfast/wire"
+import type { Ids, TurnEvent } from "@holdfast/wire"
 import type { Frame } from "../conversation/Conversations.ts"
 import * as SharedFrames from "./SharedFrames.ts"
 
@@ -48,7 +48,16 @@ export class InProgress {
 
   /** Whether content was emitted that is not on disk yet, or that is on disk without its sequel: the results of tools, or the seal. */
   get isAnswering(): boolean {
-    return this.isFinishing || this.deltas.length > 0 || this.last !== undefined
+    return this.isFinishing || this.hasContent
+  }
+
+  /** The turn whose content is in progress; `undefined`: there is none. */
+  get contentOf(): Ids.TurnId | undefined {
+    return this.last?.event.turnId ?? this.deltas[0]?.turnId
+  }
+
+  private get hasContent(): boolean {
+    return this.deltas.length > 0 || this.last !== undefined
   }
 
   /** Whether an event only repeats the state of the turn: its present wait, or the beginning of this step. */
@@ -107,6 +116,12 @@ export class InProgress {
     this.missing = undefined
     this.to = undefined
     this.clear()
+  }
+
+  /** Drops the content, which no client has received: later clients get the step without it (rule X7). */
+  withdraw(): void {
+    this.last = undefined
+    this.deltas.length = 0
   }
 
   /** The wait is over, though no content has arrived yet. */

@@ -15,7 +15,7 @@ import { Push, type TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
-import type { Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
+import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Session } from "./Session.ts"
 
 /** Where a watcher begins, and which turn it watches. */
@@ -27,7 +27,7 @@ interface Options {
 }
 
 type Chunk = Arr.NonEmptyReadonlyArray<Frame>
-type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped
+type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped | ConversationNotFound
 
 /** A conversation's events: the stored ones, which `read` returns after an id, then live ones without end. */
 export const watch = <E>(

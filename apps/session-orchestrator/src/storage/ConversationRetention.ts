@@ -7,6 +7,7 @@
  * ConversationRetention.N3. A storage error ends one round; the round of the next day starts again.
  */
 import type { StorageError } from "@holdfast/journal"
+import type { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
 import type { Deletions } from "./Deletions.ts"
 import type { Lists, Position } from "./Lists.ts"
@@ -22,6 +23,8 @@ export interface Rule {
 export interface Dependencies {
   readonly lists: Pick<Lists["Service"], "conversations">
   readonly deletions: Deletions["Service"]
+  /** Called with each conversation that was deleted. */
+  readonly deleted: (id: Ids.ConversationId) => Effect.Effect<void>
 }
 
 /** The time between two rounds. */
@@ -58,7 +61,7 @@ export const round = (dependencies: Dependencies, rules: ReadonlyArray<Rule>): E
 // --- internal
 
 const sweep = Effect.fnUntraced(function* (
-  { deletions, lists }: Dependencies,
+  { deleted: ended, deletions, lists }: Dependencies,
   { after, tag }: Rule
 ): Effect.fn.Return<number, StorageError> {
   const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(after)
@@ -69,7 +72,10 @@ const sweep = Effect.fnUntraced(function* (
     const page = yield* lists.conversations({ tag }, position, PAGE)
     for (const { conversation, isBusy, lastEndedAt } of page.rows) {
       if (isBusy || (lastEndedAt ?? conversation.createdAt) >= before) continue // N1
-      if ((yield* deletions.conversation(conversation.conversationId)) === "deleted") deleted++
+      const { conversationId } = conversation
+      if ((yield* deletions.conversation(conversationId)) !== "deleted") continue
+      yield* ended(conversationId)
+      deleted++
     }
     if (page.next === undefined) return deleted
     position = page.next

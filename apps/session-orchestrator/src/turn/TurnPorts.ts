@@ -5,7 +5,7 @@
  */
 import { defined } from "@holdfast/wire"
 import { Compactor, type FinalReport, type Provider, type Router, type TurnLimits } from "@holdfast/kernel"
-import type { Models, RetryPolicy } from "@holdfast/policy"
+import { type Models, RetryPolicy } from "@holdfast/policy"
 import { Effect } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
@@ -55,9 +55,10 @@ export const plain = (
 
 // --- internal
 
-const counts = (models: Dependencies["models"], { finalReport, spendGuard }: RetryPolicy.RetryPolicy): boolean =>
-  finalReport?.contextBudget !== undefined ||
-  spendGuard?.maxInputTokens !== undefined ||
+const counts = (models: Dependencies["models"], policy: RetryPolicy.RetryPolicy): boolean =>
+  policy.finalReport?.contextBudget !== undefined ||
+  policy.spendGuard?.maxInputTokens !== undefined ||
+  (policy.spendGuard?.maxTurnTokens !== undefined && RetryPolicy.mayVoid(policy)) || // of an answer that broke off
   Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
 
 /** TurnPorts.P1 */

@@ -2,9 +2,9 @@
 import { type Provider, ResponseLimit } from "@holdfast/kernel"
 import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
-import { Target } from "@holdfast/wire"
+import { Target, type TurnEvent } from "@holdfast/wire"
 import { Result, Stream } from "effect"
-import type { Conversation } from "../storage/Store.ts"
+import type { Conversation, Resumption } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type { Providers } from "../conversation/Providers.ts"
@@ -27,10 +27,11 @@ export const of = (
   { defaults, gates, providers }: Pick<TurnServices, "defaults" | "gates" | "providers">,
   session: Session,
   turn: TurnLife.TurnLife,
-  conversation: Conversation
+  { conversation, turn: { isSubmitted } }: Pick<Resumption, "conversation" | "turn">
 ): TurnSetting => {
   // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
-  const policy = { ...policyOf(conversation, defaults), enabled: true }
+  const { midStream = defaultMidStream(isSubmitted === true), ...own } = policyOf(conversation, defaults)
+  const policy = { ...own, midStream, enabled: true }
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
   const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
@@ -42,6 +43,9 @@ export const of = (
     provider: Admission.throughGates(limited, gates, turn, isRetried)
   }
 }
+
+/** The default for failures after content (rule X7). No client has received content of a submitted turn. */
+export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (isSubmitted ? "unseen" : "fail")
 
 /**
  * The policy of a conversation: its own settings override the configuration's. It may lower the limit of a response and not raise it: the

@@ -6,7 +6,9 @@ export const example = {
     port: 4747,
     hostnames: ["holdfast.example.org"],
     token: "x".repeat(16),
-    tokenEnv: "TOKEN"
+    tokenEnv: "TOKEN",
+    maxFileBytes: 5_242_880,
+    maxBodyBytes: 33_554_432
   },
   database: {
     path: "./holdfast.db",
@@ -31,7 +33,9 @@ export const example = {
     }
   },
   model: "gateway/big-model",
-  models: { "gateway/big-model": { contextWindow: 8_192, tools: false, body: { reasoning_effort: "high" } } },
+  models: {
+    "gateway/big-model": { contextWindow: 8_192, tools: false, files: ["image/*"], body: { reasoning_effort: "high" } }
+  },
   prices: { "gateway/big-model": { input: 1.25, output: 10, cachedInput: 0.125, cacheWrite: 1.5 } },
   retry: {
     profile: "overnight",
@@ -44,7 +48,8 @@ export const example = {
         atLeast: "0 seconds",
         atMost: "1 minute",
         maxRetries: 2,
-        budget: { total: "2 hours", clip: true }
+        budget: { total: "2 hours", clip: true },
+        midStream: "unseen"
       }
     },
     jitter: { factor: 0.25 },
@@ -54,6 +59,7 @@ export const example = {
     measure: "wall-clock",
     maxDelay: "-1 seconds",
     hints: false,
+    midStream: "discard",
     spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 1_000_000, answerWithin: "12 hours" },
     requestTimeout: { firstContent: "2 minutes", idle: "1 minute" },
     maxResponseCharacters: 1_000,

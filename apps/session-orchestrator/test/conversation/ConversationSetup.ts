@@ -1,7 +1,9 @@
 /** Runs conversations as a whole, on a store in memory and a test clock. */
 import { type StorageError, Timer } from "@holdfast/journal"
+import type { Provider } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
+import { OpeningStream } from "@holdfast/providers"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/system/Condition.ts"
@@ -25,6 +27,8 @@ export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings 
 export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   readonly retry?: Profile.RetrySettings
+  /** Calls begin without a fiber, as with the service's own providers. */
+  readonly isNative?: boolean
   /** Providers and the names of their credentials; if absent, `test` with none. */
   readonly credentials?: Routes.Known["credentials"]
   /** Wraps the store of the service. */
@@ -47,6 +51,7 @@ export const withService = <E>(
     journal = () => ({}),
     standings = () => ({}),
     gates,
+    isNative = false,
     tools,
     storage = SqlStore.layerMemory
   }: Options,
@@ -71,7 +76,7 @@ export const withService = <E>(
     )
     const resources = Layer.mergeAll(
       Layer.succeed(Providers, {
-        get: () => provider,
+        get: () => (isNative ? opened(provider) : provider),
         names: Object.keys(credentials),
         unusable: () => undefined,
         credentials
@@ -90,6 +95,15 @@ export const withService = <E>(
     const conversations = yield* Effect.provide(Conversations, context)
     yield* test({ conversations, store: real, journal: records, provider, stop: Scope.close(scope, Exit.void) })
   }).pipe(Effect.scoped, Effect.provide(storage))
+
+/** A provider whose calls are answered at once, and continue as its streams. */
+const opened = (provider: Provider.Provider["Service"]): Provider.Provider["Service"] => ({
+  stream: (request) =>
+    OpeningStream.make((_world, listener) => {
+      listener.answered({ rest: provider.stream(request), cancel: () => {} })
+      return () => {}
+    })
+})
 
 /** Makes a call that is not answered at once. */
 export const asking = <A, E>(call: Effect.Effect<A, E>) => Effect.forkScoped(call, { startImmediately: true })

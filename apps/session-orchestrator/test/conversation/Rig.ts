@@ -29,8 +29,19 @@ import { Store } from "../../src/storage/Store.ts"
 import { Tenancy } from "../../src/storage/sqlite/Tenancy.ts"
 import { WatchingClient } from "../service/WatchingClient.ts"
 
-/** The outcome of an attempt. `late` takes some time on the clock; `breaks` fails in the middle of its text. */
-export type Attempt = "answers" | "answers late" | "fails" | "fails late" | "breaks"
+/**
+ * The outcome of an attempt. `late` takes some time on the clock; `breaks` fails in the middle of its text; `calls` asks for a tool, and
+ * `calls and breaks` fails after its call.
+ */
+export type Attempt =
+  | "answers"
+  | "answers late"
+  | "fails"
+  | "fails late"
+  | "breaks"
+  | "breaks late"
+  | "calls"
+  | "calls and breaks"
 
 /** A request of the provider, and its time. */
 export interface Asked {
@@ -62,6 +73,14 @@ const RETRY: Profile.RetrySettings = {
     tail: Duration.seconds(30)
   },
   budget: Duration.infinity
+}
+
+/** Changes of a rig. */
+export interface Options {
+  /** Absent: waits of 1 s, 10 s, 2 s and 30 s, without end. */
+  readonly retry?: Profile.RetrySettings
+  /** Absent: none. */
+  readonly tools?: Tools.Tools["Service"]
 }
 
 const DELTAS = ["One, ", "two, ", "three."]
@@ -102,7 +121,15 @@ export class Rig {
   private readonly answering = new Map<Ids.ConversationId, Ids.TurnId>()
   private readonly watching = new Map<Ids.ConversationId, Fiber.Fiber<void>>()
 
-  constructor({ interruptions, journal, standings, store }: Ports, script: ReadonlyArray<Attempt>, isGated: boolean) {
+  private readonly options: Options
+
+  constructor(
+    { interruptions, journal, standings, store }: Ports,
+    script: ReadonlyArray<Attempt>,
+    isGated: boolean,
+    options: Options = {}
+  ) {
+    this.options = options
     this.store = store
     this.journal = journal
     this.standings = standings
@@ -255,11 +282,15 @@ export class Rig {
           unusable: () => undefined,
           credentials: {}
         }),
-        Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, retry: RETRY, models: {} }),
+        Layer.succeed(Defaults, {
+          model: { provider: "scripted", model: "m" },
+          retry: this.options.retry ?? RETRY,
+          models: {}
+        }),
         this.isGated
           ? Gates.layer(() => ({ baseUrl: "", credential: undefined })).pipe(Layer.provide(Timer.layer))
           : Gates.layerNoop,
-        Tools.layerNoop,
+        this.options.tools === undefined ? Tools.layerNoop : Layer.succeed(Tools.Tools, this.options.tools),
         Timer.layer,
         Layer.effect(
           Quarantine.Quarantine,
@@ -347,6 +378,26 @@ const saying = (what: Attempt, name: string): ReturnType<Provider.Provider["Serv
       return Stream.concat(late, failure)
     case "breaks":
       return Stream.concat(Stream.take(text, 2), failure)
+    case "breaks late":
+      return late.pipe(
+        Stream.concat(Stream.mapEffect(Stream.take(text, 3), (delta) => Effect.as(Effect.sleep(LATE), delta))),
+        Stream.concat(late),
+        Stream.concat(failure)
+      )
+    case "calls":
+      return Stream.make(
+        { type: "text-delta", delta: name } as const,
+        { type: "tool-call", toolCallId: name, toolName: "pay", input: {} } as const,
+        { type: "finish", finishReason: "tool-calls" } as const
+      )
+    case "calls and breaks":
+      return Stream.concat(
+        Stream.make(
+          { type: "text-delta", delta: name } as const,
+          { type: "tool-call", toolCallId: name, toolName: "pay", input: {} } as const
+        ),
+        Stream.concat(late, failure)
+      )
     default:
       return what satisfies never
   }

@@ -5,7 +5,7 @@
  * frames are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
  */
 import { StorageError } from "@holdfast/journal"
-import { Ids, TurnEvent } from "@holdfast/wire"
+import { Ids, Prompt, TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
 import {
   ConversationNotFound,
@@ -34,6 +34,7 @@ interface Turn {
   readonly turnId: Ids.TurnId
   readonly conversationId: Ids.ConversationId
   readonly prompt: string | undefined
+  readonly isSubmitted: boolean
   readonly chunks: Array<ReadonlyArray<Frame>>
   readonly watchers: Set<Watcher>
   readonly result: Deferred.Deferred<TurnResult, StorageError>
@@ -78,7 +79,11 @@ export const make = () => {
         : Effect.succeed(conversation)
     })
 
-  const accept = (conversationId: Ids.ConversationId, prompt: string | undefined, wanted: Ids.TurnId | undefined) =>
+  const accept = (
+    conversationId: Ids.ConversationId,
+    prompt: string | undefined,
+    { isSubmitted = false, turnId: wanted }: Parameters<Conversations["Service"]["retry"]>[1]
+  ) =>
     Effect.flatMap(existing(conversationId), (): Effect.Effect<Ids.TurnId, TurnConflict | ShuttingDown> => {
       if (broken.isShuttingDown) return Effect.fail(new ShuttingDown())
       const turnId = wanted ?? Ids.TurnId.make(`t_${++ids}`)
@@ -88,6 +93,7 @@ export const make = () => {
           turnId,
           conversationId,
           prompt,
+          isSubmitted,
           chunks: [],
           watchers: new Set(),
           result: Deferred.makeUnsafe(),
@@ -155,8 +161,8 @@ export const make = () => {
         conversations.set(id, { options, chunks: [], watchers: new Set(), lastId: 0, autoRetryEnabled: true })
         return id
       }),
-    prompt: (id, { prompt, turnId }) => accept(id, prompt, turnId),
-    retry: (id, { turnId }) => accept(id, undefined, turnId),
+    prompt: (id, { prompt, ...options }) => accept(id, prompt && Prompt.textOf(prompt), options),
+    retry: (id, options) => accept(id, undefined, options),
     result: (id) => Effect.andThen(Deferred.succeed(turn(id).awaited, undefined), Deferred.await(turn(id).result)),
     watchTurn: (id) => {
       const { chunks, unwatched, watchers } = turn(id)
@@ -188,6 +194,7 @@ export const make = () => {
         isRetrying: false,
         queued: []
       })),
+    endStreams: () => Effect.void,
     messages: (id) => Effect.as(existing(id), [])
   })
 
@@ -251,6 +258,7 @@ export const make = () => {
         setAutoRetry: () => die,
         acceptTurn: () => die,
         turn: () => die,
+        prompt: () => die,
         resumption: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,

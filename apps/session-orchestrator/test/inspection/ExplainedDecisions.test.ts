@@ -26,8 +26,51 @@ describe("a decision", () =>
       plan: { scripts: [emits(overloaded, text("Hel"))] },
       expects: [
         'Attempt 1 failed after content had left: overloaded, 529 overloaded_error: "Overloaded".',
-        "Gave up: content had left, and shown text is not produced twice (D4).",
+        "Gave up: content had left, and shown text is not produced twice: midStream is fail (D4).",
         'The turn failed after 1 attempt: overloaded, 529 overloaded_error: "Overloaded".'
+      ]
+    },
+    {
+      title: "content that is void (X7)",
+      plan: {
+        scripts: [
+          emits(overloaded, text("Hel"), { type: "usage", usage: { inputTokens: 12, outputTokens: 3 } }),
+          emits(overloaded, text("Hel")),
+          answer("Hello")
+        ],
+        retry: { midStream: "discard" }
+      },
+      expects: [
+        'Attempt 1 failed after content had left: overloaded, 529 overloaded_error: "Overloaded". It used 12 input and 3 output tokens, which count.',
+        "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (X7, D3, D1); 5 s of 8 h spent. The content of the failed attempt is void: midStream is discard.",
+        'Attempt 2 failed after content had left: overloaded, 529 overloaded_error: "Overloaded". Its provider reported no tokens of it.',
+        "The turn was answered after 3 attempts and 15 s of waiting."
+      ]
+    },
+    {
+      title: "content that no client had received (X7)",
+      plan: {
+        scripts: [emits(overloaded, text("Hel")), answer("Hello")],
+        retry: { midStream: "unseen" },
+        isUnseen: true
+      },
+      expects: [
+        'Attempt 1 failed after content that no client had received: overloaded, 529 overloaded_error: "Overloaded". Its provider reported no tokens of it.',
+        "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (X7, D3, D1); 5 s of 8 h spent. The content of the failed attempt is void: midStream is unseen."
+      ]
+    },
+    {
+      title: "content that a client had received (D4, X7)",
+      plan: { scripts: [emits(overloaded, text("Hel"))], retry: { midStream: "unseen" } },
+      expects: [
+        "Gave up: content had left, and shown text is not produced twice: midStream is unseen, and a client had received some of it (D4, X7)."
+      ]
+    },
+    {
+      title: "a failure after content that is not the transport's (D4, X7)",
+      plan: { scripts: [emits(unauthorized, text("Hel"))], retry: { midStream: "discard" } },
+      expects: [
+        "Gave up: content had left, and shown text is not produced twice: midStream is discard, and this is no failure of the transport (D4, X7)."
       ]
     },
     {

@@ -40,6 +40,8 @@ export interface Plan {
   readonly diesBefore?: string
   /** The time of its acceptance. */
   readonly startedAt?: string
+  /** No client receives its content (rule X7). */
+  readonly isUnseen?: boolean
   /** Whether it has a strategy (rule D9). */
   readonly isPatient?: boolean
   /** The service's wrapper of a strategy. */
@@ -209,7 +211,7 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
           Layer.mergeAll(
             Layer.succeed(Provider.Provider, provider),
             Layer.provide(plan.services ?? Layer.empty, Layer.succeed(Provider.Provider, provider)),
-            Layer.succeed(EventSink.EventSink, sinkOf(store, carrying)),
+            Layer.succeed(EventSink.EventSink, sinkOf(store, carrying, plan)),
             Layer.succeed(Checkpoint.Checkpoint, mortal),
             plan.toolbox === undefined ? Toolbox.layerNoop : Layer.succeed(Toolbox.Toolbox, plan.toolbox),
             plan.isPatient === false ? Layer.empty : Layer.succeed(RetryStrategy.RetryStrategy, strategy)
@@ -221,8 +223,13 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
     return yield* Effect.catch(life, () => Effect.andThen(night.sleep(Duration.minutes(1)), life))
   })
 
-const sinkOf = (store: Store["Service"], carrying: Carrying): EventSink.EventSink["Service"] => ({
+const sinkOf = (
+  store: Store["Service"],
+  carrying: Carrying,
+  { isUnseen = false }: Plan
+): EventSink.EventSink["Service"] => ({
   live: () => {},
+  withdraw: () => isUnseen,
   persist: (events, position) => {
     const alone = store.appendEvents(conversationId, turnId, events, position)
     return Effect.asVoid(carrying({ conversationId, events, position }, alone))

@@ -226,7 +226,8 @@ describe("a manual retry", () => {
     logged(() =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, sealed } = yield* given
-        const retried = (of: number, id?: Ids.TurnId) => Acceptance.retry(dependencies(), conversationId(of), id)
+        const retried = (of: number, id?: Ids.TurnId) =>
+          Acceptance.retry(dependencies(), conversationId(of), { turnId: id })
         const refusal = (of: number) => Effect.map(Effect.flip(retried(of)), ({ message }) => message)
         assert.strictEqual(yield* refusal(1), "There is nothing to retry: the conversation has no turn yet.")
         yield* accepted(1, 1)

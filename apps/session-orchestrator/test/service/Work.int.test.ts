@@ -205,7 +205,7 @@ describe("labels", () => {
       service.provider.fallback(() => ProcessSetup.answer("Here."))
       const sent = (length: number) => submit(service, { prompt: "a", metadata: { text: "x".repeat(length) } })
       const large = yield* sent(1024 * 1024)
-      assert.deepStrictEqual([large.status, large.body.type], [413, "/docs#problem-body-too-large"])
+      assert.deepStrictEqual([large.status, large.body.errors[0].path], [400, "metadata"])
       const long = yield* sent(20_000)
       assert.deepStrictEqual([long.status, long.body.errors[0].path], [400, "metadata"])
       assert.match(long.body.errors[0].message, /found 20011 characters as JSON; expected 16384 at most/)
@@ -237,7 +237,13 @@ describe("DELETE /v1/conversations/:id", () => {
           .join("")
       assert.include(bytes(), "planted-prompt")
       const remove = service.call({ method: "DELETE", path: "/v1/conversations/planted-one" })
+      const watcher = yield* service.open({ path: "/v1/conversations/planted-one/events" })
+      yield* watcher.until("planted-two")
       assert.strictEqual((yield* remove).status, 204)
+      // Its watchers get the ends of its turns, the reason, and the end of their stream.
+      const [, last = ""] = (yield* watcher.rest).split("event: reconnect\n")
+      assert.include(last, '"code":"conversation-deleted"')
+      assert.include(last, "There is no conversation planted-one.")
       assert.notInclude(bytes(), "planted")
       for (const path of ["/v1/conversations/planted-one", "/v1/turns/planted-two"]) {
         assert.strictEqual((yield* service.call({ path })).status, 404)

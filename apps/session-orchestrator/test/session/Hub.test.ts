@@ -4,7 +4,7 @@ import { Push, TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, Fiber, Pull, Result } from "effect"
 import { MAX_BEHIND } from "../../src/session/Backlog.ts"
-import type { Frame } from "../../src/conversation/Conversations.ts"
+import { ConversationNotFound, type Frame } from "../../src/conversation/Conversations.ts"
 import { Hub, type Subscriber } from "../../src/session/Hub.ts"
 import type { StoredEvent } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
@@ -108,6 +108,78 @@ describe("a hub", () => {
       }),
       ["text-delta"]
     )
+  })
+
+  it("Hub.H5: content is withdrawn only if no subscriber of its turn was given any, and no later one gets it", () => {
+    const withdrawn = (act: (hub: Hub) => void) => {
+      const hub = new Hub()
+      hub.live(stepStart)
+      act(hub)
+      const isWithdrawn = hub.withdraw()
+      const later = hub.subscribe().take()
+      return [isWithdrawn, Array.from(new Set(later.map(({ event }) => event.type)))]
+    }
+    const text = (hub: Hub) => hub.live(delta("a"))
+    assert.deepStrictEqual(withdrawn(text), [true, ["step-start"]])
+    const kept = [false, ["step-start", "text-delta"]]
+    // Before the content, in the middle of it, and gone since: read or not.
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe(), text(hub))),
+      kept
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (text(hub), hub.subscribe(ids.turnId))),
+      kept
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (text(hub), hub.subscribe().close(), text(hub))),
+      kept
+    )
+    // Subscribers of another turn, of the step before its content, and of a step that is void.
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe(other), text(hub), hub.subscribe(other))),
+      [true, ["step-start"]]
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe().close(), text(hub))),
+      [true, ["step-start"]]
+    )
+    const voided: StoredEvent = {
+      id: 1,
+      event: { type: "step-discarded", ...ids, step: 0, message: "" },
+      json: "{}"
+    }
+    assert.deepStrictEqual(
+      withdrawn((hub) => {
+        text(hub)
+        hub.subscribe().close()
+        hub.persisted([voided])
+        hub.live(stepStart)
+        text(hub)
+      }),
+      [true, ["step-start"]]
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => {
+        const subscriber = hub.subscribe()
+        text(hub)
+        hub.restarted()
+        subscriber.close()
+        hub.live(stepStart)
+        text(hub)
+      }),
+      [true, ["step-start"]]
+    )
+  })
+
+  it("ends the streams of a deleted conversation, behind the frames so far", async () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    hub.persisted([stored(1)])
+    const deleted = new ConversationNotFound({ conversationId: ids.conversationId })
+    hub.deleted(deleted)
+    assert.deepStrictEqual(await endOf(subscriber), [1])
+    assert.strictEqual(await endOf(subscriber), deleted)
   })
 
   it("announces a prolonged wait if there is a wait", () => {

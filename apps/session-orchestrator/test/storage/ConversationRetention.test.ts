@@ -44,7 +44,12 @@ describe("retention of conversations", () => {
         yield* write(4, 90, 91, ["nightly"])
         yield* write(5, 90, 91)
         yield* write(6, 98, 99, ["nightly"])
-        const ports = { lists: yield* Lists, deletions: yield* Deletions }
+        const deleted: Array<string> = []
+        const ports = {
+          lists: yield* Lists,
+          deletions: yield* Deletions,
+          deleted: (id: string) => Effect.sync(() => void deleted.push(id))
+        }
         const rules = [{ after: Duration.days(60) }, { after: Duration.days(5), tag: "nightly" }]
         for (const [day, kept] of [
           [100, ids(2, 3, 5, 6)],
@@ -55,6 +60,7 @@ describe("retention of conversations", () => {
           yield* ConversationRetention.round(ports, rules)
           expect(yield* left).toEqual(kept)
         }
+        expect(deleted.toSorted()).toEqual(ids(1, 2, 4, 6))
       }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
@@ -63,7 +69,7 @@ describe("retention of conversations", () => {
       const store = yield* Store
       for (let n = 1; n <= 130; n++) yield* store.createConversation(NumberedData.conversation(n, { createdAt: n }))
       yield* store.createConversation(NumberedData.conversation(500, { createdAt: Date.now() }))
-      const ports = { lists: yield* Lists, deletions: yield* Deletions }
+      const ports = { lists: yield* Lists, deletions: yield* Deletions, deleted: () => Effect.void }
       yield* ConversationRetention.round(ports, [{ after: Duration.days(1) }])
       expect(yield* left).toEqual(ids(500))
     }).pipe(Effect.provide(SqlStore.layerMemory))
@@ -73,7 +79,8 @@ describe("retention of conversations", () => {
     Effect.gen(function* () {
       const ports = {
         lists: { conversations: () => Effect.die("it is not to be read") },
-        deletions: { conversation: () => Effect.die("nothing is to go"), scrub: Effect.void }
+        deletions: { conversation: () => Effect.die("nothing is to go"), scrub: Effect.void },
+        deleted: () => Effect.void
       }
       for (const rules of [[], [{ after: Duration.infinity }]]) {
         const fiber = yield* Effect.forkChild(ConversationRetention.run(ports, rules))

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ResponseLimit } from "@holdfast/kernel"
-import type { Conversation } from "../../src/storage/Store.ts"
+import type { Session } from "../../src/session/Session.ts"
+import type * as TurnLife from "../../src/session/TurnLife.ts"
+import type { Conversation, Resumption } from "../../src/storage/Store.ts"
 import type { Defaults } from "../../src/conversation/Defaults.ts"
 import * as TurnSetting from "../../src/turn/TurnSetting.ts"
 
@@ -24,5 +26,19 @@ describe("the policy of a conversation", () => {
         .maxResponseCharacters,
       500
     )
+  })
+})
+
+describe("what follows when an answer breaks off", () => {
+  it("X7: a submitted turn has `unseen` by default, and any other `fail`; a setting is for both", () => {
+    const services = { defaults: defaults({}), gates: {}, providers: {} } as Parameters<typeof TurnSetting.of>[0]
+    const of = (retry: Conversation["retry"], turn: object) => {
+      const resumption = { conversation: { ...conversation(retry), model: "a/b" }, turn } as Resumption
+      return TurnSetting.of(services, {} as Session, {} as TurnLife.TurnLife, resumption).policy.midStream
+    }
+    assert.deepStrictEqual([of(undefined, {}), of(undefined, { isSubmitted: true })], ["fail", "unseen"])
+    for (const midStream of ["fail", "discard", "unseen"]) {
+      assert.deepStrictEqual([of({ midStream }, {}), of({ midStream }, { isSubmitted: true })], [midStream, midStream])
+    }
   })
 })

@@ -5,11 +5,21 @@ import type { TurnEvent } from "../Events.ts"
 export class EventLog {
   readonly events: Array<TurnEvent> = []
   private isEnded = false
+  /** How far the furthest reader has come. */
+  private furthest = 0
   private readonly wakes = new Set<() => void>()
 
   push(event: TurnEvent): void {
     this.events.push(event)
     this.wake()
+  }
+
+  /** Takes back the content of the step in progress, unless a reader has received some of it; returns whether none has (rule X7). */
+  withdraw(): boolean {
+    const first = this.events.findLastIndex(({ type }) => type === "step-start") + 1
+    if (this.furthest > first) return false
+    this.events.length = first
+    return true
   }
 
   /** No event follows. */
@@ -22,6 +32,7 @@ export class EventLog {
     for (let next = 0; ;) {
       while (next < this.events.length) {
         const event = this.events[next++]
+        this.furthest = Math.max(this.furthest, next)
         if (event !== undefined) yield event
       }
       if (this.isEnded) return

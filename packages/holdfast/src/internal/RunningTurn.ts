@@ -1,7 +1,7 @@
 /**
- * A turn in this process: its kernel run over a store, and the commands on it.
+ * A turn in this process: its kernel run over a store or an engine, and the commands on it.
  *
- * RunningTurn.R1. Listeners and readers get an event after the store has it, where it is persisted.
+ * RunningTurn.R1. Listeners and readers get an event after the store has it, where it is persisted. An engine keeps no events.
  * RunningTurn.R2. When the run has ended, nothing of it is left: no timer, no listener on a signal.
  */
 import {
@@ -15,7 +15,7 @@ import {
   Turn as Kernel
 } from "@holdfast/kernel"
 import type { TurnParked, TurnStopped } from "@holdfast/kernel"
-import { defined, Ids, type Message, type TurnEvent as Wire } from "@holdfast/wire"
+import { defined, Ids, type TurnEvent as Wire } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -24,23 +24,23 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { TurnEvent } from "../Events.ts"
 import { HoldfastError } from "../HoldfastError.ts"
-import type { Store } from "../KeyValueStore.ts"
 import type { Result, Turn, Wait } from "../TurnHandle.ts"
 import { EventLog } from "./EventLog.ts"
-import * as TurnStorage from "./TurnStorage.ts"
+import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
 import type { ProgramPorts } from "./ProgramPorts.ts"
 import { Waiting } from "./Waiting.ts"
 
 /** What a turn runs on. */
 export interface Services {
-  readonly store: Store
   readonly ports: ProgramPorts
   /** Gets every event of every turn. */
   readonly publish: (event: TurnEvent) => void
+  /** Whether a listener gets the content of every turn. */
+  readonly isHeard: () => boolean
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
 }
 
-/** A turn of this process, run by the kernel over a store. */
+/** A turn of this process, run by the kernel. */
 export class RunningTurn implements Turn {
   readonly id: string
   readonly conversationId: string
@@ -48,30 +48,40 @@ export class RunningTurn implements Turn {
   private readonly services: Services
   private readonly log = new EventLog()
   private readonly waits: Waiting
+  private readonly stopped = Promise.withResolvers<never>()
   private readonly aborted = Deferred.makeUnsafe<void>()
   private fiber: Fiber.Fiber<Wire.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> | undefined = undefined
   private retry: Extract<TurnEvent, { readonly type: "provider-retry" }> | undefined = undefined
   private isClosed = false
+  private readonly isInEngine: boolean
 
-  /** `begin` gives the stored turn, and the history before it, when it is this turn's time to run. */
+  /** `begin` gives the turn as it is kept, when it is this turn's time to run. */
   constructor(
     services: Services,
     id: string,
     conversationId: string,
-    begin: () => Promise<{ readonly stored: TurnStorage.Stored; readonly history: ReadonlyArray<Message.Message> }>,
-    signal: AbortSignal | undefined
+    begin: (turn: KeptBy) => Promise<KeptTurn>,
+    { isInEngine, signal }: { readonly isInEngine: boolean; readonly signal: AbortSignal | undefined }
   ) {
     this.services = services
+    this.isInEngine = isInEngine
     this.id = id
     this.conversationId = conversationId
-    this.waits = new Waiting(services.park !== undefined)
-    const abort = () => this.abort()
-    if (signal?.aborted === true) this.abort()
+    const waits = (this.waits = new Waiting(services.park !== undefined))
+    this.stopped.promise.catch(() => {})
+    const abort = () => void Deferred.doneUnsafe(this.aborted, Effect.void)
+    if (signal?.aborted === true) abort()
     signal?.addEventListener("abort", abort, { once: true })
     this.result = (async () => {
       try {
-        const { history, stored } = await begin()
-        return await this.run(stored, history)
+        const kept = await begin({
+          emit: (event) => this.emit(event),
+          withdraw: () => !services.isHeard() && this.log.withdraw(),
+          sleep: waits.sleep,
+          abort,
+          stopped: this.stopped.promise
+        })
+        return await this.run(kept)
       } catch (error) {
         throw error instanceof HoldfastError ? error : failed(id, error)
       } finally {
@@ -118,31 +128,31 @@ export class RunningTurn implements Turn {
   }
 
   abort(): void {
+    if (this.isInEngine)
+      throw new HoldfastError("invalid-options", `abort: turn ${this.id} runs in an engine, which cancels it.`)
     Deferred.doneUnsafe(this.aborted, Effect.void)
   }
 
   /** Stops the run and leaves the turn unsealed, to be resumed from the store. */
   async stop(): Promise<void> {
     this.isClosed = true
+    this.stopped.reject(closed(this.id))
     if (this.fiber !== undefined) await Effect.runPromise(Fiber.interrupt(this.fiber))
     await this.result.catch(() => {})
   }
 
-  private async run(stored: TurnStorage.Stored, history: ReadonlyArray<Message.Message>): Promise<Result> {
-    const { facts, events } = stored
+  private async run({ checkpoint, close, events, facts, history, sink, sleep }: KeptTurn): Promise<Result> {
     for (const event of events) this.log.push(event)
     const sealed = events.find((event) => event.type === "turn-end")
     if (sealed !== undefined) return this.ended(sealed)
     if (facts === undefined) throw new HoldfastError("store-failed", `The store has no turn ${this.id}.`)
     if (this.isClosed) throw closed(this.id)
-    const { store } = this.services
-    const { checkpoint, sink } = TurnStorage.portsOf(store, this.id, stored, (event) => this.emit(event))
     const { limits, provider, router, strategy, toolbox } = this.services.ports
     const context = Context.make(Provider.Provider, provider).pipe(
       Context.add(EventSink.EventSink, sink),
       Context.add(Checkpoint.Checkpoint, checkpoint),
       Context.add(Toolbox.Toolbox, toolbox),
-      Context.add(RetryStrategy.RetryStrategy, strategy(this.waits.sleep)),
+      Context.add(RetryStrategy.RetryStrategy, strategy(sleep)),
       Context.add(Router.Router, router),
       Context.add(Compactor.Compactor, Compactor.make(provider))
     )
@@ -160,7 +170,7 @@ export class RunningTurn implements Turn {
     const exit = await Effect.runPromise(Fiber.await(this.fiber))
     this.retry = undefined
     if (Exit.isSuccess(exit)) {
-      await TurnStorage.close(store, this.id)
+      await close()
       return this.ended(exit.value)
     }
     const failure = exit.cause.reasons.find(Cause.isFailReason)?.error
@@ -198,4 +208,4 @@ const failed = (id: string, cause: unknown): HoldfastError => {
 }
 
 const closed = (id: string): HoldfastError =>
-  new HoldfastError("closed", `Holdfast was closed while turn ${id} ran; resume() continues it.`)
+  new HoldfastError("closed", `Turn ${id} was stopped before its end: it continues where it is resumed.`)

@@ -5,11 +5,12 @@
  * TurnStorage.J2. Records are written one after the other, and a number is used up when its record is in the store.
  */
 import { type Checkpoint, type EventSink, Records, TurnStopped } from "@holdfast/kernel"
-import type { Prompt, TurnEvent } from "@holdfast/wire"
+import type { Message, Prompt, TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { Store } from "../KeyValueStore.ts"
+import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
 
 /** What is in the store of one turn. */
 export interface Stored {
@@ -56,7 +57,7 @@ export const conversation = async (store: Store, conversationId: string): Promis
     .map(([, turnId]) => turnId)
 
 /** Marks a turn as sealed. */
-export const close = async (store: Store, turnId: string): Promise<void> => {
+const close = async (store: Store, turnId: string): Promise<void> => {
   await store.put(`open/${turnId}`, "sealed")
 }
 
@@ -80,12 +81,36 @@ export const load = async (store: Store, turnId: string): Promise<Stored> => {
   }
 }
 
-/** The kernel's ports over a store; `emit` gets each event, once it is in the store where it has to be. */
+/** A turn in a store, behind `history`. */
+export const keep = (
+  store: Store,
+  turnId: string,
+  stored: Stored,
+  history: ReadonlyArray<Message.Message>,
+  { emit, sleep, withdraw }: Pick<KeptBy, "emit" | "sleep" | "withdraw">
+): KeptTurn => ({
+  facts: stored.facts,
+  events: stored.events,
+  history,
+  ...portsOf(store, turnId, stored, { emit, withdraw }),
+  sleep,
+  close: () => close(store, turnId)
+})
+
+/** The readers of a turn's events. */
+export interface Readers {
+  /** Gets each event, once it is in the store where it has to be. */
+  readonly emit: (event: TurnEvent.TurnEvent) => void
+  /** As in `EventSink`. */
+  readonly withdraw: () => boolean
+}
+
+/** The kernel's ports over a store. */
 export const portsOf = (
   store: Store,
   turnId: string,
   { events, records }: Pick<Stored, "events" | "records">,
-  emit: (event: TurnEvent.TurnEvent) => void
+  { emit, withdraw }: Readers
 ): { readonly checkpoint: Checkpoint.Checkpoint["Service"]; readonly sink: EventSink.EventSink["Service"] } => {
   const write = (key: string, value: string) =>
     Effect.tryPromise({
@@ -132,7 +157,8 @@ export const portsOf = (
             })
           )
         }),
-      isPersisted: (position) => position < events.length
+      isPersisted: (position) => position < events.length,
+      withdraw
     }
   }
 }

@@ -114,6 +114,12 @@ describe("an application's statements", () => {
       yield* carrying("tea", Effect.succeed(0))
       assert.strictEqual((yield* journal.load(turnId(1))).length, 1)
       assert.deepStrictEqual(yield* ordersIn(sql), ["tea"])
+      // X7: so is the decision that voids content.
+      const voids = { _tag: "Retry", attempt: 0, delayMs: 1, retryAt: 1, midStream: "discard" } as const
+      yield* checkpoint.run("step/0/decision/0", Records.Directive, Effect.succeed(voids))
+      assert.strictEqual((yield* journal.load(turnId(1))).length, 1)
+      yield* carrying("milk", Effect.succeed(0))
+      assert.strictEqual((yield* journal.load(turnId(1))).length, 2)
     }).pipe(Effect.scoped)
   )
 })

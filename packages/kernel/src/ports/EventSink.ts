@@ -36,5 +36,14 @@ export class EventSink extends Context.Service<
      * Without it an `Observer` receives every event of a turn that runs again as if it were new.
      */
     readonly isPersisted?: (position: number) => boolean
+    /**
+     * Takes back the content of the step in progress if no client has received any of it; returns whether none has (X7). From then on no
+     * client receives it. Synchronous, so that no client comes between the answer and its effect.
+     *
+     * **Gotchas**
+     *
+     * Without it all content counts as received: `unseen` is then `fail`.
+     */
+    readonly withdraw?: () => boolean
   }
 >()("@holdfast/kernel/EventSink") {}

@@ -83,6 +83,10 @@ export interface Outlook {
   readonly waitedMs: number
   /** The tokens of the turn's responses so far. */
   readonly usage: Message.Usage
+  /** The step's attempts with void content since a person last sent a command (X7). Absent: none. */
+  readonly voids?: number
+  /** The turn's attempts with void content whose provider had not reported their tokens, so that `usage` lacks them. Absent: none. */
+  readonly unreported?: number
   readonly request: Pick<ProviderRequest, "messages" | "tools" | "target"> & { readonly system: string | undefined }
 }
 
@@ -146,6 +150,8 @@ export class RetryStrategy extends Context.Service<
     ) => Effect.Effect<Wake, SleepFailure | TurnParked | TurnStopped>
     /** Returns the question to a person before the attempt after a wait (X11); `undefined`: none. Pure. Absent: there are no questions. */
     readonly ask?: (outlook: Outlook) => Question | undefined
+    /** Returns what follows a failure after content (X7). Pure. Absent: `fail`. */
+    readonly midStream?: (failure: Failure.Failure) => TurnEvent.MidStream
     readonly budget: Budget
   }
 >()("@holdfast/kernel/RetryStrategy") {}

@@ -50,6 +50,8 @@ export const AttemptOutcome = Schema.Union([
     failure: Failure.Failure,
     body: Schema.optionalKey(Body),
     contentSeen: Schema.Boolean,
+    /** No client had received any of its content, and none will (X7). Absent: a client had, or the setting is not `unseen`. */
+    unseen: Schema.optionalKey(Schema.Literal(true)),
     /** The response was complete and was rejected (A9). */
     whole: Schema.optionalKey(Schema.Literal(true)),
     /** The fault of the report in the response (A12). */
@@ -131,9 +133,16 @@ export const Directive = Schema.Union([
     route: Schema.optionalKey(Route),
     /** The router receives it again with the next decision of this step. */
     state: Schema.optionalKey(Schema.Json),
+    /** The failed attempt had content, which is void by this setting (X7). Absent: it had none. */
+    midStream: Schema.optionalKey(Schema.Literals(["discard", "unseen"])),
     basis
   }),
-  Schema.TaggedStruct("GiveUp", { because: Because, basis })
+  Schema.TaggedStruct("GiveUp", {
+    because: Because,
+    /** The setting for an attempt that had content (X7). Absent: `fail`, or it had none. */
+    midStream: Schema.optionalKey(Schema.Literals(["discard", "unseen"])),
+    basis
+  })
 ])
 export type Directive = typeof Directive.Type
 
@@ -388,7 +397,11 @@ export const isKeptForDecision = (value: unknown): boolean =>
  * the response of an attempt whose mark is on disk (X2), as it would have before the record; or a decision that no client had received.
  */
 export const isKeptForEvents = (value: unknown): boolean =>
-  Predicate.isTagged(value, "Completed") || Predicate.isTagged(value, "GiveUp")
+  Predicate.isTagged(value, "Completed") || Predicate.isTagged(value, "GiveUp") || isVoiding(value)
+
+/** Whether a decision voids the content of the attempt that it is about (X7): `step-discarded` follows from it. */
+export const isVoiding = (value: unknown): boolean =>
+  Predicate.isTagged(value, "Retry") && Predicate.hasProperty(value, "midStream") && value.midStream !== undefined
 
 /** Whether an engine that shares its disk with the turn's events may omit a record, because the events contain it. */
 export const isInEvents = (name: string): boolean => name === SEAL

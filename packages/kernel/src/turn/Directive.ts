@@ -1,13 +1,14 @@
 /**
  * Decides about a failure: retry after a delay, or give up. Pure.
  *
- * Directive.D1. After content nothing is retried: text that a person has seen is not produced twice (D4).
+ * Directive.D1. After content nothing is retried: text that a person has seen is not produced twice (D4). The exception is content that
+ *     the setting `midStream` declares void (X7): then a failure of the transport is decided about as before content.
  * Directive.D2. A failure that is not `retryable` ends the step (D3), and a context that is too long is never sent again (P2).
  * Directive.D3. After a bug there are at most `MAX_DEFECT_RETRIES` retries, whatever the schedule has left (C10).
  * Directive.D4. An abort that the user did not request counts as a network fault (M3); an abort by the user interrupts the turn and is not
  *     decided here.
  */
-import type { Failure } from "@holdfast/wire"
+import type { Failure, TurnEvent } from "@holdfast/wire"
 import * as Duration from "effect/Duration"
 import type { Because, Directive } from "../records/Records.ts"
 import type { RetryStrategy, Spent } from "../ports/RetryStrategy.ts"
@@ -21,6 +22,10 @@ export { Because, Directive } from "../records/Records.ts"
 export interface Situation {
   readonly failure: Failure.Failure
   readonly contentSeen: boolean
+  /** No client has received any of the content, and none will (X7). */
+  readonly unseen?: true
+  /** The setting for a failure after content (X7). Absent: `fail`. */
+  readonly midStream?: TurnEvent.MidStream
   /** The response was complete, but was rejected (A9): its endpoint has no fault. */
   readonly whole?: true
   /** Retries of this step so far; the number of the next one. */
@@ -57,16 +62,32 @@ export const isRoutable = (situation: Omit<Situation, "now">): boolean => {
   return because === undefined || because === "not-retryable"
 }
 
+/**
+ * Whether a failure counts as a failure of the transport, so that its content can be void (X7): it would be retried before content, and is no
+ * bug.
+ */
+export const isOfTransport = ({ defect, reason, retryable }: Failure.Failure): boolean =>
+  defect !== true && reason !== "context-overflow" && (retryable || reason === "aborted")
+
+/** Adds the setting that applied to an attempt with content (X7). */
+export const marked = (directive: Directive, { contentSeen, midStream = "fail" }: Omit<Situation, "now">): Directive =>
+  contentSeen && midStream !== "fail" ? { ...directive, midStream } : directive
+
 /** Whether a retry needs no sleep: a router sent it elsewhere at once. */
 export const isImmediate = ({ delayMs, route }: Extract<Directive, { readonly _tag: "Retry" }>): boolean =>
   route !== undefined && delayMs <= 0
 
 // --- internal
 
-const finality = ({ failure, contentSeen, defects }: Omit<Situation, "now">): Because | undefined => {
-  if (contentSeen) return "after-content"
+const finality = (situation: Omit<Situation, "now">): Because | undefined => {
+  const { failure, contentSeen, defects } = situation
+  if (contentSeen && !isVoid(situation)) return "after-content"
   if (failure.reason === "context-overflow") return "context-overflow"
   if (failure.reason === "aborted") return undefined
   if (!failure.retryable) return "not-retryable"
   return defects > MAX_DEFECT_RETRIES ? "defect" : undefined
 }
+
+/** Whether the content of the failed attempt is void (X7). */
+const isVoid = ({ failure, midStream, unseen }: Omit<Situation, "now">): boolean =>
+  isOfTransport(failure) && (midStream === "discard" || (midStream === "unseen" && unseen === true))

@@ -6,7 +6,8 @@
  * consumer as they come; the turn sees only that there was content.
  *
  * Patience.P1. Elements before the first content are held back. Those of an attempt that fails are never given to the consumer (rule D4).
- * Patience.P2. After the first content nothing is retried: a failure reaches the consumer behind the elements that it has.
+ * Patience.P2. After the first content nothing is retried, whatever the strategy's `midStream` is: a failure reaches the consumer behind
+ *     the elements that it has, which cannot be taken back.
  * Patience.P3. A consumer that stops ends the call, or the wait for the next one.
  */
 import { type Failure, Ids, type Target, type TurnEvent } from "@holdfast/wire"
@@ -23,6 +24,7 @@ import * as Stream from "effect/Stream"
 import { Checkpoint } from "../ports/Checkpoint.ts"
 import { EventSink } from "../ports/EventSink.ts"
 import { type EmittedFailure, Provider, type ProviderEvent } from "../ports/Provider.ts"
+import { RetryStrategy } from "../ports/RetryStrategy.ts"
 import { Toolbox, noop } from "../ports/Toolbox.ts"
 import type { TurnParked } from "../ports/TurnParked.ts"
 import type { TurnStopped } from "../ports/TurnStopped.ts"
@@ -108,6 +110,7 @@ export const stream = <A, E, R>(call: Call<A, E, R>): Stream.Stream<A, CallEnded
         startedAt: yield* Clock.currentTimeMillis,
         ...(call.abort === undefined ? undefined : { abort: call.abort })
       }).pipe(
+        withoutVoids(services),
         Effect.provideContext(
           Context.make(Provider, call.through?.(provider) ?? provider).pipe(
             Context.add(EventSink, sinkOf(call.emit)),
@@ -150,6 +153,15 @@ const EVENTS = [
 ] as const
 
 const IN_MEMORY: Checkpoint["Service"] = { run: (_name, _schema, effect) => effect }
+
+/** P2 */
+const withoutVoids = (services: Context.Context<never>) => {
+  const strategy = Context.getOrUndefined(services, RetryStrategy)
+  return <A, E, R>(run: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    strategy?.midStream === undefined
+      ? run
+      : Effect.provideService(run, RetryStrategy, { ...strategy, midStream: () => "fail" })
+}
 
 const isEvent = (event: TurnEvent.TurnEvent): event is PatienceEvent =>
   (EVENTS as ReadonlyArray<string>).includes(event.type)

@@ -27,7 +27,7 @@ import { CANCELLED } from "../internal/machine/Decisions.ts"
 import { ending, type Tally } from "../internal/machine/Ending.ts"
 import { firstEvents, start } from "../internal/machine/Evolve.ts"
 import type { TurnFacts } from "../internal/machine/Ledger.ts"
-import { discarded } from "../internal/machine/Responses.ts"
+import { discarded, LOST } from "../internal/machine/Responses.ts"
 import { Observer } from "../ports/Observer.ts"
 import { Provider } from "../ports/Provider.ts"
 import { RetryStrategy } from "../ports/RetryStrategy.ts"
@@ -129,7 +129,7 @@ export const sealing = (
   const [end, ...errors] = ending(identity, tally, { status, failure, report: undefined, endedAt })
   const finalError = failure?.message ?? CANCELLED
   const before: ReadonlyArray<TurnEvent.PersistedEvent> = [
-    ...(outcome.discarded === undefined ? [] : [discarded({ conversationId, turnId }, outcome.discarded)]),
+    ...(outcome.discarded === undefined ? [] : [discarded({ conversationId, turnId }, outcome.discarded, LOST)]),
     ...(unclosed === undefined
       ? []
       : [

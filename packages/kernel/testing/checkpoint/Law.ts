@@ -10,6 +10,11 @@ export interface Traits {
   readonly lives?: "one" | "many"
   /** Its host never runs a turn again whose last event is on disk, so the seal is no record of the engine. */
   readonly sealIsInEvents?: boolean
+  /**
+   * `engine`: it sleeps by a timer of its own that has its own record, so a wait that has ended is entered again, and its sleep ends at once. Its
+   * turns are aborted by the engine alone.
+   */
+  readonly waits?: "once" | "engine"
   /** The number of generated values for each such law. */
   readonly runs?: number
   /** The time limit of an effect that an engine might never perform, in milliseconds of the real clock. */
@@ -20,6 +25,8 @@ export interface Traits {
 export interface Law {
   readonly name: string
   readonly lives: "one" | "many"
+  /** The waits of engines that it is a law of; absent: all. */
+  readonly waits?: "once"
   readonly check: (make: MakeEngine, traits: Required<Traits>) => Effect.Effect<void, unknown, Scope.Scope>
 }
 
@@ -27,7 +34,12 @@ export interface Law {
 export const ofOneLife = (name: string, check: Law["check"]): Law => ({ name, lives: "one", check })
 
 /** A law over several lives. */
-export const ofLives = (name: string, check: Law["check"]): Law => ({ name, lives: "many", check })
+export const ofLives = (name: string, check: Law["check"], waits?: Law["waits"]): Law => ({
+  name,
+  lives: "many",
+  ...(waits === undefined ? undefined : { waits }),
+  check
+})
 
 /** Waits for a fact; fails after the deadline, with `what` in its message. */
 export const within = <A, E, R>(

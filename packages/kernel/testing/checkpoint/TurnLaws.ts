@@ -110,21 +110,24 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("D8: an abort waits until a turn that resumes has restored its state, and seals it there", (make) =>
-    Effect.gen(function* () {
-      const lives = new TurnLives(yield* make, PLAIN)
-      yield* lives.life({ dies: ({ at, name }) => at === "begun" && name === Records.nameOf("Wake", 0, 1) })
-      const { exit } = yield* lives.life({ abort: Effect.void })
-      if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
-      yield* lives.sound(undefined)
-      assert.strictEqual(exit.value.status, "aborted")
-      assert.strictEqual(exit.value.sleptMs, Setting.DELAYS[0])
-      assert.deepStrictEqual(lives.requests.map(attemptKeyOf), ["0/0", "0/1"])
-      assert.deepStrictEqual(
-        lives.sink.persisted.map(({ type }) => type),
-        ["turn-start", "message", "retry-end", "message", "turn-end"]
-      )
-    })
+  ofLives(
+    "D8: an abort waits until a turn that resumes has restored its state, and seals it there",
+    (make) =>
+      Effect.gen(function* () {
+        const lives = new TurnLives(yield* make, PLAIN)
+        yield* lives.life({ dies: ({ at, name }) => at === "begun" && name === Records.nameOf("Wake", 0, 1) })
+        const { exit } = yield* lives.life({ abort: Effect.void })
+        if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+        yield* lives.sound(undefined)
+        assert.strictEqual(exit.value.status, "aborted")
+        assert.strictEqual(exit.value.sleptMs, Setting.DELAYS[0])
+        assert.deepStrictEqual(lives.requests.map(attemptKeyOf), ["0/0", "0/1"])
+        assert.deepStrictEqual(
+          lives.sink.persisted.map(({ type }) => type),
+          ["turn-start", "message", "retry-end", "message", "turn-end"]
+        )
+      }),
+    "once"
   ),
   ofLives("X1: the time of the seal is that of its record", (make, { sealIsInEvents }) =>
     Effect.gen(function* () {

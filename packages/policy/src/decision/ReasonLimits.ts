@@ -7,7 +7,7 @@
  * ReasonLimits.L3. A person's extension of the step's budget (X4) counts here too: otherwise the extension would have no effect.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
-import type { Failure } from "@holdfast/wire"
+import type { Failure, TurnEvent } from "@holdfast/wire"
 import type * as Budget from "./Budget.ts"
 import type { ReasonWait } from "./Waits.ts"
 
@@ -25,7 +25,10 @@ export interface ReasonLimits {
 }
 
 /** The rule of a policy for one reason. */
-export interface ReasonRule extends ReasonWait, ReasonLimits {}
+export interface ReasonRule extends ReasonWait, ReasonLimits {
+  /** What follows a failure of this reason after content (X7); absent: as in the policy. */
+  readonly midStream?: TurnEvent.MidStream
+}
 
 /** By reason. */
 export type ReasonRules = { readonly [Reason in Failure.Reason]?: ReasonRule }

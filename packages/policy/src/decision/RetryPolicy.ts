@@ -13,7 +13,7 @@
  * RetryPolicy.R5. Everything else equal, more spending gives a shorter wait, down to none.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
-import { defined, type Failure } from "@holdfast/wire"
+import { defined, type Failure, type TurnEvent } from "@holdfast/wire"
 import * as Data from "effect/Data"
 import * as Backoff from "./Backoff.ts"
 import * as Budget from "./Budget.ts"
@@ -49,6 +49,11 @@ export interface RetryPolicy {
   readonly maxDelayMs?: number
   /** Whether a provider's own delay counts (P5). */
   readonly hints: boolean
+  /**
+   * What follows a failure after content (X7). Absent: `fail`, unless the host has a default of its own: a service has `unseen` for turns
+   * that were submitted.
+   */
+  readonly midStream?: TurnEvent.MidStream
   /** The tokens that are not spent without a question after a long wait (X11). Absent: there are no questions. */
   readonly spendGuard?: SpendGuard
   readonly requestTimeout: RequestTimeout
@@ -121,6 +126,16 @@ export const refusal = (
   { reason }: Failure.Failure,
   spent: RetryStrategy.Spent
 ): Refused | undefined => ended(policy, attempt, reason, spent) ?? exceeded(policy, reason, spent)
+
+/** Returns what follows a failure after content (X7). */
+export const midStreamOf = (
+  { midStream = "fail", reasons }: Pick<RetryPolicy, "midStream" | "reasons">,
+  { reason }: Failure.Failure
+): TurnEvent.MidStream => reasons[reason]?.midStream ?? midStream
+
+/** Whether there are failures whose content may be void (X7). */
+export const mayVoid = ({ midStream = "fail", reasons }: Pick<RetryPolicy, "midStream" | "reasons">): boolean =>
+  [midStream, ...Object.values(reasons).map((rule) => rule.midStream ?? midStream)].some((each) => each !== "fail")
 
 /** Applies limits and jitter to a wait. */
 export const grant = (

@@ -3,8 +3,11 @@
  * answer may no longer be worth its price.
  *
  * SpendGuard.G1. It does not ask before the step has waited for `afterMs` since a person's last command: an answer is valid for that long.
+ *     The exception is G4.
  * SpendGuard.G2. It asks when a limit is exceeded, not when it is met.
- * SpendGuard.G3. Tokens are counted only if there is a limit, and only after a long wait.
+ * SpendGuard.G3. Tokens are counted only if there is a limit, and only after a long wait or a void attempt.
+ * SpendGuard.G4. An attempt whose content is void (X7) was paid for in vain. After one the turn's tokens are checked without a long wait, so
+ *     repeated voids stop at the limit. Where a provider had not reported the tokens of a void attempt, those of its request count.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import type { Message, TurnEvent } from "@holdfast/wire"
@@ -32,29 +35,40 @@ export const ANSWER_WITHIN_MS = 8 * 3_600_000
 /** Returns the question before a request; `undefined`: none. The request's limit is checked first. */
 export const ask = (
   guard: SpendGuard,
-  { request, usage, waitedMs }: RetryStrategy.Outlook,
+  { request, unreported = 0, usage, voids = 0, waitedMs }: RetryStrategy.Outlook,
   countTokens: CountTokens
 ): RetryStrategy.Question | undefined => {
   const { afterMs, answerWithinMs, maxInputTokens, maxTurnTokens } = guard
-  if (waitedMs < afterMs) return undefined // SpendGuard.G1
+  const isLong = waitedMs >= afterMs
+  if (!isLong && voids === 0) return undefined // SpendGuard.G1
   const question = (because: TurnEvent.Asks["because"], tokens: number, limit: number | undefined) =>
     limit !== undefined && tokens > limit
       ? {
-          asks: { because, tokens, limit, waitedMs, message: wording(because, tokens, limit, waitedMs) },
+          asks: { because, tokens, limit, waitedMs, message: wording(because, tokens, limit, { waitedMs, voids }) },
           answerWithinMs
         }
       : undefined
   const { target, ...sent } = request
-  const ofRequest = maxInputTokens === undefined ? 0 : countTokens(sent, target) // SpendGuard.G3
-  return question("request", ofRequest, maxInputTokens) ?? question("turn", tokensOf(usage), maxTurnTokens)
+  const isEstimated = maxTurnTokens !== undefined && unreported > 0 // SpendGuard.G4
+  const ofRequest = isEstimated || (isLong && maxInputTokens !== undefined) ? countTokens(sent, target) : 0 // SpendGuard.G3
+  const ofTurn = tokensOf(usage) + unreported * ofRequest
+  return (
+    (isLong ? question("request", ofRequest, maxInputTokens) : undefined) ?? question("turn", ofTurn, maxTurnTokens)
+  )
 }
 
 // --- internal
 
 const tokensOf = ({ inputTokens = 0, outputTokens = 0 }: Message.Usage): number => inputTokens + outputTokens
 
-const wording = (because: TurnEvent.Asks["because"], tokens: number, limit: number, waitedMs: number): string => {
-  const waited = `After ${Duration.format(Duration.seconds(Math.round(waitedMs / 1000)))} of waiting`
+const wording = (
+  because: TurnEvent.Asks["because"],
+  tokens: number,
+  limit: number,
+  { voids, waitedMs }: { readonly voids: number; readonly waitedMs: number }
+): string => {
+  const brokeOff = voids === 0 ? "" : ` and ${voids === 1 ? "an answer" : `${voids} answers`} that broke off`
+  const waited = `After ${Duration.format(Duration.seconds(Math.round(waitedMs / 1000)))} of waiting${brokeOff}`
   const bound = `more than ${number(limit)} are not spent without asking (retry.spendGuard).`
   return because === "request"
     ? `${waited} the next request would be about ${number(tokens)} tokens, and ${bound}`

@@ -52,7 +52,7 @@ export const make = (
 /** Makes the deciding part, for hosts that wait by themselves. */
 export const deciding = (
   policy: RetryPolicy.RetryPolicy
-): Pick<RetryStrategy.RetryStrategy["Service"], "delayFor" | "decide" | "budget"> => ({
+): Pick<RetryStrategy.RetryStrategy["Service"], "delayFor" | "decide" | "midStream" | "budget"> => ({
   delayFor: (attempt, failure) => {
     const delayMs = RetryPolicy.delay(policy, attempt, failure)
     return delayMs === undefined ? undefined : Duration.millis(delayMs)
@@ -62,6 +62,7 @@ export const deciding = (
     const basis = Basis.decided(policy, decision, { failure, spent })
     return decision._tag === "Delay" ? { delay: Duration.millis(decision.delayMs), basis } : { basis }
   },
+  midStream: (failure) => RetryPolicy.midStreamOf(policy, failure),
   budget: budgetOf(policy)
 })
 

@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import type { ReasonRule, ReasonRules } from "../decision/ReasonLimits.ts"
 import { BudgetSettings, toBudget } from "./BudgetSettings.ts"
+import { MidStreamSettings } from "./MidStreamSettings.ts"
 import { Schedule, toSchedule } from "./ScheduleSettings.ts"
 
 const Reason = Schema.Struct({
@@ -21,7 +22,9 @@ const Reason = Schema.Struct({
   /** Within the policy's limit, counted as the policy's `counts`. */
   maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
   /** Within the policy's (X11). */
-  budget: Schema.optionalKey(BudgetSettings)
+  budget: Schema.optionalKey(BudgetSettings),
+  /** Absent: that of the policy (X7). */
+  midStream: Schema.optionalKey(MidStreamSettings)
 }).check(
   Schema.makeFilter(({ atLeast, atMost }) =>
     atLeast === undefined || atMost === undefined || !Duration.isGreaterThan(atLeast, atMost)
@@ -55,13 +58,22 @@ const limitOf = (settings: typeof BudgetSettings.Type | undefined): Pick<ReasonR
   return Number.isFinite(totalMs) ? { budget: { totalMs, ...defined({ clip }) } } : {}
 }
 
-const toReason = ({ atLeast, atMost, budget, hint, maxRetries, schedule }: typeof Reason.Type): ReasonRule => ({
+const toReason = ({
+  atLeast,
+  atMost,
+  budget,
+  hint,
+  maxRetries,
+  midStream,
+  schedule
+}: typeof Reason.Type): ReasonRule => ({
   ...defined({
     schedule: schedule === "none" ? schedule : schedule && toSchedule(schedule),
     hint,
     leastMs: atLeast && Duration.toMillis(atLeast),
     mostMs: atMost && Duration.toMillis(atMost),
-    maxRetries
+    maxRetries,
+    midStream
   }),
   ...limitOf(budget)
 })

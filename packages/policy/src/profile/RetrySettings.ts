@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import { FinalReport } from "./FinalReportSettings.ts"
 import { BudgetSettings } from "./BudgetSettings.ts"
+import { MidStreamSettings } from "./MidStreamSettings.ts"
 import { Reasons } from "./ReasonSettings.ts"
 import { RoutingSettings } from "./RoutingSettings.ts"
 import { Schedule } from "./ScheduleSettings.ts"
@@ -53,6 +54,8 @@ export const RetrySettings = Schema.Struct({
   maxDelay: Schema.optionalKey(Durations.Any),
   /** Whether a provider's own delay counts (P5). */
   hints: Schema.optionalKey(Schema.Boolean),
+  /** What follows a failure after content (X7). Absent: `fail`, and `unseen` for a turn that was submitted. */
+  midStream: Schema.optionalKey(MidStreamSettings),
   /** The tokens that are not spent without a question after a long wait (X11). */
   spendGuard: Schema.optionalKey(SpendGuardSettings),
   /** The limits of an attempt without content (C8). */

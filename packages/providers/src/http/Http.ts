@@ -109,7 +109,15 @@ export const layerClient: Layer.Layer<Http, never, HttpClient.HttpClient> = Laye
 
 // --- internal
 
-const broken = (error: HttpClientError.HttpClientError): Broken => new Broken({ cause: error })
+/**
+ * The error that the client threw (Http.H2). The client wraps it, with the address in the message, and calls a body that was cut off a
+ * body that cannot be decoded.
+ */
+const broken = (error: HttpClientError.HttpClientError): Broken => {
+  const { reason } = error
+  if (reason._tag !== "TransportError" && reason._tag !== "DecodeError") return new Broken({ cause: error })
+  return new Broken({ cause: reason.cause ?? new Error(reason.description ?? "The connection failed.") })
+}
 
 /** A missing body counts as an ended body. */
 const ended = (error: HttpClientError.HttpClientError): Stream.Stream<never, Broken> =>

@@ -40,12 +40,13 @@ export const ofEvent = (context: FailureContext, event: ErrorEvent, text: string
   return { ...event, failure, ...defined({ body: body === undefined ? undefined : copied(body) }) }
 }
 
-/** The failure of a connection. */
+/** The failure of a connection. An error that names no reason is of the network: nothing else was under way. */
 export const ofBroken =
   (context: FailureContext) =>
   ({ cause }: Broken): Failure.ProviderFailure => {
     const failure = redacted(context, Classification.ofThrown(cause, context.now()))
-    return new Failure.ProviderFailure({ failure })
+    const isNameless = failure.reason === "unknown" && failure.defect !== true
+    return new Failure.ProviderFailure({ failure: isNameless ? { ...failure, reason: "network" } : failure })
   }
 
 // --- internal

@@ -13,10 +13,11 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Failure } from "../Failure.ts"
 import { TurnId } from "../Ids.ts"
+import { NonEmptyText } from "../values/Text.ts"
 import * as Labels from "../Labels.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
-import { NonEmptyText } from "../values/Text.ts"
+import { Prompt } from "../Prompt.ts"
 import { TurnEvent, TurnStatus } from "../TurnEvent.ts"
 import { TurnExplanation } from "../TurnExplanation.ts"
 import { TurnState } from "../TurnState.ts"
@@ -35,7 +36,10 @@ const turnId = Schema.optionalKey(
 
 /** The body of the call that runs a turn. */
 export const RunTurn = Schema.Struct({
-  prompt: NonEmptyText.annotate({ examples: ["Summarise yesterday's incidents."] }),
+  prompt: Prompt.annotate({
+    description: "Text, or a list of texts and files, in the order in which the model gets them.",
+    examples: ["Summarise yesterday's incidents."]
+  }),
   turnId,
   ...Labels.fields,
   webhook: Schema.optionalKey(
@@ -49,7 +53,13 @@ export const RunTurn = Schema.Struct({
   identifier: "RunTurn",
   examples: [
     { prompt: "Summarise yesterday's incidents." },
-    { prompt: "Summarise yesterday's incidents.", turnId: TurnId.make("t_nightly-2031-04-01") }
+    { prompt: "Summarise yesterday's incidents.", turnId: TurnId.make("t_nightly-2031-04-01") },
+    {
+      prompt: [
+        { type: "text", text: "What does this chart show?" },
+        { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "chart.png" }
+      ]
+    }
   ]
 })
 export type RunTurn = typeof RunTurn.Type
@@ -142,6 +152,7 @@ const howItIsAnswered = [
   "`Accept: application/x-ndjson` or `text/event-stream` streams the turn's events, up to `turn-end`;",
   "otherwise the response is sent when the turn has sealed, however long that takes.",
   "With `Prefer: respond-async` the response is 202 once the turn is on disk; read the turn at `Location` as often as you like.",
+  "An answer that breaks off unseen is then tried again (`retry.midStream`).",
   "Disconnecting ends nothing: the turn runs on, and a request with the same `turnId` streams it from its start.",
   "",
   "While the turn waits, every 15 seconds a space (NDJSON, JSON) or a comment (SSE) keeps the connection alive.",
@@ -156,11 +167,11 @@ const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns
   headers: prefer,
   payload: RunTurn,
   success: answers,
-  error: turnProblems
+  error: [...turnProblems, Problem.FileTooLarge]
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Run a turn",
-    description: `Submits a prompt. On a busy conversation the turn is queued.\n\n${howItIsAnswered}\n\n${howAStreamLooks}`,
+    description: `Submits a prompt: text, or a list of texts and files. On a busy conversation the turn is queued.\n\n${howItIsAnswered}\n\n${howAStreamLooks}`,
     transform: withContent(streams)
   })
 )
@@ -209,7 +220,8 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
       "",
       "The server disconnects a client that falls 4 MiB behind or reads nothing for a minute; the client reconnects the same way.",
       "The last frame of a stream that ends early is named `reconnect` and gives the reason: `{code, message}`, the code `too-slow`,",
-      "`turn-stopped`, `storage-unavailable`, `shutting-down` or `unexpected`. `EventSource` reconnects by itself."
+      "`turn-stopped`, `storage-unavailable`, `shutting-down`, `unexpected`, or `conversation-deleted`, after which there is nothing",
+      "to reconnect to. `EventSource` reconnects by itself."
     ].join("\n"),
     transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] })
   })

@@ -29,15 +29,23 @@ export const encode = (event: TurnEvent, id?: number): string => frame(JSON.stri
 const RECONNECT = "reconnect"
 
 /**
- * Why a stream ends early. In each case the client reconnects with the id of the last event that it received.
+ * Why a stream ends early. The client reconnects with the id of the last event that it received, unless the conversation is gone.
  *
  * - `too-slow`: the client read too slowly; reconnect at once.
  * - `turn-stopped`: the turn stopped unsealed and continues where it is resumed; reconnect at once.
  * - `storage-unavailable`, `shutting-down`: reconnect after some seconds.
  * - `unexpected`: a bug; reconnect after some seconds.
+ * - `conversation-deleted`: there is nothing to reconnect to; the same request is answered 404.
  */
 export const Reconnect = Schema.Struct({
-  code: Schema.Literals(["too-slow", "turn-stopped", "storage-unavailable", "shutting-down", "unexpected"]),
+  code: Schema.Literals([
+    "too-slow",
+    "turn-stopped",
+    "storage-unavailable",
+    "shutting-down",
+    "unexpected",
+    "conversation-deleted"
+  ]),
   /** For a person. */
   message: Schema.String
 })

@@ -1,7 +1,7 @@
 /** Describes a retry policy in words and as a table. Pure. */
 import { ResponseLimit, TurnLimits } from "@holdfast/kernel"
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
-import { Failure, Target } from "@holdfast/wire"
+import { Failure, Target, type TurnEvent } from "@holdfast/wire"
 import * as DurationText from "../../text/DurationText.ts"
 
 /** One line: the number of retries, their total time, and the end. */
@@ -61,6 +61,7 @@ export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
   ...hintsByReason(policy),
   ...limitsByReason(policy),
   ...guard(policy),
+  ...midStreamRemarks(policy),
   `An attempt fails after ${DurationText.format(policy.requestTimeout.firstContentMs)} without content, or ${DurationText.format(policy.requestTimeout.idleMs)} between contents.`
 ]
 
@@ -84,6 +85,7 @@ export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<reado
     policy.maxDelayMs === undefined || policy.maxDelayMs <= 0 ? "no limit" : DurationText.format(policy.maxDelayMs)
   ],
   ["hints", policy.hints ? "followed" : "ignored"],
+  ["midStream", midStream(policy)],
   [
     "spendGuard",
     policy.spendGuard === undefined
@@ -173,6 +175,32 @@ const guard = ({ spendGuard }: RetryPolicy.RetryPolicy): ReadonlyArray<string> =
     `After ${DurationText.format(afterMs)} of waiting the turn asks before it goes on ${bounds(spendGuard)}; without an answer within ` +
       `${DurationText.format(answerWithinMs)} it fails (retry.spendGuard; X11).`
   ]
+}
+
+/** What follows a failure after content, with the reasons that have a setting of their own (X7). */
+const midStream = ({ midStream, reasons }: RetryPolicy.RetryPolicy): string =>
+  [
+    midStream ?? "fail, and unseen for submitted turns",
+    ...Object.entries(reasons).flatMap(([reason, rule]) =>
+      rule.midStream === undefined ? [] : [`${reason}: ${rule.midStream}`]
+    )
+  ].join("; ")
+
+const midStreamRemarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+  const reasons = Object.entries(policy.reasons).flatMap(([reason, rule]) =>
+    rule.midStream === undefined ? [] : [`After ${reason} ${MID_STREAM[rule.midStream]} (retry.reasons; X7).`]
+  )
+  const whole =
+    policy.midStream === undefined
+      ? "When an answer breaks off, the turn fails; a turn that was submitted voids what no client has received, and retries the step (retry.midStream; X7)."
+      : `When an answer breaks off, ${MID_STREAM[policy.midStream]} (retry.midStream; X7).`
+  return [whole, ...reasons]
+}
+
+const MID_STREAM: { readonly [Setting in TurnEvent.MidStream]: string } = {
+  fail: "the turn fails",
+  discard: "it is void, and the step is retried",
+  unseen: "it is void if no client has received any of it, and the step is retried; otherwise the turn fails"
 }
 
 const bounds = ({ maxInputTokens, maxTurnTokens }: SpendGuard.SpendGuard): string =>

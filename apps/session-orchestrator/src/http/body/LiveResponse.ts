@@ -136,7 +136,8 @@ const CODES: Readonly<Record<string, Sse.Reconnect["code"]>> = {
   ClientStalled: "too-slow",
   SubscriberTooSlow: "too-slow",
   TurnStopped: "turn-stopped",
-  StorageError: "storage-unavailable"
+  StorageError: "storage-unavailable",
+  ConversationNotFound: "conversation-deleted"
 }
 
 const whyOf = (cause: Cause.Cause<unknown>): Sse.Reconnect => {

@@ -21,7 +21,9 @@ import { migration as providerUse } from "./0008_provider_use.ts"
 import { migration as lives } from "./0009_lives.ts"
 import { migration as lists } from "./0010_lists.ts"
 import { migration as labels } from "./0011_labels.ts"
-import { migration as outbox } from "./0012_outbox.ts"
+import { migration as submitted } from "./0012_submitted.ts"
+import { migration as prompts } from "./0013_prompts.ts"
+import { migration as outbox } from "./0014_outbox.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -36,7 +38,9 @@ const migrations = {
   "0009_lives": lives,
   "0010_lists": lists,
   "0011_labels": labels,
-  "0012_outbox": outbox
+  "0012_submitted": submitted,
+  "0013_prompts": prompts,
+  "0014_outbox": outbox
 }
 
 /** The table in which a database records its migrations. */

@@ -213,15 +213,19 @@ describe("RetryText", () => {
     const remarks = (settings: unknown) => RetryText.remarks(policy(settings))
     const longer = "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
     const limit = "An attempt fails after 10 m without content, or 5 m between contents."
-    expect(remarks({})).toEqual([longer, limit])
+    const broken =
+      "When an answer breaks off, the turn fails; a turn that was submitted voids what no client has received, and retries the step (retry.midStream; X7)."
+    expect(remarks({})).toEqual([longer, broken, limit])
     expect(remarks({ jitter: { factor: 0.256 }, hints: false })).toEqual([
       "Jitter adds up to 26 % of the schedule's wait to each; it is not in the table.",
       "What a provider asks for is not followed.",
+      broken,
       limit
     ])
     expect(remarks({ reasons: { timeout: { hint: "ignore" }, network: { hint: "ignore" } } })).toEqual([
       longer,
       "For timeout, network it is not followed.",
+      broken,
       limit
     ])
     expect(remarks({ measure: "wall-clock", reasons: { network: { budget: "1 minute" } } })).toContain(
@@ -247,6 +251,20 @@ describe("RetryText", () => {
     expect(last({ budget: "Infinity", maxDelay: "0 seconds" }, 5)).toMatch(/And so on: nothing in this configuration/)
   })
 
+  it("has what follows when an answer breaks off, with the reasons that differ", () => {
+    const remarks = (settings: unknown) => RetryText.remarks(policy(settings)).filter((line) => line.endsWith("X7)."))
+    expect(remarks({ midStream: "discard", reasons: { timeout: { midStream: "fail" } } })).toEqual([
+      "When an answer breaks off, it is void, and the step is retried (retry.midStream; X7).",
+      "After timeout the turn fails (retry.reasons; X7)."
+    ])
+    expect(remarks({ midStream: "unseen" })).toEqual([
+      "When an answer breaks off, it is void if no client has received any of it, and the step is retried; otherwise the turn fails (retry.midStream; X7)."
+    ])
+    const value = (settings: unknown) => Object.fromEntries(RetryText.primitives(policy(settings)))["midStream"]
+    expect(value({})).toBe("fail, and unseen for submitted turns")
+    expect(value({ midStream: "unseen", reasons: { timeout: { midStream: "fail" } } })).toBe("unseen; timeout: fail")
+  })
+
   it("every primitive has its name in the configuration", () => {
     expect(RetryText.primitives(policy({})).map(([name]) => name)).toEqual([
       "enabled",
@@ -259,6 +277,7 @@ describe("RetryText", () => {
       "measure",
       "maxDelay",
       "hints",
+      "midStream",
       "spendGuard",
       "requestTimeout.firstContent",
       "requestTimeout.idle",

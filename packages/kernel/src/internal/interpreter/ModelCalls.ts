@@ -22,6 +22,7 @@ import { Content } from "../calls/Content.ts"
 import * as Judging from "../machine/Judging.ts"
 import type { Ledger } from "../machine/Ledger.ts"
 import type { Command } from "../machine/OpenCommands.ts"
+import * as Directives from "../../turn/Directive.ts"
 import * as Observing from "./Observing.ts"
 import type { Run } from "./Run.ts"
 
@@ -57,6 +58,13 @@ export const once = <Outcome extends Made>({ step }: Pick<Ledger, "step">, outco
 
 // --- internal
 
+/** Asks whether content that may be void was received (X7). The answer is part of the outcome, so it holds after a crash too. */
+const withdrawn = ({ ports: { sink, strategy } }: Run, outcome: Made): Made => {
+  if (outcome._tag !== "Failed" || !outcome.contentSeen || !Directives.isOfTransport(outcome.failure)) return outcome
+  const isUnseen = strategy?.midStream?.(outcome.failure) === "unseen" && sink.withdraw?.() === true
+  return isUnseen ? { ...outcome, unseen: true } : outcome
+}
+
 const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effect.Effect<Made, TurnStopped> => {
   const { checkpoint, provider, router, sink } = run.ports
   const content = new Content(request.maxResponseCharacters)
@@ -67,7 +75,9 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
   }
   const mark = checkpoint.mark?.(Records.nameOf("Content", step, number)) ?? Effect.void
   const attempted = Observing.attempt(run, request, mark, (mark) => {
-    const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => once(run.ledger, outcome))
+    const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) =>
+      once(run.ledger, withdrawn(run, outcome))
+    )
     return isJudged ? judged(run, content, made) : made
   })
   return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.routing.route)

@@ -37,7 +37,7 @@ export const decide = (
       question === undefined || router === undefined
         ? Effect.succeed(Directives.decide({ ...situation, now }, strategy))
         : router.direct({ ...situation, now }, question)
-    )
+    ).pipe(Effect.map((directive) => Directives.marked(directive, situation)))
   )
 }
 

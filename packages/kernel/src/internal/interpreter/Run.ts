@@ -15,7 +15,7 @@ import type { Compactor } from "../../ports/Compactor.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
 import type { Listeners } from "../../ports/Observer.ts"
 import type { Provider } from "../../ports/Provider.ts"
-import type { Seal, TurnRecord } from "../../records/Records.ts"
+import { isVoiding, type Seal, type TurnRecord } from "../../records/Records.ts"
 import type { RetryStrategy } from "../../ports/RetryStrategy.ts"
 import type { Router } from "../../ports/Router.ts"
 import type { ToolDefinition, Toolbox } from "../../ports/Toolbox.ts"
@@ -90,11 +90,13 @@ export class Run {
     const step = this.ledger.step.number
     if (this.toolsOf?.step !== step) this.toolsOf = { step, tools: toolbox.definitions }
     const { tools } = this.toolsOf
+    const midStream = strategy?.midStream
     return {
       tools,
       hasRouter: router !== undefined,
       hasStrategy: strategy !== undefined,
-      hasCompactor: compactor !== undefined
+      hasCompactor: compactor !== undefined,
+      ...defined({ midStream })
     }
   }
 
@@ -112,10 +114,10 @@ export class Run {
   take(record: TurnRecord, isTakenUp = false): void {
     this.ledger = evolve(this.ledger, record)
     this.isTakenUp = isTakenUp
-    if (record.kind !== "Attempt") return
-    this.call = undefined
-    this.beganAt = undefined
-    if (record.value._tag === "Lost") this.announced = undefined
+    if (record.kind === "Attempt") this.call = undefined
+    if (isTakenUp) return // what this life has announced and begun came after the records of earlier ones
+    if (record.kind === "Attempt") this.beganAt = undefined
+    if (isVoidOf(record)) this.announced = undefined
   }
 
   /** Emits a transient event other than a delta to the sink and to observers. */
@@ -153,6 +155,10 @@ export class Run {
 }
 
 // --- internal
+
+/** Whether a record makes the text of its step void: the step begins again (X2, X7). */
+const isVoidOf = ({ kind, value }: TurnRecord): boolean =>
+  (kind === "Attempt" && value._tag === "Lost") || (kind === "Decision" && isVoiding(value))
 
 /** The outbox, with the leading events to persist joined into one write. */
 const joined = (outbox: Ledger["outbox"]): Ledger["outbox"] => {

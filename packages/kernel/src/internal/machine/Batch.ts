@@ -27,10 +27,11 @@ export class Batch {
 
   /** Closes the open chain of retries, if there is one (P11). */
   closeChain(outcome: { readonly success: true } | { readonly success: false; readonly finalError: string }): this {
-    const { chain: attempt, turn } = this.ledger
+    const { chain: attempt, step, turn } = this.ledger
     if (attempt === undefined) return this
     this.ledger = { ...this.ledger, chain: undefined }
-    return this.emit(eventOf(turn, { type: "retry-end", attempt, ...outcome }))
+    const { midStream } = step
+    return this.emit(eventOf(turn, { type: "retry-end", attempt, ...outcome, ...defined({ midStream }) }))
   }
 
   done(): Ledger {
@@ -105,6 +106,12 @@ export const toolsOf = (
 export const spend = (tally: Tally, usage: Message.Usage | undefined): Tally =>
   usage === undefined ? tally : { ...tally, usage: Message.addUsage(tally.usage, usage), lastUsage: usage }
 
+/** Counts an attempt whose content is void (X7). Its usage is not that of the turn's last response. */
+export const waste = (tally: Tally, usage: Message.Usage | undefined): Tally =>
+  usage === undefined
+    ? { ...tally, unreported: tally.unreported + 1 }
+    : { ...tally, usage: Message.addUsage(tally.usage, usage) }
+
 /** Counts a call of a provider. */
 export const called = (tally: Tally, failure?: Failure.Failure): Tally => ({
   ...tally,
@@ -130,6 +137,8 @@ export const stepOf = (number: number, startedAt: number): Step => ({
   spending: Spending.none,
   defects: 0,
   waitedMs: 0,
+  voids: 0,
+  midStream: undefined,
   state: undefined,
   hasCompacted: false,
   lastBody: undefined,

@@ -42,15 +42,24 @@ export const decided = (ledger: Ledger, failedCall: FailedCall, directive: Direc
     step: { ...step, spending, defects, failingSince: step.failingSince ?? failedCall.endedAt }
   }
   if (directive._tag === "GiveUp") {
-    return giveUp(counted, failedCall, { failure, isExhausted: directive.because === "exhausted" })
+    const { because } = directive
+    const ending: Ledger =
+      because === "after-content" ? { ...counted, step: { ...counted.step, midStream: "fail" } } : counted
+    return giveUp(ending, failedCall, { failure, isExhausted: because === "exhausted" })
   }
-  const mended = whole && last !== undefined ? Responses.guide(counted, last) : counted
+  const { midStream } = directive
+  const mended =
+    midStream !== undefined
+      ? Responses.discard(counted, failedCall, midStream)
+      : whole && last !== undefined
+        ? Responses.guide(counted, last)
+        : counted
   const retrying: Ledger = {
     ...mended,
     chain: spending.retries,
     step: { ...mended.step, spending: Spending.retry(spending, failure) }
   }
-  const left = whole ? { ...failedCall, last: undefined } : failedCall
+  const left = midStream !== undefined ? emptied(failedCall) : whole ? { ...failedCall, last: undefined } : failedCall
   if (!Directives.isImmediate(directive)) return waiting(retrying, waitOf(left, directive))
   const event = retryEvent(retrying, waitOf(left, directive))
   return goOn({ ...retrying, outbox: [...retrying.outbox, { _tag: "Live", event }] }, left, directive)
@@ -69,7 +78,7 @@ export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
     case "cancelled":
       return giveUp(over, failedCall, { failure: failedCall.failure, finalError: CANCELLED })
     case "switched":
-      return next(RouteChanges.choose(slept(over, wait, 0, undefined), wake.target), failedCall)
+      return next(RouteChanges.choose(slept(over, wait, answered, undefined), wake.target), failedCall)
     case "elapsed":
       if (wait.asks !== undefined) {
         return giveUp(over, failedCall, { failure: unanswered(wait, wait.asks, at) })
@@ -79,8 +88,8 @@ export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
       break
   }
   const isAnswered = !isOfItself(wake) || wait.askedAt !== undefined
-  const waited = isAnswered ? 0 : ledger.step.waitedMs + tookMs
-  return goOn(slept(over, wait, waited, retry.state), failedCall, retry)
+  const alone: SinceCommand = { waitedMs: ledger.step.waitedMs + tookMs, voids: ledger.step.voids }
+  return goOn(slept(over, wait, isAnswered ? answered : alone, retry.state), failedCall, retry)
 }
 
 /** Whether the next attempt is due without a command of a person. */
@@ -170,14 +179,27 @@ const changed = (wait: Wait, wake: Wake, at: number): Wait => {
   }
 }
 
+/** A failed call whose content is void (X7): it is in no message, and its usage was counted. */
+const emptied = (failedCall: FailedCall): FailedCall => {
+  if (failedCall.last === undefined) return failedCall
+  const { usage: _, ...last } = failedCall.last
+  return { ...failedCall, last: { ...last, content: [] } }
+}
+
+/** The counts of a step since a person's last command. */
+type SinceCommand = Pick<Ledger["step"], "waitedMs" | "voids">
+
+/** A person has just sent a command. */
+const answered: SinceCommand = { waitedMs: 0, voids: 0 }
+
 /** Counts a wait that has ended. */
-const slept = (ledger: Ledger, wait: Wait, waitedMs: number, state: Ledger["step"]["state"]): Ledger => {
+const slept = (ledger: Ledger, wait: Wait, since: SinceCommand, state: Ledger["step"]["state"]): Ledger => {
   const { extendedMs, retry, failedCall } = wait
   const { step, tally } = ledger
   const spending = Spending.sleep(Spending.extend(step.spending, extendedMs), failedCall.failure, retry.delayMs)
   return {
     ...ledger,
-    step: { ...step, spending, waitedMs, state },
+    step: { ...step, spending, ...since, state },
     tally: { ...tally, sleptMs: tally.sleptMs + retry.delayMs }
   }
 }

@@ -110,7 +110,8 @@ const remains = (
   const ended = phase._tag === "Ending" && phase.outcome.status === "failed" ? phase.outcome : undefined
   const finalError = status === "aborted" ? Decisions.CANCELLED : (ended?.finalError ?? failure.message)
   const batch = new Batch(counted)
-  if (phase._tag === "Calling" && phase.isShown) batch.emit(Responses.discarded(counted.turn, counted.step.number))
+  if (phase._tag === "Calling" && phase.isShown)
+    batch.emit(Responses.discarded(counted.turn, counted.step.number, Responses.LOST))
   batch.closeChain({ success: false, finalError })
   const said = unfinishedOf(counted, cut)
   if (said !== undefined) return batch.add((ledger) => responseOf(ledger, said, at, failure))

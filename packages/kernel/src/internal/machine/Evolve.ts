@@ -31,6 +31,7 @@ export const start = (turn: TurnFacts): Ledger => {
       sleptMs: 0,
       waitedMs: 0,
       usage: {},
+      unreported: 0,
       lastUsage: undefined,
       retryLoopMs: 0
     },

@@ -79,6 +79,8 @@ export interface FailedCall {
   readonly number: number
   readonly failure: Failure.Failure
   readonly contentSeen: boolean
+  /** No client has received any of the content (X7). */
+  readonly unseen: true | undefined
   /** The response was complete, and was rejected (A9). */
   readonly whole: boolean
   /** Drawn for the decision (`Spent.spread`). */
@@ -156,6 +158,10 @@ export interface Step {
   readonly defects: number
   /** Real waiting time since a person last sent a command, in milliseconds (X11). */
   readonly waitedMs: number
+  /** Attempts with void content since a person last sent a command (X7). */
+  readonly voids: number
+  /** What was done about the step's last failure after content (X7). */
+  readonly midStream: TurnEvent.MidStream | undefined
   /** The router receives it again with the next decision. */
   readonly state: Records.Beginning["state"] | undefined
   readonly hasCompacted: boolean
@@ -184,6 +190,8 @@ export interface Tally {
   /** The real duration of all waits that have ended. */
   readonly waitedMs: number
   readonly usage: Message.Usage
+  /** Attempts with void content whose usage is unknown (X7). */
+  readonly unreported: number
   /** The usage of the last response, if its provider reported it. */
   readonly lastUsage: Message.Usage | undefined
   /** The time of ended steps from their first failure on (A16). */

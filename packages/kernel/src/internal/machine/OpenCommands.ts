@@ -11,7 +11,7 @@ import * as Directive from "../../turn/Directive.ts"
 import * as ModelContext from "../../turn/ModelContext.ts"
 import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { Begun, FinalCause } from "../../records/Records.ts"
-import type { PendingRetry, Outlook } from "../../ports/RetryStrategy.ts"
+import type { PendingRetry, Outlook, RetryStrategy } from "../../ports/RetryStrategy.ts"
 import type { Question } from "../../ports/Router.ts"
 import * as Spending from "../../turn/Spending.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
@@ -29,6 +29,8 @@ export interface Offers {
   readonly hasRouter: boolean
   readonly hasStrategy: boolean
   readonly hasCompactor: boolean
+  /** The strategy's setting for failures after content (X7). Absent: `fail`. */
+  readonly midStream?: RetryStrategy["Service"]["midStream"]
 }
 
 /** A command to perform. `step` and `number` are those of its record. */
@@ -163,8 +165,12 @@ const compacting = (ledger: Ledger, number: number): Command => ({
   request: requestOf(ledger, number)
 })
 
-const deciding = (ledger: Ledger, { hasRouter, hasStrategy, tools }: Offers, failedCall: FailedCall): Command => {
-  const { contentSeen, endedAt, failure, number, spread, whole } = failedCall
+const deciding = (
+  ledger: Ledger,
+  { hasRouter, hasStrategy, midStream, tools }: Offers,
+  failedCall: FailedCall
+): Command => {
+  const { contentSeen, endedAt, failure, number, spread, unseen, whole } = failedCall
   const { defects, spending } = Decisions.counting(ledger, failedCall)
   const situation = {
     failure,
@@ -172,7 +178,8 @@ const deciding = (ledger: Ledger, { hasRouter, hasStrategy, tools }: Offers, fai
     retries: spending.retries,
     defects,
     spent: Spending.spentAt(spending, failure, endedAt, spread),
-    ...(whole ? { whole } : undefined)
+    ...(whole ? { whole } : undefined),
+    ...(contentSeen ? defined({ unseen, midStream: midStream?.(failure) }) : undefined)
   }
   const isRouted = hasRouter && hasStrategy && Directive.isRoutable(situation)
   return {
@@ -212,7 +219,13 @@ const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
     event: Decisions.retryEvent(ledger, wait),
     outlook:
       askedAt === undefined
-        ? (thisMs) => ({ waitedMs: step.waitedMs + thisMs, usage: tally.usage, request: request() })
+        ? (thisMs) => ({
+            waitedMs: step.waitedMs + thisMs,
+            usage: tally.usage,
+            ...(step.voids > 0 ? { voids: step.voids } : undefined),
+            ...(tally.unreported > 0 ? { unreported: tally.unreported } : undefined),
+            request: request()
+          })
         : undefined
   }
 }

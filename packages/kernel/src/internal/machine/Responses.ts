@@ -5,7 +5,7 @@
  * Responses.R2. An attempt whose process died after content had left is void: it never continues as if nothing had been shown (X2).
  * Responses.R3. A rejected response stays in the history, leaves the model's context, and is answered by a synthetic message (A9).
  */
-import type { TurnEvent } from "@holdfast/wire"
+import { defined, type Message, type TurnEvent } from "@holdfast/wire"
 import * as ModelContext from "../../turn/ModelContext.ts"
 import type { AttemptOutcome, CompactionOutcome } from "../../records/Records.ts"
 import * as Judging from "./Judging.ts"
@@ -23,7 +23,8 @@ import {
   persist,
   responseOf,
   spend,
-  synthetic
+  synthetic,
+  waste
 } from "./Batch.ts"
 
 /** Applies the outcome of attempt `number` of the step. */
@@ -36,7 +37,7 @@ export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): 
     case "Lost": {
       const { step, tally, turn } = ledger
       const lost = { ...ledger, tally: called(tally), phase: calling(number + 1) }
-      return persist(lost, [discarded(turn, step.number)])
+      return persist(lost, [discarded(turn, step.number, LOST)])
     }
     default:
       return outcome satisfies never
@@ -65,6 +66,7 @@ export const compacted = (
         number,
         failure,
         contentSeen: false,
+        unseen: undefined,
         whole: false,
         spread,
         endedAt,
@@ -101,26 +103,51 @@ export const guide = (ledger: Ledger, outcome: Failed): Ledger => {
     .done()
 }
 
-/** Makes the event of a step whose text was shown before its process died (X2). */
-export const discarded = (turn: Pick<TurnFacts, "conversationId" | "turnId">, step: number): TurnEvent.StepDiscarded =>
-  eventOf(turn, { type: "step-discarded", step, message: LOST })
+/** Voids the content of a failed attempt, before the retry (X7). Its tool calls were not run, and its usage counts. */
+export const discard = (
+  ledger: Ledger,
+  { failure, last }: Pick<FailedCall, "failure" | "last">,
+  midStream: TurnEvent.MidStream
+): Ledger => {
+  const { step, tally, turn } = ledger
+  const usage = last?.usage
+  const voided: Ledger = {
+    ...ledger,
+    tally: waste(tally, usage),
+    step: { ...step, voids: step.voids + 1, midStream }
+  }
+  return persist(voided, [discarded(turn, step.number, `${BROKEN} The error was: ${failure.message}`, usage)])
+}
+
+/** Makes the event of a step whose text is void: its process died (X2), or its attempt failed (X7). */
+export const discarded = (
+  turn: Pick<TurnFacts, "conversationId" | "turnId">,
+  step: number,
+  message: string,
+  usage?: Message.Usage
+): TurnEvent.StepDiscarded => eventOf(turn, { type: "step-discarded", step, message, ...defined({ usage }) })
+
+/** The message to clients when the process died in the middle of a response (X2). */
+export const LOST =
+  "Holdfast was restarted in the middle of this answer. What was shown of it is void; it is asked for again."
 
 // --- internal
 
-/** The message to clients when the process died in the middle of a response (X2). */
-const LOST = "Holdfast was restarted in the middle of this answer. What was shown of it is void; it is asked for again."
+/** The message to clients when the transport failed in the middle of a response (X7). */
+const BROKEN = "This answer broke off. What was shown of it is void; it is asked for again."
 
 const PREFACE = "The conversation until here, summed up, because it had become too long:"
 
 const deciding = (failedCall: FailedCall): Phase => ({ _tag: "Deciding", failedCall })
 
 const failedCallOf = (number: number, outcome: Failed): FailedCall => {
-  const { contentSeen, endedAt, failure, spread, whole } = outcome
+  const { contentSeen, endedAt, failure, spread, unseen, whole } = outcome
   return {
     of: "attempt",
     number,
     failure,
     contentSeen,
+    unseen,
     whole: whole === true,
     spread,
     endedAt,

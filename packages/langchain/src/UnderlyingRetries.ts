@@ -1,0 +1,30 @@
+/** Switches the retries under a model off: two patiences would multiply. */
+
+/** What is read of LangChain's `AsyncCaller`, and of an SDK's client. */
+interface Retrying {
+  maxRetries: number
+}
+
+/** Sets the retries of a model's callers to 0, those of models inside it too. A warning names a client that makes retries of its own. */
+export const withoutRetries = (model: object): void => {
+  for (const part of [model, ...Object.values(model)]) {
+    const caller: unknown = isObject(part) ? Reflect.get(part, "caller") : undefined
+    if (isRetrying(caller)) caller.maxRetries = 0
+  }
+  for (const [name, client] of Object.entries(model))
+    if (name !== "caller" && isRetrying(client) && client.maxRetries > 0)
+      // oxlint-disable-next-line no-console -- a mistake of the program, at its start, to the people who write it.
+      console.warn(
+        `@holdfast/langchain: "${name}" of ${model.constructor.name} makes ${client.maxRetries} retries of its own. Set its maxRetries to 0: Holdfast makes the retries.`
+      )
+}
+
+// --- internal
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
+
+/** An instance of a class with retries; the plain object of a constructor's arguments is none. */
+const isRetrying = (value: unknown): value is Retrying =>
+  isObject(value) &&
+  Object.getPrototypeOf(value) !== Object.prototype &&
+  typeof Reflect.get(value, "maxRetries") === "number"

@@ -1,0 +1,92 @@
+/** The model's own members, and which events are content. The real SDK is in `runtimes/src/bridges/`. */
+import { assert, describe, it } from "vitest"
+import { holdfast } from "../src/index.ts"
+
+const AT_ONCE = { schedule: { type: "steps", delays: ["0 millis"], tail: "1 millis" }, maxRetries: 1 } as const
+
+const overloaded = () => Object.assign(new Error("Overloaded"), { status: 529 })
+
+/** A model with private fields, as the SDK's are. Its first attempt fails behind `events`. */
+class Model {
+  readonly #name = "m"
+  readonly supportsPromptModelSelection = true
+  readonly events: ReadonlyArray<object>
+  readonly requests: Array<object> = []
+  constructor(events: ReadonlyArray<object>) {
+    this.events = events
+  }
+  get name() {
+    return this.#name
+  }
+  describe() {
+    return this.#name
+  }
+  async getResponse(request: object) {
+    if (this.requests.push(request) === 1) throw overloaded()
+    return { model: this.#name }
+  }
+  async *getStreamedResponse(request: object) {
+    if (this.requests.push(request) === 1) {
+      yield* this.events
+      throw overloaded()
+    }
+    yield { type: "response_done", model: this.#name }
+  }
+}
+
+const model = (event: object) => ({ type: "model", event })
+const chunk = (delta: object) => model({ choices: [{ delta, finish_reason: null }] })
+
+const attempts = async (event: object): Promise<number> => {
+  const inner = new Model([{ type: "response_started" }, event])
+  try {
+    for await (const _ of holdfast(inner, { retry: AT_ONCE }).getStreamedResponse({})) continue
+  } catch {
+    // After content.
+  }
+  return inner.requests.length
+}
+
+describe("events of a response", () => {
+  it.each([
+    { type: "output_text_delta", delta: "It" },
+    model({ type: "response.function_call_arguments.delta", delta: "{" }),
+    model({ type: "reasoning-delta" }),
+    chunk({ content: "It" }),
+    chunk({ role: "assistant", tool_calls: [{ index: 0 }] }),
+    chunk({ reasoning: "Well" })
+  ])("D4: nothing is called again behind %j", async (event) => {
+    assert.strictEqual(await attempts(event), 1)
+  })
+
+  it.each([
+    { type: "output_text_delta", delta: "" },
+    model({ type: "response.in_progress" }),
+    chunk({ role: "assistant", content: "", refusal: null, tool_calls: [] }),
+    chunk({})
+  ])("C8: %j is no content", async (event) => {
+    assert.strictEqual(await attempts(event), 2)
+  })
+})
+
+describe("a patient model", () => {
+  it("keeps the members of the model, private fields too", async () => {
+    const patient = holdfast(new Model([]), { retry: AT_ONCE })
+    assert.instanceOf(patient, Model)
+    assert.deepStrictEqual([patient.name, patient.describe(), patient.supportsPromptModelSelection], ["m", "m", true])
+    assert.deepStrictEqual(await patient.getResponse({}), { model: "m" })
+  })
+
+  it("C9: asks for no retries of the client, by the object that the runner counts usage by", async () => {
+    const inner = new Model([])
+    const _internal = { traced: true }
+    await holdfast(inner, { retry: AT_ONCE }).getResponse({ input: "Hello", _internal })
+    for (const request of inner.requests) assert.strictEqual(Reflect.get(request, "_internal"), _internal)
+    assert.deepStrictEqual(_internal, { traced: true, runnerManagedRetry: true } as object)
+  })
+
+  it("is what a patient provider of models gives", async () => {
+    const provider = holdfast({ getModel: (_name?: string) => new Model([]) }, { retry: AT_ONCE })
+    assert.deepStrictEqual(await (await provider.getModel("m")).getResponse({}), { model: "m" })
+  })
+})

@@ -1,0 +1,16 @@
+/** Counts what was shown, and prints it line by line. */
+
+/** Takes one check: its sentence, and the problem if it does not hold. */
+export type Check = (title: string, problem: string | undefined) => void
+
+export const failures: Array<string> = []
+let passed = 0
+
+export const check: Check = (title, problem) => {
+  console.log(`${problem === undefined ? "ok  " : "FAIL"} ${title}${problem === undefined ? "" : `\n${problem}`}`)
+  if (problem === undefined) passed++
+  else failures.push(title)
+}
+
+/** The last line of a run. */
+export const summary = (): string => `${passed} passed, ${failures.length} failed`
