@@ -8,6 +8,7 @@ import { cpSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
+import * as Comparison from "./ai-sdk/Comparison.ts"
 import * as Bundles from "./Bundles.ts"
 import * as Chromium from "./chromium/Chromium.ts"
 import { check, isPassed, summary } from "./Report.ts"
@@ -25,10 +26,14 @@ const node24 = join(modules, "node-24/bin/node")
 
 /** What the packages for other frameworks are tested with; too large for the workspace, which imports none of it. */
 const FRAMEWORKS = {
+  "@ai-sdk/amazon-bedrock": "5.0.101",
+  "@ai-sdk/google": "4.0.121",
+  "@ai-sdk/openai": "4.0.118",
   "@langchain/core": "1.4.0",
   "@langchain/openai": "1.6.0",
   "@openai/agents-core": "0.20.0",
   "@openai/agents-openai": "0.20.0",
+  ai: "7.0.173",
   langchain: "1.5.14",
   openai: "7.57.0",
   zod: "4.6.7"
@@ -199,7 +204,28 @@ checkRun("types of the examples and tests with frameworks", "node", [
 for (const name of globSync("*.test.mts", { cwd: bridges }).toSorted())
   checkRun(`${name}: with the real framework`, node24, [join(bridges, name)])
 
+const outcomes = await Comparison.run(node24, join(sources, "ai-sdk/program.mjs"), project)
+console.log(Comparison.tableOf(outcomes))
+const wrong = Comparison.problems(outcomes)
+check("AI SDK: one answer through all failures, nothing twice", wrong.length === 0 ? undefined : wrong.join("\n"))
+
+const config = join(project, "ai-sdk.config.json")
+writeFileSync(
+  config,
+  JSON.stringify({
+    model: "gemini/gemini-2.5-pro",
+    providers: {
+      gemini: { type: "ai-sdk", package: "@ai-sdk/google" },
+      bedrock: { type: "ai-sdk", package: "@ai-sdk/amazon-bedrock", options: { region: "eu-central-1" } }
+    }
+  })
+)
 const server = join(modules, ".bin/holdfast")
+checkRun(
+  "the published service loads packages of the AI SDK beside its configuration",
+  join(modules, "node-22/bin/node"),
+  [server, "config", "check", "--config", config]
+)
 for (const node of ["node-22", "node-24"])
   checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
     server,

@@ -19,7 +19,14 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
-  mcp: ["@holdfast/kernel", "@holdfast/policy", "@effect/platform-node", "@modelcontextprotocol/client", "node:"],
+  mcp: [
+    "@holdfast/wire",
+    "@holdfast/kernel",
+    "@holdfast/policy",
+    "@effect/platform-node",
+    "@modelcontextprotocol/client",
+    "node:"
+  ],
   simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "ai-sdk": [
     "@holdfast/wire",
@@ -81,6 +88,7 @@ export const rooms: ReadonlyArray<string> = [
   "orchestrator",
   // What looks at turns, and what carries calls to them.
   "inspection",
+  "dry-run",
   "telemetry/logs",
   "telemetry/metrics",
   "telemetry/traces",

@@ -114,6 +114,28 @@ describe("streamText", () => {
     assert.deepInclude(errors[0], { statusCode: 401, isRetryable: false })
   })
 
+  it("C9: streamRetries of the AI SDK makes no further call before content, nor behind it", async () => {
+    for (const answer of [{ error: "Overloaded" }, { error: "Overloaded", behind: "Half " }, { cut: ["Half "] }]) {
+      const { textStream } = streamText({
+        model: await onceFailing(answer),
+        prompt: "Hello",
+        maxRetries: 5,
+        streamRetries: 5,
+        onError: () => {}
+      })
+      const texts: Array<string> = []
+      try {
+        for await (const text of textStream) texts.push(text)
+      } catch {
+        // A stream that breaks off fails its readers.
+      }
+      assert.strictEqual(texts.join(""), "behind" in answer || "cut" in answer ? "Half " : "")
+      assert.strictEqual(server?.requests.length, 1)
+      await server?.close()
+    }
+    server = undefined
+  })
+
   it("an error in the stream that is given up reaches the caller as it came", async () => {
     const errors: Array<unknown> = []
     const { textStream } = streamText({

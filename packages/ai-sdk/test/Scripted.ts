@@ -9,7 +9,7 @@ export type Answer =
   | { readonly cut: ReadonlyArray<string> }
   | "stall"
   | { readonly text: ReadonlyArray<string> }
-  | { readonly error: string }
+  | { readonly error: string; readonly behind?: string }
   | { readonly tool: { readonly name: string; readonly input: unknown } }
 
 const chunk = (delta: object, finish: string | null = null): string =>
@@ -55,6 +55,7 @@ export const listen = async (script: ReadonlyArray<Answer>): Promise<Scripted> =
     response.writeHead(200, { "content-type": "text/event-stream" })
     response.write(chunk({ role: "assistant", content: "" }))
     if ("error" in answer) {
+      if (answer.behind !== undefined) response.write(chunk({ content: answer.behind }))
       response.write(`data: ${JSON.stringify({ error: { message: answer.error, type: "server_error" } })}\n\n`)
       return void response.end()
     }

@@ -82,6 +82,22 @@ describe("a router", () => {
     })
   )
 
+  it.effect("C12: a success of a turn that was resumed after a wait ends the pauses that other turns found", () =>
+    Effect.gen(function* () {
+      const thing = Standing.target(question.primary)
+      let stored = Standing.paused(thing, { until: 1_000, reason: "overloaded", retryable: true, since: 0 })
+      const resumed = Routers.make(policy, {
+        credentials: {},
+        models: {},
+        countTokens: () => 0,
+        load: () => Effect.succeed(stored),
+        note: (changes) => Effect.sync(() => void (stored = Standing.merge(stored, changes)))
+      })
+      yield* (resumed.answered ?? assert.fail("it handles no successes"))({ target: question.primary }, 1)
+      assert.isUndefined(Standing.of(stored, thing, 10))
+    })
+  )
+
   it.effect("P15: stores no findings, and does not switch, while retries are switched off", () =>
     Effect.gen(function* () {
       let notes = 0

@@ -20,6 +20,7 @@ import * as BackupCommand from "./BackupCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
+import * as DryRunCommand from "./DryRunCommand.ts"
 import * as Explain from "./Explain.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as ReportCommand from "./ReportCommand.ts"
@@ -59,6 +60,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Explain.command(parts),
       BackupCommand.command(parts),
       Schedule.command(parts),
+      DryRunCommand.command(parts),
       Simulate.command,
       ConfigCheck.command(parts)
     ])

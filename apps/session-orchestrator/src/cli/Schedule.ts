@@ -2,7 +2,9 @@
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as SchedulePicture from "../dry-run/SchedulePicture.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
+import * as PictureFile from "./PictureFile.ts"
 import * as RetryText from "./terminal/RetryText.ts"
 import * as Setup from "./Setup.ts"
 import { Terminal } from "./terminal/Terminal.ts"
@@ -28,9 +30,10 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           () => "Expected a number from 1 to 10000"
         ),
         Flag.withDefault(DEFAULT_ROWS)
-      )
+      ),
+      svg: PictureFile.flag
     },
-    ({ config: file, profile, rows }) =>
+    ({ config: file, profile, rows, svg }) =>
       Setup.withConfig(
         parts,
         { file: Option.getOrUndefined(file), flags: { profile: Option.getOrUndefined(profile) } },
@@ -48,6 +51,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
               ...RetryText.remarks(policy),
               ...RetryText.byKind(policy, config.model)
             ]
+            yield* PictureFile.write(svg, () => SchedulePicture.svg(title, policy, config.model, rows))
             terminal.stdout(`${lines.join("\n")}\n`)
           })
       )
@@ -57,6 +61,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     ),
     Command.withExamples([
       { command: "holdfast schedule", description: "The schedule in force" },
-      { command: "holdfast schedule --profile interactive", description: "The schedule of another profile" }
+      { command: "holdfast schedule --profile interactive", description: "The schedule of another profile" },
+      { command: "holdfast schedule --svg schedule.svg", description: "And a picture of it" }
     ])
   )

@@ -58,17 +58,23 @@ export class Limiter {
     this.settle()
   }
 
+  /** Calls `admit` once there is a permit for a call of so many tokens, now or then; returns a function that ends the wait for it. */
+  request(tokens: number, admit: (permit: Permit) => void): () => void {
+    const waiting: Waiting = { tokens, admit }
+    this.queue.add(waiting)
+    this.settle()
+    return () => {
+      this.queue.delete(waiting)
+      this.settle()
+    }
+  }
+
   /** Gets a permit for a call of so many tokens, until the scope closes. */
   permit(tokens: number): Effect.Effect<Permit, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.callback<Permit>((resume) => {
-        const waiting: Waiting = { tokens, admit: (permit) => resume(Effect.succeed(permit)) }
-        this.queue.add(waiting)
-        this.settle()
-        return Effect.sync(() => {
-          this.queue.delete(waiting)
-          this.settle()
-        })
+        const leave = this.request(tokens, (permit) => resume(Effect.succeed(permit)))
+        return Effect.sync(leave)
       }),
       ({ release }) => Effect.sync(release),
       { interruptible: true }

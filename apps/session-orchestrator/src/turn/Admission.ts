@@ -83,11 +83,9 @@ export const throughGates = (
   isRetried: () => boolean
 ): Provider.Provider["Service"] => {
   const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
-    const { ticket } = turn.state
-    const isLetIn = ticket?.gatekeeper === gatekeeper && ticket?.spend() === true
+    const answer = admitted(gatekeeper, turn.state.ticket, isRetried)
     turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
-    const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
-    return { isLetIn, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
+    return answer
   }
   return {
     stream: (request) =>
@@ -126,16 +124,34 @@ export const throughGates = (
   }
 }
 
-// --- internal
-
 /** What the gate decided for a call. */
-interface Admitted {
+export interface Admitted {
   readonly isLetIn: boolean
   /** A failure that the turn takes as its own instead of calling. */
   readonly shared: Failure.Failure | undefined
   /** Asks the gate again for a first attempt; returns the failure to share, if there is one now. */
   readonly shareFirst: () => Failure.Failure | undefined
 }
+
+/**
+ * Asks the gate about a call (Admission.A1, A2). `ticket` is what the turn holds: it is spent, or the caller gives it back. `isRetried`:
+ * whether a failed first attempt is retried.
+ */
+export const admitted = (
+  gatekeeper: Gatekeeper | undefined,
+  ticket: GateTicket | undefined,
+  isRetried: () => boolean
+): Admitted => {
+  const isLetIn = ticket?.gatekeeper === gatekeeper && ticket?.spend() === true
+  const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
+  return { isLetIn, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
+}
+
+/** The size of a request that a limit of tokens counts. */
+export const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =>
+  ContextSize.of({ messages, system, tools }, ContextSize.estimate)
+
+// --- internal
 
 /** Reports a call without a fiber to its gate. */
 const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Opening =>
@@ -177,9 +193,6 @@ const begunBy =
 type Events = readonly [Provider.ProviderEvent, ...ReadonlyArray<Provider.ProviderEvent>]
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
 type EventStream = ReturnType<Provider.Provider["Service"]["stream"]>
-
-const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =>
-  ContextSize.of({ messages, system, tools }, ContextSize.estimate)
 
 const failedWith = (failure: Failure.Failure): EventStream => Stream.succeed({ type: "error", failure })
 

@@ -12,6 +12,8 @@ export interface CommandInput {
   readonly parts?: Partial<Parts<StorageError>>
   /** The files by path. `"unreadable"` cannot be read. */
   readonly files?: Readonly<Record<string, string>>
+  /** Receives the files that are written. */
+  readonly written?: Map<string, string>
   /** The content of standard input; without it, that is a terminal. */
   readonly stdin?: string
   /** Whether the outputs are terminals; the default is files. */
@@ -21,7 +23,10 @@ export interface CommandInput {
 const unused = Layer.effectContext(Effect.fail(new StorageError({ message: "This command has no use for it." })))
 
 /** Runs a command line to its end. */
-export const run = (args: ReadonlyArray<string>, { files = {}, parts = {}, screen, stdin }: CommandInput = {}) => {
+export const run = (
+  args: ReadonlyArray<string>,
+  { files = {}, parts = {}, screen, stdin, written = new Map() }: CommandInput = {}
+) => {
   const recorder = Recorder.make(screen ?? { stdout: false, stderr: false }, { NO_COLOR: "1" }, screen?.columns)
   const all: Parts<StorageError> = {
     version: "1.2.3",
@@ -35,10 +40,23 @@ export const run = (args: ReadonlyArray<string>, { files = {}, parts = {}, scree
     ...parts
   }
   return Cli.make(all, args).pipe(
-    Effect.map((code) => ({ code, stdout: recorder.stdout(), stderr: recorder.stderr(), seen: recorder.seen() })),
+    Effect.map((code) => ({
+      code,
+      stdout: recorder.stdout(),
+      stderr: recorder.stderr(),
+      seen: recorder.seen()
+    })),
     Effect.provide([
       Layer.succeed(Terminal.Terminal, recorder.terminal),
-      FileSystem.layerNoop({ readFileString: (path) => read(files, path) }),
+      FileSystem.layerNoop({
+        readFileString: (path) => read(files, path),
+        writeFileString: (path, text) =>
+          files[path] === "unreadable"
+            ? Effect.fail(
+                PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "writeFileString" })
+              )
+            : Effect.sync(() => void written.set(path, text))
+      }),
       Stdio.layerTest({
         stdin: stdin === undefined ? Stream.empty : Stream.make(new TextEncoder().encode(stdin)),
         stdinIsTerminal: Effect.succeed(stdin === undefined)

@@ -23,11 +23,12 @@ export interface Ports extends Omit<Routes.Known, "standing"> {
  *
  * **Details**
  *
- * A success is stored only if it ends a pause that this router knows (C12): without failures nothing is written, and nothing is read.
+ * A success is stored only if it ends a pause that this router knows (C12): without failures nothing is written. A router that has read
+ * nothing yet, because its turn was resumed after a wait, reads the pauses then.
  */
 export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"] => {
   const { credentials, countTokens, isEnabled = () => true, load, models, note } = ports
-  let known = Standing.empty
+  let known: Standing.Standing | undefined
   const knownAt = (now: number): Effect.Effect<Routes.Known, TurnStopped.TurnStopped> =>
     Effect.map(load(now), (standing) => {
       known = standing
@@ -35,12 +36,14 @@ export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"
     })
   const noted = (changes: Standing.Standing, now: number): Effect.Effect<void, TurnStopped.TurnStopped> => {
     if (Standing.isEmpty(changes)) return Effect.void
-    known = Standing.merge(known, changes)
+    known = Standing.merge(known ?? Standing.empty, changes)
     return note(changes, now)
   }
   const answered = (route: Route.Route, began: number): Effect.Effect<void, TurnStopped.TurnStopped> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      noted(Prospect.cleared({ credentials, standing: Standing.expire(known, now) }, route, began), now)
+      Effect.flatMap(known === undefined ? load(now) : Effect.succeed(Standing.expire(known, now)), (standing) =>
+        noted(Prospect.cleared({ credentials, standing }, route, began), now)
+      )
     )
   return {
     begin: (question) =>

@@ -1,0 +1,80 @@
+/**
+ * Makes a dry run from a configuration: its policy, its credentials, its gates and limits.
+ *
+ * ConfiguredRun.C1. Every endpoint has a gate where the configuration has gates, the simulated provider too: it stands for a real one.
+ */
+import { Profile } from "@holdfast/policy"
+import type { Target } from "@holdfast/wire"
+import type { Values } from "../config/Config.ts"
+import * as DryRun from "./DryRun.ts"
+import type * as Outages from "./Outages.ts"
+import * as SimulatedReplies from "./SimulatedReplies.ts"
+
+/** The parts of a configuration that a dry run reads. */
+export type Configured = Pick<Values, "gate" | "model" | "models" | "providers" | "retry">
+
+/** Turns before an outage. */
+export interface Scene {
+  readonly outages: Outages.Outages
+  readonly turns: number
+  /** The time over which the turns are prompted. */
+  readonly withinMs: number
+  /** The first prompt, and the begin of the outages, in epoch milliseconds. */
+  readonly startAt: number
+  /** How long the run lasts at most. */
+  readonly forMs: number
+  readonly mostCalls: number
+  /** Seed of the numbers that jitter is computed from. */
+  readonly seed: number
+}
+
+/** What the service makes of a configuration, for a dry run. */
+export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.Setup => ({
+  policy: Profile.resolve(retry),
+  models,
+  credentials: Object.fromEntries(
+    Array.from(providers, ([name, provider]) => [
+      name,
+      provider.type === "simulated" ? [] : provider.credentials.map(({ name }) => name)
+    ])
+  ),
+  endpointOf: (name) => {
+    const provider = providers.get(name)
+    if (!gate.enabled || provider === undefined) return undefined
+    return provider.type === "simulated"
+      ? { baseUrl: name, credential: undefined }
+      : { baseUrl: provider.baseUrl ?? `ai-sdk:${provider.name}`, credential: provider.credentials[0]?.name }
+  },
+  allowanceOf: (name) => {
+    const provider = providers.get(name)
+    return provider === undefined || provider.type === "simulated" ? undefined : provider.limits
+  }
+})
+
+/** The dry run of a scene under a configuration. */
+export const make = (config: Configured, scene: Scene): DryRun.DryRun => {
+  const { forMs, mostCalls, outages, seed, startAt, turns, withinMs } = scene
+  const setup = setupOf(config)
+  return new DryRun.DryRun({
+    setup,
+    startAt,
+    until: startAt + forMs,
+    mostCalls,
+    spread: DryRun.draws(seed),
+    reply: SimulatedReplies.make(outages, startAt, { ...setup.policy, maxTurns: turns * ENDPOINTS }),
+    turns: DryRun.crowd(turns, startAt, withinMs, config.model)
+  })
+}
+
+/** Every name of a provider or target that an outage may be for; the targets are those that the policy may call. */
+export const namesOf = ({ model, providers, retry }: Configured): ReadonlyArray<string> => {
+  const { provider, model: name }: Target.Target = model
+  const targets = [`${provider}/${name}`, ...Profile.targetNames(retry).map(({ name }) => name)]
+  const used = new Set(targets.map((target) => target.split("/")[0] ?? ""))
+  return Array.from(new Set([...Array.from(providers.keys()).filter((name) => used.has(name)), ...targets]))
+}
+
+// --- internal
+
+/** The most endpoints of one turn whose positions are kept. */
+const ENDPOINTS = 10

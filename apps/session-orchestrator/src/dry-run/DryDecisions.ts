@@ -1,0 +1,88 @@
+/**
+ * Decides for one turn of a dry run, by the functions of the service: routing, policy, and the question of a spend guard.
+ *
+ * DryDecisions.D1. The pauses that turns find are shared at once, and a turn's success ends those that its router had read (`Routers.make`);
+ *     a turn that left memory to wait has a new router.
+ */
+import type { RetryStrategy } from "@holdfast/kernel"
+import { Directive, type Machine, type Records, type Route } from "@holdfast/kernel"
+import { Basis, type Models, Prospect, type RetryPolicy, RetryStrategies, Routes, Standing } from "@holdfast/policy"
+import { defined } from "@holdfast/wire"
+
+type Of<Tag extends Machine.Command["_tag"]> = Extract<Machine.Command, { readonly _tag: Tag }>
+
+/** What the decisions of all turns share. */
+export interface Shared extends Omit<Routes.Known, "standing"> {
+  readonly policy: RetryPolicy.RetryPolicy
+  readonly countTokens: Models.CountTokens
+  /** The pauses that turns have found so far. */
+  readonly standing: { current: Standing.Standing }
+}
+
+/** The decisions of one turn. Times are in epoch milliseconds. */
+export class DryDecisions {
+  private readonly shared: Shared
+  private readonly strategy: RetryStrategy.RetryStrategy["Service"]
+  /** The pauses that its router has read last; absent: none yet. */
+  private known: Standing.Standing | undefined = undefined
+
+  constructor(shared: Shared) {
+    this.shared = shared
+    this.strategy = RetryStrategies.make(shared.policy, RetryStrategies.sleepInMemory, shared.countTokens)
+  }
+
+  /** Chooses the route of a step's first attempt; `present` is the turn's own. */
+  begin({ from, question }: Of<"Route">, present: Route.Route, now: number): Records.Beginning {
+    const { policy } = this.shared
+    const chosen = question === undefined ? { route: present } : Routes.begin(policy, question, this.read(now), now)
+    return { ...chosen, ...defined({ from }) }
+  }
+
+  /** Decides about a failure. */
+  decide({ question, ...command }: Of<"Decide">, now: number): Directive.Directive {
+    const { policy } = this.shared
+    const situation = { ...command.situation, now }
+    if (question === undefined) return Directive.decide(situation, policy.enabled ? this.strategy : switchedOff(policy))
+    if (!policy.enabled) return Routes.switchedOff(policy, situation)
+    const { changes, directive } = Routes.direct(policy, situation, question, this.read(now))
+    this.note(changes)
+    return directive
+  }
+
+  /** A call on a route has succeeded; it began at `began`. */
+  answered(route: Route.Route, began: number, now: number): void {
+    const { credentials, standing } = this.shared
+    const known = Standing.expire(this.known ?? standing.current, now)
+    this.note(Prospect.cleared({ credentials, standing: known }, route, began))
+  }
+
+  /** The question to a person at the end of a wait (X11); `undefined`: none. */
+  ask({ awaited, outlook }: Of<"Wait">, now: number): RetryStrategy.Question | undefined {
+    return outlook && this.strategy.ask?.(outlook(Math.max(0, now - awaited.since)))
+  }
+
+  /** The turn leaves memory. */
+  parked(): void {
+    this.known = undefined
+  }
+
+  private read(now: number): Routes.Known {
+    const { countTokens, credentials, models, standing } = this.shared
+    const known = Standing.expire(standing.current, now)
+    this.known = known
+    return { standing: known, credentials, models, countTokens }
+  }
+
+  private note(changes: Standing.Standing): void {
+    if (Standing.isEmpty(changes)) return
+    const { standing } = this.shared
+    this.known = Standing.merge(this.known ?? Standing.empty, changes)
+    standing.current = Standing.merge(standing.current, changes)
+  }
+}
+
+// --- internal
+
+const switchedOff = (policy: RetryPolicy.RetryPolicy): Pick<RetryStrategy.RetryStrategy["Service"], "decide"> => ({
+  decide: (_attempt, _failure, spent) => ({ basis: Basis.switchedOff(policy, spent) })
+})

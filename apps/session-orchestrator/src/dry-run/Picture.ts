@@ -1,0 +1,87 @@
+/**
+ * Draws the courses of turns: the calls of each endpoint, and the waits, attempts and ends of turns.
+ *
+ * Picture.P1. Of more turns than `MOST_ROWS` every so many is drawn, so that early and late ones are seen; the rows of endpoints have all.
+ */
+import type { Result } from "./DryRun.ts"
+import * as Timeline from "./Timeline.ts"
+import type { TurnCourse } from "./TurnCourse.ts"
+
+/** A run and its name. */
+export interface Shown {
+  readonly name: string
+  readonly result: Pick<Result, "startAt" | "endAt" | "turns">
+}
+
+/** The most turns that are drawn of one run. */
+const MOST_ROWS = 20
+
+/** The picture, as SVG. `tick` names a moment of the axis. */
+export const svg = (
+  title: string,
+  description: string,
+  shown: ReadonlyArray<Shown>,
+  tick: Timeline.Drawing["tick"]
+): string => {
+  const length = Math.max(1_000, ...shown.map(({ result }) => result.endAt - result.startAt))
+  const from = Math.min(...shown.map(({ result }) => result.startAt))
+  return Timeline.draw({
+    title,
+    description,
+    from,
+    to: from + length,
+    tick,
+    sections: shown.map(({ name, result: { turns } }) => ({
+      heading: name,
+      rows: [...endpoints(turns), ...sampled(turns).map(rowOf)]
+    }))
+  })
+}
+
+/** The time since the start, for an axis: `1 h`, `1:30`, `10 min`, `30 s`. */
+export const elapsed = (ms: number): string => {
+  const seconds = Math.round(ms / 1000)
+  if (seconds === 0) return "0"
+  if (seconds % 3_600 === 0) return `${seconds / 3_600} h`
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (seconds % 60 === 0 && minutes < 60) return `${minutes} min`
+  const two = (n: number) => String(n).padStart(2, "0")
+  return minutes < 60 ? `${minutes}:${two(seconds % 60)} min` : `${Math.floor(minutes / 60)}:${two(minutes % 60)} h`
+}
+
+// --- internal
+
+const endpoints = (turns: ReadonlyArray<TurnCourse>): ReadonlyArray<Timeline.Row> => {
+  const rows = new Map<string, Array<Timeline.Row["marks"][number]>>()
+  for (const { calls } of turns) {
+    for (const { endedAt, outcome, target } of calls) {
+      if (outcome === "shared") continue
+      const marks = rows.get(target) ?? []
+      rows.set(target, marks)
+      marks.push({ kind: outcome, at: endedAt })
+    }
+  }
+  // With one turn the row of the endpoint would be the row of the turn.
+  return turns.length === 1 ? [] : Array.from(rows, ([label, marks]) => ({ label, spans: [], marks }))
+}
+
+/** Picture.P1 */
+const sampled = (turns: ReadonlyArray<TurnCourse>): ReadonlyArray<TurnCourse> =>
+  turns.length <= MOST_ROWS
+    ? turns
+    : Array.from(
+        { length: MOST_ROWS },
+        (_, n) => turns[Math.floor((n * (turns.length - 1)) / (MOST_ROWS - 1))]
+      ).flatMap((turn) => turn ?? [])
+
+const rowOf = ({ calls, end, turnId, waits }: TurnCourse): Timeline.Row => ({
+  label: turnId,
+  spans: waits.map(({ endedAt, from }) => ({ kind: "wait", from, to: endedAt })),
+  marks: [
+    ...calls.flatMap(({ endedAt, outcome }) => (outcome === "answered" ? [] : [{ kind: outcome, at: endedAt }])),
+    ...(end === undefined
+      ? []
+      : [{ kind: end.status === "completed" ? ("answered" as const) : ("ended" as const), at: end.at }])
+  ]
+})

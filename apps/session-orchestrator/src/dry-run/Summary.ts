@@ -1,0 +1,88 @@
+/** Sums up the courses of turns: how many were answered, when, after how many calls, and why the others were not. */
+import { defined, type DryRunReport } from "@holdfast/wire"
+import type { Result } from "./DryRun.ts"
+import type { TurnCourse } from "./TurnCourse.ts"
+
+/** The account of a dry run. */
+export const of = ({ cut, endAt, startAt, turns }: Result): DryRunReport.DryRunReport => {
+  const answers = turns.flatMap(({ end }) => (end?.status === "completed" ? [end.at] : [])).sort(ascending)
+  const waits = turns.map(waitedMs).sort(ascending)
+  const made = turns.flatMap(({ calls }) => calls)
+  const countOf = (status: NonNullable<TurnCourse["end"]>["status"]) =>
+    turns.filter(({ end }) => end?.status === status).length
+  const aborted = countOf("aborted")
+  return {
+    startedAt: startAt,
+    endedAt: endAt,
+    turns: turns.length,
+    answered: answers.length,
+    failed: countOf("failed"),
+    waiting: turns.filter(({ end }) => end === undefined).length,
+    waitedMs: {
+      median: waits[Math.floor((waits.length - 1) / 2)] ?? 0,
+      longest: waits.at(-1) ?? 0,
+      total: waits.reduce((sum, ms) => sum + ms, 0)
+    },
+    calls: made.filter(({ outcome }) => outcome !== "shared").length,
+    refused: made.filter(({ outcome }) => outcome === "failed").length,
+    shared: made.filter(({ outcome }) => outcome === "shared").length,
+    failures: failuresOf(turns),
+    endpoints: endpointsOf(turns),
+    ...defined({
+      aborted: aborted === 0 ? undefined : aborted,
+      firstAnswerAt: answers[0],
+      lastAnswerAt: answers.at(-1),
+      tokens: tokensOf(turns),
+      cut
+    })
+  }
+}
+
+/** The time that a turn spent in waits. */
+export const waitedMs = ({ waits }: TurnCourse): number =>
+  waits.reduce((sum, { endedAt, from }) => sum + Math.max(0, endedAt - from), 0)
+
+// --- internal
+
+const ascending = (a: number, b: number): number => a - b
+
+const failuresOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport["failures"] => {
+  const counts = new Map<string, DryRunReport.DryRunFailure>()
+  for (const { end } of turns) {
+    if (end?.status !== "failed") continue
+    const { because = "unknown", reason } = end
+    const key = `${because} ${reason}`
+    counts.set(key, { because, ...defined({ reason }), turns: (counts.get(key)?.turns ?? 0) + 1 })
+  }
+  return Array.from(counts.values()).sort((a, b) => b.turns - a.turns)
+}
+
+const endpointsOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport["endpoints"] => {
+  const endpoints = new Map<string, DryRunReport.DryRunEndpoint>()
+  for (const { calls } of turns) {
+    for (const { outcome, target } of calls) {
+      if (outcome === "shared") continue
+      const { answered, calls, failed } = endpoints.get(target) ?? { calls: 0, answered: 0, failed: 0 }
+      const isAnswer = outcome === "answered"
+      endpoints.set(target, {
+        target,
+        calls: calls + 1,
+        answered: answered + (isAnswer ? 1 : 0),
+        failed: failed + (isAnswer ? 0 : 1)
+      })
+    }
+  }
+  return Array.from(endpoints.values())
+}
+
+/** Absent: the courses have no tokens. */
+const tokensOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunTokens | undefined => {
+  const answered = turns.filter(({ end }) => end?.status === "completed")
+  const known = answered.flatMap(({ usage }) => usage ?? [])
+  if (known.length === 0) return undefined
+  return {
+    input: known.reduce((sum, { inputTokens = 0 }) => sum + inputTokens, 0),
+    output: known.reduce((sum, { outputTokens = 0 }) => sum + outputTokens, 0),
+    unknown: answered.length - known.length
+  }
+}

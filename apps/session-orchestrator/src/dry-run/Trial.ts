@@ -1,0 +1,46 @@
+/**
+ * Tries configurations side by side: runs each, sums it up, and lists what was assumed.
+ *
+ * Trial.T1. A run gives the thread back between slices, so a service that tries a policy goes on answering.
+ */
+import type { DryRunReport } from "@holdfast/wire"
+import { Effect } from "effect"
+import type * as DryRun from "./DryRun.ts"
+import * as Summary from "./Summary.ts"
+import type { Configured } from "./ConfiguredRun.ts"
+
+/** One configuration that was tried. */
+export interface Trial {
+  readonly name: string
+  readonly result: DryRun.Result
+  readonly report: DryRunReport.DryRunReport
+}
+
+/** Runs to the end (Trial.T1). */
+export const run = (name: string, make: () => DryRun.DryRun): Effect.Effect<Trial> =>
+  Effect.gen(function* () {
+    const dryRun = make()
+    while (dryRun.step(SLICE)) yield* pause
+    const { result } = dryRun
+    return { name, result, report: Summary.of(result) }
+  })
+
+/** The name of a configuration in a comparison: its profile, and its file if it has one. */
+export const nameOf = ({ retry }: Pick<Configured, "retry">, file?: string): string =>
+  [retry.profile ?? "overnight", ...(file === undefined ? [] : [file])].join(", ")
+
+/** What a run assumes besides the outages, one sentence each. */
+export const assumptions = ({ retry }: Pick<Configured, "retry">): ReadonlyArray<string> => [
+  "One process runs all turns, no person sends a command, and a tool succeeds at once.",
+  ...(retry.finalReport === undefined ? [] : ["The final report comes with the answer."])
+]
+
+// --- internal
+
+/** Moments between two pauses: a few milliseconds. */
+const SLICE = 200
+
+const pause = Effect.callback<void>((resume) => {
+  const timer = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(timer))
+})

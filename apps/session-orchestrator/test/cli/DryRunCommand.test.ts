@@ -1,0 +1,128 @@
+/** Tests `holdfast dry-run` and the pictures of `holdfast schedule`. */
+import { describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { assert, expect } from "vitest"
+import * as CommandLine from "./CommandLine.ts"
+
+const CONFIG = {
+  providers: {
+    one: { type: "openai-compatible", baseUrl: "http://one/v1" },
+    two: { type: "openai-compatible", baseUrl: "http://two/v1" }
+  },
+  model: "one/m",
+  retry: { routing: { type: "fallback-chain", chains: { default: ["two/x"] } } }
+}
+const files = {
+  "holdfast.config.json": JSON.stringify(CONFIG),
+  "other.json": JSON.stringify({ ...CONFIG, retry: { profile: "interactive" } }),
+  "/readonly.svg": "unreadable"
+}
+const dryRun = (...args: ReadonlyArray<string>) => CommandLine.run(["dry-run", ...args], { files })
+
+describe("holdfast dry-run", () => {
+  it.effect("prints how many turns were answered, when, and after how many calls", () =>
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* CommandLine.run(["dry-run", "--outage", "529 for 7h"])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+      expect(stdout).toContain("Each turn meets a 529 (overloaded) for 7 h by the clock")
+      expect(stdout).toMatch(/answered +1 of 1\n/)
+      // Retry 20 of the schedule is the first after 7 h; the answer takes another second.
+      expect(stdout).toMatch(/first answer after +7 h 1 m 46 s\n/)
+      expect(stdout).toMatch(/calls +21\n/)
+    })
+  )
+
+  it.effect("tries two configurations side by side, with an outage for each endpoint", () =>
+    Effect.gen(function* () {
+      const outages = ["--outage", "one=529 for 2h", "--outage", "two/x=503 for 30m"]
+      const { code, stdout } = yield* dryRun(...outages, "--turns", "20", "--against", "other.json")
+      expect(code).toBe(0)
+      expect(stdout).toMatch(/overnight, holdfast.config.json +interactive, other.json/)
+      expect(stdout).toMatch(/answered +20 of 20 +0 of 20/)
+      expect(stdout).toContain("20 because no retries were left (overloaded)")
+      expect(stdout).toMatch(/two\/x +\d+ calls, 20 answered +-/)
+    })
+  )
+
+  it.effect("the name of a profile stands for this configuration with that profile", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* dryRun("--outage", "529 for 1h", "--against", "cycling")
+      expect(stdout).toMatch(/overnight, holdfast.config.json +cycling\n/)
+    })
+  )
+
+  it.effect("prints one JSON object, and is the same every time", () =>
+    Effect.gen(function* () {
+      const run = () => dryRun("--outage", "429x3;retry-after=7", "--turns", "3", "--json")
+      const [one, other] = [yield* run(), yield* run()]
+      expect(one.stdout.split("\n")).toHaveLength(2)
+      expect(one.stdout).toBe(other.stdout)
+      expect(JSON.parse(one.stdout)).toMatchObject({
+        outages: { "*": "429x3;retry-after=7" },
+        runs: [{ report: { turns: 3, answered: 3, failed: 0 }, turns: [{ turnId: "turn-1" }, {}, {}] }]
+      })
+    })
+  )
+
+  it.effect("writes a picture without a script or an address to load", () =>
+    Effect.gen(function* () {
+      const written = new Map<string, string>()
+      const args = ["dry-run", "--outage", "529 for 7h", "--turns", "50", "--svg", "/night.svg"]
+      yield* CommandLine.run(args, { files, written })
+      const svg = written.get("/night.svg") ?? ""
+      expect(svg).toMatch(/^<svg xmlns="http:\/\/www.w3.org\/2000\/svg" [^]*<\/svg>\n$/)
+      expect(svg).toContain("prefers-color-scheme:dark")
+      expect(svg).toContain(">turn-50</text>")
+      assert.notMatch(svg, /<script|href|url\(|@import/)
+      assert.isBelow(svg.length, 40_000)
+    })
+  )
+
+  it.effect("names what was wrong, where, and what was expected", () =>
+    Effect.gen(function* () {
+      const refusals: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
+        [[], "--outage is missing: expected what the turns meet, such as '529 for 7h'."],
+        [
+          ["--outage", "one=ok, 529 fro 7h"],
+          '"one=ok, 529 fro 7h", character 9: "529 fro 7h" is not valid. Expected phases'
+        ],
+        [["--outage", "529", "--outage", "503"], "there are two scripts for every endpoint"],
+        [["--outage", "three=529"], 'no turn calls "three"; expected one of one, two, one/m, two/x.'],
+        [["--outage", "529", "--within", "soon"], '--within: found "soon"; expected a duration such as "10 minutes".'],
+        [["--outage", "529", "--turns", "0"], "Expected a number from 1 to 10000"],
+        [["--outage", "529", "--hours", "745"], "Expected a number from 1 to 744"],
+        [["--outage", "529", "--against", "missing.json"], "there is no such file"],
+        [["--outage", "529", "--model", "nobody/m"], "nobody"]
+      ]
+      for (const [args, message] of refusals) {
+        const { code, stderr, stdout } = yield* dryRun(...args)
+        expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" })
+        expect(stderr).toContain(message)
+      }
+      const unwritable = yield* dryRun("--outage", "529", "--svg", "/readonly.svg")
+      expect(unwritable.code).toBe(1)
+      expect(unwritable.stderr).toContain("--svg: /readonly.svg cannot be written")
+    })
+  )
+
+  it.effect("a run ends at its hours, and turns that still wait are counted", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* dryRun("--outage", "down", "--hours", "1", "--turns", "2")
+      expect(stdout).toMatch(/still waiting +2 after 1 h/)
+    })
+  )
+})
+
+describe("holdfast schedule --svg", () => {
+  it.effect("draws the retries of a policy, and the kinds that it treats in their own way", () =>
+    Effect.gen(function* () {
+      const written = new Map<string, string>()
+      const args = ["schedule", "--profile", "cycling", "--svg", "/s.svg"]
+      expect((yield* CommandLine.run(args, { written })).code).toBe(0)
+      const svg = written.get("/s.svg") ?? ""
+      expect(svg).toContain('<title id="t">Profile cycling</title>')
+      expect(svg).toContain(">each failure</text>")
+      expect(svg).toContain(">rate-limited")
+    })
+  )
+})

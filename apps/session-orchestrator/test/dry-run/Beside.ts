@@ -1,0 +1,182 @@
+/** Runs the same turns and outages through the service, under a test clock, and through a dry run. */
+import { SqliteClient } from "@holdfast/journal/sqlite"
+import { Timer } from "@holdfast/journal"
+import { type Provider, Records } from "@holdfast/kernel"
+import { Profile, type Routes } from "@holdfast/policy"
+import { Simulated } from "@holdfast/simulated"
+import { Ids, Target } from "@holdfast/wire"
+import { Clock, Context, Duration, Effect, Layer, Random } from "effect"
+import { TestClock } from "effect/testing"
+import { Conversations } from "../../src/conversation/Conversations.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import * as Tools from "../../src/conversation/Tools.ts"
+import * as DryRun from "../../src/dry-run/DryRun.ts"
+import { DryTurn } from "../../src/dry-run/DryTurn.ts"
+import * as Outages from "../../src/dry-run/Outages.ts"
+import * as SimulatedReplies from "../../src/dry-run/SimulatedReplies.ts"
+import * as Gates from "../../src/gate/Gates.ts"
+import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
+import { Journal } from "../../src/storage/EventJournal.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as Condition from "../../src/system/Condition.ts"
+
+/** Turns, a policy and outages. */
+export interface Night {
+  readonly retry: Profile.RetrySettings
+  readonly outages: ReadonlyArray<string>
+  readonly turns: number
+  /** Between two prompts. */
+  readonly gapMs: number
+  /** Drawn for every failure. */
+  readonly spread: number
+  readonly isGated: boolean
+}
+
+/** What a turn has on record: every attempt, decision and wait, and its end, with their times after the first prompt. */
+export type Account = ReadonlyArray<string>
+
+export const MODEL: Target.Target = { provider: "one", model: "m" }
+const NAMES = ["one", "two", "three"]
+const CREDENTIALS: Routes.Known["credentials"] = { one: [], two: [], three: [] }
+const HOURS = 30
+
+const endpointOf = (provider: string) => ({ baseUrl: `http://${provider}`, credential: undefined })
+
+/** The accounts of all turns in a dry run. */
+export const dry = (night: Night): ReadonlyArray<Account> => {
+  const policy = Profile.resolve(night.retry)
+  const outages = outagesOf(night)
+  const turns: Array<DryTurn> = []
+  DryRun.run({
+    setup: {
+      policy,
+      models: {},
+      credentials: CREDENTIALS,
+      endpointOf: night.isGated ? endpointOf : () => undefined,
+      allowanceOf: () => undefined
+    },
+    startAt: 0,
+    until: Duration.toMillis(Duration.hours(HOURS)),
+    mostCalls: Infinity,
+    spread: () => night.spread,
+    reply: SimulatedReplies.make(outages, 0, { ...policy, maxTurns: 1_000 }),
+    turns: (around) => {
+      for (let n = 0; n < night.turns; n++)
+        turns.push(new DryTurn({ turnId: `turn-${n}`, startedAt: n * night.gapMs, target: MODEL }, around))
+      return turns
+    }
+  })
+  return turns.map(({ course: { end }, records }) => [
+    ...records.flatMap((record) => lineOf(record, 0)),
+    end === undefined ? "open" : `${end.status} at ${end.at}`
+  ])
+}
+
+/** The same in the service. */
+export const served = (night: Night): Effect.Effect<ReadonlyArray<Account>, unknown> =>
+  Effect.gen(function* () {
+    const from = yield* Clock.currentTimeMillis
+    const outages = outagesOf(night)
+    const simulated = new Map<string, Provider.Provider["Service"]>()
+    for (const name of NAMES) simulated.set(name, yield* Simulated.makeOpenedAt(from))
+    const provider: Provider.Provider["Service"] = {
+      stream: (request) => {
+        const model = Outages.scriptOf(outages, request.target)
+        const endpoint = simulated.get(request.target.provider)
+        if (endpoint === undefined) throw new Error(`there is no ${request.target.provider}`)
+        return endpoint.stream({ ...request, step: 0, attempt: 0, target: { provider: "simulated", model } })
+      }
+    }
+    const resources = Layer.mergeAll(
+      Layer.succeed(Providers, {
+        get: () => provider,
+        names: NAMES,
+        unusable: () => undefined,
+        credentials: CREDENTIALS
+      }),
+      Layer.succeed(Defaults, { model: MODEL, retry: night.retry, models: {} }),
+      night.isGated ? Gates.layer(endpointOf) : Gates.layerNoop,
+      Tools.layerNoop,
+      Condition.layer
+    ).pipe(Layer.provideMerge(Timer.layer))
+    const context = yield* Layer.build(Layer.fresh(Orchestrator.layer.pipe(Layer.provide(resources))))
+    const conversations = Context.get(context, Conversations)
+    const journal = yield* Journal
+    for (let n = 0; n < night.turns; n++) {
+      const id = yield* conversations.create({})
+      yield* conversations.prompt(id, { prompt: "", turnId: Ids.TurnId.make(`turn-${n}`) })
+      yield* advance(night.gapMs)
+    }
+    yield* advance(HOURS * 3_600_000 - night.turns * night.gapMs)
+    return yield* Effect.forEach(Array.from({ length: night.turns }), (_, n) =>
+      Effect.gen(function* () {
+        const turnId = Ids.TurnId.make(`turn-${n}`)
+        const records = (yield* journal.load(turnId)).flatMap((stored) => Records.parse(stored) ?? [])
+        const lines = records.flatMap((record) => lineOf(record, from))
+        const isOpen = !records.some(isLast)
+        if (isOpen) return [...lines, "open"]
+        const { end } = yield* conversations.result(turnId)
+        return [...lines, `${end.status} at ${end.endedAt - from}`]
+      })
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(SqlStore.layerSql(":memory:").pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })))),
+    Effect.provideService(Random.Random, {
+      nextIntUnsafe: () => Math.floor(night.spread * Number.MAX_SAFE_INTEGER),
+      nextDoubleUnsafe: () => night.spread
+    })
+  )
+
+// --- internal
+
+const outagesOf = ({ outages }: Night): Outages.Outages => {
+  const read = Outages.read(outages)
+  if (read._tag === "Failure") throw new Error(read.failure)
+  return read.success
+}
+
+/** Moves the clock. What comes of a moment at once is done first. */
+const advance = (ms: number) => Effect.andThen(Effect.andThen(settled, TestClock.adjust(ms)), settled)
+
+const settled = Effect.promise(async () => {
+  for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
+})
+
+/** Whether a turn's end follows. */
+const isLast = ({ kind, value }: Records.TurnRecord): boolean =>
+  (kind === "Attempt" && value._tag === "Completed" && value.finishReason !== "tool-calls") ||
+  (kind === "Decision" && value._tag === "GiveUp")
+
+const routeOf = (route: { target: Target.Target; role?: string } | undefined) =>
+  route === undefined ? "" : ` to ${Target.format(route.target)} (${route.role ?? "primary"})`
+
+const lineOf = (record: Records.TurnRecord, from: number): ReadonlyArray<string> => {
+  const { kind, number, step } = record
+  const name = `${kind} ${step}/${number}`
+  switch (kind) {
+    case "Route":
+      return [`${name}${routeOf(record.value.route)}`]
+    case "Attempt": {
+      const { value } = record
+      const what =
+        value._tag === "Failed" ? ` ${value.failure.reason} ${value.contentSeen} ${value.failure.shared}` : ""
+      return [`${name} ${value._tag}${what} at ${value.endedAt - from}`]
+    }
+    case "Decision": {
+      const { value } = record
+      return value._tag === "GiveUp"
+        ? [`${name} gave up: ${value.because} ${JSON.stringify(value.basis)}`]
+        : [`${name} retry ${value.attempt} in ${value.delayMs} at ${value.retryAt - from}${routeOf(value.route)}`]
+    }
+    case "Wake": {
+      const { value } = record
+      const more =
+        value.type === "now" ? ` early ${value.early}` : value.type === "elapsed" ? ` held ${value.heldMs}` : ""
+      return [`${name} ${value.type}${more} at ${(value.at ?? 0) - from}`]
+    }
+    default:
+      return kind === "Content" || kind === "Seal" ? [] : [name]
+  }
+}
