@@ -6,7 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Failure } from "./Failure.ts"
-import { FilePart } from "./FilePart.ts"
+import { FilePart, placeholderOf } from "./FilePart.ts"
 import { MessageId, TurnId } from "./Ids.ts"
 import { InputPart, TextPart, textOf as inputText } from "./Prompt.ts"
 import { Target } from "./Target.ts"
@@ -125,6 +125,30 @@ export const textOf = (message: Message): string => {
   let text = ""
   for (const part of message.content) if (part.type === "text") text += part.text
   return text
+}
+
+/** The same message with a placeholder in the place of each file, for logs and exports. */
+export const withPlaceholders = (message: Message): Message => {
+  switch (message.role) {
+    case "user":
+      return {
+        ...message,
+        content: message.content.map((part) =>
+          part.type === "file" ? { type: "text", text: placeholderOf(part) } : part
+        )
+      }
+    case "tool":
+      return { ...message, content: message.content.map(withoutContent) }
+    case "assistant":
+      return message
+    default:
+      return message satisfies never
+  }
+}
+
+const withoutContent = (part: ToolResultPart): ToolResultPart => {
+  const { content: _, ...result } = part
+  return result
 }
 
 /** Adds two usages; a key that neither has stays absent. */

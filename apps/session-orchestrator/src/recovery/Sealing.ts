@@ -27,13 +27,15 @@ export const seal = Effect.fnUntraced(function* (
   const patiently = services.patiently(turnId)
   const turn = Option.getOrThrow(yield* patiently(store.turn(turnId)))
   if (turn.end !== undefined) return turn.end
-  const { acceptedAt, conversationId, prompt } = turn
+  const { acceptedAt, conversationId } = turn
   const known = (yield* patiently(store.turnEvents(turnId))).map(({ event }) => event)
   const { model } = Option.getOrThrow(yield* patiently(store.conversation(conversationId)))
   const account = Account.of(yield* patiently(journal.load(turnId)))
   const endedAt = yield* Clock.currentTimeMillis
   const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
   const { end, events } = KernelTurn.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
+  // Only a turn without events needs its whole prompt here.
+  const prompt = known.length === 0 ? yield* patiently(store.prompt(turnId)) : undefined
   const start = { conversationId, turnId, startedAt: acceptedAt, ...defined({ prompt }) }
   const all = known.length === 0 ? Arr.appendAll(KernelTurn.firstEvents(start), events) : events
   const stored = yield* patiently(store.appendEvents(conversationId, turnId, all, known.length))
