@@ -7,7 +7,7 @@
  * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
  */
 import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
