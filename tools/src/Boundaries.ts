@@ -36,6 +36,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "holdfast",
     "@ai-sdk/provider"
   ],
+  "effect-ai": ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "holdfast"],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
@@ -88,6 +89,7 @@ export const rooms: ReadonlyArray<string> = [
   "orchestrator",
   // What looks at turns, and what carries calls to them.
   "inspection",
+  "delivery",
   "dry-run",
   "telemetry/logs",
   "telemetry/metrics",

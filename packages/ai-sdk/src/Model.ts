@@ -2,7 +2,7 @@
  * Models of the AI SDK as Holdfast's own: for the library `holdfast`, and for the kernel.
  *
  * Model.M1. One call is one `doStream`: the AI SDK's retries stand above it and are not used (rule C9).
- * Model.M2. A stream that ends without its `finish` part was cut; the kernel sees no finish either, and the attempt has failed (rule C6).
+ * Model.M2. A stream that ends without its `finish` part, or with that of a closed connection, was cut; the kernel sees no finish either, and the attempt has failed (rule C6).
  * Model.M3. Reasoning and tool calls go back to a model with the metadata that they came with: signatures of Anthropic, thought signatures of Google,
  *     ids of OpenAI's items. They stand in the message, so they survive the process.
  */

@@ -11,6 +11,7 @@ import type {
 } from "@ai-sdk/provider"
 import { ToolArguments } from "@holdfast/providers"
 import type { ModelEvent, Usage } from "holdfast"
+import { type FinishPart, isCut } from "./FinishPart.ts"
 
 /** A part of a response, of any version. */
 export type Part = LanguageModelV4StreamPart | LanguageModelV3StreamPart | LanguageModelV2StreamPart
@@ -58,6 +59,8 @@ export class ResponseEvents {
       case "error":
         throw part.error
       case "finish":
+        // Without a finish the attempt has failed (rule C6).
+        if (isCut(part)) return []
         return [
           { type: "usage", usage: usageOf(part.usage) },
           { type: "finish", finishReason: reasonOf(part.finishReason) }
@@ -87,16 +90,14 @@ export class ResponseEvents {
 const proofOf = (metadata: SharedV4ProviderMetadata | undefined): { readonly proof?: string } =>
   metadata === undefined || Object.keys(metadata).length === 0 ? {} : { proof: JSON.stringify(metadata) }
 
-type Finish = Extract<Part, { readonly type: "finish" }>
-
 const REASONS = ["stop", "length", "tool-calls", "content-filter"] as const
 
-const reasonOf = (reason: Finish["finishReason"]): (typeof REASONS)[number] | "other" => {
+const reasonOf = (reason: FinishPart["finishReason"]): (typeof REASONS)[number] | "other" => {
   const unified = typeof reason === "string" ? reason : reason.unified
   return REASONS.find((known) => known === unified) ?? "other"
 }
 
-const usageOf = (usage: Finish["usage"]): Usage => {
+const usageOf = (usage: FinishPart["usage"]): Usage => {
   const { inputTokens, outputTokens } = usage
   if (typeof inputTokens === "object" && typeof outputTokens === "object")
     return counted({
