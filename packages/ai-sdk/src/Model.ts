@@ -86,7 +86,7 @@ async function* events(
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) throw cut() // Model.M2: a model that yields nothing would be taken for one that answers with nothing
+      if (done) throw cut() // Model.M2; without an event the library would take the response for an empty answer
       for (const event of response.of(value)) {
         yield event
         if (event.type === "finish") return
