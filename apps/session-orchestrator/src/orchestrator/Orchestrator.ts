@@ -7,7 +7,7 @@
  * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
  */
 import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
@@ -75,6 +75,7 @@ const collect = Effect.gen(function* () {
     interruptions: yield* Interruptions.Interruptions,
     life: yield* ProcessName.ProcessName,
     tenancy: yield* Tenancy,
+    receivers: defaults.receivers ?? [],
     isStopping: Deferred.isDone(down)
   }
   return { acceptance, commands, condition, defaults, find, providers, queue, sessions, store, views }
