@@ -153,7 +153,7 @@ const gates = Layer.unwrap(
 
 const defaults = Layer.effect(
   Defaults,
-  Config.useSync(({ model, models, retry }) => ({ model, models, retry }))
+  Config.useSync(({ model, models, retry, systemPrompts }) => ({ model, models, retry, systemPrompts }))
 )
 
 /** The store of this process alone: the database file, or memory if runners share a PostgreSQL. */
@@ -253,7 +253,7 @@ const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
   PeriodReports.layer,
-  Submissions.layer,
+  Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
 ).pipe(Layer.provide(Secrets.layer))

@@ -11,5 +11,7 @@ export class Defaults extends Context.Service<
     readonly retry: Profile.RetrySettings
     /** What models can take, as far as the configuration sets it. */
     readonly models: Models.Models
+    /** System prompts that conversations may name. */
+    readonly systemPrompts?: Readonly<Record<string, string>> | undefined
   }
 >()("@holdfast/session-orchestrator/conversation/Defaults") {}

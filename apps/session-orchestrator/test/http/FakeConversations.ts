@@ -238,7 +238,7 @@ export const make = () => {
               : Effect.succeed(found.conversationId)
           })
       }),
-      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
+      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => die }),
       Layer.succeed(PeriodReports, { report: () => die }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
       Layer.succeed(Removal, { remove: () => die }),
