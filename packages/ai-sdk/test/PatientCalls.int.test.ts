@@ -50,6 +50,20 @@ describe("streamText", () => {
     assert.strictEqual(retries[2]?.reason, "timeout")
   })
 
+  it("C6: a response without its terminal event has failed, though the AI SDK gives it a finish", async () => {
+    const model = await patient([{ ended: [] }, { text: ["Still here."] }, { ended: ["Half "] }])
+    assert.strictEqual(await streamText({ model, prompt: "Are you there?" }).text, "Still here.")
+    const errors: Array<unknown> = []
+    const { fullStream } = streamText({ model, prompt: "Hello", onError: ({ error }) => void errors.push(error) })
+    try {
+      for await (const part of fullStream) if (part.type === "error") errors.push(part.error)
+    } catch (error) {
+      errors.push(error)
+    }
+    assert.match(String(errors[0]), /ended before it was finished/)
+    assert.strictEqual(server?.requests.length, 3)
+  })
+
   it("gives none without the middleware, where the retries of the AI SDK are used up", async () => {
     const errors: Array<unknown> = []
     const { textStream } = streamText({
@@ -221,6 +235,7 @@ describe("a model of the AI SDK", () => {
   it("answers a turn of the library, with tools, through an outage", async () => {
     const languageModel = await openai([
       529,
+      { ended: [] },
       { tool: { name: "weather", input: { city: "Bergen" } } },
       { text: ["Rain."] }
     ])
@@ -230,7 +245,7 @@ describe("a model of the AI SDK", () => {
       tools: { weather: { execute: (input: { readonly city: string }) => `rain in ${input.city}` } }
     })
     const result = await hf.turn("How is the weather?", { system: "Be brief." }).result
-    assert.deepInclude(result, { status: "completed", text: "Rain.", attempts: 3 })
+    assert.deepInclude(result, { status: "completed", text: "Rain.", attempts: 4 })
     const last = JSON.stringify(server?.requests.at(-1)?.messages)
     for (const part of ["Be brief.", "How is the weather?", "rain in Bergen"]) assert.include(last, part)
   })

@@ -33,6 +33,7 @@ const FAILURES: ReadonlyArray<readonly [name: string, before: ReadonlyArray<Answ
   ["a stall", ["stall"]],
   ["a cut", [{ cut: [] }]],
   ["all four", [529, { error: "Overloaded" }, "stall", { cut: [] }]],
+  ["an end without the terminal event", [{ ended: [] }]],
   ["a cut behind the first word", [], { cut: ["It "] }],
   ["an error behind the first word", [], { error: "Overloaded", behind: "It " }]
 ]
@@ -83,7 +84,12 @@ export const tableOf = (outcomes: ReadonlyArray<Outcome>): string => {
     const found = outcomes.find((outcome) => outcome.failure === name && outcome.variant === variant)
     if (found === undefined) return ""
     const { errors, isAnswer, requests, seconds, text } = found
-    const got = isAnswer ? "answered" : [...(text === "" ? [] : [`"${text}"`]), ...errors.slice(0, 1)].join(", then ")
+    const isSilent = text === "" && errors.length === 0
+    const got = isAnswer
+      ? "answered"
+      : isSilent
+        ? "no text, and no error"
+        : [...(text === "" ? [] : [`"${text}"`]), ...errors.slice(0, 1)].join(", then ")
     return `${got}; ${requests} requests, ${seconds} s`
   }
   const rows = FAILURES.map(([name]) => `| ${name} | ${VARIANTS.map((variant) => cell(name, variant)).join(" | ")} |`)

@@ -6,7 +6,7 @@
  * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
  *     reported together. A problem that may result from another mistake is not reported beside it.
  */
-import { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Redacted, Result } from "effect"
 import { isLoopback } from "../system/Loopback.ts"
@@ -23,6 +23,7 @@ import * as Settings from "./reading/Settings.ts"
 import * as Sources from "./Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
+import * as WebhookChoice from "./WebhookChoice.ts"
 
 /** The database file by default. The defaults of plain keys are in `Settings.DEFAULTS`. */
 const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
@@ -59,6 +60,8 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     absolute: (path) => sources.absolute(path, "file")
   })
 
+  const webhooks = WebhookChoice.choose(settings.webhooks ?? {}, sources.environment)
+
   const isTokenKnown = Partial.isWhole(missing, ["server", "token"]) && Partial.isWhole(missing, ["server", "tokenEnv"])
   const isOpen = token.value === undefined && token.problems.length === 0 && isTokenKnown && !isLoopback(host)
   const meant = [
@@ -67,6 +70,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...chosen.problems,
     ...token.problems,
     ...untold,
+    ...webhooks.problems,
     ...proxies.problems,
     ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
     ...PolicyChecks.problems(settings, judged, sources.simulated)
@@ -96,6 +100,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     systemPrompts: settings.systemPrompts ?? {},
     retry: settings.retry ?? {},
     telemetry,
+    webhooks: webhooks.webhooks,
     proxy: proxies.proxy,
     origins,
     notices: [
@@ -128,7 +133,7 @@ const withUnjudged = (
   { model, models = {}, providers: given = {}, retry = {} }: Settings.Settings,
   missing: ReadonlyArray<ReadonlyArray<PropertyKey>>
 ): Values["providers"] => {
-  const targets = [model, ...Object.keys(models), ...Profile.targetNames(retry).map(({ name }) => name)]
+  const targets = [model, ...Object.keys(models), ...RetrySettings.targetNames(retry).map(({ name }) => name)]
   const named = targets.flatMap((name) => Target.parse(name ?? "")?.provider ?? [])
   return new Map([
     ...providers,
@@ -167,6 +172,7 @@ const namedVariables = (
   new Set([
     ...expanded,
     ...(settings.server?.tokenEnv === undefined ? [] : [settings.server.tokenEnv]),
+    ...(settings.webhooks?.secretEnv === undefined ? [] : [settings.webhooks.secretEnv]),
     ...(settings.telemetry?.notifications?.webhookEnv === undefined
       ? []
       : [settings.telemetry.notifications.webhookEnv]),

@@ -13,5 +13,7 @@ export class Defaults extends Context.Service<
     readonly models: Models.Models
     /** System prompts that conversations may name. */
     readonly systemPrompts?: Readonly<Record<string, string>> | undefined
+    /** Receivers of every turn's end, in the words of `delivery/`. */
+    readonly receivers?: ReadonlyArray<string> | undefined
   }
 >()("@holdfast/session-orchestrator/conversation/Defaults") {}

@@ -7,7 +7,8 @@
  *                └──────────────────────────┘
  * ```
  */
-import { BeforeContent, type Records, type Toolbox } from "@holdfast/kernel"
+import type { Records, Toolbox } from "@holdfast/kernel"
+import { BeforeContent } from "@holdfast/kernel/host"
 import { RetryStrategies } from "@holdfast/policy"
 import { defined, type TurnEvent } from "@holdfast/wire"
 import type { Early } from "../session/Early.ts"
