@@ -46,6 +46,17 @@ export const because = ({ because, reason }: Pick<DryRunReport.DryRunFailure, "b
   return reason === undefined ? words : `${words} (${reason})`
 }
 
+/** Rows of cells, in columns. */
+export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const widths = (rows[0] ?? []).map((_, n) => Math.max(...rows.map((row) => Prose.widthOf(row[n] ?? ""))))
+  return rows.map((row) =>
+    row
+      .map((cell, n) => cell + " ".repeat((widths[n] ?? 0) - Prose.widthOf(cell)))
+      .join("  ")
+      .trimEnd()
+  )
+}
+
 // --- internal
 
 /** By `TurnExplanation.GaveUpBecause`; a question without an answer has no decision. */
@@ -89,13 +100,3 @@ const cuts = (columns: ReadonlyArray<Column>): ReadonlyArray<string> =>
   columns.some(({ report }) => report.cut === "calls")
     ? ["", "The run was ended after the most calls that it makes: what came later is not in these figures."]
     : []
-
-const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
-  const widths = (rows[0] ?? []).map((_, n) => Math.max(...rows.map((row) => Prose.widthOf(row[n] ?? ""))))
-  return rows.map((row) =>
-    row
-      .map((cell, n) => cell + " ".repeat((widths[n] ?? 0) - Prose.widthOf(cell)))
-      .join("  ")
-      .trimEnd()
-  )
-}

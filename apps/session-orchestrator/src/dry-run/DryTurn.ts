@@ -8,7 +8,7 @@
  */
 import { Machine, type Directive, type Records, type RetryStrategy } from "@holdfast/kernel"
 import { RetryPolicy } from "@holdfast/policy"
-import { defined, type Failure, Ids, Target } from "@holdfast/wire"
+import { defined, type Failure, Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { type Call, type GateTicket, type Sleeper, wakeEarly } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
@@ -71,6 +71,9 @@ export class DryTurn {
   private readonly calls: Array<CallMark> = []
   private readonly waits: Array<WaitMark> = []
   private end: TurnEnding | undefined = undefined
+  private usage: Message.Usage | undefined = undefined
+  private stopWaiting: (() => void) | undefined = undefined
+  private readonly onEnd: Array<(endedAt: number) => void> = []
 
   constructor(prompted: Prompted, around: Surroundings) {
     const { credentials, policy } = around
@@ -93,14 +96,20 @@ export class DryTurn {
 
   /** The course until now. */
   get course(): TurnCourse {
-    const { calls, end, waits } = this
+    const { calls, end, usage, waits } = this
     const { startedAt, turnId } = this.prompted
-    return { turnId, startedAt, calls, waits, ...defined({ end }) }
+    return { turnId, startedAt, calls, waits, ...defined({ end, usage }) }
   }
 
-  /** Lets the turn begin at its time. */
-  begin(): void {
-    this.around.clock.at(this.prompted.startedAt, () => this.advance())
+  /** Lets the turn begin, at its time unless at another one. */
+  begin(at = this.prompted.startedAt): void {
+    this.around.clock.at(at, () => this.advance())
+  }
+
+  /** Calls a function at the end of the turn, with its time. */
+  whenEnded(listener: (endedAt: number) => void): void {
+    if (this.end === undefined) this.onEnd.push(listener)
+    else listener(this.end.at)
   }
 
   /** Performs commands until one takes time. */
@@ -117,6 +126,7 @@ export class DryTurn {
 
   /** Folds in a record that has come, and continues. */
   protected resume(record: Records.TurnRecord): void {
+    if (this.end !== undefined) return // it was cut off meanwhile
     this.take(record)
     this.advance()
   }
@@ -164,24 +174,26 @@ export class DryTurn {
     return { kind: "Decision", step, number, value: directive }
   }
 
-  private sealed({
-    endedAt,
-    error,
-    status
-  }: {
-    endedAt: number
-    status: TurnEnding["status"]
-    error?: Failure.Failure
-  }) {
+  /** Ends the turn by a cut, whatever it does. */
+  protected cutOff(at: number, status: "failed" | "aborted", failure: Failure.Failure | undefined): void {
+    this.resume(this.cut(at, status, failure))
+  }
+
+  /** The record of a cut. */
+  protected cut(at: number, status: "failed" | "aborted", failure: Failure.Failure = ABORTED): Records.TurnRecord {
+    return { kind: "Seal", step: 0, number: 0, value: { at, cut: { status, failure } } }
+  }
+
+  private sealed({ endedAt, error, status, usage }: TurnEvent.TurnEnd): void {
     const { decided } = this
     this.dropTicket()
-    if (status !== "failed") {
-      this.end = { status, at: endedAt }
-      return
-    }
+    this.stopWaiting?.()
+    if (usage.inputTokens !== undefined || usage.outputTokens !== undefined) this.usage = usage
     const account = decided && DecisionAccount.of(decided.directive, decided.failure)
     const because = account?.type === "gave-up" ? account.because : "no-answer"
-    this.end = { status, at: endedAt, because, ...defined({ reason: (decided?.failure ?? error)?.reason }) }
+    const reason = (account?.type === "gave-up" ? decided?.failure : error)?.reason
+    this.end = { status, at: endedAt, ...(status === "failed" ? { because, ...defined({ reason }) } : {}) }
+    for (const listener of this.onEnd.splice(0)) listener(endedAt)
   }
 
   // --- calls
@@ -292,6 +304,8 @@ export class DryTurn {
         // The turn continues once the gate has settled.
         clock.at(clock.now(), () => {
           gatekeeper.leave(sleeper)
+          this.stopWaiting = undefined
+          if (this.end !== undefined) return ticket.giveBack()
           this.ticket = ticket
           const { heldMs } = ticket
           const elapsed = { type: "elapsed" as const, ...(heldMs > 0 ? { heldMs } : {}) }
@@ -300,12 +314,16 @@ export class DryTurn {
       }
     }
     const cancel = clock.at(endAt, () => gatekeeper.due(sleeper))
+    this.stopWaiting = () => {
+      cancel()
+      gatekeeper.leave(sleeper)
+    }
     gatekeeper.enter(sleeper)
     return undefined
   }
 
   /** The record of a wait that ends now: of its own, or because a person is asked first. */
-  private woken(command: Of<"Wait">, wake: RetryStrategy.Wake): Records.TurnRecord {
+  protected woken(command: Of<"Wait">, wake: RetryStrategy.Wake): Records.TurnRecord {
     const { number, step } = command
     const at = this.around.clock.now()
     const question = this.decisions.ask(command, at)
@@ -330,3 +348,7 @@ export class DryTurn {
     this.ticket = undefined
   }
 }
+
+// --- internal
+
+const ABORTED: Failure.Failure = { reason: "aborted", message: "The turn was aborted.", retryable: false }

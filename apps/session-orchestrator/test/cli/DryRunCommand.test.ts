@@ -14,8 +14,7 @@ const CONFIG = {
 }
 const files = {
   "holdfast.config.json": JSON.stringify(CONFIG),
-  "other.json": JSON.stringify({ ...CONFIG, retry: { profile: "interactive" } }),
-  "/readonly.svg": "unreadable"
+  "other.json": JSON.stringify({ ...CONFIG, retry: { profile: "interactive" } })
 }
 const dryRun = (...args: ReadonlyArray<string>) => CommandLine.run(["dry-run", ...args], { files })
 
@@ -81,7 +80,7 @@ describe("holdfast dry-run", () => {
   it.effect("names what was wrong, where, and what was expected", () =>
     Effect.gen(function* () {
       const refusals: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
-        [[], "--outage is missing: expected what the turns meet, such as '529 for 7h'."],
+        [[], "expected --outage with what the turns meet, such as '529 for 7h', or --replay"],
         [
           ["--outage", "one=ok, 529 fro 7h"],
           '"one=ok, 529 fro 7h", character 9: "529 fro 7h" is not valid. Expected phases'
