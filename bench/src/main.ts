@@ -16,7 +16,10 @@ const all = {
   memory: () => import("./Memory.ts"),
   runners: () => import("./Runners.ts"),
   survive: () => import("./Survive.ts"),
-  abort: () => import("./Abort.ts")
+  abort: () => import("./Abort.ts"),
+  "library-abort": () => import("./LibraryAbort.ts"),
+  bundle: () => import("./BundleSize.ts"),
+  start: () => import("./Start.ts")
 }
 
 const { positionals, values } = parseArgs({

@@ -24,7 +24,11 @@ export const memoryStore = (): Store => {
   return {
     get: (key) => values.get(key),
     put: (key, value) => void values.set(key, value),
-    list: (prefix) => Array.from(values).filter(([key]) => key.startsWith(prefix))
+    list: (prefix) => {
+      const found: Array<readonly [key: string, value: string]> = []
+      for (const entry of values) if (entry[0].startsWith(prefix)) found.push(entry)
+      return found
+    }
   }
 }
 

@@ -42,5 +42,6 @@ const evaluates =
     return types.includes(value.type) || Object.values(value).some(evaluates(...types))
   }
 
-const isCalling = evaluates("CallExpression", "NewExpression", "TaggedTemplateExpression")
+/** A template with expressions calls their `toString`. */
+const isCalling = evaluates("CallExpression", "NewExpression", "TaggedTemplateExpression", "TemplateLiteral")
 const isAwaiting = evaluates("AwaitExpression")

@@ -1,6 +1,7 @@
 import { JournalConflict, Timer } from "@holdfast/journal"
 import { expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
 import { Effect, Exit, Fiber, Layer, Logger, References, type Scope, Stream } from "effect"
 import { type Sharding, TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
@@ -20,18 +21,25 @@ import * as NumberedData from "../storage/NumberedData.ts"
 
 const id = NumberedData.conversationId(1)
 
-/** Emits a word, and the next one after some seconds. */
-const provider: Provider.Provider["Service"] = {
-  stream: () =>
-    Stream.make({ type: "text-delta", delta: "Hello" } as const).pipe(
-      Stream.concat(Stream.fromEffectDrain(Effect.sleep("20 seconds"))),
-      Stream.concat(Stream.make({ type: "finish", finishReason: "stop" } as const))
-    )
+/** Emits a word, and ends after some seconds; or breaks off then. */
+const provider = (breaksOff: boolean): ReturnType<Provider.Provider["Service"]["stream"]> => {
+  const begun = Stream.concat(
+    Stream.make({ type: "text-delta", delta: "Hello" } as const),
+    Stream.fromEffectDrain(Effect.sleep("20 seconds"))
+  )
+  return breaksOff ? begun : Stream.concat(begun, Stream.make({ type: "finish", finishReason: "stop" } as const))
 }
 
 /** A runner alone; which turns it has begun to run, and what it has logged. */
 const make = () => {
-  const state = { runs: [] as Array<string>, asked: 0, logged: [] as Array<string>, hasConflict: false, isSure: true }
+  const state = {
+    runs: [] as Array<string>,
+    asked: 0,
+    logged: [] as Array<string>,
+    hasConflict: false,
+    isSure: true,
+    breaksOff: false
+  }
   const counting = Layer.effect(
     Store,
     Effect.map(Store, (store) => ({
@@ -51,9 +59,9 @@ const make = () => {
     }))
   )
   const counted: Provider.Provider["Service"] = {
-    stream: (request) => {
+    stream: () => {
       state.asked++
-      return provider.stream(request)
+      return provider(state.breaksOff)
     }
   }
   const services = Layer.mergeAll(
@@ -169,4 +177,42 @@ test("H3: a runner that is not sure of its ownership accepts no turn and no comm
     expect(state.asked).toBe(0)
     state.isSure = true
     expect(yield* owner.Head()).toBeNull()
+  }))
+
+test("X7: content that was passed on to another runner has been received; content that was not is void", (state) =>
+  Effect.gen(function* () {
+    state.breaksOff = true
+    const store = yield* Store
+    yield* store.createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
+    const owner = yield* stay
+    const [seen, unseen] = [NumberedData.turnId(1), NumberedData.turnId(2)]
+    const outcomeOf = (turnId: Ids.TurnId) => Effect.forkScoped(owner.Result({ turnId }))
+    yield* owner.Prompt({ prompt: "Hi", turnId: seen, isSubmitted: true })
+    yield* seconds(1)
+    // A subscriber that has left since.
+    const [, last] = yield* Stream.runCollect(
+      Stream.takeUntil(owner.WatchTurn({ turnId: seen }), (batch) => JSON.stringify(batch).includes("text-delta"))
+    ).pipe(Effect.map((batches) => [batches, batches.at(-1)]))
+    expect(JSON.stringify(last)).toContain("Hello")
+    const first = yield* outcomeOf(seen)
+    yield* seconds(30)
+    expect((yield* Fiber.join(first)).end.status).toBe("failed")
+    yield* owner.Prompt({ prompt: "Hi", turnId: unseen, isSubmitted: true })
+    const second = yield* outcomeOf(unseen)
+    yield* seconds(25)
+    state.breaksOff = false
+    yield* seconds(60)
+    expect((yield* Fiber.join(second)).end).toMatchObject({ status: "completed", attempts: 2 })
+  }))
+
+test("X15: the streams of a deleted conversation end on the runner that passes them on", () =>
+  Effect.gen(function* () {
+    yield* (yield* Store).createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
+    yield* TestClock.adjust("5 seconds")
+    const owner = (yield* ConversationEntity.client)(id)
+    const watching = yield* Effect.forkScoped(Effect.flip(Stream.runDrain(owner.Watch({ after: 0 }))))
+    yield* seconds(1)
+    expect(watching.pollUnsafe()).toBe(undefined)
+    yield* owner.EndStreams()
+    expect(yield* Fiber.join(watching)).toMatchObject({ _tag: "ConversationNotFound", conversationId: id })
   }))

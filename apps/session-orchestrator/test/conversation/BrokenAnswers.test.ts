@@ -62,6 +62,7 @@ const script: fc.Arbitrary<ReadonlyArray<Attempt>> = fc.array(
 const plan = fc.record({
   midStream: fc.constantFrom<TurnEvent.MidStream | undefined>("fail", "discard", "unseen", "unseen", undefined),
   isSubmitted: fc.boolean(),
+  isGated: fc.boolean(),
   script,
   steps: fc.array(step, { maxLength: 20 })
 })
@@ -179,10 +180,10 @@ describe("answers that break off", () => {
   Property.prop(
     "X7: every client assembles what is on disk, with void text taken back, and no tool runs twice",
     plan,
-    ({ isSubmitted, midStream, script, steps }) =>
+    ({ isGated, isSubmitted, midStream, script, steps }) =>
       Effect.gen(function* () {
         const ran: Array<string> = []
-        const rig = new Rig(yield* memory, script, false, { retry: retryOf(midStream), tools: toolsOf(ran) })
+        const rig = new Rig(yield* memory, script, isGated, { retry: retryOf(midStream), tools: toolsOf(ran) })
         yield* rig.up
         yield* Effect.addFinalizer(() => rig.down(true))
         const id = (yield* rig.ask((conversations) => conversations.create({}))) ?? assert.fail("it was not made")

@@ -8,7 +8,9 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import type { Frame } from "../../src/conversation/Conversations.ts"
+import { Conversations, type Frame } from "../../src/conversation/Conversations.ts"
+import * as Submissions from "../../src/orchestrator/Submissions.ts"
+import { Store } from "../../src/storage/Store.ts"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 
 const { answer, breaksOff, text } = ScriptedProvider
@@ -137,6 +139,51 @@ describe("an answer that breaks off", () => {
           yield* settled
           yield* TestClock.adjust("10 seconds")
           assert.deepInclude(yield* conversations.result(second), { text: "Four" })
+        })
+    )
+  )
+
+  twice("X7, X15: so has a turn that was submitted with its conversation", (withService) =>
+    withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, store }) =>
+      Effect.gen(function* () {
+        const { submit } = yield* Submissions.Submissions
+        const { turnId } = yield* submit({ prompt: "Hi" })
+        yield* settled
+        yield* TestClock.adjust("10 seconds")
+        assert.deepInclude(yield* conversations.result(turnId), { text: "Hello" })
+      }).pipe(
+        Effect.provide(Submissions.layer),
+        Effect.provideService(Conversations, conversations),
+        Effect.provideService(Store, store)
+      )
+    )
+  )
+
+  it.effect("X7, X11: the spend guard asks after void content, however short the wait was", () =>
+    ConversationSetup.withService(
+      {
+        scripts: [
+          breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 9, outputTokens: 3 } }),
+          answer("Hello")
+        ],
+        retry: { ...ConversationSetup.waits(1), midStream: "discard", spendGuard: { maxTurnTokens: 10 } }
+      },
+      ({ conversations, provider }) =>
+        Effect.gen(function* () {
+          const id = yield* conversations.create({})
+          const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+          yield* watcher.until("provider-retry")
+          yield* settled
+          yield* TestClock.adjust("1 second")
+          yield* watcher.until("provider-retry", 2)
+          const { retry } = yield* conversations.state(id)
+          assert.deepInclude(retry?.asks, { because: "turn", tokens: 12, limit: 10 })
+          assert.strictEqual(provider.requests.length, 1)
+          yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test")
+          const { end, text } = yield* conversations.result(turnId)
+          assert.strictEqual(text, "Hello")
+          assert.deepStrictEqual(end.usage, { inputTokens: 19, outputTokens: 8 })
         })
     )
   )

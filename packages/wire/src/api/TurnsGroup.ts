@@ -135,6 +135,7 @@ const howItIsAnswered = [
   "`Accept: application/x-ndjson` or `text/event-stream` streams the turn's events, up to `turn-end`;",
   "otherwise the response is sent when the turn has sealed, however long that takes.",
   "With `Prefer: respond-async` the response is 202 once the turn is on disk; read the turn at `Location` as often as you like.",
+  "An answer that breaks off unseen is then tried again (`retry.midStream`).",
   "Disconnecting ends nothing: the turn runs on, and a request with the same `turnId` streams it from its start.",
   "",
   "While the turn waits, every 15 seconds a space (NDJSON, JSON) or a comment (SSE) keeps the connection alive.",
