@@ -24,6 +24,7 @@ import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
 import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
+import * as DryRuns from "./dry-run/DryRuns.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
@@ -244,6 +245,7 @@ const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
   PeriodReports.layer,
+  DryRuns.layer,
   Submissions.layer,
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)

@@ -95,7 +95,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
               Effect.sync(() => void configured.push({ name: named(config, isProfile ? undefined : against), config }))
             )
           }
-          yield* checkNames(configured, outages)
+          yield* checkNames(configured, outages, Option.isSome(flags.replay))
           const now = yield* Clock.currentTimeMillis
           const replay = Option.getOrUndefined(flags.replay)
           if (replay === undefined) return yield* tryAll(configured, yield* sceneOf(flags, outages, now), flags)
@@ -182,9 +182,16 @@ const outagesOf = Effect.fnUntraced(function* ({ outage, replay }: Flags) {
 })
 
 /** An outage for an endpoint that no turn calls is a mistake. */
-const checkNames = Effect.fnUntraced(function* (configured: ReadonlyArray<Named>, outages: Outages.Outages) {
+const checkNames = Effect.fnUntraced(function* (
+  configured: ReadonlyArray<Named>,
+  outages: Outages.Outages,
+  isReplay: boolean
+) {
   const names = new Set(configured.flatMap(({ config }) => ConfiguredRun.namesOf(config)))
-  const stranger = Outages.names(outages).find((name) => !names.has(name))
+  // Recorded conversations have models of their own, of any provider.
+  const isKnown = (name: string) =>
+    names.has(name) || (isReplay && configured.some(({ config }) => config.providers.has(name.split("/")[0] ?? "")))
+  const stranger = Outages.names(outages).find((name) => !isKnown(name))
   if (stranger !== undefined)
     return yield* refuse(
       `--outage: no turn calls ${JSON.stringify(stranger)}; expected one of ${Array.from(names).join(", ")}.`

@@ -3,7 +3,8 @@
  *
  * ReplayCommand.R1. The database is opened for reading alone, with a service running or without.
  */
-import { Clock, Effect, Option } from "effect"
+import type { Option } from "effect"
+import { Clock, Effect } from "effect"
 import type { Values } from "../config/Config.ts"
 import * as DryRunText from "../dry-run/DryRunText.ts"
 import type * as Outages from "../dry-run/Outages.ts"
@@ -36,19 +37,21 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   const inspection = yield* Inspection
   const readAt = yield* Clock.currentTimeMillis
   const recording = yield* inspection.recording(since)
+  const moment = ReplayText.momentOf(readAt)
+  if (recording.turns.length === 0)
+    return terminal.stdout(`No turn was accepted or ended since ${moment(since)}, and none is open.\n`)
   const scene = { ...how, recording, readAt, seed: 1 }
-  const told = Replay.told(scene)
-  const was = yield* Trial.run("as it was", () => told.run)
+  const original = Replay.original(scene)
+  const was = yield* Trial.run("as it was", () => original.run, configured[0]?.config.prices)
   const replayed = yield* Effect.forEach(configured, ({ config, name }) =>
     Effect.gen(function* () {
-      const retold = Replay.retold(config, told.calls, scene)
-      return { ...retold, trial: yield* Trial.run(name, () => retold.run) }
+      const again = Replay.replayed(config, original.calls, scene)
+      return { ...again, trial: yield* Trial.run(name, () => again.run, config.prices) }
     })
   )
   const trials = replayed.map(({ trial }) => trial)
   const assumptions = Replay.assumptions(recording, replayed)
-  const moment = ReplayText.momentOf(readAt)
-  const title = `${recording.turns.length} turns since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
+  const title = `${count(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
   yield* PictureFile.write(svg, () =>
     Picture.svg(title, assumptions.join(" "), [was, ...trials], (ms) => ReplayText.timeOfDay(was.result.startAt + ms))
   )
@@ -74,3 +77,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   ]
   terminal.stdout(`${lines.join("\n")}\n`)
 })
+
+// --- internal
+
+const count = (n: number, what: string): string => `${n.toLocaleString("en-US")} ${what}${n === 1 ? "" : "s"}`

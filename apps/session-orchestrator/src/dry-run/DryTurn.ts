@@ -8,7 +8,7 @@
  */
 import { Machine, type Directive, type Records, type RetryStrategy } from "@holdfast/kernel"
 import { RetryPolicy } from "@holdfast/policy"
-import { defined, type Failure, Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { type Call, type GateTicket, type Sleeper, wakeEarly } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
@@ -71,7 +71,6 @@ export class DryTurn {
   private readonly calls: Array<CallMark> = []
   private readonly waits: Array<WaitMark> = []
   private end: TurnEnding | undefined = undefined
-  private usage: Message.Usage | undefined = undefined
   private stopWaiting: (() => void) | undefined = undefined
   private readonly onEnd: Array<(endedAt: number) => void> = []
 
@@ -94,11 +93,16 @@ export class DryTurn {
     })
   }
 
+  /** Whether the tokens of answers are real ones. */
+  protected get countsTokens(): boolean {
+    return false
+  }
+
   /** The course until now. */
   get course(): TurnCourse {
-    const { calls, end, usage, waits } = this
+    const { calls, end, waits } = this
     const { startedAt, turnId } = this.prompted
-    return { turnId, startedAt, calls, waits, ...defined({ end, usage }) }
+    return { turnId, startedAt, calls, waits, ...defined({ end }) }
   }
 
   /** Lets the turn begin, at its time unless at another one. */
@@ -184,11 +188,10 @@ export class DryTurn {
     return { kind: "Seal", step: 0, number: 0, value: { at, cut: { status, failure } } }
   }
 
-  private sealed({ endedAt, error, status, usage }: TurnEvent.TurnEnd): void {
+  private sealed({ endedAt, error, status }: TurnEvent.TurnEnd): void {
     const { decided } = this
     this.dropTicket()
     this.stopWaiting?.()
-    if (usage.inputTokens !== undefined || usage.outputTokens !== undefined) this.usage = usage
     const account = decided && DecisionAccount.of(decided.directive, decided.failure)
     const because = account?.type === "gave-up" ? account.because : "no-answer"
     const reason = (account?.type === "gave-up" ? decided?.failure : error)?.reason
@@ -271,7 +274,10 @@ export class DryTurn {
     outcome: Completed | Failed
   ): void {
     const call = { at, endedAt: outcome.endedAt, target: Target.format(target), ...defined({ credential }) }
-    if (outcome._tag === "Completed") return void this.calls.push({ ...call, outcome: "answered" })
+    if (outcome._tag === "Completed") {
+      const usage = this.countsTokens ? outcome.usage : undefined
+      return void this.calls.push({ ...call, outcome: "answered", ...defined({ usage }) })
+    }
     const { contentSeen, failure } = outcome
     this.calls.push({
       ...call,

@@ -2,7 +2,7 @@
  * Replies to the calls of a replay as the recorded endpoints would have, as far as the record has it.
  *
  * RecordedReplies.E1. An endpoint is as its last recorded call before found it: down between two failed calls, and up from its first
- *     successful call until the next one that failed. Before its first recorded call it is as that call found it.
+ *     successful call until the next failed call. Before its first recorded call it is as that call found it.
  * RecordedReplies.E2. A failure of a single request, such as a context that is too long, belongs to its turn: the same turn would meet it
  *     at that target again, and no other turn would.
  * RecordedReplies.E3. An endpoint without a recorded call is assumed to answer, unless an outage describes it.

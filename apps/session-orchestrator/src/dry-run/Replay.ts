@@ -1,11 +1,11 @@
 /**
  * Runs recorded turns again under other configurations (X10), and lists what that has to assume.
  *
- * Replay.L1. The turns as they were are the same turns, told by their records: both columns of a comparison are counted alike.
+ * Replay.L1. The turns as they were run by their records alone, through the same code: both columns of a comparison are counted alike.
  * Replay.L2. Turns of one conversation follow each other, as they did.
  */
 import { Profile } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
+import type { Target } from "@holdfast/wire"
 import type { Recording, RecordedTurn } from "../inspection/Recording.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
@@ -16,8 +16,8 @@ import * as RecordedReplies from "./RecordedReplies.ts"
 import { ReplayedTurn } from "./ReplayedTurn.ts"
 import * as SimulatedReplies from "./SimulatedReplies.ts"
 
-/** The record, told from beginning to end. */
-export interface Told {
+/** The turns as they were. */
+export interface Original {
   readonly run: DryRun.DryRun
   /** The calls that it has, once it has run. */
   readonly calls: ReadonlyArray<RecordedReplies.RecordedCall>
@@ -39,14 +39,14 @@ export interface Scene {
 }
 
 /** A replay under one configuration. */
-export interface Retold {
+export interface Replayed {
   readonly run: DryRun.DryRun
   readonly turns: ReadonlyArray<ReplayedTurn>
   readonly replies: RecordedReplies.RecordedReplies
 }
 
 /** The turns as they were. */
-export const told = ({ readAt, recording }: Pick<Scene, "recording" | "readAt">): Told => {
+export const original = ({ readAt, recording }: Pick<Scene, "recording" | "readAt">): Original => {
   const calls: Array<RecordedReplies.RecordedCall> = []
   const run = new DryRun.DryRun({
     setup: {
@@ -71,11 +71,11 @@ export const told = ({ readAt, recording }: Pick<Scene, "recording" | "readAt">)
 }
 
 /** The same turns under a configuration; `calls` are those of the record. */
-export const retold = (
+export const replayed = (
   config: ConfiguredRun.Configured,
   calls: ReadonlyArray<RecordedReplies.RecordedCall>,
   scene: Scene
-): Retold => {
+): Replayed => {
   const { forMs, model, mostCalls, outages, readAt, recording, seed } = scene
   const setup = ConfiguredRun.setupOf(config)
   const startAt = startOf(recording, readAt)
@@ -102,7 +102,7 @@ export const retold = (
 /** What a replay had to assume, one sentence each. */
 export const assumptions = (
   { isCut, without }: Recording,
-  replayed: ReadonlyArray<Pick<Retold, "replies" | "turns">>
+  replayed: ReadonlyArray<Pick<Replayed, "replies" | "turns">>
 ): ReadonlyArray<string> => {
   const unknown = totals(replayed.map(({ replies }) => replies.unknown))
   const beyond = totals(replayed.map(({ replies }) => replies.beyond))

@@ -51,6 +51,10 @@ export class ReplayedTurn extends DryTurn {
     this.onCall = onCall
   }
 
+  protected override get countsTokens(): boolean {
+    return true
+  }
+
   /** How far it has followed its record. */
   get followed(): Followed {
     return { decisions: this.decisionsMade, ...(this.leftAt === undefined ? {} : { leftAt: this.leftAt }) }

@@ -17,6 +17,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
+import * as DryRunHandlers from "./DryRunHandlers.ts"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
 import * as Drain from "../system/Drain.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
@@ -92,7 +93,13 @@ export const served = (options: Options = {}) => {
 // --- internal
 
 const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
-  Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, WorkHandlers.layer, SystemHandlers.layer])
+  Layer.provide([
+    ConversationHandlers.layer,
+    TurnHandlers.layer,
+    WorkHandlers.layer,
+    DryRunHandlers.layer,
+    SystemHandlers.layer
+  ])
 )
 
 /** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */

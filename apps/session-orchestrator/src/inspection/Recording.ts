@@ -73,7 +73,7 @@ export const read = Effect.fnUntraced(function* (
       const target = conversation && Target.parse(conversation.model)
       const records = recordsOf(journals[i] ?? [])
       if (conversation === undefined || target === undefined || records === undefined) continue
-      // A turn that called a provider has records; one that was aborted in the queue has none.
+      // A turn that called a provider has records. A turn that was aborted in the queue has none.
       if (records.length === 0 && end !== undefined && end.attempts > 0) continue
       const { autoRetryEnabled, retry } = conversation
       turns.push({ turnId, conversationId, acceptedAt, target, retry, autoRetryEnabled, records, end })

@@ -20,12 +20,12 @@ const replay = (recording: Recording, night: Night, outages: ReadonlyArray<strin
   const read = Outages.read(outages)
   if (read._tag === "Failure") throw new Error(read.failure)
   const scene = { recording, readAt, forMs: 48 * HOUR, mostCalls: 100_000, seed: 1, outages: read.success }
-  const told = Replay.told(scene)
-  while (told.run.step(1_000)) {}
-  const retold = Replay.retold(configOf(night), told.calls, scene)
-  while (retold.run.step(1_000)) {}
-  const assumptions = Replay.assumptions(recording, [retold])
-  return { was: told.run.result, would: retold.run.result, turns: retold.turns, assumptions }
+  const original = Replay.original(scene)
+  while (original.run.step(1_000)) {}
+  const again = Replay.replayed(configOf(night), original.calls, scene)
+  while (again.run.step(1_000)) {}
+  const assumptions = Replay.assumptions(recording, [again])
+  return { was: original.run.result, would: again.run.result, turns: again.turns, assumptions }
 }
 
 describe("a replay", () => {
@@ -176,7 +176,17 @@ describe("a replay under another configuration", () => {
     assert.deepStrictEqual(turns[0]?.followed, { decisions: 0, leftAt: 0 })
     assert.deepInclude(Summary.of(would), { answered: 2, failed: 0 })
     // The tokens of the answer that was never given are not known.
-    assert.strictEqual(course.usage, undefined)
+    assert.isUndefined(course.calls.at(-1)?.usage)
+    const prices = { [Target.format(MODEL)]: { input: 10, output: 100 } }
+    assert.deepInclude(Summary.of(was, prices), {
+      tokens: { input: 100, output: 10, unknown: 0 },
+      cost: { usd: 0.002, unknown: 0 }
+    })
+    assert.deepInclude(Summary.of(would, prices), {
+      tokens: { input: 100, output: 10, unknown: 1 },
+      cost: { usd: 0.002, unknown: 1 }
+    })
+    assert.deepInclude(Summary.of(was), { cost: { unknown: 1 } })
   })
 
   it("says which targets the record has no call of, and an outage describes them", () => {
@@ -219,7 +229,7 @@ describe("a replay under another configuration", () => {
     // The endpoint was up for the second turn at 14 s, so the first is answered at 15 s, within 2 s as the second was.
     assert.deepInclude(would.turns[0]?.end, { status: "completed", at: 17_000 })
     assert.strictEqual(would.turns[1]?.calls[0]?.at, 17_000)
-    assert.strictEqual(would.turns[1]?.usage?.inputTokens, 100)
+    assert.strictEqual(would.turns[1]?.calls[0]?.usage?.inputTokens, 100)
   })
 
   it("a failure of the request itself stays with its turn", () => {
