@@ -39,7 +39,13 @@ export const Chat = () => {
       {error === undefined ? null : <p role="alert">{error.message}</p>}
       <form action={send}>
         <input name="prompt" />
-        {status === "ready" || status === "error" ? <button>Send</button> : <button onClick={stop}>Stop</button>}
+        {status === "ready" || status === "error" ? (
+          <button>Send</button>
+        ) : (
+          <button type="button" onClick={stop}>
+            Stop
+          </button>
+        )}
       </form>
     </main>
   )

@@ -3,28 +3,49 @@
  *
  * Runtimes come from the npm registry, in exact versions. The last line is the count.
  */
-import { spawn, spawnSync } from "node:child_process"
-import { once } from "node:events"
-import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { cpSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
+import { parseArgs } from "node:util"
+import * as Comparison from "./ai-sdk/Comparison.ts"
 import * as Bundles from "./Bundles.ts"
-import * as Provider from "./Provider.ts"
+import * as Chromium from "./chromium/Chromium.ts"
+import { check, isPassed, summary } from "./Report.ts"
+import * as Restate from "./restate/Restate.ts"
+import * as Life from "./scenario/Life.ts"
+import * as Runtimes from "./scenario/Runtimes.ts"
+import * as Workerd from "./workerd/Workerd.ts"
 
+/** The deaths of each kind in Restate: `--kills N`. */
+const { kills } = parseArgs({ options: { kills: { type: "string", default: "5" } } }).values
 const root = join(import.meta.dirname, "../..")
 const project = mkdtempSync(join(tmpdir(), "holdfast-runtimes-"))
 const modules = join(project, "node_modules")
+const node24 = join(modules, "node-24/bin/node")
 
 /** What the packages for other frameworks are tested with; too large for the workspace, which imports none of it. */
 const FRAMEWORKS = {
+  "@ai-sdk/amazon-bedrock": "5.0.101",
+  "@ai-sdk/google": "4.0.121",
+  "@ai-sdk/openai": "4.0.118",
   "@langchain/core": "1.4.0",
   "@langchain/openai": "1.6.0",
   "@openai/agents-core": "0.20.0",
   "@openai/agents-openai": "0.20.0",
+  ai: "7.0.173",
   langchain: "1.5.14",
   openai: "7.57.0",
   zod: "4.6.7"
+}
+
+/** Runtimes and engines that are no programs of a user's machine; each comes with its own binary. */
+const ENGINES = {
+  "@cloudflare/workers-types": "5.20261117.1",
+  "@restatedev/restate-sdk": "1.17.2",
+  "@restatedev/restate-server": "1.7.12",
+  "@sparticuz/chromium": "153.0.0",
+  workerd: "1.20261117.1"
 }
 
 const TOOLS = {
@@ -35,18 +56,11 @@ const TOOLS = {
   "typescript-5": "npm:typescript@5.9.3",
   "typescript-7": "npm:typescript@7.0.2",
   ...FRAMEWORKS,
+  ...ENGINES,
   bun: "1.4.5",
   deno: "2.9.6",
   esbuild: Bundles.ESBUILD,
   publint: "0.3.25"
-}
-
-let passed = 0
-const failures: Array<string> = []
-const check = (title: string, problem: string | undefined): void => {
-  console.log(`${problem === undefined ? "ok  " : "FAIL"} ${title}${problem === undefined ? "" : `\n${problem}`}`)
-  if (problem === undefined) passed++
-  else failures.push(title)
 }
 
 const run = (
@@ -93,14 +107,26 @@ for (const tarball of tarballs) {
     ])
 }
 
-const types = join(import.meta.dirname, "types.mts")
-writeFileSync(join(project, "types.mts"), readFileSync(types))
+// The sources that run in the project, where the packages are installed.
+const sources = join(project, "src")
+cpSync(import.meta.dirname, sources, { recursive: true })
+
+const tsc = (version: string, libraries: string, file: string): ReadonlyArray<string> => [
+  join(modules, `typescript-${version}/bin/tsc`),
+  ..."--noEmit --strict --exactOptionalPropertyTypes --module nodenext --target es2024".split(" "),
+  ...libraries.split(" "),
+  join(sources, file)
+]
+const WEB = "--lib es2024,dom,dom.iterable,esnext.disposable --types node"
 for (const version of ["5", "7"])
-  checkRun(`types under TypeScript ${version}, without skipLibCheck`, "node", [
-    join(modules, `typescript-${version}/bin/tsc`),
-    ..."--noEmit --strict --exactOptionalPropertyTypes --module nodenext --target es2024".split(" "),
-    ..."--lib es2024,dom,dom.iterable,esnext.disposable --types node --skipLibCheck false types.mts".split(" ")
-  ])
+  checkRun(
+    `types under TypeScript ${version}, without skipLibCheck`,
+    "node",
+    tsc(version, `${WEB} --skipLibCheck false`, "types.mts")
+  )
+checkRun("types of a service in Restate", "node", tsc("7", `${WEB} --skipLibCheck`, "restate/service.mts"))
+const WORKERS = "--lib es2024 --types @cloudflare/workers-types --skipLibCheck"
+checkRun("types of a Durable Object", "node", tsc("7", WORKERS, "workerd/object.mts"))
 
 for (const bundle of Bundles.bundles) {
   const kB = Bundles.sizeOf(project, bundle) / 1_000
@@ -111,37 +137,63 @@ for (const bundle of Bundles.bundles) {
   )
 }
 
-const scenario = join(project, "scenario.mjs")
-writeFileSync(scenario, readFileSync(join(import.meta.dirname, "scenario.mjs")))
-const runtimes: ReadonlyArray<readonly [name: string, program: string, args: ReadonlyArray<string>]> = [
-  ["Node 22", join(modules, "node-22/bin/node"), [scenario]],
-  ["Node 24", join(modules, "node-24/bin/node"), [scenario]],
-  ["Bun", join(modules, ".bin/bun"), [scenario]],
-  ["Deno", join(modules, ".bin/deno"), ["run", "-A", scenario]]
-]
-
-let reference: ReadonlyArray<string> | undefined
-for (const [name, program, args] of runtimes) {
-  try {
-    const events = await live(program, args, join(project, `${name}.jsonl`))
-    check(
-      `${name}: the turn is answered, over its death`,
-      events.at(-1)?.includes('"completed"') === true ? undefined : events.join("\n")
-    )
-    reference ??= events
-    check(
-      `${name}: the events of ${runtimes[0]?.[0]}`,
-      events.join("\n") === reference.join("\n")
-        ? undefined
-        : `${events.join("\n")}\ninstead of\n${reference.join("\n")}`
-    )
-  } catch (error) {
-    check(`${name}: the scenario`, String(error))
-  }
+const bundle = (file: string, ...options: ReadonlyArray<string>): string => {
+  const { status, text } = run(join(modules, ".bin/esbuild"), [
+    join(sources, file),
+    "--bundle",
+    "--format=esm",
+    "--log-level=error",
+    ...options
+  ])
+  check(`${file} is bundled`, status === 0 ? undefined : text)
+  return text
 }
+const page = bundle("chromium/page.mjs")
+const workerd = join(modules, "@cloudflare/workerd-linux-64/bin/workerd")
+const objects = join(project, "workerd")
+Workerd.prepare(objects, bundle("workerd/worker.mjs", "--external:cloudflare:*"))
+const chromium = Chromium.unpack(node24, project)
 
-const bridges = join(project, "bridges")
-cpSync(join(import.meta.dirname, "bridges"), bridges, { recursive: true })
+const ofProcess = (
+  name: string,
+  repeats: number,
+  program: string,
+  ...args: ReadonlyArray<string>
+): Runtimes.Runtime => ({
+  name,
+  repeats,
+  begin: ({ url }, model, life) => {
+    const file = join(project, `${name}-${model}.jsonl`)
+    const scenario = join(sources, "scenario/process.mjs")
+    return Life.begin(join(modules, program), [...args, scenario, url, file, model, life], { cwd: project })
+  }
+})
+const deno = ofProcess("Deno", 1, ".bin/deno", "run", "-A")
+const runtimes: ReadonlyArray<Runtimes.Runtime> = [
+  ofProcess("Node 22", 0, "node-22/bin/node"),
+  ofProcess("Node 24", 0, "node-24/bin/node"),
+  ofProcess("Bun", 0, ".bin/bun"),
+  deno,
+  {
+    name: "workerd",
+    repeats: 0,
+    begin: ({ url }, model, life) => Workerd.begin(workerd, objects, `/${model}/${life}?url=${encodeURIComponent(url)}`)
+  },
+  {
+    name: "Chromium",
+    repeats: 1,
+    begin: (provider, model, life) =>
+      Chromium.begin(chromium, join(project, "profile"), provider, `model=${model}&life=${life}`)
+  }
+]
+for (const runtime of runtimes) await Runtimes.run(runtime, page, check)
+const repeats = await Runtimes.repeatsOf(deno.begin, page, "cut-without-reuse")
+check("Deno: a client without reused connections sends it once", repeats === 0 ? undefined : `${repeats} times more`)
+
+await Workerd.showAlarm(workerd, objects, check)
+await Restate.run(project, join(sources, "restate/service.mts"), node24, Number(kills), check)
+
+const bridges = join(sources, "bridges")
 checkRun("types of the examples and tests with frameworks", "node", [
   join(modules, "typescript-7/bin/tsc"),
   ..."--noEmit --strict --module nodenext --target es2024 --types node --skipLibCheck --allowImportingTsExtensions".split(
@@ -150,9 +202,30 @@ checkRun("types of the examples and tests with frameworks", "node", [
   ...globSync("*.mts", { cwd: bridges }).map((name) => join(bridges, name))
 ])
 for (const name of globSync("*.test.mts", { cwd: bridges }).toSorted())
-  checkRun(`${name}: with the real framework`, join(modules, "node-24/bin/node"), [join(bridges, name)])
+  checkRun(`${name}: with the real framework`, node24, [join(bridges, name)])
 
+const outcomes = await Comparison.run(node24, join(sources, "ai-sdk/program.mjs"), project)
+console.log(Comparison.tableOf(outcomes))
+const wrong = Comparison.problems(outcomes)
+check("AI SDK: one answer through all failures, nothing twice", wrong.length === 0 ? undefined : wrong.join("\n"))
+
+const config = join(project, "ai-sdk.config.json")
+writeFileSync(
+  config,
+  JSON.stringify({
+    model: "gemini/gemini-2.5-pro",
+    providers: {
+      gemini: { type: "ai-sdk", package: "@ai-sdk/google" },
+      bedrock: { type: "ai-sdk", package: "@ai-sdk/amazon-bedrock", options: { region: "eu-central-1" } }
+    }
+  })
+)
 const server = join(modules, ".bin/holdfast")
+checkRun(
+  "the published service loads packages of the AI SDK beside its configuration",
+  join(modules, "node-22/bin/node"),
+  [server, "config", "check", "--config", config]
+)
 for (const node of ["node-22", "node-24"])
   checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
     server,
@@ -165,8 +238,8 @@ end()
 
 function end(): never {
   rmSync(project, { recursive: true, force: true })
-  console.log(`${passed} passed, ${failures.length} failed`)
-  return process.exit(failures.length === 0 ? 0 : 1)
+  console.log(summary())
+  return process.exit(isPassed() ? 0 : 1)
 }
 function nameOf(tarball: string): string {
   const { stdout } = spawnSync("tar", ["-xzOf", tarball, "package/package.json"], { encoding: "utf8" })
@@ -180,38 +253,4 @@ function overridesOf(all: { readonly [name: string]: string }): object {
       .filter(([, range]) => range.startsWith("file:"))
       .map(([name]) => [name, `$${name}`])
   )
-}
-
-/** An event without what differs from run to run, and without the words of a runtime's own errors. */
-function comparable(line: string): string {
-  const event = JSON.parse(line.replaceAll(/"(\w+At|waitedMs|delayMs)":[\d.]+/g, '"$1":0'))
-  if (event.type !== "provider-retry") return JSON.stringify(event)
-  const { code: _, message: __, ...rest } = event
-  return JSON.stringify(rest)
-}
-
-/** Two lives of the scenario; the events of the second, without what differs from run to run. */
-async function live(program: string, args: ReadonlyArray<string>, file: string): Promise<ReadonlyArray<string>> {
-  const provider = await Provider.listen()
-  try {
-    const first = spawn(program, [...args, provider.url, file, "1"], {
-      cwd: project,
-      stdio: ["ignore", "pipe", "inherit"]
-    })
-    for await (const line of createInterface(first.stdout)) if (line === "waiting") first.kill("SIGKILL")
-    if (first.exitCode === null && first.signalCode === null) await once(first, "exit")
-    const second = spawn(program, [...args, provider.url, file, "2"], {
-      cwd: project,
-      stdio: ["ignore", "pipe", "inherit"]
-    })
-    const events: Array<string> = []
-    for await (const line of createInterface(second.stdout)) events.push(comparable(line))
-    check(
-      `${program.split("/").at(-1)}: five requests at the server`,
-      provider.requests() === 5 ? undefined : `${provider.requests()} requests`
-    )
-    return events
-  } finally {
-    provider.close()
-  }
 }

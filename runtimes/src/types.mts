@@ -1,6 +1,7 @@
 /** A user's program over every entry of the packages. */
 import { holdfast as patient, model as modelOf } from "@holdfast/ai-sdk"
 import { Patience, Turn } from "@holdfast/kernel"
+import { holdfast as patientLayer, model as languageModel, provider as portOf } from "@holdfast/effect-ai"
 import { holdfast as patientChatModel } from "@holdfast/langchain"
 import { holdfast as patientModel } from "@holdfast/openai-agents"
 import { Profile, RetryStrategies } from "@holdfast/policy"
@@ -26,6 +27,9 @@ const result = await turn.result
 console.log(result.status === "parked" ? result.retryAt.getTime() : result.text)
 export const used = [
   patient,
+  patientLayer,
+  languageModel,
+  portOf,
   patientChatModel,
   patientModel,
   modelOf,

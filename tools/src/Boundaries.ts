@@ -19,7 +19,14 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   policy: ["@holdfast/wire", "@holdfast/kernel"],
   providers: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
   journal: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy"],
-  mcp: ["@holdfast/kernel", "@holdfast/policy", "@effect/platform-node", "@modelcontextprotocol/client", "node:"],
+  mcp: [
+    "@holdfast/wire",
+    "@holdfast/kernel",
+    "@holdfast/policy",
+    "@effect/platform-node",
+    "@modelcontextprotocol/client",
+    "node:"
+  ],
   simulated: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
   "ai-sdk": [
     "@holdfast/wire",
@@ -29,6 +36,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "holdfast",
     "@ai-sdk/provider"
   ],
+  "effect-ai": ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "holdfast"],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],

@@ -26,9 +26,11 @@ it("P1: what is computed while a module is loaded may be left out, but for state
 })
 
 it("S1: published packages import each other's modules by subpath", () => {
-  const modules = Subpaths.of('export * as Turn from "./turn/Turn.ts"\nexport { defined } from "./Defined.ts"')
-  assert.deepStrictEqual(modules, { Turn: "./turn/Turn.ts" })
-  assert.deepStrictEqual(Subpaths.exportsOf(modules, "./src"), { "./Turn": "./src/turn/Turn.ts" })
+  const index = 'export * as Turn from "./turn/Turn.ts"\nexport { defined } from "./Defined.ts"'
+  const modules = Subpaths.of("./src/index.ts", index)
+  assert.deepStrictEqual(modules, { Turn: "./src/turn/Turn.ts" })
+  assert.deepStrictEqual(Subpaths.exportsOf(".", modules), { "./Turn": "./src/turn/Turn.ts" })
+  assert.deepStrictEqual(Subpaths.exportsOf("./host", modules), { "./host/Turn": "./src/turn/Turn.ts" })
   const imported = (text: string) => Subpaths.imported("A.js", text, { "@h/k": modules })
   assert.strictEqual(
     imported('import { Turn as T, defined } from "@h/k";'),

@@ -5,7 +5,9 @@
  * takes a tenth of a start.
  */
 import { Retention, Timer } from "@holdfast/journal"
-import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
+import { Models } from "@holdfast/policy"
+import { Anthropic, Http, ModelFiles, OpenAiCompatible } from "@holdfast/providers"
+import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
 import * as Undici from "@holdfast/providers/undici"
@@ -99,10 +101,17 @@ const providers = Layer.effect(
     // Each provider redacts the secrets of all providers: one proxy may serve several, and quote another provider's secret.
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     const packages = yield* aiSdkPackages(config, redact)
+    const filesOf = (target: Target.Target) => Models.filesOf(config.models[Target.format(target)] ?? {})
+    const limited = ({ byCredential, first }: AiSdkPackage.ByCredential): AiSdkPackage.ByCredential => ({
+      first: ModelFiles.limited(first, filesOf),
+      byCredential: new Map(
+        Array.from(byCredential, ([name, provider]) => [name, ModelFiles.limited(provider, filesOf)])
+      )
+    })
     for (const [name, provider] of config.providers) {
       const loaded = packages.get(name)
-      if (provider.type !== "ai-sdk") made.set(name, yield* makeProviders(provider, redact))
-      else if (loaded !== undefined) made.set(name, loaded)
+      if (provider.type !== "ai-sdk") made.set(name, limited(yield* makeProviders(provider, redact)))
+      else if (loaded !== undefined) made.set(name, limited(loaded))
     }
     return {
       get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,

@@ -34,7 +34,14 @@ type Service = typeof Conversations.Service
 
 const config = Layer.succeed(Config, {
   file: undefined,
-  server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
+  server: {
+    host: "127.0.0.1",
+    port: 0,
+    hostnames: [],
+    token: undefined,
+    maxFileBytes: 10_485_760,
+    maxBodyBytes: 33_554_432
+  },
   log: { level: "info" },
   database: { path: database, url: undefined, retention: Duration.days(30), deleteConversations: [] },
   providers: new Map([["bench", { type: "simulated" as const, name: "bench" }]]),

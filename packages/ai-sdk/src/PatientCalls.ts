@@ -4,7 +4,7 @@
  * PatientCalls.M1. A call resolves when its response has content; the attempts that failed before it give nothing (rule D4). After content there is no
  *     other call.
  * PatientCalls.M2. The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call.
- * PatientCalls.M3. A stream that ends without its `finish` part was cut, and has failed (rule C6).
+ * PatientCalls.M3. A stream that ends without its `finish` part, or with that of a closed connection, was cut, and has failed (rule C6).
  * PatientCalls.M4. With `park` the same prompt, tools and settings of the same model are the same call: it goes on when it is made again after a `CallParked`.
  *
  * **Example** (Any model of the AI SDK, with hours of patience)
@@ -29,6 +29,7 @@ import {
 } from "@ai-sdk/provider"
 import { cut, patience, type PatienceOptions } from "holdfast"
 import * as CallId from "./internal/CallId.ts"
+import { isCut } from "./internal/FinishPart.ts"
 
 /** Makes the middleware, for `wrapLanguageModel`. Throws a `HoldfastError` where an option is wrong. */
 export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middleware => {
@@ -96,7 +97,10 @@ async function* partsOf(
       const { done, value } = await reader.read()
       if (done) break
       if (value.type === "error") throw value.error
-      isFinished ||= value.type === "finish"
+      if (value.type === "finish") {
+        if (isCut(value)) break
+        isFinished = true
+      }
       yield value
     }
     if (!isFinished) throw cut()

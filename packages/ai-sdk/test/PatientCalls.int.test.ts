@@ -50,6 +50,20 @@ describe("streamText", () => {
     assert.strictEqual(retries[2]?.reason, "timeout")
   })
 
+  it("C6: a response without its terminal event has failed, though the AI SDK gives it a finish", async () => {
+    const model = await patient([{ ended: [] }, { text: ["Still here."] }, { ended: ["Half "] }])
+    assert.strictEqual(await streamText({ model, prompt: "Are you there?" }).text, "Still here.")
+    const errors: Array<unknown> = []
+    const { fullStream } = streamText({ model, prompt: "Hello", onError: ({ error }) => void errors.push(error) })
+    try {
+      for await (const part of fullStream) if (part.type === "error") errors.push(part.error)
+    } catch (error) {
+      errors.push(error)
+    }
+    assert.match(String(errors[0]), /ended before it was finished/)
+    assert.strictEqual(server?.requests.length, 3)
+  })
+
   it("gives none without the middleware, where the retries of the AI SDK are used up", async () => {
     const errors: Array<unknown> = []
     const { textStream } = streamText({
@@ -112,6 +126,28 @@ describe("streamText", () => {
     for await (const _ of textStream) assert.fail("there is no text")
     assert.strictEqual(server?.requests.length, 1)
     assert.deepInclude(errors[0], { statusCode: 401, isRetryable: false })
+  })
+
+  it("C9: streamRetries of the AI SDK makes no further call before content, nor behind it", async () => {
+    for (const answer of [{ error: "Overloaded" }, { error: "Overloaded", behind: "Half " }, { cut: ["Half "] }]) {
+      const { textStream } = streamText({
+        model: await onceFailing(answer),
+        prompt: "Hello",
+        maxRetries: 5,
+        streamRetries: 5,
+        onError: () => {}
+      })
+      const texts: Array<string> = []
+      try {
+        for await (const text of textStream) texts.push(text)
+      } catch {
+        // A stream that breaks off fails its readers.
+      }
+      assert.strictEqual(texts.join(""), "behind" in answer || "cut" in answer ? "Half " : "")
+      assert.strictEqual(server?.requests.length, 1)
+      await server?.close()
+    }
+    server = undefined
   })
 
   it("an error in the stream that is given up reaches the caller as it came", async () => {
@@ -199,6 +235,7 @@ describe("a model of the AI SDK", () => {
   it("answers a turn of the library, with tools, through an outage", async () => {
     const languageModel = await openai([
       529,
+      { ended: [] },
       { tool: { name: "weather", input: { city: "Bergen" } } },
       { text: ["Rain."] }
     ])
@@ -208,7 +245,7 @@ describe("a model of the AI SDK", () => {
       tools: { weather: { execute: (input: { readonly city: string }) => `rain in ${input.city}` } }
     })
     const result = await hf.turn("How is the weather?", { system: "Be brief." }).result
-    assert.deepInclude(result, { status: "completed", text: "Rain.", attempts: 3 })
+    assert.deepInclude(result, { status: "completed", text: "Rain.", attempts: 4 })
     const last = JSON.stringify(server?.requests.at(-1)?.messages)
     for (const part of ["Be brief.", "How is the weather?", "rain in Bergen"]) assert.include(last, part)
   })

@@ -3,13 +3,14 @@ import { createServer } from "node:http"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 
-/** `cut` ends the connection in the middle; `stall` sends nothing until the client closes; a number is a status; texts are an answer. */
+/** `cut` ends the connection in the middle; `ended` ends the response there, without its terminal event; `stall` sends nothing until the client closes; a number is a status; texts are an answer. */
 export type Answer =
   | number
   | { readonly cut: ReadonlyArray<string> }
+  | { readonly ended: ReadonlyArray<string> }
   | "stall"
   | { readonly text: ReadonlyArray<string> }
-  | { readonly error: string }
+  | { readonly error: string; readonly behind?: string }
   | { readonly tool: { readonly name: string; readonly input: unknown } }
 
 const chunk = (delta: object, finish: string | null = null): string =>
@@ -55,6 +56,7 @@ export const listen = async (script: ReadonlyArray<Answer>): Promise<Scripted> =
     response.writeHead(200, { "content-type": "text/event-stream" })
     response.write(chunk({ role: "assistant", content: "" }))
     if ("error" in answer) {
+      if (answer.behind !== undefined) response.write(chunk({ content: answer.behind }))
       response.write(`data: ${JSON.stringify({ error: { message: answer.error, type: "server_error" } })}\n\n`)
       return void response.end()
     }
@@ -63,10 +65,11 @@ export const listen = async (script: ReadonlyArray<Answer>): Promise<Scripted> =
       response.write(chunk({ tool_calls: [{ index: 0, id: "call-1", type: "function", function: call }] }))
       return void response.end(`${chunk({}, "tool_calls")}data: [DONE]\n\n`)
     }
-    const texts = "cut" in answer ? answer.cut : answer.text
+    const texts = "cut" in answer ? answer.cut : "ended" in answer ? answer.ended : answer.text
     for (const text of texts) response.write(chunk({ content: text }))
     // Once the texts have left this process.
     if ("cut" in answer) return void response.write(": cut\n\n", () => response.destroy())
+    if ("ended" in answer) return void response.end()
     response.end(`${chunk({}, "stop")}data: [DONE]\n\n`)
   })
   server.listen(0, "127.0.0.1")

@@ -80,6 +80,8 @@ export interface ReasoningPart {
   readonly signature?: string
   /** Anthropic's redacted block; `text` is empty then. */
   readonly redacted?: string
+  /** The data of another provider that must go back with the block, as your model wrote it. */
+  readonly proof?: string
 }
 
 /** A call of a tool by the model. */
@@ -90,6 +92,8 @@ export interface ToolCallPart {
   readonly input: Json
   /** Why the arguments could not be read; such a call is answered and not run. */
   readonly malformed?: string
+  /** The provider's data that must go back with the call, as your model wrote it. */
+  readonly proof?: string
 }
 
 /** The answer to a tool call. */

@@ -39,7 +39,11 @@ export interface DurableObjectStorage {
   list(options: { readonly prefix: string }): Promise<Map<string, unknown>>
 }
 
-/** Keeps turns in the storage of a Durable Object: `durableObjectStore(ctx.storage)`. */
+/**
+ * Keeps turns in the storage of a Durable Object: `durableObjectStore(ctx.storage)`.
+ *
+ * A write is on disk before anything leaves the object: requests and responses are held back until then.
+ */
 export const durableObjectStore = (storage: DurableObjectStorage): Store => ({
   get: async (key) => textOrNothing(await storage.get(key)),
   put: (key, value) => storage.put(key, value),

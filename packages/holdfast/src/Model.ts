@@ -2,7 +2,7 @@
 import type { Provider } from "@holdfast/kernel"
 import { FromAsyncIterable } from "@holdfast/providers"
 import { defined } from "@holdfast/wire"
-import type { Json, Message, Target, Usage } from "./Events.ts"
+import type { Json, Message, ReasoningPart, Target, ToolCallPart, Usage } from "./Events.ts"
 
 /** A tool as the model sees it. */
 export interface ToolDescription {
@@ -35,8 +35,9 @@ export type ModelEvent =
   | string
   | { readonly type: "text-delta"; readonly delta: string }
   | { readonly type: "reasoning-delta"; readonly delta: string }
-  | { readonly type: "reasoning-end"; readonly signature?: string; readonly redacted?: string }
-  | { readonly type: "tool-call"; readonly toolCallId: string; readonly toolName: string; readonly input: Json }
+  /** Ends a reasoning block; what must go back with it stands in the message that later requests have. */
+  | ({ readonly type: "reasoning-end" } & Omit<ReasoningPart, "type" | "text">)
+  | ToolCallPart
   /** Totals of this call so far; a later one replaces an earlier one. */
   | { readonly type: "usage"; readonly usage: Usage }
   | {

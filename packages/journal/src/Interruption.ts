@@ -10,7 +10,8 @@
  * Interruption.I3. At `SUSPECT` deaths a turn is run alone. A death while it waits for that does not count: it ran nothing.
  * Interruption.I4. Defects count over the whole life of a turn (C10).
  */
-import { ModelContext, Records } from "@holdfast/kernel"
+import { Records } from "@holdfast/kernel"
+import { ModelContext } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
 
 /** The state on disk of a turn that was interrupted: its process ended during a call or a tool, or a defect stopped it. */

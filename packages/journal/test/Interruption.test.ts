@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { ModelContext, type Records } from "@holdfast/kernel"
+import type { Records } from "@holdfast/kernel"
+import { ModelContext } from "@holdfast/kernel/host"
 import * as fc from "fast-check"
 import * as Interruption from "../src/Interruption.ts"
 import { completed, failed, retry } from "../testing/GivenRecords.ts"

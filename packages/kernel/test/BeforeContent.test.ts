@@ -32,6 +32,8 @@ interface Case {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   readonly delays: ReadonlyArray<number>
   readonly compacts: boolean
+  /** What follows a failure after content. */
+  readonly midStream?: "discard"
 }
 
 /** The visible results of a turn: for clients, on disk, for observers and for its provider. */
@@ -54,9 +56,12 @@ class World {
   readonly observer: Listeners
   readonly isCompacting: boolean
 
-  constructor({ compacts, delays, scripts }: Case) {
+  constructor({ compacts, delays, midStream, scripts }: Case) {
     this.provider = ScriptedProvider.make(scripts)
-    this.strategy = new TestStrategy.TestStrategy({ delays: [...delays] })
+    this.strategy = new TestStrategy.TestStrategy({
+      delays: [...delays],
+      ...(midStream && { midStream: () => midStream })
+    })
     this.isCompacting = compacts
     this.observer = Object.fromEntries(
       KINDS.map((kind) => [kind, (observation: unknown) => void this.told.push([kind, observation])])
@@ -277,6 +282,43 @@ describe("a turn before its first content", () => {
       const again = third.next()
       assert.strictEqual(again?._tag, "Call")
       assert.deepStrictEqual(again, second.next())
+    })
+  )
+
+  it.effect("X7: a step that was voided in an earlier life begins once, with the call that its host made", () =>
+    Effect.gen(function* () {
+      const world = new World({
+        scripts: [ScriptedProvider.breaksOff(ScriptedProvider.text("Hel")), answer("Hello")],
+        delays: [5_000],
+        compacts: false,
+        midStream: "discard"
+      })
+      const first = yield* Effect.forkScoped(world.run(), { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(first)
+      assert.deepStrictEqual(
+        world.records.map(({ name }) => name),
+        ["step/0/attempt/0", "step/0/decision/0"]
+      )
+      const second = world.beforeContent(CHANCE)
+      assert.isTrue(second.follow(world.records))
+      assert.strictEqual(second.next()?._tag, "Wait")
+      const woken = second.elapsed({ type: "elapsed", at: 5_000 })
+      if (woken !== undefined) world.write(woken.record, woken.part)
+      const call = second.next()
+      if (call?._tag !== "Call") return assert.fail("there is no call")
+      const { length } = world.sink.events
+      second.begins(5_000)
+      yield* TestClock.setTime(5_100)
+      const end = yield* world.run(second.priorWork, world.provider.stream(call.request))
+      assert.strictEqual(end.status, "completed")
+      const types = world.sink.types.slice(length)
+      assert.deepStrictEqual(
+        types.filter((type) => type === "step-start" || type === "text-delta"),
+        ["step-start", "text-delta"]
+      )
+      const attempts = world.told.flatMap(([kind, made]) => (kind === "attempt" ? [made] : []))
+      assert.deepInclude(attempts.at(-1), { startedAt: 5_000 })
     })
   )
 

@@ -1,14 +1,15 @@
 /** The last events of a turn that its host seals without running it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
+import * as Sealing from "../src/turn/Sealing.ts"
 import * as Turn from "../src/turn/Turn.ts"
 
 const identity = { conversationId: Ids.ConversationId.make("c1"), turnId: Ids.TurnId.make("t1") }
-const tally: Turn.Tally = { steps: 1, attempts: 3, sleptMs: 5, waitedMs: 6, usage: { inputTokens: 7 } }
+const tally: Sealing.Tally = { steps: 1, attempts: 3, sleptMs: 5, waitedMs: 6, usage: { inputTokens: 7 } }
 const failure = { reason: "unknown", message: "It died.", retryable: false, defect: true } as const
 
-const sealing = (outcome: Partial<Parameters<typeof Turn.sealing>[2]>) =>
-  Turn.sealing(identity, tally, {
+const sealing = (outcome: Partial<Parameters<typeof Sealing.sealing>[2]>) =>
+  Sealing.sealing(identity, tally, {
     status: "failed",
     failure,
     endedAt: 9,

@@ -9,7 +9,8 @@
  *     error that was given up is marked as LangChain marks errors that no middleware is to retry (rule C9).
  * LangChainModel.M3. A stream without an end was cut, and has failed (rule C6). Where models of a kind report no end, only one without content was.
  */
-import { cut, type Patient, patience, type PatienceOptions } from "holdfast"
+import { cut, type Patient, patience } from "holdfast"
+import type { PatienceOptions } from "./index.ts"
 import { CONTENT, isEnd, isLast, reportsEnd } from "./Chunks.ts"
 import { HeldTokens } from "./HeldTokens.ts"
 import { withoutRetries } from "./UnderlyingRetries.ts"

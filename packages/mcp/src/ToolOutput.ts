@@ -1,13 +1,17 @@
 /**
- * Converts a tool's result to text for the model, within a limit. Pure.
+ * Converts a tool's result to text and files for the model, within a limit. Pure.
  *
- * ToolOutput.O1. Content that is no text (pictures, sound, binary files) is replaced by its type and size, so that the model knows it was
- *     there.
- * ToolOutput.O2. A cut text ends with a notice that has the full size. A character is never cut in two.
+ * ToolOutput.O1. Pictures, sound and binary resources are files of the result, in their place among its texts; `output` has a placeholder
+ *     for each, with its type and size. Bytes that are no base64, or have no media type, are a placeholder alone.
+ * ToolOutput.O2. The limit is for the texts together. A cut text ends with a notice that has the full size, and a character is never cut in
+ *     two. Files are bounded by the size of a message (`transport/LineTransport`).
  */
 import type { Toolbox } from "@holdfast/kernel"
+import { FilePart, type Message, Prompt } from "@holdfast/wire"
 import type { CallToolResult } from "@modelcontextprotocol/client"
 import { identity } from "effect/Function"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 
 /** The outcome of an answered call. `conceal` redacts secrets. */
 export const of = (
@@ -15,12 +19,15 @@ export const of = (
   maxBytes: number,
   conceal: (text: string) => string = identity
 ): Toolbox.ToolOutcome => {
-  const parts = result.content.map(textOf)
-  const text =
+  const isError = result.isError === true
+  const parts = result.content.map(partOf)
+  const given =
     parts.length === 0 && result.structuredContent !== undefined
       ? JSON.stringify(result.structuredContent)
-      : parts.join("\n")
-  return { output: cut(conceal(text), maxBytes), isError: result.isError === true }
+      : Prompt.textOf(parts)
+  const output = cut(conceal(given), maxBytes)
+  const [first, ...more] = parts.some(({ type }) => type === "file") ? cutTexts(parts, maxBytes, conceal) : []
+  return first === undefined ? { output, isError } : { output, content: [first, ...more], isError }
 }
 
 /** The text, up to a number of bytes, with a notice if it is cut (ToolOutput.O2). */
@@ -38,27 +45,61 @@ export const cut = (text: string, maxBytes: number): string => {
 /** The second or a later byte of a character in UTF-8. */
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000
 
-const textOf = (block: CallToolResult["content"][number]): string => {
+/** The parts with their texts within the limit, all together (ToolOutput.O2). A text behind a cut one is left out. */
+const cutTexts = (
+  parts: ReadonlyArray<Message.InputPart>,
+  maxBytes: number,
+  conceal: (text: string) => string
+): ReadonlyArray<Message.InputPart> => {
+  let left = maxBytes
+  return parts.flatMap((part): ReadonlyArray<Message.InputPart> => {
+    if (part.type === "file") return [part]
+    if (left < 0) return []
+    const text = conceal(part.text)
+    const kept = cut(text, left)
+    left = kept === text ? left - Buffer.byteLength(text) : -1
+    return [{ type: "text", text: kept }]
+  })
+}
+
+const partOf = (block: CallToolResult["content"][number]): Message.InputPart => {
   switch (block.type) {
     case "text":
-      return block.text
+      return { type: "text", text: block.text }
     case "image":
     case "audio":
-      return omitted(block.type, block.mimeType, block.data)
+      return fileOf(block.type, block.mimeType, block.data, undefined)
     case "resource_link":
-      return [
-        `${block.title ?? block.name}: ${block.uri}`,
-        ...(block.description === undefined ? [] : [block.description])
-      ].join("\n")
-    case "resource":
-      return "text" in block.resource
-        ? block.resource.text
-        : omitted(block.resource.uri, block.resource.mimeType ?? "binary", block.resource.blob)
+      return {
+        type: "text",
+        text: [
+          `${block.title ?? block.name}: ${block.uri}`,
+          ...(block.description === undefined ? [] : [block.description])
+        ].join("\n")
+      }
+    case "resource": {
+      const { resource } = block
+      if ("text" in resource) return { type: "text", text: resource.text }
+      const { blob, mimeType = "application/octet-stream", uri } = resource
+      return fileOf(uri, mimeType, blob, /([^/\\]{1,255})$/.exec(uri)?.[1])
+    }
     default:
       return block satisfies never
   }
 }
 
-/** ToolOutput.O1. Three bytes are four characters in base64. */
-const omitted = (what: string, type: string, base64: string): string =>
-  `[${what}: ${type}, ${Math.floor((base64.length * 3) / 4)} bytes, which cannot be shown here]`
+const decode = Schema.decodeUnknownOption(FilePart.FilePart)
+
+/** ToolOutput.O1 */
+const fileOf = (what: string, type: string, data: string, name: string | undefined): Message.InputPart => {
+  const mediaType = type.split(";", 1)[0]?.trim().toLowerCase() ?? ""
+  const file = { type: "file", mediaType, data }
+  return Option.getOrElse(
+    Option.orElse(decode({ ...file, ...(name === undefined ? {} : { name }) }), () => decode(file)),
+    // Three bytes are four characters in base64.
+    () => ({
+      type: "text",
+      text: `[${what}: ${type}, ${Math.floor((data.length * 3) / 4)} bytes, which cannot be read]`
+    })
+  )
+}

@@ -30,24 +30,64 @@ describe("a tool's result for the model", () => {
     assert.strictEqual(ToolOutput.of(said, 100, conceal).output, "The password is [redacted].")
   })
 
-  it("names content that is no text, with its size", () => {
-    const { output } = ToolOutput.of(
+  it("has pictures, sound and binary resources as files, in their places, and their placeholders in its text", () => {
+    const { content, output } = ToolOutput.of(
       {
         content: [
-          { type: "image", mimeType: "image/png", data: "AAAAAAAA" },
+          text("The page:"),
+          { type: "image", mimeType: "image/PNG; charset=binary", data: "AAAAAAAA" },
           { type: "resource_link", uri: "file:///a", name: "a", description: "the first" },
           { type: "resource", resource: { uri: "file:///b", text: "b's text" } },
-          { type: "resource", resource: { uri: "file:///c", blob: "AAAA" } }
+          { type: "resource", resource: { uri: "file:///c/d.pdf", mimeType: "application/pdf", blob: "AAAA" } },
+          { type: "resource", resource: { uri: "file:///c", blob: "AAAA" } },
+          { type: "audio", mimeType: "audio/wav", data: "AAAA" }
         ]
       },
       1_000
     )
+    assert.deepStrictEqual(content, [
+      text("The page:"),
+      { type: "file", mediaType: "image/png", data: "AAAAAAAA" },
+      text("a: file:///a\nthe first"),
+      text("b's text"),
+      { type: "file", mediaType: "application/pdf", data: "AAAA", name: "d.pdf" },
+      { type: "file", mediaType: "application/octet-stream", data: "AAAA", name: "c" },
+      { type: "file", mediaType: "audio/wav", data: "AAAA" }
+    ])
     assert.deepStrictEqual(String(output).split("\n"), [
-      "[image: image/png, 6 bytes, which cannot be shown here]",
+      "The page:",
+      "[image image/png 6 bytes]",
       "a: file:///a",
       "the first",
       "b's text",
-      "[file:///c: binary, 3 bytes, which cannot be shown here]"
+      "[file application/pdf 3 bytes d.pdf]",
+      "[file application/octet-stream 3 bytes c]",
+      "[audio audio/wav 3 bytes]"
+    ])
+  })
+
+  it("names a picture that cannot be read, with its type and size", () => {
+    const broken = { type: "image", mimeType: "image/png", data: "no base64" } as const
+    assert.deepStrictEqual(ToolOutput.of({ content: [broken, { ...broken, mimeType: "?", data: "AAAA" }] }, 1_000), {
+      output: "[image: image/png, 6 bytes, which cannot be read]\n[image: ?, 3 bytes, which cannot be read]",
+      isError: false
+    })
+  })
+
+  it("has its texts within the limit, all together, beside its files", () => {
+    const conceal = concealing([Redacted.make("hunter2-hunter2")])
+    const image = { type: "image", mimeType: "image/png", data: "AAAAAAAA" } as const
+    const { content } = ToolOutput.of(
+      { content: [text("hunter2-hunter2"), image, text("abcdef"), image, text("behind")] },
+      13,
+      conceal
+    )
+    const file = { type: "file", mediaType: "image/png", data: "AAAAAAAA" }
+    assert.deepStrictEqual<unknown>(content, [
+      text("[redacted]"),
+      file,
+      text("abc\n[Holdfast cut this output: it has 6 bytes, and the first 3 are above.]"),
+      file
     ])
   })
 

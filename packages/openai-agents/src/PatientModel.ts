@@ -8,7 +8,8 @@
  *     up, whatever `modelSettings.retry` is (rule C9).
  * PatientModel.M3. A stream without its `response_done`, or of chat chunks without a finish reason, was cut and has failed (rule C6).
  */
-import { cut, type Patient, patience, type PatienceOptions } from "holdfast"
+import { cut, type Patient, patience } from "holdfast"
+import type { PatienceOptions } from "./index.ts"
 
 /** A model: `Model` of `@openai/agents-core`. */
 export interface AnyModel {

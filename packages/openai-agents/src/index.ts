@@ -1,2 +1,7 @@
+import type { PatienceOptions as Options } from "holdfast"
+
+/** What the patience of calls is made from. */
+export type PatienceOptions = Omit<Options, "park">
+
 export { holdfast, type AnyModel, type AnyModelProvider } from "./PatientModel.ts"
-export type { PatienceOptions, Retry } from "holdfast"
+export type { Retry } from "holdfast"

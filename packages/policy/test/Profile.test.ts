@@ -329,16 +329,16 @@ describe("errors", () => {
 describe("the targets in settings", () => {
   it("P8, A4: are found with their paths, and the key of the default chain is no target", () => {
     const chains = { "a/a": ["b/b", "c/c"], default: ["d/d"] }
-    expect(Profile.targetNames({ routing: { type: "fallback-chain", chains } })).toEqual([
+    expect(RetrySettings.targetNames({ routing: { type: "fallback-chain", chains } })).toEqual([
       { path: ["routing", "chains", "a/a"], name: "a/a" },
       { path: ["routing", "chains", "a/a", 0], name: "b/b" },
       { path: ["routing", "chains", "a/a", 1], name: "c/c" },
       { path: ["routing", "chains", "default", 0], name: "d/d" }
     ])
-    expect(Profile.targetNames({ routing: { type: "round-robin", targets: ["a/a", "b/b"] } })).toEqual([
+    expect(RetrySettings.targetNames({ routing: { type: "round-robin", targets: ["a/a", "b/b"] } })).toEqual([
       { path: ["routing", "targets", 0], name: "a/a" },
       { path: ["routing", "targets", 1], name: "b/b" }
     ])
-    expect(Profile.targetNames({})).toEqual([])
+    expect(RetrySettings.targetNames({})).toEqual([])
   })
 })

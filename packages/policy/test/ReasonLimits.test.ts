@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { type RetryStrategy, Spending } from "@holdfast/kernel"
+import type { RetryStrategy } from "@holdfast/kernel"
+import { Spending } from "@holdfast/kernel/host"
 import { defined, type Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { Backoff, Budget, Profile, ReasonLimits, RetryPolicy } from "../src/index.ts"

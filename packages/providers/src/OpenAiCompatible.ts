@@ -27,7 +27,7 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
     const { begin } = endpoint
     return {
       stream: (request) => {
-        const refused = Request.refusalOf(request, options)
+        const refused = Request.refusalOf(request)
         if (refused !== undefined) return Stream.fail(refused)
         return Transport.stream({
           conceal: endpoint.conceal,

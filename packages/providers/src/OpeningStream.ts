@@ -3,7 +3,8 @@
  *
  * OpeningStream.C1. The stream makes the same call as the opening, and cancels it when its scope closes before the call has a response.
  */
-import { Opening, type Provider } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
+import { Opening } from "@holdfast/kernel/host"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

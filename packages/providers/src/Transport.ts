@@ -7,7 +7,8 @@
  * Transport.T3. A response is bounded as a whole (C11), and so is its work in one turn of the event loop (`ReadPace`).
  * Transport.T4. When the stream's scope closes, for any reason, an unfinished connection is closed.
  */
-import { Opening, type Provider, Push, ResponseLimit } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
+import { Opening, Push, ResponseLimit } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
 import { defined } from "@holdfast/wire"
 import * as Arr from "effect/Array"

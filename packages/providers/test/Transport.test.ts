@@ -1,6 +1,6 @@
 /** Tests one attempt over prepared responses; tests that need a socket are in `Transport.int.test.ts`. */
 import { describe, expect, it } from "@effect/vitest"
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import { PushSource } from "@holdfast/kernel/testing"
 import { Cause, Channel, Effect, Fiber, Pull, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"

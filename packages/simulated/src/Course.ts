@@ -4,7 +4,7 @@
  * Course.P1. It has the responses of the provider in this process (`Simulated`): both perform the same actions, and classify failures by the
  *     same function.
  */
-import { CallFailure, Opening } from "@holdfast/kernel"
+import { CallFailure, Opening } from "@holdfast/kernel/host"
 import { ToolArguments } from "@holdfast/providers"
 import type { Failure, Message } from "@holdfast/wire"
 import * as Result from "effect/Result"

@@ -1,7 +1,7 @@
 /**
  * Makes the failure of a response as an adapter would: classified from the same bodies, emitted or thrown (Simulated.V1).
  */
-import type { Opening } from "@holdfast/kernel"
+import type { Opening } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import * as ErrorBody from "./ErrorBody.ts"

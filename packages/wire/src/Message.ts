@@ -6,7 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Failure } from "./Failure.ts"
-import { FilePart } from "./FilePart.ts"
+import { FilePart, placeholderOf } from "./FilePart.ts"
 import { MessageId, TurnId } from "./Ids.ts"
 import { InputPart, TextPart, textOf as inputText } from "./Prompt.ts"
 import { Target } from "./Target.ts"
@@ -37,7 +37,9 @@ export const ReasoningPart = Schema.Struct({
   /** Anthropic's proof that the block is unchanged; it must go back with the block. */
   signature: Schema.optionalKey(Schema.String),
   /** Anthropic's `redacted_thinking` data; `text` is empty then. */
-  redacted: Schema.optionalKey(Schema.String)
+  redacted: Schema.optionalKey(Schema.String),
+  /** The data of another provider that must go back with the block, as its adapter wrote it. */
+  proof: Schema.optionalKey(Schema.String)
 })
 export type ReasoningPart = typeof ReasoningPart.Type
 
@@ -49,7 +51,9 @@ export const ToolCallPart = Schema.Struct({
   /** The arguments as JSON; where they were malformed, the text as received. */
   input: Schema.Json,
   /** Why the arguments could not be read. Such a call is not run; the model gets an error as its result (A10). */
-  malformed: Schema.optionalKey(Schema.String)
+  malformed: Schema.optionalKey(Schema.String),
+  /** The provider's data that must go back with the call, as its adapter wrote it. */
+  proof: Schema.optionalKey(Schema.String)
 })
 export type ToolCallPart = typeof ToolCallPart.Type
 
@@ -121,6 +125,30 @@ export const textOf = (message: Message): string => {
   let text = ""
   for (const part of message.content) if (part.type === "text") text += part.text
   return text
+}
+
+/** The same message with a placeholder in the place of each file, for logs and exports. */
+export const withPlaceholders = (message: Message): Message => {
+  switch (message.role) {
+    case "user":
+      return {
+        ...message,
+        content: message.content.map((part) =>
+          part.type === "file" ? { type: "text", text: placeholderOf(part) } : part
+        )
+      }
+    case "tool":
+      return { ...message, content: message.content.map(withoutContent) }
+    case "assistant":
+      return message
+    default:
+      return message satisfies never
+  }
+}
+
+const withoutContent = (part: ToolResultPart): ToolResultPart => {
+  const { content: _, ...result } = part
+  return result
 }
 
 /** Adds two usages; a key that neither has stays absent. */

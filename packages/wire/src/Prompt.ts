@@ -27,7 +27,10 @@ export const Prompt = Schema.Union([
     Schema.Union([PromptText, FileInput]).annotate({ message: 'expected a part: an object with type "text" or "file"' })
   ).check(Schema.isMaxLength(MOST_PARTS, { message: `expected ${MOST_PARTS} parts at most` }))
 ])
-export type Prompt = string | readonly [InputPart, ...ReadonlyArray<InputPart>]
+export type Prompt = string | Parts
+
+/** The parts of a prompt or of a tool's result. */
+export type Parts = readonly [InputPart, ...ReadonlyArray<InputPart>]
 
 /** The prompt as text, where it is one text (Prompt.P1). */
 export const plain = (prompt: Prompt): Prompt => {
@@ -37,7 +40,7 @@ export const plain = (prompt: Prompt): Prompt => {
 }
 
 /** The parts of a prompt. */
-export const partsOf = (prompt: Prompt): readonly [InputPart, ...ReadonlyArray<InputPart>] =>
+export const partsOf = (prompt: Prompt): Parts =>
   typeof prompt === "string" ? [{ type: "text", text: prompt }] : prompt
 
 /** The files among parts, in order. */

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as FilePart from "../src/FilePart.ts"
-import { Message } from "../src/Message.ts"
+import { MessageId, TurnId } from "../src/Ids.ts"
+import { Message, withPlaceholders } from "../src/Message.ts"
 import * as Prompt from "../src/Prompt.ts"
 import { NonEmptyText } from "../src/values/Text.ts"
 
@@ -118,6 +119,21 @@ describe("the placeholder of a file", () => {
   it("gives the size of the bytes, whatever their padding", () => {
     for (const bytes of [1, 2, 3, 4, 1_000]) assert.strictEqual(FilePart.sizeOf(sized(bytes)), bytes)
   })
+})
+
+it("a message with placeholders has none of its files, and is the same otherwise", () => {
+  const common = { id: MessageId.make("t.0"), turnId: TurnId.make("t"), createdAt: 0 }
+  const user: Message = { role: "user", ...common, content: [{ type: "text", text: "What is it?" }, png] }
+  assert.deepStrictEqual(withPlaceholders(user), {
+    ...user,
+    content: [
+      { type: "text", text: "What is it?" },
+      { type: "text", text: "[image image/png 8 bytes]" }
+    ]
+  })
+  const result = { type: "tool-result" as const, toolCallId: "c", toolName: "look", output: "[image]", isError: false }
+  const tool: Message = { role: "tool", ...common, content: [{ ...result, content: [png] }] }
+  assert.deepStrictEqual(withPlaceholders(tool), { ...tool, content: [result] })
 })
 
 it("base64 of 12 MB is checked without overflowing the stack", () => {

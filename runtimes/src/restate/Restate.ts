@@ -5,7 +5,6 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -85,7 +84,13 @@ class Service {
 }
 
 /** Shows that turns survive `kills` deaths of each kind. */
-export const run = async (project: string, node: string, kills: number, check: Check): Promise<void> => {
+export const run = async (
+  project: string,
+  program: string,
+  node: string,
+  kills: number,
+  check: Check
+): Promise<void> => {
   const [ingress, admin, fabric, port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
   const server = spawn(
     join(project, `node_modules/@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`),
@@ -107,7 +112,7 @@ export const run = async (project: string, node: string, kills: number, check: C
   )
   const endpoint = await Endpoint.listen()
   const service = new Service(() =>
-    spawn(node, [join(project, "service.mts"), `${port}`, endpoint.url], {
+    spawn(node, [program, `${port}`, endpoint.url], {
       cwd: project,
       stdio: ["ignore", "pipe", "pipe"]
     })
@@ -209,6 +214,3 @@ export const run = async (project: string, node: string, kills: number, check: C
     endpoint.close()
   }
 }
-
-/** Puts the service where its packages are. */
-export const install = (project: string, source: string): void => writeFileSync(join(project, "service.mts"), source)

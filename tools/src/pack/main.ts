@@ -5,7 +5,7 @@
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join, relative } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { parse } from "yaml"
 import { bundle } from "../bundleProgram.ts"
 import * as Manifest from "./Manifest.ts"
@@ -30,17 +30,25 @@ const run = (program: string, args: ReadonlyArray<string>, cwd: string): string 
 const manifest: Manifest.Manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
 const { catalog } = parse(readFileSync(join(root, "pnpm-workspace.yaml"), "utf8"))
 
-/** The modules of each package's index. */
-const packages = Object.fromEntries(
-  globSync("packages/*/src/index.ts", { cwd: root }).map((index) => [
-    JSON.parse(readFileSync(join(root, index, "../../package.json"), "utf8")).name,
-    Subpaths.of(readFileSync(join(root, index), "utf8"))
-  ])
-)
+/** The modules of each entry of every package, by the package's name and the entry's subpath. */
+const entries = globSync("packages/*/package.json", { cwd: root }).flatMap((path) => {
+  const { exports = {}, name }: Manifest.Manifest = JSON.parse(readFileSync(join(root, path), "utf8"))
+  return Object.entries(exports).flatMap(([subpath, file]) =>
+    file.startsWith("./src/") && file.endsWith(".ts")
+      ? [{ name, subpath, modules: Subpaths.of(file, readFileSync(join(root, dirname(path), file), "utf8")) }]
+      : []
+  )
+})
+const imported = Object.fromEntries(entries.map(({ modules, name, subpath }) => [join(name, subpath), modules]))
 const { status, stdout: origin } = spawnSync("git", ["remote", "get-url", "origin"], { cwd: root, encoding: "utf8" })
 const surroundings: Manifest.Surroundings = {
   catalog,
-  modules: Subpaths.exportsOf(packages[manifest.name] ?? {}, "./src"),
+  modules: Object.assign(
+    {},
+    ...entries
+      .filter(({ name }) => name === manifest.name)
+      .map(({ modules, subpath }) => Subpaths.exportsOf(subpath, modules))
+  ),
   repository:
     status === 0 ? { url: Manifest.repositoryOf(origin.trim()), directory: relative(root, folder) } : undefined
 }
@@ -55,7 +63,7 @@ const compile = (): void => {
     const text = readFileSync(path, "utf8")
     const rewritten = file.endsWith(".d.ts")
       ? Manifest.declaration(text)
-      : PureModules.marked(file, Subpaths.imported(file, Manifest.script(text), packages))
+      : PureModules.marked(file, Subpaths.imported(file, Manifest.script(text), imported))
     if (rewritten !== text) writeFileSync(path, rewritten)
   }
 }

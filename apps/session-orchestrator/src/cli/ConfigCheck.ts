@@ -154,11 +154,15 @@ const receiversOf = ({ after, command, webhook }: NonNullable<Values["telemetry"
   return `after ${DurationText.format(Duration.toMillis(after))}, ${receivers.join(" and ")}`
 }
 
-const capabilitiesOf = ({ contextWindow, tools }: Models.Capabilities): string =>
+const capabilitiesOf = ({ contextWindow, files, tools }: Models.Capabilities): string =>
   [
     ...(contextWindow === undefined ? [] : [`${contextWindow} tokens`]),
-    ...(tools === undefined ? [] : [tools ? "tools" : "no tools"])
+    ...(tools === undefined ? [] : [tools ? "tools" : "no tools"]),
+    ...(files === undefined ? [] : [filesInWords(files)])
   ].join(", ") || "nothing is known"
+
+const filesInWords = (files: NonNullable<Models.Capabilities["files"]>): string =>
+  typeof files === "boolean" ? (files ? "files" : "no files") : files.length === 0 ? "no files" : files.join(", ")
 
 /** The origin of a value, unless it is the expected one: the file, or without a file the defaults. */
 const originOf = ({ file, origins }: Values, key: string): string => {

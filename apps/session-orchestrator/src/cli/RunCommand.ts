@@ -16,6 +16,7 @@ import { Ended } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import * as Keyboard from "./terminal/Keyboard.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
+import * as Attachments from "./Attachments.ts"
 import * as RunInput from "./RunInput.ts"
 import * as Screen from "./terminal/Screen.ts"
 import * as Setup from "./Setup.ts"
@@ -46,6 +47,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Retry profile instead of the configured one"),
         Flag.optional
       ),
+      attach: Attachments.flag,
       ...RunInput.flags,
       config: Setup.configFlag
     },
@@ -54,10 +56,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       return Setup.withConfig(
         parts,
         { file: Option.getOrUndefined(flags.config), flags: { model, profile: Option.getOrUndefined(flags.profile) } },
-        ({ database }) =>
+        ({ database, server }) =>
           Effect.gen(function* () {
             const place = yield* RunInput.readOptions(flags, database)
-            const wanted = { ...place, model, prompt: yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt)) }
+            const text = yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt))
+            const wanted = { ...place, model, prompt: yield* Attachments.add(text, flags.attach, server) }
             yield* place.conversationId === undefined && place.turnId === undefined
               ? Effect.provide(runTurn(begin(wanted), flags.json), [parts.conversations, Signals.layer])
               : Effect.provide(runTurn(Continuation.accept(wanted), flags.json), [parts.continued, Signals.layer])
@@ -72,6 +75,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withExamples([
       { command: 'holdfast run "Why is the sky blue?"', description: "Ask, and watch" },
       { command: "git diff | holdfast run - > review.md", description: "Prompt from a pipe, answer into a file" },
+      { command: 'holdfast run "What does it show?" --attach chart.png', description: "With an image" },
       { command: 'holdfast run --json "Hello" | jq .type', description: "The turn's events" },
       { command: 'holdfast run --conversation ID "And at night?"', description: "Continue a conversation" }
     ])

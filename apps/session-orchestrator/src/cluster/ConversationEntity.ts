@@ -9,7 +9,7 @@
  */
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
-import { Command, ConversationState, defined, Ids, Labels, TurnEvent } from "@holdfast/wire"
+import { Command, ConversationState, defined, Ids, Labels, Prompt as WirePrompt, TurnEvent } from "@holdfast/wire"
 import { Schema, SchemaTransformation } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
@@ -47,7 +47,7 @@ const Unwatchable = Schema.Union([ConversationNotFound, StorageError, Subscriber
 /** Accepts a prompt as a turn with this id; answered when it is on disk. The same id again is the same turn. */
 export const Prompt = Rpc.make("Prompt", {
   payload: {
-    prompt: Schema.String,
+    prompt: WirePrompt.Prompt,
     turnId: Ids.TurnId,
     labels: Schema.optionalKey(Labels.Labels),
     isSubmitted: Schema.optionalKey(Schema.Boolean)

@@ -1,5 +1,5 @@
 /** Checks the targets and the report schema of a configuration's `retry`. */
-import { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import type { Values } from "./Config.ts"
 import * as ModelChoice from "./ModelChoice.ts"
@@ -20,7 +20,7 @@ export const problems = (
   }
   const schema = ReportSchema.problemOf(retry)
   return [
-    ...Profile.targetNames(retry).flatMap(({ name, path }) => unusable(["retry", ...path], name)),
+    ...RetrySettings.targetNames(retry).flatMap(({ name, path }) => unusable(["retry", ...path], name)),
     ...Object.keys(models).flatMap((name) => unknownProvider(name, providers)),
     ...(schema === undefined ? [] : [{ place: "retry.finalReport.schema", message: `it cannot be used: ${schema}.` }])
   ]

@@ -6,7 +6,7 @@
  * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
  *     reported together. A problem that may result from another mistake is not reported beside it.
  */
-import { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Redacted, Result } from "effect"
 import { isLoopback } from "../system/Loopback.ts"
@@ -127,7 +127,7 @@ const withUnjudged = (
   { model, models = {}, providers: given = {}, retry = {} }: Settings.Settings,
   missing: ReadonlyArray<ReadonlyArray<PropertyKey>>
 ): Values["providers"] => {
-  const targets = [model, ...Object.keys(models), ...Profile.targetNames(retry).map(({ name }) => name)]
+  const targets = [model, ...Object.keys(models), ...RetrySettings.targetNames(retry).map(({ name }) => name)]
   const named = targets.flatMap((name) => Target.parse(name ?? "")?.provider ?? [])
   return new Map([
     ...providers,

@@ -7,7 +7,7 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
-import type { Command, ConversationState, Ids, Labels, Message, TurnEvent } from "@holdfast/wire"
+import type { Command, ConversationState, Ids, Labels, Message, Prompt, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
 
 /** No conversation has this id. */
@@ -97,7 +97,7 @@ export class Conversations extends Context.Service<
     readonly prompt: (
       id: Ids.ConversationId,
       options: {
-        readonly prompt: string
+        readonly prompt: Prompt.Prompt
         readonly turnId?: Ids.TurnId | undefined
         readonly labels?: Labels.Labels | undefined
         readonly isSubmitted?: boolean | undefined

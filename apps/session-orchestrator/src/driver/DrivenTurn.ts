@@ -7,7 +7,8 @@
  *                └──────────────────────────┘
  * ```
  */
-import { BeforeContent, type Records, type Toolbox } from "@holdfast/kernel"
+import type { Records, Toolbox } from "@holdfast/kernel"
+import { BeforeContent } from "@holdfast/kernel/host"
 import { RetryStrategies } from "@holdfast/policy"
 import { defined, type TurnEvent } from "@holdfast/wire"
 import type { Early } from "../session/Early.ts"
@@ -17,7 +18,7 @@ import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
-import type { Resumption } from "../storage/Store.ts"
+import { promptOf, type Resumption } from "../storage/Store.ts"
 
 /** A turn in the driver. */
 export interface DrivenTurn {
@@ -52,7 +53,7 @@ export const make = (
   const plain = TurnPorts.plain({ credentials: providers.credentials, models: defaults.models }, policy)
   if (plain === undefined || policy.spendGuard !== undefined) return undefined
   const { hub } = session
-  const { acceptedAt, conversationId, prompt, turnId } = turn
+  const { acceptedAt, conversationId, turnId } = turn
   const { system } = conversation
   const early = life.state.arrival?.early
   const live = (event: TurnEvent.TransientEvent): void => TurnRunner.live(life, hub, event)
@@ -63,7 +64,7 @@ export const make = (
       target,
       history,
       startedAt: acceptedAt,
-      ...defined({ limits: plain.limits, system, prompt })
+      ...defined({ limits: plain.limits, system, prompt: promptOf(turn) })
     },
     {
       strategy: TurnRunner.switched(RetryStrategies.deciding(policy), policy, isEnabled),

@@ -17,7 +17,8 @@
  * Driver.D4. A defect in here is a defect of the turn, and is counted like a defect in its fiber (rule C10).
  */
 import type { Journal as Port } from "@holdfast/journal"
-import { type BeforeContent, Opening, type Records, type TurnStopped } from "@holdfast/kernel"
+import type { Records, TurnStopped } from "@holdfast/kernel"
+import { type BeforeContent, Opening } from "@holdfast/kernel/host"
 import { Effect, Exit, MutableList } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"

@@ -95,7 +95,9 @@ export class Entrance {
     turn.move(TurnLife.begin)
     turn.move(TurnLife.enter(presence))
     turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
-    turn.state.slot?.weigh(ContextSize.charactersOf(resumption.history))
+    turn.state.slot?.weigh(
+      ContextSize.charactersOf(resumption.history) + ContextSize.charactersOfParts(resumption.turn.content)
+    )
     return driven
   }
 

@@ -3,7 +3,7 @@
  *
  * ConfiguredRun.C1. Every endpoint has a gate where the configuration has gates, the simulated provider too: it stands for a real one.
  */
-import { Profile } from "@holdfast/policy"
+import { Profile, RetrySettings } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import type { Values } from "../config/Config.ts"
 import * as DryRun from "./DryRun.ts"
@@ -69,7 +69,7 @@ export const make = (config: Configured, scene: Scene): DryRun.DryRun => {
 /** Every name of a provider or target that an outage may be for; the targets are those that the policy may call. */
 export const namesOf = ({ model, providers, retry }: Configured): ReadonlyArray<string> => {
   const { provider, model: name }: Target.Target = model
-  const targets = [`${provider}/${name}`, ...Profile.targetNames(retry).map(({ name }) => name)]
+  const targets = [`${provider}/${name}`, ...RetrySettings.targetNames(retry).map(({ name }) => name)]
   const used = new Set(targets.map((target) => target.split("/")[0] ?? ""))
   return Array.from(new Set([...Array.from(providers.keys()).filter((name) => used.has(name)), ...targets]))
 }

@@ -4,7 +4,7 @@
  * DryRuns.N1. One run at a time, in slices: turns of the service go on meanwhile.
  * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected.
  */
-import { Profile, RetrySettings } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
 import { DryRunGroup } from "@holdfast/wire/api"
 import { Clock, Context, Duration, Effect, Layer, Result, Semaphore } from "effect"
@@ -83,7 +83,7 @@ const configuredBy = (
     return Result.fail(
       ConfigProblem.firstOf(settings.failure.issue, retry, (path) => ConfigProblem.formatPath(["retry", ...path]))
     )
-  for (const { name, path } of Profile.targetNames(settings.success)) {
+  for (const { name, path } of RetrySettings.targetNames(settings.success)) {
     const provider = Target.parse(name)?.provider
     if (provider === undefined || !config.providers.has(provider))
       return unknown(name, ConfigProblem.formatPath(["retry", ...path]))

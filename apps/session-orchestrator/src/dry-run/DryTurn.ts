@@ -14,6 +14,7 @@ import * as Gates from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
 import * as DecisionAccount from "../inspection/DecisionAccount.ts"
 import * as Admission from "../turn/Admission.ts"
+import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
 import * as DryDecisions from "./DryDecisions.ts"
@@ -55,6 +56,8 @@ export interface Prompted {
   /** Epoch milliseconds. */
   readonly startedAt: number
   readonly target: Target.Target
+  /** No client stays for the answer (X15); that decides the default of `midStream`. Absent: one does. */
+  readonly isSubmitted?: boolean
 }
 
 /** One turn of a dry run. */
@@ -76,11 +79,18 @@ export class DryTurn {
 
   constructor(prompted: Prompted, around: Surroundings) {
     const { credentials, policy } = around
+    const midStream = policy.midStream ?? TurnSetting.defaultMidStream(prompted.isSubmitted === true)
     this.around = around
     this.prompted = prompted
-    this.decisions = new DryDecisions.DryDecisions(around)
+    this.decisions = new DryDecisions.DryDecisions({ ...around, policy: { ...policy, midStream } })
     const hasRouter = TurnRouter.hasElsewhere(policy, credentials)
-    this.offers = { tools: [], hasRouter, hasStrategy: true, hasCompactor: true }
+    this.offers = {
+      tools: [],
+      hasRouter,
+      hasStrategy: true,
+      hasCompactor: true,
+      ...defined({ midStream: this.decisions.midStream })
+    }
     const { maxFailedToolSteps, maxResponseCharacters, maxTurns } = policy
     this.ledger = Machine.start({
       conversationId: Ids.ConversationId.make(prompted.turnId),
@@ -261,10 +271,15 @@ export class DryTurn {
     const { clock, spread } = this.around
     const endedAt = clock.now()
     const value: Completed | Failed =
-      outcome._tag === "Completed" ? { ...outcome, endedAt } : { ...outcome, spread: spread(), endedAt }
+      outcome._tag === "Completed" ? { ...outcome, endedAt } : { ...this.seen(outcome), spread: spread(), endedAt }
     if (value._tag === "Completed" && this.offers.hasRouter) this.decisions.answered(request, at, endedAt)
     this.mark(request, at, value)
     return { kind: "Attempt", step, number, value }
+  }
+
+  private seen<F extends Omit<Failed, "endedAt" | "spread">>(outcome: F): F {
+    const isUnseen = outcome.contentSeen && this.decisions.isUnseen(outcome.failure)
+    return isUnseen ? { ...outcome, unseen: true as const } : outcome
   }
 
   /** Notes an attempt for the course. */

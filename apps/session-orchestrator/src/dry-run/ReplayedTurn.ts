@@ -44,8 +44,8 @@ export class ReplayedTurn extends DryTurn {
       onCall = () => {}
     }: { readonly isVerbatim?: boolean; readonly onCall?: (call: RecordedCall) => void } = {}
   ) {
-    const { acceptedAt, target, turnId } = recorded
-    super({ turnId, startedAt: acceptedAt, target }, around)
+    const { acceptedAt, isSubmitted, target, turnId } = recorded
+    super({ turnId, startedAt: acceptedAt, target, isSubmitted }, around)
     this.recorded = recorded
     this.isVerbatim = isVerbatim
     this.onCall = onCall

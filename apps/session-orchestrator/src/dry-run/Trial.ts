@@ -32,7 +32,7 @@ export const nameOf = ({ retry }: Pick<Configured, "retry">, file?: string): str
 
 /** What a run assumes besides the outages, one sentence each. */
 export const assumptions = ({ retry }: Pick<Configured, "retry">): ReadonlyArray<string> => [
-  "One process runs all turns, no person sends a command, and a tool succeeds at once.",
+  "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
   ...(retry.finalReport === undefined ? [] : ["The final report comes with the answer."])
 ]
 

@@ -29,7 +29,7 @@ export interface Policy {
   readonly token?: Redacted.Redacted | undefined
   /** Paths that may be read without the token. */
   readonly openPaths?: ReadonlyArray<string> | undefined
-  /** The largest accepted body, in bytes. */
+  /** The largest accepted body of a call that takes a prompt, in bytes. */
   readonly maxBodyBytes: number
 }
 
@@ -82,13 +82,26 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
         detail: `The body has ${type === undefined ? "no content type" : `the content type ${quoted(type)}`}. Send it with \`Content-Type: application/json\`.`
       })
     }
-    return length > policy.maxBodyBytes ? tooLarge(policy.maxBodyBytes) : undefined
+    const limitBytes = bodyLimit(head.url, policy.maxBodyBytes)
+    return length > limitBytes ? tooLarge(limitBytes) : undefined
   }
 }
 
+/** The largest accepted body of a call without a prompt, in bytes. */
+export const MOST_BYTES = 1024 * 1024
+
+/** The largest accepted body of a call: prompts may have files. */
+export const bodyLimit = (url: string, maxBodyBytes: number): number =>
+  TAKES_PROMPT.test(pathOf(url)) ? maxBodyBytes : Math.min(maxBodyBytes, MOST_BYTES)
+
 /** The problem of a body that is larger than the limit. */
 export const tooLarge = (limitBytes: number): Problem.BodyTooLarge =>
-  new Problem.BodyTooLarge({ limitBytes, detail: `A body may have ${limitBytes} bytes at most.` })
+  new Problem.BodyTooLarge({
+    limitBytes,
+    detail:
+      `A body may have ${limitBytes} bytes at most` +
+      (limitBytes === MOST_BYTES ? "." : " (server.maxBodyBytes), files as base64 included.")
+  })
 
 // --- internal
 
@@ -98,6 +111,9 @@ const OPEN_PATH = "/healthz"
 const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"])
 
 const BODY_METHODS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
+
+/** The calls that take a prompt. */
+const TAKES_PROMPT = /^\/v1\/(?:turns|conversations\/[^/]+\/turns)\/?$/
 
 /** The media type of JSON, with any parameters. */
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i

@@ -18,8 +18,10 @@ import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
 import * as DryRunHandlers from "./DryRunHandlers.ts"
+import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
 import * as Drain from "../system/Drain.ts"
+import * as FileLimit from "./FileLimit.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
@@ -28,9 +30,6 @@ import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
 import * as WorkHandlers from "./WorkHandlers.ts"
-
-/** The largest accepted body by default, in bytes. */
-const DEFAULT_MAX_BODY_BYTES = 1024 * 1024
 
 /**
  * How long a shutdown waits for answers that have begun. Most end by then. Together with `SHUTDOWN_GRACE` it stays below the 30 s
@@ -52,7 +51,10 @@ export interface Options {
   readonly token?: Redacted.Redacted | undefined
   /** Further names that clients reach the service by, without ports. */
   readonly hostnames?: ReadonlyArray<string> | undefined
+  /** The largest body of a call that takes a prompt; other calls take `Access.MOST_BYTES` at most. */
   readonly maxBodyBytes?: number | undefined
+  /** The largest file of a prompt, in bytes. */
+  readonly maxFileBytes?: number | undefined
   /** How long a request's head may take to arrive, in milliseconds. */
   readonly headTimeoutMs?: number | undefined
   /** How long a whole request may take to arrive, its answer not counted, in milliseconds. */
@@ -80,10 +82,13 @@ export const bound = (options: Options = {}) =>
 
 /** The API's calls, on a bound socket. */
 export const served = (options: Options = {}) => {
-  const calls = HttpRouter.serve(Layer.provideMerge(routes, guard(options.host ?? DefaultAddress.HOST, options)), {
-    disableLogger: true,
-    disableListenLog: true
-  })
+  const calls = HttpRouter.serve(
+    Layer.provideMerge(routesOf(options), guard(options.host ?? DefaultAddress.HOST, options)),
+    {
+      disableLogger: true,
+      disableListenLog: true
+    }
+  )
   return Layer.merge(drainOnClose, Layer.effectDiscard(HttpMetrics.create)).pipe(
     Layer.provideMerge(calls),
     Layer.provideMerge([Drain.layer, Condition.layer])
@@ -91,6 +96,9 @@ export const served = (options: Options = {}) => {
 }
 
 // --- internal
+
+const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes }: Options) =>
+  Layer.provide(routes, Layer.succeed(FileLimit.FileLimit, maxFileBytes))
 
 const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
   Layer.provide([
@@ -104,7 +112,7 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
 
 /** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */
 const guard = (host: string, options: Options) => {
-  const maxBodyBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES
+  const { maxBodyBytes = DEFAULTS.server.maxBodyBytes } = options
   const refusalOf = Access.make({
     host,
     hostnames: options.hostnames,
@@ -116,11 +124,12 @@ const guard = (host: string, options: Options) => {
     (call) =>
       Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
         const refusal = refusalOf(request)
+        const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
         const answer =
           refusal === undefined
             ? call.pipe(
-                Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBodyBytes)),
-                Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, maxBodyBytes))
+                Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
+                Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
               )
             : ProblemResponse.toResponse(refusal, request)
         return HttpMetrics.counted(

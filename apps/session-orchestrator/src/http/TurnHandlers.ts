@@ -13,6 +13,7 @@ import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Co
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
+import * as FileLimit from "./FileLimit.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
@@ -77,6 +78,7 @@ export const layer = HttpApiBuilder.group(
           })
         ).pipe(
           orProblem,
+          (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
         ),
       retry: ({ params, payload, request }) =>

@@ -13,6 +13,7 @@ import { Submissions } from "../orchestrator/Submissions.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as Commands from "./CommandContext.ts"
+import * as FileLimit from "./FileLimit.ts"
 import { orProblem } from "./DomainProblems.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
@@ -45,6 +46,7 @@ export const layer = HttpApiBuilder.group(
           // It opens its conversation itself.
           Effect.catchTag("ConversationNotFound", Effect.die),
           orProblem,
+          (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
           Effect.map(WorkGroup.submitted)
         ),
       watchTurn: ({ params, request }) =>

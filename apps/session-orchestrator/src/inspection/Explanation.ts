@@ -6,7 +6,8 @@
  *     redacted it, and a key may have been configured since.
  */
 import { Interruption } from "@holdfast/journal"
-import { Directive, ModelContext, Records, type RetryStrategy } from "@holdfast/kernel"
+import { Directive, Records, type RetryStrategy } from "@holdfast/kernel"
+import { ModelContext } from "@holdfast/kernel/host"
 import { defined, type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"

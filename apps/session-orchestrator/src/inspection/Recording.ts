@@ -26,6 +26,8 @@ export interface RecordedTurn {
   readonly retry: Conversation["retry"]
   /** The conversation's switch for retries. */
   readonly autoRetryEnabled: boolean
+  /** Its client did not stay (X15). */
+  readonly isSubmitted: boolean
   /** In the order in which they were written. */
   readonly records: ReadonlyArray<Records.TurnRecord>
   /** Absent: it has not ended. */
@@ -68,7 +70,7 @@ export const read = Effect.fnUntraced(function* (
       Array.from(new Set(found.map((turn) => turn.conversationId)))
     )
     const journals = yield* JournalTable.load(sql, SealTable.TABLES)(found.map(({ turnId }) => turnId))
-    for (const [i, { acceptedAt, conversationId, end, turnId }] of found.entries()) {
+    for (const [i, { acceptedAt, conversationId, end, isSubmitted = false, turnId }] of found.entries()) {
       const conversation = conversations.get(conversationId)
       const target = conversation && Target.parse(conversation.model)
       const records = recordsOf(journals[i] ?? [])
@@ -76,7 +78,7 @@ export const read = Effect.fnUntraced(function* (
       // A turn that called a provider has records. A turn that was aborted in the queue has none.
       if (records.length === 0 && end !== undefined && end.attempts > 0) continue
       const { autoRetryEnabled, retry } = conversation
-      turns.push({ turnId, conversationId, acceptedAt, target, retry, autoRetryEnabled, records, end })
+      turns.push({ turnId, conversationId, acceptedAt, target, retry, autoRetryEnabled, isSubmitted, records, end })
     }
   }
   return { turns, without: newest.length - turns.length, isCut: ids.length > MOST_TURNS }

@@ -14,11 +14,20 @@
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
-import { defined, type Ids, type Labels } from "@holdfast/wire"
+import { defined, type Ids, type Labels, type Prompt } from "@holdfast/wire"
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import * as Progress from "../system/Progress.ts"
 import type { Journal } from "../storage/EventJournal.ts"
-import type { Conversation, Resumption, Store, StoredEvent, Turn, Unsealed } from "../storage/Store.ts"
+import {
+  type Conversation,
+  promptOf,
+  type Resumption,
+  type Store,
+  type StoredEvent,
+  storedPrompt,
+  type Turn,
+  type Unsealed
+} from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import {
   type ConversationNotFound,
@@ -186,12 +195,12 @@ const refusalOf = (last: Turn | undefined): string | undefined => {
   return undefined
 }
 
-const openingOf = ({ acceptedAt, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
+const openingOf = ({ acceptedAt, content, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
   KernelTurn.firstEvents({
     conversationId,
     turnId,
     startedAt: acceptedAt,
-    ...defined({ prompt })
+    ...defined({ prompt: promptOf({ content, prompt }) })
   })
 
 /** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
@@ -214,7 +223,7 @@ const FIRST_EVENT = 1
 
 interface Wanted {
   readonly conversationId: Ids.ConversationId
-  readonly prompt: string | undefined
+  readonly prompt: Prompt.Prompt | undefined
   readonly turnId?: Ids.TurnId | undefined
   readonly labels?: Labels.Labels | undefined
   readonly isSubmitted?: boolean | undefined
@@ -236,7 +245,7 @@ const inOrder = Effect.fnUntraced(function* (
   const turn = {
     turnId,
     conversationId,
-    prompt,
+    ...storedPrompt(prompt),
     acceptedAt,
     ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
   }

@@ -6,7 +6,7 @@
  *
  * The caller owns the database (`Tenancy.layerOwner`), so no service runs a turn of the same conversation meanwhile.
  */
-import type { Ids } from "@holdfast/wire"
+import type { Ids, Prompt } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import { type Conversation, Store } from "../storage/Store.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
@@ -14,7 +14,7 @@ import { ConversationNotFound, Conversations, InvalidRequest, TurnConflict } fro
 
 /** The turn that is wanted, and the conversation that it should have. */
 export interface Wanted {
-  readonly prompt: string
+  readonly prompt: Prompt.Prompt
   /** If absent: the conversation of the turn, or a new one. */
   readonly conversationId: Ids.ConversationId | undefined
   readonly turnId: Ids.TurnId | undefined

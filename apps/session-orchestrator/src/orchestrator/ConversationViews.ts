@@ -5,7 +5,7 @@
  * ConversationViews.V2. The records of a wait do not include a gate's hold; `Parking` has its expected end.
  */
 import { RecordedWait, type StorageError } from "@holdfast/journal"
-import { RetryEvent } from "@holdfast/kernel"
+import { RetryEvent } from "@holdfast/kernel/host"
 import { RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, defined, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Scope, Struct } from "effect"

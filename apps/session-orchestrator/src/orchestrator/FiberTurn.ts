@@ -51,7 +51,7 @@ export const run = Effect.fnUntraced(function* (
   turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
   const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, resumption)
   const { history } = resumption
-  turn.state.slot?.weigh(ContextSize.charactersOf(history))
+  turn.state.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(resumption.turn.content))
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },

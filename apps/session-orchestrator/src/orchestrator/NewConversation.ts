@@ -3,7 +3,7 @@
  *
  * Everything that would fail each turn of the conversation is refused here: an unknown target, invalid settings, an invalid report schema.
  */
-import { Profile, RetrySettings } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { defined, Ids, Target } from "@holdfast/wire"
 import { Clock, Effect, Result } from "effect"
 import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
@@ -37,7 +37,7 @@ export const make = Effect.fnUntraced(function* (
       message: ConfigProblem.firstOf(issue, retry, (path) => ConfigProblem.formatPath(["retry", ...path]))
     })
   }
-  for (const { name, path } of Profile.targetNames(settings.success)) {
+  for (const { name, path } of RetrySettings.targetNames(settings.success)) {
     yield* knownTarget(name, providers, ConfigProblem.formatPath(["retry", ...path]))
   }
   const problem = ReportSchema.problemOf(settings.success)

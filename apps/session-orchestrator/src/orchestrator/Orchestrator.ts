@@ -7,7 +7,7 @@
  * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
  */
 import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
@@ -120,8 +120,7 @@ const conversations = (parts: Parts): Conversations["Service"] => {
           return Watching.watch(session, (from) => store.events(id, from), { after })
         })
       ),
-    endStreams: (id) =>
-      Effect.sync(() => sessions.find(id)?.hub.deleted(new ConversationNotFound({ conversationId: id }))),
+    endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),
     abort: (conversationId, turnId) => abort(parts, { conversationId, turnId }),
     steer: (steering, origin, turnId) =>
       Effect.gen(function* () {
@@ -155,6 +154,13 @@ const watchTurn = Effect.fnUntraced(function* (
   const events = TurnOutcomes.eventsOf(parts, { conversationId, turnId })
   return Watching.watch(session, () => Stream.fromIterableEffect(events), { turnId })
 })
+
+const endStreams = (sessions: Sessions, conversationId: Ids.ConversationId): void => {
+  const session = sessions.find(conversationId)
+  if (session === undefined) return
+  session.conversation = undefined // from here on calls look on the disk
+  session.hub.deleted(new ConversationNotFound({ conversationId }))
+}
 
 /** Rule P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal. */
 const abort = Effect.fnUntraced(function* ({ acceptance, commands, find }: Parts, address: Commands.Address) {

@@ -7,7 +7,7 @@
  * A turn whose client chose its id names its conversation as well, so a second call finds what the first one left.
  */
 import type { StorageError } from "@holdfast/journal"
-import { Ids } from "@holdfast/wire"
+import { Ids, type Prompt } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import { isDeepStrictEqual } from "node:util"
 import {
@@ -23,7 +23,7 @@ import * as TurnIds from "../storage/TurnIds.ts"
 
 /** What a turn is submitted with. */
 export interface Submission extends Omit<CreateOptions, "conversationId"> {
-  readonly prompt: string
+  readonly prompt: Prompt.Prompt
   /** Otherwise a new id. */
   readonly turnId?: Ids.TurnId | undefined
 }

@@ -4,6 +4,7 @@
  * For turns that cannot end by themselves: running them takes the process down, or a defect stops them each time.
  */
 import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
+import { Sealing as KernelSealing } from "@holdfast/kernel/host"
 import { defined, type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Clock, Effect, Option } from "effect"
 import * as Account from "./Account.ts"
@@ -27,13 +28,15 @@ export const seal = Effect.fnUntraced(function* (
   const patiently = services.patiently(turnId)
   const turn = Option.getOrThrow(yield* patiently(store.turn(turnId)))
   if (turn.end !== undefined) return turn.end
-  const { acceptedAt, conversationId, prompt } = turn
+  const { acceptedAt, conversationId } = turn
   const known = (yield* patiently(store.turnEvents(turnId))).map(({ event }) => event)
   const { model } = Option.getOrThrow(yield* patiently(store.conversation(conversationId)))
   const account = Account.of(yield* patiently(journal.load(turnId)))
   const endedAt = yield* Clock.currentTimeMillis
   const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
-  const { end, events } = KernelTurn.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
+  const { end, events } = KernelSealing.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
+  // Only a turn without events needs its whole prompt here.
+  const prompt = known.length === 0 ? yield* patiently(store.prompt(turnId)) : undefined
   const start = { conversationId, turnId, startedAt: acceptedAt, ...defined({ prompt }) }
   const all = known.length === 0 ? Arr.appendAll(KernelTurn.firstEvents(start), events) : events
   const stored = yield* patiently(store.appendEvents(conversationId, turnId, all, known.length))
@@ -51,7 +54,7 @@ export const seal = Effect.fnUntraced(function* (
 // --- internal
 
 interface Standing {
-  readonly tally: KernelTurn.Tally
+  readonly tally: KernelSealing.Tally
   /** The last attempt of the chain of retries that is open (rule P11). */
   readonly unclosed: number | undefined
   /** The step whose text was shown when its process died (rule X2). */

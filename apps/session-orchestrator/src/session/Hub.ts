@@ -11,7 +11,8 @@
  * Hub.H5. Content counts as received as soon as a subscriber of its turn has been given it, read or not; so does a runner that passes it on.
  *     Content that was withdrawn is given to no later subscriber (rule X7).
  */
-import { Push, type TurnStopped } from "@holdfast/kernel"
+import type { TurnStopped } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"

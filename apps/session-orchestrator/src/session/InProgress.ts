@@ -7,7 +7,7 @@
  * InProgress.P4. Clients that connect at the same point get the same frames, and each piece of the text is encoded once, however many
  *     connect.
  */
-import { TextBuffer } from "@holdfast/kernel"
+import { TextBuffer } from "@holdfast/kernel/host"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import type { Frame } from "../conversation/Conversations.ts"
 import * as SharedFrames from "./SharedFrames.ts"

@@ -2,8 +2,8 @@
  * Keeps persisted events of just accepted turns, so that watchers need not read them back.
  *
  * Recent.R1. It has all events of a turn so far, or none. A turn that was taken up from disk, has stopped or has ended is not here.
- * Recent.R2. A turn with more than `MOST` persisted characters behind its opening is dropped: its watchers read the disk. The prompt in the
- *     opening is in memory anyway while the turn runs.
+ * Recent.R2. A turn with more than `MOST` persisted characters behind its opening is dropped: its watchers read the disk. So is one whose
+ *     opening alone has more, such as a prompt with images: it would stay here while the turn waits.
  * Recent.R3. Turns of a conversation run one after the other, so at most one turn here has events, and they have no gap.
  */
 import type { Ids } from "@holdfast/wire"
@@ -26,7 +26,7 @@ export class Recent {
     const { turnId, type } = stored.event
     const turn = this.turns.get(turnId)
     if (turn === undefined) return
-    if (turn.stored.length >= OPENING) turn.characters += stored.json.length
+    if (turn.stored.length >= OPENING || stored.json.length > MOST) turn.characters += stored.json.length
     if (type === "turn-end" || turn.characters > MOST) this.turns.delete(turnId)
     else turn.stored.push(stored)
   }

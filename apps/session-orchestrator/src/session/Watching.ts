@@ -11,7 +11,8 @@
  * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
  */
 import type { StorageError } from "@holdfast/journal"
-import { Push, type TurnStopped } from "@holdfast/kernel"
+import type { TurnStopped } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"

@@ -9,7 +9,7 @@
  */
 import type { Interruption, StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import type { Ids, Labels, Message, TurnEvent } from "@holdfast/wire"
+import { type Ids, type Labels, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, type Schema, type Stream } from "effect"
 
 /** A conversation as it is stored. */
@@ -32,8 +32,13 @@ export interface Conversation {
 export interface Turn {
   readonly turnId: Ids.TurnId
   readonly conversationId: Ids.ConversationId
-  /** Absent on a manual retry (M1). */
+  /** As text, with a placeholder for each file. Absent on a manual retry (M1). */
   readonly prompt: string | undefined
+  /**
+   * The parts of a prompt with files. It may have megabytes, so only `acceptTurn` and `resumption` have it (`Store.prompt`); for other reads of the same
+   * turn it is absent.
+   */
+  readonly content?: Prompt.Parts | undefined
   /** Epoch milliseconds. */
   readonly acceptedAt: number
   /** Its client did not stay for the answer (rule X15). Absent: it did. */
@@ -43,6 +48,20 @@ export interface Turn {
   /** How it ended; absent until it is sealed. */
   readonly end: TurnEvent.TurnEnd | undefined
 }
+
+/** The characters of a prompt with files that a turn has as text, for lists. */
+const MOST_TEXT = 4_096
+
+/** A prompt as a turn has it. */
+export const storedPrompt = (prompt: Prompt.Prompt | undefined): Pick<Turn, "prompt" | "content"> => {
+  const plain = prompt === undefined ? undefined : Prompt.plain(prompt)
+  if (typeof plain !== "object") return { prompt: plain }
+  return { prompt: Prompt.textOf(plain).slice(0, MOST_TEXT).toWellFormed(), content: plain }
+}
+
+/** The prompt of a turn for the kernel. */
+export const promptOf = ({ content, prompt }: Pick<Turn, "prompt" | "content">): Prompt.Prompt | undefined =>
+  content ?? prompt
 
 /** A persisted event with its id. */
 export interface StoredEvent {
@@ -114,6 +133,8 @@ export class Store extends Context.Service<
     ) => Effect.Effect<Acceptance, StorageError>
     /** A turn by its id. */
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
+    /** The whole prompt of a turn, with its files; none on a manual retry, and for an unknown turn. */
+    readonly prompt: (id: Ids.TurnId) => Effect.Effect<Prompt.Prompt | undefined, StorageError>
     /** Everything that a turn needs to run; none for an unknown turn. */
     readonly resumption: (id: Ids.TurnId) => Effect.Effect<Option.Option<Resumption>, StorageError>
     /** The newest turn of a conversation, in the order of acceptance. */

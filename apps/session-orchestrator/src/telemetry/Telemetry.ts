@@ -10,7 +10,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
-import { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import * as Proxy from "@holdfast/providers/proxy"
 import { Effect, Layer } from "effect"
@@ -88,7 +88,7 @@ const labelsOf = (
   tools: new Labels([], redact),
   targets: [
     model,
-    ...Profile.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),
+    ...RetrySettings.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),
     ...Object.keys(models).flatMap((name) => Target.parse(name) ?? [])
   ].filter(({ provider }) => providers.has(provider))
 })

@@ -32,6 +32,10 @@ export const estimate: Count = (text) => Math.ceil(text.length / 4)
 export const charactersOf = (messages: ReadonlyArray<Message.Message>): number =>
   messages.reduce((sum, { content }) => content.reduce((sum, part) => sum + charactersOfPart(part), sum + ENVELOPE), 0)
 
+/** The same for the parts of a prompt. */
+export const charactersOfParts = (parts: ReadonlyArray<Message.InputPart> | undefined): number =>
+  (parts ?? []).reduce((sum, part) => sum + charactersOfPart(part), 0)
+
 // --- internal
 
 /** The memory of a message besides its text, in characters: its ids and objects. */

@@ -10,7 +10,8 @@
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
  *     asked again.
  */
-import { CallFailure, Opening, Provider, Push, type RetryStrategy } from "@holdfast/kernel"
+import { Provider, type RetryStrategy } from "@holdfast/kernel"
+import { CallFailure, Opening, Push } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"

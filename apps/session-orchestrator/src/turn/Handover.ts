@@ -4,7 +4,8 @@
  * Handover.H1. A call that is handed over is run, or cancelled: by the end of the fiber at the latest.
  */
 import type { Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
-import { type BeforeContent, type Opening, type Provider, Push, type Records } from "@holdfast/kernel"
+import type { Provider, Records } from "@holdfast/kernel"
+import { type BeforeContent, type Opening, Push } from "@holdfast/kernel/host"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
 import type { Resumption } from "../storage/Store.ts"

@@ -26,7 +26,7 @@ import { defined, type Ids, type Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
 import * as Handover from "./Handover.ts"
 import type { Events } from "../storage/EventJournal.ts"
-import type { Resumption, Store, StoredEvent } from "../storage/Store.ts"
+import { promptOf, type Resumption, type Store, type StoredEvent } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
@@ -71,7 +71,7 @@ export const run = (
   const { target, provider, ports } = setting
   const { compactor, limits, report, router } = ports
   const { turn, conversation, history } = setting.resumption
-  const { turnId, conversationId, prompt, acceptedAt } = turn
+  const { turnId, conversationId, acceptedAt } = turn
   const { system } = conversation
   const { call, priorWork } = setting.handover ?? {}
   const resumed = call === undefined ? undefined : Handover.resumed(call, provider)
@@ -84,7 +84,7 @@ export const run = (
     startedAt: acceptedAt,
     priorWork,
     abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
-    ...defined({ limits, system, prompt })
+    ...defined({ limits, system, prompt: promptOf(turn) })
   }).pipe(
     // A context, not layers: nothing has to be built here, and this runs for ten thousand turns.
     Effect.provideContext(

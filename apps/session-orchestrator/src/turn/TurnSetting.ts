@@ -1,5 +1,6 @@
 /** Finds a turn's policy, its target, and the provider behind its limits and gates. */
-import { type Provider, ResponseLimit } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
+import { ResponseLimit } from "@holdfast/kernel/host"
 import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { Target, type TurnEvent } from "@holdfast/wire"

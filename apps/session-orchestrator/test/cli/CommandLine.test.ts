@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
-import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, Layer, Option, Stream } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
@@ -342,7 +342,7 @@ describe("holdfast backup", () => {
 
 describe("holdfast run", () => {
   /** The calls of the service. */
-  type Asked = { readonly prompt?: string; readonly system?: string | undefined; readonly where: string }
+  type Asked = { readonly prompt?: Prompt.Prompt; readonly system?: string | undefined; readonly where: string }
 
   const run = (
     args: ReadonlyArray<string>,

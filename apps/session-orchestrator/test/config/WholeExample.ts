@@ -6,7 +6,9 @@ export const example = {
     port: 4747,
     hostnames: ["holdfast.example.org"],
     token: "x".repeat(16),
-    tokenEnv: "TOKEN"
+    tokenEnv: "TOKEN",
+    maxFileBytes: 5_242_880,
+    maxBodyBytes: 33_554_432
   },
   database: {
     path: "./holdfast.db",
@@ -31,7 +33,9 @@ export const example = {
     }
   },
   model: "gateway/big-model",
-  models: { "gateway/big-model": { contextWindow: 8_192, tools: false, body: { reasoning_effort: "high" } } },
+  models: {
+    "gateway/big-model": { contextWindow: 8_192, tools: false, files: ["image/*"], body: { reasoning_effort: "high" } }
+  },
   prices: { "gateway/big-model": { input: 1.25, output: 10, cachedInput: 0.125, cacheWrite: 1.5 } },
   retry: {
     profile: "overnight",

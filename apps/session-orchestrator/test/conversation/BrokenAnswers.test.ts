@@ -157,13 +157,18 @@ const assertRecords = (records: ReadonlyArray<Records.Stored>, setting: TurnEven
     const outcome = attempt && Records.valueOf("Attempt", attempt)
     const hasContent = outcome?._tag === "Failed" && outcome.contentSeen
     const isUnseen = outcome?._tag === "Failed" && outcome.unseen === true
-    if (value._tag === "GiveUp") continue
+    const mayVoid = setting === "discard" || (setting === "unseen" && isUnseen)
+    if (value._tag === "GiveUp") {
+      // Every failure here is one of the transport.
+      assert.strictEqual(value.because, hasContent && !mayVoid ? "after-content" : "exhausted")
+      continue
+    }
     retries.set(step, (retries.get(step) ?? 0) + 1)
     assert.strictEqual(value.attempt, (retries.get(step) ?? 0) - 1)
     if (hasContent) {
       voided++
       assert.strictEqual(value.midStream, setting)
-      assert.isTrue(setting === "discard" || (setting === "unseen" && isUnseen))
+      assert.isTrue(mayVoid)
     } else assert.isUndefined(value.midStream)
   }
   for (const count of retries.values()) assert.isAtMost(count, MAX_RETRIES)
@@ -262,6 +267,10 @@ describe("answers that break off", () => {
           discarded.filter(({ message }) => !message.startsWith("Holdfast was restarted")).length,
           voids
         )
+        // Rules C9, X1: one request per attempt, and at most one more for a death.
+        const end = events.find((event) => event.type === "turn-end")
+        assert.isAtLeast(rig.asked.length, end?.attempts ?? 0)
+        assert.isAtMost(rig.asked.length, (end?.attempts ?? 0) + rig.deaths)
         // Rule X8, and tool calls of void attempts: each call runs at most once, and only if it is on disk.
         assert.strictEqual(new Set(ran).size, ran.length)
         const calls = events.flatMap((event) => (event.type === "tool-call" ? [event.toolCallId] : []))

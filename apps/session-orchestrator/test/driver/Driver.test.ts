@@ -5,7 +5,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
-import { Observer, type Opening, type Provider } from "@holdfast/kernel"
+import { Observer, type Provider } from "@holdfast/kernel"
+import type { Opening } from "@holdfast/kernel/host"
 import { OpeningStream } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"

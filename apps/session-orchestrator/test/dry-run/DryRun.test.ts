@@ -10,7 +10,7 @@ const RUNS = Number(process.env["HOLDFAST_DRY_RUNS"] ?? 8)
 describe("a dry run beside the service", () => {
   for (const isGated of [false, true])
     Property.prop(
-      `has the same attempts, waits and ends, to the millisecond, ${isGated ? "with" : "without"} gates`,
+      `X10: has the same attempts, waits and ends, to the millisecond, ${isGated ? "with" : "without"} gates`,
       night(isGated),
       (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
       { numRuns: RUNS }

@@ -15,7 +15,7 @@ const run = (request: DryRunGroup.RunDryRun) =>
   )
 
 describe("POST /v1/dry-run", () => {
-  it.live("has the figures, the outages in words, what was assumed, and a picture on request", () =>
+  it.live("X10: has the figures, the outages in words, what was assumed, and a picture on request", () =>
     Effect.gen(function* () {
       const answer = yield* run({ outages: ["529 for 2h"], turns: 30, picture: true })
       assert.deepInclude(answer.report, { turns: 30, answered: 30, failed: 0, waiting: 0 })

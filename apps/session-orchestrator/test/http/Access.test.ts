@@ -105,7 +105,7 @@ describe("a refusal", () => {
     expect(says({ "content-length": "2" })).toMatch(/^The body has no content type\. /)
     expect(says({ "content-type": "text/plain" })).toMatch(/^The body has the content type "text\/plain"\. /)
     expect(says({ "content-type": "application/json", "content-length": "101" })).toBe(
-      "A body may have 100 bytes at most."
+      "A body may have 100 bytes at most (server.maxBodyBytes), files as base64 included."
     )
   })
 })

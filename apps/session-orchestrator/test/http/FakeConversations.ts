@@ -5,7 +5,7 @@
  * frames are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
  */
 import { StorageError } from "@holdfast/journal"
-import { Ids, TurnEvent } from "@holdfast/wire"
+import { Ids, Prompt, TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
 import {
   ConversationNotFound,
@@ -161,7 +161,7 @@ export const make = () => {
         conversations.set(id, { options, chunks: [], watchers: new Set(), lastId: 0, autoRetryEnabled: true })
         return id
       }),
-    prompt: (id, { prompt, ...options }) => accept(id, prompt, options),
+    prompt: (id, { prompt, ...options }) => accept(id, prompt && Prompt.textOf(prompt), options),
     retry: (id, options) => accept(id, undefined, options),
     result: (id) => Effect.andThen(Deferred.succeed(turn(id).awaited, undefined), Deferred.await(turn(id).result)),
     watchTurn: (id) => {
@@ -258,6 +258,7 @@ export const make = () => {
         setAutoRetry: () => die,
         acceptTurn: () => die,
         turn: () => die,
+        prompt: () => die,
         resumption: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,

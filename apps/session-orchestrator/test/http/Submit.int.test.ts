@@ -75,6 +75,46 @@ describe("Prefer: respond-async", () => {
     })
   )
 
+  it.effect("takes a prompt of texts and files, and refuses a file with its place, its size and the limit", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start({ maxFileBytes: 1024 })
+      const id = yield* server.create
+      const file = (bytes: number) => ({
+        type: "file",
+        mediaType: "image/png",
+        data: Buffer.alloc(bytes).toString("base64")
+      })
+      const send = (prompt: unknown, turnId = "t") =>
+        Effect.map(submit(server, id, { prompt, turnId }), ({ status, text }) => ({ status, body: JSON.parse(text) }))
+      const text = { type: "text", text: "What is it?" }
+      assert.strictEqual((yield* send([text, file(1024)])).status, 202)
+      const large = yield* send([text, file(3), file(1025)])
+      assert.deepInclude(large.body, {
+        type: "/docs#problem-file-too-large",
+        status: 413,
+        part: "prompt[2]",
+        sizeBytes: 1025,
+        limitBytes: 1024,
+        detail:
+          "prompt[2], [image image/png 1 kB], has 1025 bytes. A file may have 1024 bytes at most (server.maxFileBytes)."
+      })
+      const broken = yield* send([text, { ...file(3), data: "not base64" }])
+      assert.strictEqual(broken.status, 400)
+      assert.deepStrictEqual(broken.body.errors, [
+        {
+          in: "body",
+          path: "prompt.1.data",
+          message:
+            "expected the file's bytes as base64: letters, digits, + and /, padded with = to a multiple of 4 characters"
+        }
+      ])
+      const both = yield* send([{ ...file(3), url: "https://a.example/b.png" }])
+      assert.deepStrictEqual(both.body.errors, [
+        { in: "body", path: "prompt.0", message: "expected data or url, and one of them only" }
+      ])
+    })
+  )
+
   it.effect("X15: has the problems of any call", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start({ maxBodyBytes: 1024 })

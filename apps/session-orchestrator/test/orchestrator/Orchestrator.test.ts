@@ -596,3 +596,30 @@ describe("a request to the model", () => {
     )
   )
 })
+
+describe("a conversation that is deleted", () => {
+  it.effect("X15: ends the streams of its watchers, and is unknown from then on", () => {
+    let isDeleted = false
+    return withService(
+      {
+        scripts: [answer("one")],
+        store: (store) => ({
+          conversation: (id) => (isDeleted ? Effect.succeed(Option.none()) : store.conversation(id))
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        const watcher = yield* asking(Stream.runDrain(conversations.watch(c, 0)))
+        yield* conversations.result(yield* conversations.prompt(c, { prompt: "Hi" }))
+        assert.isUndefined(watcher.pollUnsafe())
+        isDeleted = true
+        yield* conversations.endStreams(c)
+        // The session is still in memory: its watcher has not left yet.
+        assert.strictEqual((yield* Effect.flip(conversations.state(c)))._tag, "ConversationNotFound")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(watcher)))._tag, "ConversationNotFound")
+        // Without watchers there is nothing to end.
+        yield* conversations.endStreams(c)
+      })
+    )
+  })
+})

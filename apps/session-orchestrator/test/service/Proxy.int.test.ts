@@ -21,6 +21,9 @@ tls.setDefaultCACertificates([
 const PASSWORD = "pass+word/of:the~proxy"
 const CREDENTIALS = `night:${PASSWORD}`
 
+/** Chat models of a real package of the AI SDK. */
+const MODULE = `${import.meta.dirname}/../providers/ChatModels.mjs`
+
 interface Rig {
   readonly scheme: "http" | "https"
   readonly proxy?: Partial<ProxyServer.Options>
@@ -103,31 +106,41 @@ describe("calls through a proxy", () => {
     })
   )
 
-  describe.each(["http", "https"] as const)("to an %s provider", (scheme) => {
-    const trouble: ReadonlyArray<readonly [what: string, response: ScriptedServer.ScriptedResponse]> = [
-      ["429 that names its delay", { status: 429, headers: { "retry-after": "0.001" }, body: "{}" }],
-      ["503 on a connection that closes", { status: 503, headers: { connection: "close" }, body: "" }],
-      ["529", { status: 529, body: ErrorBody.envelope("overloaded", "openai") }],
-      ["a redirect that keeps the method", { status: 307, headers: { location: "/v1/elsewhere" }, body: "" }],
-      ["a connection that is cut before the headers", "reset"],
-      ["a stream that is cut before content", { frames: answerFrames("openai", "No.").slice(0, 1), cutAfter: 1 }],
-      ["an empty 200", { status: 200, body: "" }]
-    ]
+  const trouble: ReadonlyArray<readonly [what: string, response: ScriptedServer.ScriptedResponse]> = [
+    ["429 that names its delay", { status: 429, headers: { "retry-after": "0.001" }, body: "{}" }],
+    ["503 on a connection that closes", { status: 503, headers: { connection: "close" }, body: "" }],
+    ["529", { status: 529, body: ErrorBody.envelope("overloaded", "openai") }],
+    ["a redirect that keeps the method", { status: 307, headers: { location: "/v1/elsewhere" }, body: "" }],
+    ["a connection that is cut before the headers", "reset"],
+    ["a stream that is cut before content", { frames: answerFrames("openai", "No.").slice(0, 1), cutAfter: 1 }],
+    ["an empty 200", { status: 200, body: "" }]
+  ]
 
-    it.live("C9: one attempt is one request, through a proxy too", () =>
-      Effect.gen(function* () {
-        const { ask, provider } = yield* start({ scheme })
-        let asked = 0
-        for (const [what, response] of trouble) {
-          provider.respond({ frames: answerFrames("openai", "Yes.") }, response)
-          assert.strictEqual((yield* ask).status, "completed", what)
-          assert.strictEqual((yield* ask).status, "failed", what)
-          asked += 2
-          assert.strictEqual(provider.count(), asked, what)
-        }
-      })
-    )
+  /** Each provider fails behind its first answer; the requests are counted. */
+  const once = Effect.fnUntraced(function* (rig: Rig) {
+    const { ask, provider, proxy } = yield* start(rig)
+    let asked = 0
+    for (const [what, response] of trouble) {
+      provider.respond({ frames: answerFrames("openai", "Yes.") }, response)
+      assert.strictEqual((yield* ask).status, "completed", what)
+      assert.strictEqual((yield* ask).status, "failed", what)
+      asked += 2
+      assert.strictEqual(provider.count(), asked, what)
+    }
+    return proxy
   })
+
+  describe.each(["http", "https"] as const)("to an %s provider", (scheme) => {
+    it.live("C9: one attempt is one request, through a proxy too", () => once({ scheme }))
+  })
+
+  it.live("C9: the same holds for a package of the AI SDK, whose requests go through the proxy", () =>
+    Effect.gen(function* () {
+      const own = { type: "ai-sdk", package: MODULE, baseUrl: "https://provider.test/v1" }
+      const proxy = yield* once({ scheme: "https", file: { providers: { own } } })
+      assert.include(proxy.tunnels(), "provider.test:443")
+    })
+  )
 
   it.live.each<[string, Partial<ProxyServer.Options>, string, RegExp]>([
     [

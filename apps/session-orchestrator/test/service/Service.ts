@@ -10,6 +10,7 @@ import { Context, Duration, Effect, Exit, Layer, Redacted, Schema, Scope } from 
 import { HttpServer } from "effect/http"
 import * as Composition from "../../src/Composition.ts"
 import { Config, type Values } from "../../src/config/Config.ts"
+import { DEFAULTS } from "../../src/config/reading/Settings.ts"
 import * as Socket from "../http/Socket.ts"
 
 export { shown } from "./Shown.ts"
@@ -71,7 +72,7 @@ export const start = Effect.fnUntraced(function* ({
   const provider = given ?? (yield* ScriptedServer.start())
   const config: Values = whole ?? {
     file: undefined,
-    server: { host: "127.0.0.1", port: 0, hostnames: [], token: undefined },
+    server: { ...DEFAULTS.server, port: 0, token: undefined },
     database: { path: database, url: postgres?.url, retention: Duration.infinity, deleteConversations: [] },
     cluster: { runner: { host: "127.0.0.1", port: postgres?.runnerPort ?? 1 }, shards: 1 },
     providers: new Map(

@@ -1,6 +1,7 @@
 /** Tests which subscribers get an event, when, and in how many chunks. */
 import { assert, describe, it } from "@effect/vitest"
-import { Push, TurnStopped } from "@holdfast/kernel"
+import { TurnStopped } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, Fiber, Pull, Result } from "effect"
 import { MAX_BEHIND } from "../../src/session/Backlog.ts"

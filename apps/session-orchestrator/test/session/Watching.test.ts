@@ -1,6 +1,6 @@
 /** Tests what a watcher assembles, whenever it begins to watch. */
 import { assert, describe, it } from "@effect/vitest"
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Channel, Effect, Fiber, Pull, Stream } from "effect"

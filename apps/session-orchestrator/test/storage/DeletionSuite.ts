@@ -20,6 +20,7 @@ const TABLES = [
   "interruptions",
   "turn_labels",
   "turn_tags",
+  "turn_prompts",
   "conversation_labels",
   "conversation_tags"
 ]
@@ -39,7 +40,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     const journal = yield* Journal
     const labels = { tags: ["nightly"], metadata: { of } }
     yield* store.createConversation(NumberedData.conversation(of, { labels }))
-    yield* store.acceptTurn(NumberedData.turn(of, of, { labels }))
+    yield* store.acceptTurn(NumberedData.turn(of, of, { labels, ...NumberedData.withImage }))
     yield* journal.append(NumberedData.turnId(of), 0, { name: "step/0/attempt/0", value: "{}" })
     yield* store.appendEvents(
       NumberedData.conversationId(of),

@@ -1,7 +1,7 @@
 /** Makes conversations, turns and events by number, for storage tests. */
 import { Ids, Message, type TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
-import { type Conversation, Store, type Turn } from "../../src/storage/Store.ts"
+import { type Conversation, Store, storedPrompt, type Turn } from "../../src/storage/Store.ts"
 
 export const conversationId = (n: number): Ids.ConversationId => Ids.ConversationId.make(`conversation-${n}`)
 export const turnId = (n: number): Ids.TurnId => Ids.TurnId.make(`turn-${n}`)
@@ -24,6 +24,12 @@ export const turn = (n: number, of: number, change: Partial<Omit<Turn, "end">> =
   acceptedAt: 1_760_000_000_000 + n,
   ...change
 })
+
+/** A prompt with an image, as a turn has it. */
+export const withImage = storedPrompt([
+  { type: "text", text: 'What is "it"?\nSay.' },
+  { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "\u{1f6f6}.png" }
+])
 
 /** An event with its number as `step`. */
 export const usage = (n: number, of: number, step: number): TurnEvent.UsageEvent => ({

@@ -3,10 +3,10 @@ import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
 import { Turn } from "@holdfast/kernel"
-import type { Ids, TurnEvent } from "@holdfast/wire"
+import { type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
-import { Store, type StoredEvent } from "../../src/storage/Store.ts"
+import { promptOf, Store, type StoredEvent } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 
 /** More than a store reads in one query. */
@@ -117,6 +117,30 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
+    "a prompt with files is the same prompt again only with the same files",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(NumberedData.conversation(1))
+      const turn = NumberedData.turn(1, 1, NumberedData.withImage)
+      expect(yield* store.acceptTurn(turn)).toEqual({ _tag: "Accepted" })
+      expect((yield* store.acceptTurn(turn))._tag).toBe("Known")
+      const [text, file] = NumberedData.withImage.content ?? []
+      const other = { ...file, data: "iVBORw0KGgA=" } as Message.FilePart
+      for (const change of [
+        { content: [text, other] as unknown as Prompt.Parts },
+        { content: undefined },
+        { content: undefined, prompt: "something else" }
+      ])
+        expect((yield* store.acceptTurn({ ...turn, ...change }))._tag).toBe("Conflict")
+      const { content: _, ...read } = { ...turn, end: undefined }
+      expect(yield* store.turn(turn.turnId)).toEqual(Option.some(read))
+      expect(Option.getOrThrow(yield* store.resumption(turn.turnId)).turn).toEqual({ ...turn, end: undefined })
+      expect(yield* store.prompt(turn.turnId)).toEqual(turn.content)
+      expect(yield* store.prompt(NumberedData.turnId(9))).toBeUndefined()
+    })
+  )
+
+  test(
     "X7: that a turn was submitted is kept, from its first acceptance",
     Effect.gen(function* () {
       const store = yield* Store
@@ -172,11 +196,15 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         { prompt: "Hi" },
         { prompt: "" },
         { prompt: '"quoted", \u{1f6f6}, line\nbreak, \\' },
+        NumberedData.withImage,
+        // Its events are written later, as behind another turn.
+        NumberedData.withImage,
         { prompt: undefined }
       ]
       const expected: Array<Omit<StoredEvent, "event">> = []
-      for (const [n, { prompt }] of openings.entries()) {
-        const turn = NumberedData.turn(n, 1, { prompt })
+      for (const [n, given] of openings.entries()) {
+        const turn = NumberedData.turn(n, 1, given)
+        const prompt = promptOf(turn)
         const { acceptedAt: startedAt, conversationId, turnId } = turn
         const opening = Turn.firstEvents({
           conversationId,
@@ -187,7 +215,8 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         const { type, ...rest } = NumberedData.usage(n, 1, 7)
         // Its keys in another order, as another program may have written them.
         const events = [...opening.slice(1), NumberedData.message(n, 1, 1), { type, ...rest }, NumberedData.end(n, 1)]
-        const accepted = n === 0 ? yield* store.acceptTurn(turn) : yield* store.acceptTurn(turn, opening)
+        const accepted =
+          n === 0 || n === openings.length - 2 ? yield* store.acceptTurn(turn) : yield* store.acceptTurn(turn, opening)
         expect(accepted._tag).toBe("Accepted")
         const [first] = opening
         yield* store.appendEvents(conversationId, turnId, [first, ...events], 0)
@@ -197,7 +226,12 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       expect(stored.map(({ id, json }) => ({ id, json }))).toEqual(expected)
       expect(stored.map(({ event }) => event)).toEqual(expected.map(({ json }) => JSON.parse(json)))
       const prompts = (yield* store.messages(NumberedData.conversationId(1))).filter(({ role }) => role === "user")
-      expect(prompts.map(NumberedData.textOf)).toEqual(openings.flatMap(({ prompt }) => prompt ?? []))
+      expect(prompts.map(({ content }) => content)).toEqual(
+        openings.flatMap((given) => {
+          const prompt = promptOf(given)
+          return prompt === undefined ? [] : [Prompt.partsOf(prompt)]
+        })
+      )
       const last = NumberedData.turnId(openings.length - 1)
       const resumed = Option.getOrThrow(yield* store.resumption(last))
       expect(resumed.history).toEqual(

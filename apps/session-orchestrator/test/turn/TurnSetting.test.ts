@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ResponseLimit } from "@holdfast/kernel"
+import { ResponseLimit } from "@holdfast/kernel/host"
 import type { Session } from "../../src/session/Session.ts"
 import type * as TurnLife from "../../src/session/TurnLife.ts"
 import type { Conversation, Resumption } from "../../src/storage/Store.ts"

@@ -42,8 +42,8 @@ export interface ProviderRequest {
 export type ProviderEvent =
   | { readonly type: "text-delta"; readonly delta: string }
   | { readonly type: "reasoning-delta"; readonly delta: string }
-  /** Closes a reasoning block that carries a signature, or that came redacted as a whole. */
-  | { readonly type: "reasoning-end"; readonly signature?: string; readonly redacted?: string }
+  /** Closes a reasoning block that carries a signature or other proof, or that came redacted as a whole. */
+  | ({ readonly type: "reasoning-end" } & Omit<Message.ReasoningPart, "type" | "text">)
   /** A whole tool call (Provider.P3). */
   | Message.ToolCallPart
   /**

@@ -23,11 +23,8 @@ import { FinalReport } from "../ports/FinalReport.ts"
 import { AbortGate } from "../internal/interpreter/AbortGate.ts"
 import * as Loop from "../internal/interpreter/Loop.ts"
 import { Run } from "../internal/interpreter/Run.ts"
-import { CANCELLED } from "../internal/machine/Decisions.ts"
-import { ending, type Tally } from "../internal/machine/Ending.ts"
 import { firstEvents, start } from "../internal/machine/Evolve.ts"
 import type { TurnFacts } from "../internal/machine/Ledger.ts"
-import { discarded, LOST } from "../internal/machine/Responses.ts"
 import { Observer } from "../ports/Observer.ts"
 import { Provider } from "../ports/Provider.ts"
 import { RetryStrategy } from "../ports/RetryStrategy.ts"
@@ -36,7 +33,7 @@ import { Toolbox } from "../ports/Toolbox.ts"
 import type { TurnParked } from "../ports/TurnParked.ts"
 import * as TurnStopped from "../ports/TurnStopped.ts"
 
-export { firstEvents, type Tally }
+export { firstEvents }
 
 /** The input of a turn. */
 export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
@@ -99,46 +96,6 @@ export const runTurn = Effect.fnUntraced(function* (
     end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
   )
 })
-
-/**
- * Returns the last events of a turn that its host seals without running it, after a defect of the host or repeated deaths of its process
- * (C10, X14).
- *
- * **Details**
- *
- * They follow all recorded events of the turn. `unclosed` is the last attempt of a chain of retries without a `retry-end` (P11);
- * `discarded` is the step whose shown text is void (X2).
- */
-export const sealing = (
-  identity: Pick<TurnFacts, "conversationId" | "turnId">,
-  tally: Tally,
-  outcome: {
-    readonly status: "failed" | "aborted"
-    readonly failure: Failure.Failure
-    readonly endedAt: number
-    readonly unclosed: number | undefined
-    readonly discarded: number | undefined
-  }
-): {
-  readonly events: readonly [TurnEvent.PersistedEvent, ...ReadonlyArray<TurnEvent.PersistedEvent>]
-  readonly end: TurnEvent.TurnEnd
-} => {
-  const { endedAt, status, unclosed } = outcome
-  const { conversationId, turnId } = identity
-  const failure = status === "failed" ? outcome.failure : undefined
-  const [end, ...errors] = ending(identity, tally, { status, failure, report: undefined, endedAt })
-  const finalError = failure?.message ?? CANCELLED
-  const before: ReadonlyArray<TurnEvent.PersistedEvent> = [
-    ...(outcome.discarded === undefined ? [] : [discarded({ conversationId, turnId }, outcome.discarded, LOST)]),
-    ...(unclosed === undefined
-      ? []
-      : [
-          { conversationId, turnId, type: "retry-end" as const, attempt: unclosed, success: false as const, finalError }
-        ])
-  ]
-  const [first = end, ...rest] = [...before, ...errors, end]
-  return { events: [first, ...rest], end }
-}
 
 /** The failure of a turn that its user ended. */
 export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }

@@ -11,7 +11,7 @@ import * as Jitter from "../decision/Jitter.ts"
 import { profiles } from "./Profiles.ts"
 import { toBudget } from "./BudgetSettings.ts"
 import { toReasons } from "./ReasonSettings.ts"
-import { targetNames as namesIn, toRouting } from "./RoutingSettings.ts"
+import { toRouting } from "./RoutingSettings.ts"
 import { toSchedule } from "./ScheduleSettings.ts"
 import type { RetrySettings } from "./RetrySettings.ts"
 import { toSpendGuard } from "./SpendGuardSettings.ts"
@@ -54,12 +54,6 @@ export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
     }
   }
 }
-
-/** Returns every target in settings, `provider/model`, with its path. */
-export const targetNames = ({
-  routing
-}: RetrySettings): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly name: string }> =>
-  routing === undefined ? [] : namesIn(routing).map(({ name, path }) => ({ name, path: ["routing", ...path] }))
 
 // --- internal
 

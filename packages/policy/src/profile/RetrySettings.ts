@@ -11,7 +11,7 @@ import { FinalReport } from "./FinalReportSettings.ts"
 import { BudgetSettings } from "./BudgetSettings.ts"
 import { MidStreamSettings } from "./MidStreamSettings.ts"
 import { Reasons } from "./ReasonSettings.ts"
-import { RoutingSettings } from "./RoutingSettings.ts"
+import { RoutingSettings, targetNames as namesIn } from "./RoutingSettings.ts"
 import { Schedule } from "./ScheduleSettings.ts"
 import { SpendGuardSettings } from "./SpendGuardSettings.ts"
 
@@ -90,3 +90,9 @@ export const decode: (input: unknown) => Result.Result<RetrySettings, Schema.Sch
   RetrySettings,
   { onExcessProperty: "error", errors: "all" } // RetrySettings.S1
 )
+
+/** Returns every target in settings, `provider/model`, with its path. */
+export const targetNames = ({
+  routing
+}: RetrySettings): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly name: string }> =>
+  routing === undefined ? [] : namesIn(routing).map(({ name, path }) => ({ name, path: ["routing", ...path] }))

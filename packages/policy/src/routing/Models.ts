@@ -3,6 +3,10 @@ import type { Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 
+/** A media type, or all of one kind. */
+const MEDIA_TYPES = /^[a-z]+\/(?:[a-z0-9][a-z0-9.+_-]*|\*)$/u
+const FILES = 'a media type such as "application/pdf", or "image/*" for every image'
+
 /** The capabilities of one model. Absent: no limit is known. */
 export const Capabilities = Schema.Struct({
   /** Tokens, of the request and the answer together. */
@@ -10,7 +14,14 @@ export const Capabilities = Schema.Struct({
     Schema.Int.check(Schema.isGreaterThan(0, { message: "Expected a number of tokens above 0" }))
   ),
   /** Whether it can call tools. */
-  tools: Schema.optionalKey(Schema.Boolean)
+  tools: Schema.optionalKey(Schema.Boolean),
+  /** The files that it takes: none, all, or some media types, such as `image/*`. */
+  files: Schema.optionalKey(
+    Schema.Union([
+      Schema.Boolean,
+      Schema.Array(Schema.String.check(Schema.isPattern(MEDIA_TYPES, { message: `Expected ${FILES}` })))
+    ]).annotate({ message: `Expected true, false, or a list of media types: ${FILES}` })
+  )
 })
 export type Capabilities = typeof Capabilities.Type
 
@@ -24,8 +35,31 @@ export type Request = Router.Question["request"]
 export type CountTokens = (request: Request, target: Target.Target) => number
 
 /** Why a request does not fit a target. */
-export const Unfit = Schema.Literals(["context", "tools"])
+export const Unfit = Schema.Literals(["context", "tools", "files"])
 export type Unfit = typeof Unfit.Type
+
+/** The media types that a model takes; `undefined`: all. */
+export const filesOf = ({ files }: Capabilities): ReadonlyArray<string> | undefined =>
+  typeof files === "boolean" ? (files ? undefined : []) : files
+
+/** Whether a media type is among those that a model takes. */
+export const accepts = (accepted: ReadonlyArray<string>, mediaType: string): boolean =>
+  accepted.some((entry) => entry === mediaType || (entry.endsWith("/*") && mediaType.startsWith(entry.slice(0, -1))))
+
+/**
+ * Whether prompts of a request have a file that a target does not take. Its call would be refused for good, so even a primary is skipped
+ * where a stand-in takes the file.
+ */
+export const isUnfitForFiles = (models: Models, { messages }: Request, target: Target.Target): boolean => {
+  const accepted = filesOf(models[Target.format(target)] ?? {})
+  return (
+    accepted !== undefined &&
+    messages.some(
+      ({ content, role }) =>
+        role === "user" && content.some((part) => part.type === "file" && !accepts(accepted, part.mediaType))
+    )
+  )
+}
 
 /** Returns why a target does not support a request; `undefined`: it does. Tokens are counted only if the window is known. */
 export const unfit = (
@@ -36,5 +70,6 @@ export const unfit = (
 ): Unfit | undefined => {
   const { contextWindow, tools } = models[Target.format(target)] ?? {}
   if (tools === false && request.tools.length > 0) return "tools"
+  if (isUnfitForFiles(models, request, target)) return "files"
   return contextWindow !== undefined && countTokens(request, target) > contextWindow ? "context" : undefined
 }

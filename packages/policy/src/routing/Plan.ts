@@ -1,8 +1,8 @@
 /**
  * Orders the targets of a fallback chain, from the turn's present target.
  *
- * The primary comes first and is never skipped; under "never" the order begins at the turn's present target (P9). A fallback must fit the
- * request.
+ * The primary comes first; under "never" the order begins at the turn's present target (P9). A fallback must fit the request. The primary
+ * is skipped only if it does not take a file of the prompt, and a fallback does.
  */
 import type { Route, Router } from "@holdfast/kernel"
 import { defined, Target } from "@holdfast/wire"
@@ -32,15 +32,18 @@ export const of = (chain: Routing.FallbackChain, question: Router.Question, know
     target,
     unfit: Models.unfit(known.models, request, target, known.countTokens)
   }))
-  const order = [primary, ...judged.filter(({ unfit }) => unfit === undefined).map(({ target }) => target)]
+  const fit = judged.filter(({ unfit }) => unfit === undefined).map(({ target }) => target)
+  const isSkipped = fit.length > 0 && Models.isUnfitForFiles(known.models, request, primary)
+  const order = isSkipped ? fit : [primary, ...fit]
   const at = chain.revert === "never" ? order.findIndex((target) => isAt(current, target)) : 0
   return {
     primary,
     role,
     order: at > 0 ? [...order.slice(at), ...order.slice(0, at)] : order,
-    unfit: judged.flatMap(({ target, unfit }) =>
-      unfit === undefined ? [] : [{ target: Target.format(target), unfit }]
-    )
+    unfit: [
+      ...(isSkipped ? [{ target: Target.format(primary), unfit: "files" as const }] : []),
+      ...judged.flatMap(({ target, unfit }) => (unfit === undefined ? [] : [{ target: Target.format(target), unfit }]))
+    ]
   }
 }
 

@@ -4,7 +4,8 @@
  * It returns the calls with their routes, and the outcome, by the functions that decide for real turns. Cases that those functions do not
  * decide are not simulated: failures after content, contexts that are too long, bugs, and people.
  */
-import { type Directive, type Route, Spending } from "@holdfast/kernel"
+import type { Directive, Route } from "@holdfast/kernel"
+import { Spending } from "@holdfast/kernel/host"
 import type { Failure, Target } from "@holdfast/wire"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

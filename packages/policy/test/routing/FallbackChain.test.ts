@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Standing } from "../../src/index.ts"
+import { type Models, Standing } from "../../src/index.ts"
 import { asking, failure, HOUR, MINUTE, RoutedStep, SECOND, START, target } from "./RoutedStep.ts"
 
 const chain = (chains: Record<string, ReadonlyArray<string>>, over: object = {}) => ({
@@ -465,6 +465,22 @@ describe("capabilities", () => {
           { target: "c/c", unfit: "tools" }
         ]
       }
+    })
+  })
+
+  it("P8: a prompt with a file skips a target that does not take it, the primary too if another one does", () => {
+    const files = [{ type: "file", mediaType: "image/png", data: "iVBORw0KGgo=" }] as const
+    const begun = (models: Models.Models) => new RoutedStep({ settings: toBC, primary: "a/a", models, files }).begin()
+    expect(begun({ "b/b": { files: false } })).toBe("a/a")
+    expect(begun({ "a/a": { files: false } })).toBe("b/b")
+    expect(begun({ "a/a": { files: ["application/pdf"] }, "b/b": { files: [] } })).toBe("c/c")
+    expect(begun({ "a/a": { files: ["image/*"] } })).toBe("a/a")
+    expect(begun({ "a/a": { files: false }, "b/b": { files: false }, "c/c": { files: false } })).toBe("a/a")
+    const rig = new RoutedStep({ settings: toBC, primary: "a/a", models: { "a/a": { files: false } }, files })
+    rig.begin()
+    expect(rig.fails(overloaded)).toBe("at once on c/c")
+    expect(rig.last).toMatchObject({
+      basis: { ways: [{ target: "b/b" }, { target: "c/c" }, { target: "a/a", unfit: "files" }] }
     })
   })
 

@@ -1,5 +1,6 @@
 /** Generates steps over policies, standings and failures, with the inputs of each decision. */
-import { type Directive, type Router, Spending } from "@holdfast/kernel"
+import type { Directive, Router } from "@holdfast/kernel"
+import { Spending } from "@holdfast/kernel/host"
 import { Failure, type Target } from "@holdfast/wire"
 import type { Schema } from "effect"
 import * as fc from "fast-check"

@@ -1,6 +1,6 @@
 /** Routes a step by hand: named failures, and the kernel's questions about them. */
 import type { Directive, Route, Router } from "@holdfast/kernel"
-import { type Failure, Target } from "@holdfast/wire"
+import { type Failure, Ids, type Message, Target } from "@holdfast/wire"
 import { Result, type Schema } from "effect"
 import { Profile, type RetryPolicy, RetrySettings, Routes, Standing } from "../../src/index.ts"
 
@@ -45,6 +45,8 @@ export interface Options {
   readonly models?: Routes.Known["models"]
   readonly tokens?: number
   readonly tools?: number
+  /** The files of the prompt. */
+  readonly files?: ReadonlyArray<Message.FilePart>
   readonly standing?: Standing.Standing
 }
 
@@ -110,14 +112,14 @@ export class RoutedStep {
   }
 
   private question(): Router.Question {
-    const { primary, tools = 0 } = this.options
+    const { files = [], primary, tools = 0 } = this.options
     return {
       primary: target(primary),
       current: this.current,
       state: this.state,
       request: {
         system: undefined,
-        messages: [],
+        messages: files.length === 0 ? [] : [promptOf(files)],
         tools: Array.from({ length: tools }, (_, n) => ({ name: `t${n}`, description: "", inputSchema: {} }))
       }
     }
@@ -127,4 +129,9 @@ export class RoutedStep {
     const { credentials = {}, models = {}, tokens = 0 } = this.options
     return { standing: this.standing, credentials, models, countTokens: () => tokens }
   }
+}
+
+const promptOf = (content: Message.UserMessage["content"]): Message.UserMessage => {
+  const turnId = Ids.TurnId.make("t")
+  return { role: "user", id: Ids.messageIdOf(turnId, 0), turnId, createdAt: START, content }
 }

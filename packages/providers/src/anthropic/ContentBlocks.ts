@@ -4,7 +4,8 @@
  * ContentBlocks.B1. A completed tool call is held until the next block begins or the message has its stop reason: a block that was cut at
  *     the token limit ends like any other, and one without arguments looks complete (C7). The order of blocks is kept.
  */
-import { type Provider, ResponseLimit, TextBuffer } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
+import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
 import { JsonShape } from "@holdfast/wire"
 import { isObject, type JsonObject, textOf } from "../decoding/Json.ts"
 import * as ToolArguments from "../decoding/ToolArguments.ts"

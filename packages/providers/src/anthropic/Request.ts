@@ -18,7 +18,7 @@ import * as Files from "./Files.ts"
 type Json = BodyPatch.Json
 
 /** Settings of Anthropic's format. */
-export interface Options extends BodyPatch.Options, RequestFiles.Options {
+export interface Options extends BodyPatch.Options {
   /** The most tokens of a response; the API requires a number. Default: `maxTokensOf` the model. */
   readonly maxTokens?: number | undefined
   /** Marks the system prompt and the last message for the prompt cache, so each step reads the previous one's cache. Default: true. */
@@ -35,8 +35,8 @@ export const maxTokensOf = (model: string): number => {
 }
 
 /** The failure of a request with a file that its model cannot take. */
-export const refusalOf = (request: Provider.ProviderRequest, options: Options): Failure.ProviderFailure | undefined =>
-  RequestFiles.refusalOf(request, refusesOf(request, options))
+export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
+  RequestFiles.refusalOf(request, Files.refuses)
 
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json => {
@@ -48,7 +48,7 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
       ...(request.system === undefined || request.system === ""
         ? undefined
         : { system: [{ type: "text", text: request.system, ...cache }] }),
-      messages: messagesOf(request, cache, refusesOf(request, options)),
+      messages: messagesOf(request, cache),
       ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
       stream: true
     },
@@ -64,18 +64,11 @@ interface Turn {
   readonly content: Array<Json>
 }
 
-const refusesOf = ({ target }: Provider.ProviderRequest, options: Options): RequestFiles.Refuses =>
-  RequestFiles.refusesOf(Files.refuses, target.model, options)
-
-const messagesOf = (
-  request: Provider.ProviderRequest,
-  cache: Json | undefined,
-  refuses: RequestFiles.Refuses
-): ReadonlyArray<Json> => {
+const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined): ReadonlyArray<Json> => {
   const turns: Array<Turn> = []
   for (const message of request.messages) {
     const role = message.role === "assistant" ? "assistant" : "user"
-    const content = contentOf(message, request, refuses)
+    const content = contentOf(message, request)
     if (content.length === 0) continue
     const last = turns.at(-1)
     if (last?.role === role) last.content.push(...content)
@@ -92,11 +85,7 @@ const messagesOf = (
 /** Stable sort: only results move. */
 const rank = (block: Json): number => (block.type === "tool_result" ? 0 : 1)
 
-const contentOf = (
-  message: Message.Message,
-  request: Provider.ProviderRequest,
-  refuses: RequestFiles.Refuses
-): Array<Json> => {
+const contentOf = (message: Message.Message, request: Provider.ProviderRequest): Array<Json> => {
   switch (message.role) {
     case "user":
       return message.content.flatMap(inputBlocks)
@@ -110,7 +99,7 @@ const contentOf = (
       return message.content.map((result) => ({
         type: "tool_result",
         tool_use_id: toolUseId(result.toolCallId),
-        content: RequestFiles.partsOf(result, refuses)?.flatMap(inputBlocks) ?? Prompt.outputText(result),
+        content: RequestFiles.partsOf(result, Files.refuses)?.flatMap(inputBlocks) ?? Prompt.outputText(result),
         ...(result.isError ? { is_error: true } : undefined)
       }))
     default:

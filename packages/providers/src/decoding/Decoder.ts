@@ -10,7 +10,8 @@
  * Decoder.D4. The emitted events and the state that the machine keeps are bounded together (C11), and so is an incomplete frame. The
  *     frame that exceeds the bound emits nothing.
  */
-import { type Provider, ResponseLimit } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
+import { ResponseLimit } from "@holdfast/kernel/host"
 import { JsonShape } from "@holdfast/wire"
 import * as DeltaTemplate from "./DeltaTemplate.ts"
 import * as EventStream from "./EventStream.ts"

@@ -13,7 +13,7 @@
  * EventStream.E5. An incomplete frame takes little more memory than its characters, even one of a million short lines, or a line of a
  *     million short reads.
  */
-import { TextBuffer } from "@holdfast/kernel"
+import { TextBuffer } from "@holdfast/kernel/host"
 
 /** The parser of one stream. */
 export interface EventStream {

@@ -4,7 +4,7 @@
  * A call is complete only if its arguments are a JSON object. Any other text is passed on with the reason; the call is not run, and
  * the model gets an error as its result (C7, A10). This includes arguments that are nested too deeply (C11), which are not parsed.
  */
-import { ResponseLimit } from "@holdfast/kernel"
+import { ResponseLimit } from "@holdfast/kernel/host"
 import { JsonShape, type Message } from "@holdfast/wire"
 import type * as Schema from "effect/Schema"
 import { isObject } from "./Json.ts"

@@ -3,7 +3,7 @@
  *
  * Providers with the same wire format differ in these.
  */
-import type { Opening } from "@holdfast/kernel"
+import type { Opening } from "@holdfast/kernel/host"
 import type * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"

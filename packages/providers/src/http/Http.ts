@@ -9,7 +9,7 @@
  * `Undici.ts` implements it for Node, `Fetch.ts` over the runtime's `fetch`; `layerClient` over any client of `effect/http`, at three times the cost
  * of a call.
  */
-import type { Opening } from "@holdfast/kernel"
+import type { Opening } from "@holdfast/kernel/host"
 import type * as Arr from "effect/Array"
 import * as Channel from "effect/Channel"
 import * as Context from "effect/Context"

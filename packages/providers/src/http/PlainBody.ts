@@ -1,5 +1,5 @@
 /** Reads response bodies that are no stream: HTML pages, JSON documents, empty bodies. */
-import { TextBuffer } from "@holdfast/kernel"
+import { TextBuffer } from "@holdfast/kernel/host"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import * as Deadline from "../limits/Deadline.ts"

@@ -8,7 +8,7 @@
  * ReadPace.P2. Between two slices of that size the fiber yields to the event loop. A response at the pace of a model yields once in
  *     hundreds of deltas; between two yields its reads can be pushed.
  */
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { BytePull } from "./Http.ts"

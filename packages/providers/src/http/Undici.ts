@@ -9,7 +9,7 @@
  *     read, not during it. An error's few bytes have mostly arrived before its status is read.
  * Undici.U3. The buffer for a slow reader is bounded: beyond `MOST_HELD` bytes the socket is paused.
  */
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

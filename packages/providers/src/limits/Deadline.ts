@@ -8,7 +8,7 @@
  * Deadline.D2. A grace period is as long as the delay was, at most `GRACE_MS`. There are at most `GRACES`, so a busy process still
  *     has limits.
  */
-import type { Opening } from "@holdfast/kernel"
+import type { Opening } from "@holdfast/kernel/host"
 import * as Effect from "effect/Effect"
 
 /** Milliseconds above which a timer counts as late. Timers of a busy process are late by less, and its sockets have been read. */

@@ -12,7 +12,8 @@
  * The provider's stream runs in a fiber of its own, which pulls on demand, so the watchdog can interrupt it without interrupting the
  * turn. Events that a native provider pushes (`Push`) bypass that fiber; the watchdog stops the push.
  */
-import { Opening, Provider, Push } from "@holdfast/kernel"
+import { Provider } from "@holdfast/kernel"
+import { Opening, Push } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import type * as Arr from "effect/Array"

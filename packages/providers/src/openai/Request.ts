@@ -16,7 +16,7 @@ import * as Files from "./Files.ts"
 type Json = BodyPatch.Json
 
 /** Settings of OpenAI's format. */
-export interface Options extends BodyPatch.Options, RequestFiles.Options {
+export interface Options extends BodyPatch.Options {
   /**
    * The field in which a model's own reasoning is sent back to it. Without it reasoning is left out, as most providers require;
    * DeepSeek's and Moonshot's thinking models with tools require `reasoning_content`.
@@ -25,8 +25,8 @@ export interface Options extends BodyPatch.Options, RequestFiles.Options {
 }
 
 /** The failure of a request with a file that its model cannot take. */
-export const refusalOf = (request: Provider.ProviderRequest, options: Options): Failure.ProviderFailure | undefined =>
-  RequestFiles.refusalOf(request, refusesOf(request, options))
+export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
+  RequestFiles.refusalOf(request, Files.refuses)
 
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json =>
@@ -47,9 +47,6 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
 
 // --- internal
 
-const refusesOf = ({ target }: Provider.ProviderRequest, options: Options): RequestFiles.Refuses =>
-  RequestFiles.refusesOf(Files.refuses, target.model, options)
-
 const messagesOf = (
   message: Message.Message,
   request: Provider.ProviderRequest,
@@ -68,7 +65,7 @@ const messagesOf = (
           // The format has no field for a failed call, so the text has a prefix.
           content: result.isError ? `Error: ${Prompt.outputText(result)}` : Prompt.outputText(result)
         })),
-        ...filesOfResults(message, refusesOf(request, options))
+        ...filesOfResults(message)
       ]
     default:
       return message satisfies never
@@ -84,9 +81,9 @@ const contentOf = (parts: ReadonlyArray<Message.InputPart>): string | ReadonlyAr
       )
 
 /** Request.R1 */
-const filesOfResults = ({ content }: Message.ToolMessage, refuses: RequestFiles.Refuses): ReadonlyArray<Json> => {
+const filesOfResults = ({ content }: Message.ToolMessage): ReadonlyArray<Json> => {
   const parts = content.flatMap((result) => {
-    const files = (result.content ?? []).filter((part) => part.type === "file" && refuses(part) === undefined)
+    const files = (result.content ?? []).filter((part) => part.type === "file" && Files.refuses(part) === undefined)
     if (files.length === 0) return []
     const about = `${files.length === 1 ? "The file" : `The ${files.length} files, in order,`} of the result of call ${result.toolCallId} (${result.toolName}):`
     return [{ type: "text" as const, text: about }, ...files]

@@ -4,7 +4,7 @@
  * Pieces with the same `index` belong together. Compatible servers deviate from that: Gemini gives index 0 to each of several calls;
  * others give no index, no id, or a whole call at once with its arguments as an object.
  */
-import { ResponseLimit, TextBuffer } from "@holdfast/kernel"
+import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
 import { JsonShape, type Message } from "@holdfast/wire"
 import { type JsonObject, objectOf, textOf } from "../decoding/Json.ts"
 import * as ToolArguments from "../decoding/ToolArguments.ts"

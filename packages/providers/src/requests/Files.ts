@@ -7,32 +7,10 @@
  *     model can go on without it.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Failure, FilePart, type Message, Target } from "@holdfast/wire"
+import { Failure, FilePart, type Message, type Prompt, Target } from "@holdfast/wire"
 
-/** The media types that models take, for all models of a provider or by model name; `image/*` is any image. Absent: all of the format. */
-export interface Options {
-  readonly files?: ReadonlyArray<string> | undefined
-  readonly modelFiles?: ReadonlyMap<string, ReadonlyArray<string>> | undefined
-}
-
-/** Why a format cannot carry a file; `undefined`: it can. */
+/** Why a format or a model cannot take a file; `undefined`: it can. */
 export type Refuses = (part: FilePart.FilePart) => string | undefined
-
-/** Whether a media type is among others, of which one may be `*` or `image/*`. */
-export const includes = (accepted: ReadonlyArray<string>, mediaType: string): boolean =>
-  accepted.some(
-    (entry) =>
-      entry === "*" || entry === mediaType || (entry.endsWith("/*") && mediaType.startsWith(entry.slice(0, -1)))
-  )
-
-/** The same with the limits of a model. */
-export const refusesOf =
-  (format: Refuses, model: string, { files, modelFiles }: Options): Refuses =>
-  (part) => {
-    const accepted = modelFiles?.get(model) ?? files
-    if (accepted === undefined || includes(accepted, part.mediaType)) return format(part)
-    return accepted.length === 0 ? "it takes no files" : `of files it takes ${accepted.join(", ")}`
-  }
 
 /** The failure of a request with a file that its model cannot take; `undefined`: there is none (Files.F1). */
 export const refusalOf = (
@@ -64,15 +42,15 @@ export const refusalOf = (
 export const UNSUPPORTED = "unsupported-file"
 
 /** A result's parts, with a placeholder for each file that is refused; `undefined` for a result without files (Files.F2). */
-export const partsOf = (
-  { content }: Message.ToolResultPart,
-  refuses: Refuses
-): ReadonlyArray<Message.InputPart> | undefined =>
-  content?.map((part) =>
+export const partsOf = ({ content }: Message.ToolResultPart, refuses: Refuses): Prompt.Parts | undefined => {
+  if (content === undefined) return undefined
+  const shown = (part: Message.InputPart): Message.InputPart =>
     part.type === "file" && refuses(part) !== undefined
       ? { type: "text", text: `${FilePart.placeholderOf(part)} (not shown: this model cannot read it)` }
       : part
-  )
+  const [first, ...more] = content
+  return [shown(first), ...more.map(shown)]
+}
 
 /** The text of a file of text. */
 export const textOf = ({ data }: FilePart.FileBytes): string =>

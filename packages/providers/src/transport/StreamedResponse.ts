@@ -5,7 +5,8 @@
  * StreamedResponse.S2. `finish` waits for the end of the body, for a limited time, to receive late usage and to reuse the connection.
  * StreamedResponse.S3. The events of one network read are emitted as one array. While a text is under way they are pushed (`Push`).
  */
-import { type Provider, Push } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import * as Arr from "effect/Array"

@@ -1,5 +1,6 @@
 /** Runs one attempt to its end, and reports how it ended. */
-import { Opening, type Provider } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
+import { Opening } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Exit, type Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"

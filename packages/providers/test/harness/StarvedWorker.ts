@@ -1,5 +1,5 @@
 /** Runs a named task on a thread with little memory, and reports its result. */
-import { TextBuffer } from "@holdfast/kernel"
+import { TextBuffer } from "@holdfast/kernel/host"
 import { Effect } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import * as AnthropicResponse from "../../src/anthropic/Response.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import { PushSource } from "@holdfast/kernel/testing"
 import { Cause, Effect, Fiber, Pull, Scheduler } from "effect"
 import * as fc from "fast-check"

@@ -1,6 +1,6 @@
 /** Tests `Undici` with undici's callbacks in every order; the tests call them. */
 import { describe, expect, it } from "@effect/vitest"
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import { Cause, Effect, Exit, Fiber, Pull, Scope } from "effect"
 import type { Dispatcher } from "undici"
 import { Broken } from "../../src/http/Http.ts"

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { type Opening, type Provider, Push } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
+import { type Opening, Push } from "@holdfast/kernel/host"
 import { PushSource } from "@holdfast/kernel/testing"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Cause, Channel, Clock, Duration, Effect, Fiber, Pull, Stream } from "effect"

@@ -5,7 +5,6 @@ import { Effect, Schema, Stream } from "effect"
 import * as Anthropic from "../../src/Anthropic.ts"
 import * as AnthropicRequest from "../../src/anthropic/Request.ts"
 import { Http } from "../../src/http/Http.ts"
-import * as OpenAiCompatible from "../../src/OpenAiCompatible.ts"
 import * as OpenAiRequest from "../../src/openai/Request.ts"
 import * as Files from "../../src/requests/Files.ts"
 import { asking, assistant, call, own, prompt, tool } from "../harness/History.ts"
@@ -110,14 +109,16 @@ describe("files in a tool's result", () => {
     ])
   })
 
-  it("are placeholders for a model that takes no files, and the request is sent", () => {
-    const options = { modelFiles: new Map([["m", []]]) }
-    assert.isUndefined(OpenAiRequest.refusalOf(request, options))
-    assert.isUndefined(AnthropicRequest.refusalOf(request, options))
-    assert.deepStrictEqual((openAi(request, options) as ReadonlyArray<unknown>).length, 3)
-    const sent = JSON.stringify(anthropic(request, options))
+  it("are placeholders where the format cannot carry them, and the request is sent", () => {
+    const video = { ...png, mediaType: "video/mp4" }
+    const message = tool({ toolCallId: "a", output: "[video]", content: [video, text("Done")], isError: false })
+    const request = asking([assistant(own, call("a")), message])
+    assert.isUndefined(OpenAiRequest.refusalOf(request))
+    assert.isUndefined(AnthropicRequest.refusalOf(request))
+    assert.strictEqual((openAi(request) as ReadonlyArray<unknown>).length, 2)
+    const sent = JSON.stringify(anthropic(request))
     assert.notInclude(sent, png.data)
-    assert.include(sent, "[image image/png 8 bytes chart.png] (not shown: this model cannot read it)")
+    assert.include(sent, "[video video/mp4 8 bytes chart.png] (not shown: this model cannot read it)")
   })
 })
 
@@ -221,39 +222,17 @@ describe("a file that cannot be taken", () => {
     })
   )
 
-  it.effect("is one that its model does not take, by the configuration", () =>
-    Effect.gen(function* () {
-      const limited = { baseUrl: "https://a.example", modelFiles: new Map([["m", ["application/pdf"]]]) }
-      const none = { baseUrl: "https://a.example", files: [] }
-      for (const make of [OpenAiCompatible.make, Anthropic.make]) {
-        const { failure } = yield* attempt(make(limited), asking([prompt(pdf, png)]))
-        assert.include(
-          failure.message,
-          "part 2 of the prompt, [image image/png 8 bytes chart.png]: of files it takes application/pdf."
-        )
-        assert.include((yield* attempt(make(none), asking([prompt(pdf)]))).failure.message, "it takes no files")
-      }
-    })
-  )
-
   it.each([
     ["a video", { ...wav, mediaType: "video/mp4" }, "no part for videos"],
     ["sound of another type", { ...wav, mediaType: "audio/ogg" }, "audio/wav and audio/mpeg"],
     ["a PDF at an address", { type: "file", mediaType: "application/pdf", url: link.url } as const, "send the bytes"]
   ])("is for chat completions %s", (_, part, reason) => {
-    const refused = OpenAiRequest.refusalOf(asking([prompt(part)]), {})
+    const refused = OpenAiRequest.refusalOf(asking([prompt(part)]))
     assert.include(refused?.message, reason)
   })
 
   it("is for the Messages API an image of another type", () => {
-    const refused = AnthropicRequest.refusalOf(asking([prompt({ ...png, mediaType: "image/tiff" })]), {})
+    const refused = AnthropicRequest.refusalOf(asking([prompt({ ...png, mediaType: "image/tiff" })]))
     assert.include(refused?.message, "of images it takes image/jpeg, image/png, image/gif, image/webp")
   })
-})
-
-it("media types are matched by name and by kind", () => {
-  assert.isTrue(Files.includes(["image/*"], "image/png"))
-  assert.isTrue(Files.includes(["*"], "audio/wav"))
-  assert.isFalse(Files.includes(["image/*", "application/pdf"], "audio/wav"))
-  assert.isFalse(Files.includes(["image/png"], "image/p"))
 })

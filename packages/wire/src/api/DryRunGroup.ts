@@ -84,7 +84,7 @@ export const DryRunAnswer = Schema.Struct({
         endpoints: [{ target: "openai/gpt-5", calls: 21, answered: 1, failed: 20 }]
       },
       outages: ["Each turn meets a 529 (overloaded) for 7 h by the clock; then it is answered, 30 tokens a second."],
-      assumptions: ["One process runs all turns, no person sends a command, and a tool succeeds at once."]
+      assumptions: ["One process runs all turns, no client watches or sends a command, and a tool succeeds at once."]
     }
   ]
 })

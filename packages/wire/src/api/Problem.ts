@@ -111,6 +111,19 @@ export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()(
   { description: "The body is larger than `limitBytes`." }
 ) {}
 
+/** A file of the prompt is larger than the service's limit. */
+export class FileTooLarge extends HttpApiError.Problem<FileTooLarge>()(
+  "FileTooLargeProblem",
+  { type: type("file-too-large"), status: 413, title: "A file is too large" },
+  {
+    /** Its place in the body, such as `prompt[1]`. */
+    part: Schema.String,
+    sizeBytes: Schema.Int,
+    limitBytes: Schema.Int
+  },
+  { description: "A file of the prompt has more than `limitBytes`; `part` is its place in the body." }
+) {}
+
 /** The body is not JSON, or its `Content-Type` is not. */
 export class UnsupportedMediaType extends HttpApiError.Problem<UnsupportedMediaType>()(
   "UnsupportedMediaTypeProblem",
@@ -194,6 +207,7 @@ export const problems = {
   "request-timeout": RequestTimeout,
   "turn-conflict": TurnConflict,
   "body-too-large": BodyTooLarge,
+  "file-too-large": FileTooLarge,
   "unsupported-media-type": UnsupportedMediaType,
   "head-too-large": HeadTooLarge,
   unexpected: Unexpected,

@@ -16,7 +16,7 @@ import { TurnId } from "../Ids.ts"
 import * as Labels from "../Labels.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
-import { NonEmptyText } from "../values/Text.ts"
+import { Prompt } from "../Prompt.ts"
 import { TurnEvent, TurnStatus } from "../TurnEvent.ts"
 import { TurnExplanation } from "../TurnExplanation.ts"
 import { TurnState } from "../TurnState.ts"
@@ -35,14 +35,23 @@ const turnId = Schema.optionalKey(
 
 /** The body of the call that runs a turn. */
 export const RunTurn = Schema.Struct({
-  prompt: NonEmptyText.annotate({ examples: ["Summarise yesterday's incidents."] }),
+  prompt: Prompt.annotate({
+    description: "Text, or a list of texts and files, in the order in which the model gets them.",
+    examples: ["Summarise yesterday's incidents."]
+  }),
   turnId,
   ...Labels.fields
 }).annotate({
   identifier: "RunTurn",
   examples: [
     { prompt: "Summarise yesterday's incidents." },
-    { prompt: "Summarise yesterday's incidents.", turnId: TurnId.make("t_nightly-2031-04-01") }
+    { prompt: "Summarise yesterday's incidents.", turnId: TurnId.make("t_nightly-2031-04-01") },
+    {
+      prompt: [
+        { type: "text", text: "What does this chart show?" },
+        { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "chart.png" }
+      ]
+    }
   ]
 })
 export type RunTurn = typeof RunTurn.Type
@@ -150,11 +159,11 @@ const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns
   headers: prefer,
   payload: RunTurn,
   success: answers,
-  error: turnProblems
+  error: [...turnProblems, Problem.FileTooLarge]
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Run a turn",
-    description: `Submits a prompt. On a busy conversation the turn is queued.\n\n${howItIsAnswered}\n\n${howAStreamLooks}`,
+    description: `Submits a prompt: text, or a list of texts and files. On a busy conversation the turn is queued.\n\n${howItIsAnswered}\n\n${howAStreamLooks}`,
     transform: withContent(streams)
   })
 )

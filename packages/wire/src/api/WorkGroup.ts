@@ -59,7 +59,13 @@ export const submitted = (body: TurnSubmitted): typeof Submitted.Type =>
 const submit = HttpApiEndpoint.post("submit", "/v1/turns", {
   payload: SubmitTurn,
   success: Submitted,
-  error: [Problem.InvalidRequest, Problem.TurnConflict, Problem.StorageUnavailable, Problem.ShuttingDown]
+  error: [
+    Problem.InvalidRequest,
+    Problem.FileTooLarge,
+    Problem.TurnConflict,
+    Problem.StorageUnavailable,
+    Problem.ShuttingDown
+  ]
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Submit a turn",

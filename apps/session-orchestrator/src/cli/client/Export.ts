@@ -2,8 +2,9 @@
  * `holdfast export`: prints whole conversations of the running service, as JSONL or Markdown.
  *
  * Export.E1. Conversations come newest first, each as soon as it is read. A conversation that is deleted meanwhile is left out.
+ * Export.E2. Files are placeholders in both forms: an export is for reading, and a file may have megabytes.
  */
-import { type ConversationState, defined } from "@holdfast/wire"
+import { type ConversationState, defined, Message } from "@holdfast/wire"
 import { ConversationsGroup, Listing } from "@holdfast/wire/api"
 import { Clock, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -39,7 +40,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
               if (messages === undefined) return
               const text =
                 format === "jsonl"
-                  ? `${Prose.inJson(JSON.stringify({ ...conversation, messages }))}\n`
+                  ? `${Prose.inJson(JSON.stringify({ ...conversation, messages: messages.map(Message.withPlaceholders) }))}\n`
                   : `${Transcript.inMarkdown(conversation, messages)}\n`
               terminal.stdout(terminal.isStdoutTerminal ? Prose.harmless(text) : text)
             })

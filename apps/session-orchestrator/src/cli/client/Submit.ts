@@ -19,6 +19,7 @@ import type { Parts, StartFailure } from "../Parts.ts"
 import * as RunInput from "../RunInput.ts"
 import * as Setup from "../Setup.ts"
 import { paint, Terminal } from "../terminal/Terminal.ts"
+import * as Attachments from "../Attachments.ts"
 import * as PromptFile from "./PromptFile.ts"
 import * as ServiceClient from "./ServiceClient.ts"
 import * as SubmitProgress from "./SubmitProgress.ts"
@@ -48,6 +49,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("The turn's id: the same one again is the same turn"),
         Flag.optional
       ),
+      attach: Attachments.flag,
       model: Flag.String("model").pipe(
         Flag.withAlias("m"),
         Flag.withMetavar("PROVIDER/MODEL"),
@@ -75,7 +77,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     (flags) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, ({ server }) =>
         Effect.gen(function* () {
-          const entries = yield* readEntries(flags) // Submit.S1
+          const entries = yield* readEntries(flags, server) // Submit.S1
           const client = yield* ServiceClient.of(flags.url, parts.environment, server)
           yield* submitAll(client, entries, flags.json)
         })
@@ -103,6 +105,7 @@ interface Flags {
   readonly tag: ReadonlyArray<string>
   readonly again: boolean
   readonly id: Option.Option<string>
+  readonly attach: ReadonlyArray<string>
   readonly model: Option.Option<string>
   readonly profile: Option.Option<RetrySettings.ProfileName>
   readonly system: Option.Option<string>
@@ -115,7 +118,7 @@ const AT_ONCE = 16
 /** Refusals that concern one prompt; any other would meet the next prompt too. */
 const OF_ONE: ReadonlySet<number> = new Set([400, 409, 413])
 
-const readEntries = Effect.fnUntraced(function* (flags: Flags) {
+const readEntries = Effect.fnUntraced(function* (flags: Flags, limits: { readonly maxFileBytes: number }) {
   const model = Option.getOrUndefined(flags.model)
   const profile = Option.getOrUndefined(flags.profile)
   const system = yield* RunInput.readSystem(flags)
@@ -132,13 +135,19 @@ const readEntries = Effect.fnUntraced(function* (flags: Flags) {
   const file = Option.getOrUndefined(flags.each)
   const id = yield* RunInput.idOf("--id", flags.id)
   if (file === undefined) {
-    const prompt = yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt), "submit")
+    const text = yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt), "submit")
+    const prompt = yield* Attachments.add(text, flags.attach, limits)
     // One made here: should the answer get lost, the next try is the same turn.
     const turnId = Ids.TurnId.make(id ?? OrderedId.next())
     return [{ line: undefined, turn: { ...shared, prompt, turnId } }]
   }
   if (Option.isSome(flags.prompt) || id !== undefined) {
     return yield* refused("--each gives the prompts and their ids. Leave out the prompt and --id.")
+  }
+  if (flags.attach.length > 0) {
+    return yield* refused(
+      "--each and --attach exclude each other. A JSON line may have files: its prompt is a list then."
+    )
   }
   const salt = flags.again ? globalThis.crypto.randomUUID() : ""
   const entries = PromptFile.parse(yield* readFile(file), file === "-" ? "Standard input" : file, shared, salt)

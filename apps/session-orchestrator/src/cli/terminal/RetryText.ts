@@ -1,5 +1,6 @@
 /** Describes a retry policy in words and as a table. Pure. */
-import { ResponseLimit, TurnLimits } from "@holdfast/kernel"
+import { TurnLimits } from "@holdfast/kernel"
+import { ResponseLimit } from "@holdfast/kernel/host"
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
 import { Failure, Target, type TurnEvent } from "@holdfast/wire"
 import * as DurationText from "../../text/DurationText.ts"

@@ -95,6 +95,18 @@ export const BaseUrl = checked(isBaseUrl, HTTP, BASE_URL)
 
 const PORT = "an integer from 0 to 65535"
 
+/** No provider takes a larger request, and a text of this length can still be handled as one. */
+export const MOST_FILE_BYTES = 100_000_000
+const MOST_BODY_BYTES = 200_000_000
+
+const bytesUpTo = (most: number) => {
+  const message = `Expected an integer of bytes from 1024 to ${most}`
+  return Schema.Number.annotate({ message }).check(
+    Schema.isInt({ message }),
+    Schema.isBetween({ minimum: 1_024, maximum: most }, { message })
+  )
+}
+
 const ServerSettings = Schema.Struct({
   host: Schema.optionalKey(filled('an address to listen on, such as "127.0.0.1"')),
   port: Schema.optionalKey(
@@ -107,7 +119,11 @@ const ServerSettings = Schema.Struct({
     Schema.Array(matching(/^[A-Za-z0-9.-]+$/u, 'a host\'s name without a port, such as "holdfast.example.org"'))
   ),
   token: Schema.optionalKey(Secret),
-  tokenEnv: Schema.optionalKey(VariableName)
+  tokenEnv: Schema.optionalKey(VariableName),
+  /** The most bytes of a file in a prompt. */
+  maxFileBytes: Schema.optionalKey(bytesUpTo(MOST_FILE_BYTES)),
+  /** The most bytes of a request with a prompt, files as base64 included. */
+  maxBodyBytes: Schema.optionalKey(bytesUpTo(MOST_BODY_BYTES))
 })
 
 /** The expectation of a database's address, for messages. */
@@ -387,7 +403,14 @@ export type PlainNotifications = Required<
 
 /** The defaults of plain keys. A key that is missing here does not compile. */
 export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
-  server: { host: DefaultAddress.HOST, port: DefaultAddress.PORT, hostnames: [] },
+  server: {
+    host: DefaultAddress.HOST,
+    port: DefaultAddress.PORT,
+    hostnames: [],
+    // Above the limits of providers for one image; a request of three such files is near the limit of theirs.
+    maxFileBytes: 10_485_760,
+    maxBodyBytes: 33_554_432
+  },
   // A turn can be explained for this long.
   database: { retention: Duration.days(30), deleteConversations: [] },
   // A dozen or more per runner for more runners than a cluster will have, so the shards can be divided evenly.

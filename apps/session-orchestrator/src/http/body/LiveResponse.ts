@@ -16,7 +16,7 @@
  * LiveResponse.L7. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Push } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
 import type { Sse } from "@holdfast/wire"
 import { Cause, Channel, Duration, Effect, Option, Predicate, Pull, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -22,6 +22,7 @@ import { migration as lives } from "./0009_lives.ts"
 import { migration as lists } from "./0010_lists.ts"
 import { migration as labels } from "./0011_labels.ts"
 import { migration as submitted } from "./0012_submitted.ts"
+import { migration as prompts } from "./0013_prompts.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -36,7 +37,8 @@ const migrations = {
   "0009_lives": lives,
   "0010_lists": lists,
   "0011_labels": labels,
-  "0012_submitted": submitted
+  "0012_submitted": submitted,
+  "0013_prompts": prompts
 }
 
 /** The table in which a database records its migrations. */

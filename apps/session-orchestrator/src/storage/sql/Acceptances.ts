@@ -7,6 +7,7 @@
 import type { TableError } from "@holdfast/journal/sql"
 import type { Ids } from "@holdfast/wire"
 import { type Array as Arr, Effect } from "effect"
+import { isDeepStrictEqual } from "node:util"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import type { Append } from "../tables/EventNumbers.ts"
@@ -81,4 +82,7 @@ const accepted = (opening: ReadonlyArray<StoredEvent> | undefined): Acceptance =
   opening === undefined ? { _tag: "Accepted" } : { _tag: "Accepted", opening }
 
 const isSame = (known: TurnTable.NewTurn, turn: TurnTable.NewTurn): boolean =>
-  known.conversationId === turn.conversationId && known.prompt === turn.prompt
+  known.conversationId === turn.conversationId &&
+  (known.content === undefined && turn.content === undefined
+    ? known.prompt === turn.prompt
+    : isDeepStrictEqual(known.content, turn.content))

@@ -12,6 +12,7 @@ import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
 import type { Resumption, Turn } from "../Store.ts"
+import * as PromptTable from "../tables/PromptTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 
 /** Conversations whose messages are read in one query: some ten milliseconds of the thread when they have a hundred each. */
@@ -93,7 +94,7 @@ const LINE = "'\n'"
 
 /** Texts are joined in the order of the inner query, which both databases keep. An order in the call would sort all of the text again. */
 const select = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) => sql<Row>`
-  SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)},
+  SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(TurnTable.CONTENT)}, ${sql.literal(ConversationTable.COLUMNS)},
     (SELECT ${joined(sql, "type", "','")} FROM (
       SELECT o.type FROM events o
       WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.turn = t.number
@@ -117,6 +118,7 @@ interface TurnFacts {
   readonly turnId: Ids.TurnId
   readonly acceptedAt: number
   readonly prompt: string | null
+  readonly content: string | null
 }
 
 /** The turns of conversations, by their numbers. */
@@ -126,7 +128,9 @@ const turnFactsOf = (
 ): Effect.Effect<ReadonlyMap<string, TurnFacts>, TableError> =>
   Effect.map(
     sql<TurnFacts>`
-      SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt FROM turns
+      SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt,
+        ${sql.literal(PromptTable.COLUMN)} AS content
+      FROM turns t
       WHERE conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})`,
     (rows) => new Map(rows.map((row) => [row.number, row]))
   )

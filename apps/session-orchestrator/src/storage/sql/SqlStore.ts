@@ -21,7 +21,7 @@ import { Journal } from "../EventJournal.ts"
 import * as Migrations from "../migrations/Migrations.ts"
 import * as Damage from "../sqlite/Damage.ts"
 import { Standings } from "../Standings.ts"
-import { Store } from "../Store.ts"
+import { promptOf, Store } from "../Store.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as SealTable from "../tables/SealTable.ts"
@@ -171,6 +171,11 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
         ).pipe(failed(`record turn ${turn.turnId}`))
       ),
     turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
+    prompt: (id) =>
+      TurnTable.findAll(sql, [id]).pipe(
+        read(`the prompt of turn ${id}`),
+        Effect.map(([turn]) => turn && promptOf(turn))
+      ),
     resumption: (id) =>
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),

@@ -14,6 +14,7 @@ import type { Tail } from "./ConversationTable.ts"
 import { type Append, type NumberedEvent, plan } from "./EventNumbers.ts"
 import * as EventText from "./EventText.ts"
 import type { StoredEvent } from "../Store.ts"
+import * as PromptTable from "./PromptTable.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 /** Writes the new events of a group, seals the turns whose end is among them (`Store.W3`), and returns the events of each append. */
@@ -34,7 +35,7 @@ export const append =
       const { added, results } = plan(appends, stored.flat(), lastIds)
       yield* insert(sql, added, (placed) => {
         const { conversation = null, number = null } = ends.get(placed.turnId) ?? {}
-        return { conversation, number, opening: openings.get(placed.turnId) }
+        return { conversation, number, opening: openingOf(openings.get(placed.turnId)) }
       })
       return results
     })
@@ -65,7 +66,7 @@ export const open = (
     insert(sql, added, ({ conversationId, turnId }) => ({
       conversation: tails.get(conversationId)?.number ?? null,
       number: numbers.get(turnId) ?? null,
-      opening: turns.get(turnId)
+      opening: openingOf(turns.get(turnId))
     })),
     new Map(appends.map(({ turnId }, i) => [turnId, results[i] ?? []]))
   )
@@ -170,6 +171,13 @@ const refused = (message: string): SqlError.SqlError =>
     reason: new SqlError.ConstraintError({ message, cause: new Error(message), operation: "append" })
   })
 
+const openingOf = (turn: TurnTable.NewTurn | undefined): EventText.Opening | undefined =>
+  turn && {
+    acceptedAt: turn.acceptedAt,
+    prompt: turn.prompt,
+    content: turn.content && PromptTable.jsonOf(turn.content)
+  }
+
 /** Numbers of the rows that an event belongs to; the table refuses null. */
 interface RowKeys {
   readonly conversation: number | null
@@ -219,7 +227,8 @@ const Row = Schema.Struct({
   payload: Schema.String,
   accepted_at: Schema.Finite,
   /** Only for a turn's first events, whose payload leaves it out. */
-  prompt: Schema.NullOr(Schema.String)
+  prompt: Schema.NullOr(Schema.String),
+  content: Schema.NullOr(Schema.String)
 })
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodeEvent = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.PersistedEvent))
@@ -230,7 +239,8 @@ const selectNumbered = (
 ): Effect.Effect<Array<NumberedEvent>, TableError> =>
   sql`
     SELECT e.event_id, t.turn_id, c.conversation_id, e.position, e.type, e.payload, t.accepted_at,
-      CASE e.payload WHEN '' THEN t.prompt END AS prompt
+      CASE e.payload WHEN '' THEN t.prompt END AS prompt,
+      CASE WHEN e.payload = '' AND e.type = 'message' THEN ${sql.literal(PromptTable.COLUMN)} END AS content
     ${from}`.pipe(
     Effect.flatMap((rows) => decodeRows(rows)),
     Effect.flatMap(Effect.forEach(numberedOf))
@@ -238,7 +248,7 @@ const selectNumbered = (
 
 const numberedOf = (row: typeof Row.Type): Effect.Effect<NumberedEvent, Schema.SchemaError> => {
   const identity = { conversationId: row.conversation_id, turnId: row.turn_id }
-  const opening = { acceptedAt: row.accepted_at, prompt: row.prompt ?? undefined }
+  const opening = { acceptedAt: row.accepted_at, prompt: row.prompt, content: row.content }
   const json = EventText.unpack(row.payload, { ...identity, type: row.type }, opening)
   const placed = Effect.map(decodeEvent(json), (event) => ({
     ...identity,

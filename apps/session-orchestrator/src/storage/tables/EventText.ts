@@ -7,7 +7,8 @@
  *
  * A stored text has one of these forms, recognised by its first character:
  *
- * - empty: a turn's first event, `turn-start` or its prompt as a message; the turn's row holds all of it.
+ * - empty: a turn's first event, `turn-start` or its prompt as a message; the turn's row holds all of it, and its row in `turn_prompts`
+ *   the parts of a prompt with files.
  * - `,…`: the text after conversation, turn and type.
  * - `user.0,…`: a message: its role and number, and the text after its turn.
  * - `{…`: the whole event.
@@ -28,11 +29,13 @@ export interface Origin {
 export interface Opening {
   readonly acceptedAt: number
   readonly prompt: string | null | undefined
+  /** The parts of a prompt with files, as JSON. */
+  readonly content?: string | null | undefined
 }
 
 /** Cuts out the facts of the rows; without an `opening` a first event is not cut to nothing. */
 export const pack = (json: string, origin: Origin, opening: Opening | undefined): string => {
-  if (opening !== undefined && isKeptWhole(opening.prompt) && json === opened(origin, opening)) return ""
+  if (opening !== undefined && isKeptWhole(opening) && json === opened(origin, opening)) return ""
   const identity = identityOf(origin)
   if (!json.startsWith(identity)) return json
   if (origin.type === "message" && json.endsWith("}}")) {
@@ -98,10 +101,12 @@ const opened = (origin: Origin, opening: Opening): string =>
     ? `${identityOf(origin)},"message":${promptOf(origin.turnId, opening)}}`
     : `${identityOf(origin)},"startedAt":${opening.acceptedAt}${opening.prompt == null ? ',"retry":true' : ""}}`
 
-const promptOf = (turnId: Ids.TurnId, { acceptedAt, prompt }: Opening): string =>
+const promptOf = (turnId: Ids.TurnId, { acceptedAt, content, prompt }: Opening): string =>
   `{"role":"user","id":"${turnId}.0","turnId":"${turnId}","createdAt":${acceptedAt},` +
-  `"content":[{"type":"text","text":${JSON.stringify(prompt ?? "")}}]}`
+  `"content":${content ?? `[{"type":"text","text":${JSON.stringify(prompt ?? "")}}]`}}`
 
 /** JSON can hold two things that a text column cannot: half a surrogate pair, and the character with code 0. */
-const isKeptWhole = (prompt: string | null | undefined): boolean =>
-  prompt == null || (prompt.isWellFormed() && !prompt.includes("\0"))
+const isKeptWhole = ({ content, prompt }: Opening): boolean =>
+  prompt == null ||
+  content != null || // JSON escapes both
+  (prompt.isWellFormed() && !prompt.includes("\0"))

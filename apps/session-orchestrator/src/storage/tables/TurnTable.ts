@@ -11,6 +11,7 @@ import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Tail } from "./ConversationTable.ts"
 import * as EventText from "./EventText.ts"
 import type { Turn } from "../Store.ts"
+import * as PromptTable from "./PromptTable.ts"
 
 /** A turn that is being accepted. */
 export type NewTurn = Omit<Turn, "end">
@@ -26,35 +27,36 @@ export const insert = (
   turns: ReadonlyArray<NewTurn>,
   tails: ReadonlyMap<Ids.ConversationId, Tail>
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, number>, SqlError.SqlError> =>
-  Effect.map(
-    Inserts.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
-      sql,
-      "turns",
-      turns.map((turn) => {
-        const tail = tails.get(turn.conversationId)
-        return {
-          turn_id: turn.turnId,
-          conversation: tail?.number ?? null,
-          prompt: turn.prompt ?? null,
-          accepted_at: turn.acceptedAt,
-          after_event_id: tail?.lastEventId ?? 0,
-          submitted: turn.isSubmitted === true ? 1 : null
-        }
-      }),
-      sql`RETURNING turn_id, ${RowNumbers.read(sql, "number")} AS "number"`
-    ),
-    (rows) => new Map(rows.map(({ number, turn_id }) => [turn_id, number]))
+  Inserts.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
+    sql,
+    "turns",
+    turns.map((turn) => {
+      const tail = tails.get(turn.conversationId)
+      return {
+        turn_id: turn.turnId,
+        conversation: tail?.number ?? null,
+        prompt: turn.prompt ?? null,
+        accepted_at: turn.acceptedAt,
+        after_event_id: tail?.lastEventId ?? 0,
+        submitted: turn.isSubmitted === true ? 1 : null
+      }
+    }),
+    sql`RETURNING turn_id, ${RowNumbers.read(sql, "number")} AS "number"`
+  ).pipe(
+    Effect.map((rows) => new Map(rows.map(({ number, turn_id }) => [turn_id, number]))),
+    Effect.tap((numbers) => PromptTable.insert(sql, turns, numbers))
   )
 
 /** A turn by its id. */
 export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, TableError> =>
   Effect.map(select(sql, sql`t.turn_id = ${id}`), ([turn]) => Option.fromUndefinedOr(turn))
 
-/** The turns with these ids, oldest first; unknown ids are left out. */
+/** The turns with these ids and their parts (`Turn.content`), oldest first; unknown ids are left out. */
 export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.TurnId>
-): Effect.Effect<ReadonlyArray<Turn>, TableError> => select(sql, IdList.has(sql, "t.turn_id", ids))
+): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
+  select(sql, IdList.has(sql, "t.turn_id", ids), `${COLUMNS}, ${CONTENT}`)
 
 /** The newest turn of a conversation. */
 export const last = (
@@ -92,6 +94,8 @@ export const seal = (
 
 /** The columns for `read`. */
 export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, t.submitted, e.payload AS end_event"
+/** A further column, for the parts of prompts (`Turn.content`). */
+export const CONTENT = `${PromptTable.COLUMN} AS content`
 /** The tables for `COLUMNS`: turns with the events that ended them; a `WHERE` follows. */
 export const TABLES = `turns t
   JOIN conversations c ON c.number = t.conversation
@@ -107,6 +111,8 @@ const Row = Schema.Struct({
   turn_id: Ids.TurnId,
   conversation_id: Ids.ConversationId,
   prompt: Schema.NullOr(Schema.String),
+  /** Absent where the query has no `CONTENT`. */
+  content: Schema.optionalKey(Schema.NullOr(Schema.String)),
   accepted_at: Schema.Finite,
   /** Lists leave it out. */
   submitted: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
@@ -117,24 +123,27 @@ const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodeEnd = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.TurnEnd))
 
 /** Turns, oldest first, each with the event that ended it. */
-const select = (sql: SqlClient.SqlClient, where: Statement.Fragment): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
+const select = (
+  sql: SqlClient.SqlClient,
+  where: Statement.Fragment,
+  columns = COLUMNS
+): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
   Effect.flatMap(
-    sql`SELECT ${sql.literal(COLUMNS)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`,
+    sql`SELECT ${sql.literal(columns)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`,
     (rows) => read(rows)
   )
 
-const turnOf = (row: typeof Row.Type): Effect.Effect<Turn, Schema.SchemaError> => {
+const turnOf = Effect.fnUntraced(function* (row: typeof Row.Type): Effect.fn.Return<Turn, Schema.SchemaError> {
   const turn: NewTurn = {
     turnId: row.turn_id,
     conversationId: row.conversation_id,
     prompt: row.prompt ?? undefined,
+    ...(row.content == null ? undefined : { content: yield* PromptTable.decode(row.content) }),
     acceptedAt: row.accepted_at,
     ...(row.submitted === 1 ? { isSubmitted: true } : undefined)
   }
-  return row.end_event === null
-    ? Effect.succeed({ ...turn, end: undefined })
-    : Effect.map(endOf(row.end_event, turn), (end) => ({ ...turn, end }))
-}
+  return { ...turn, end: row.end_event === null ? undefined : yield* endOf(row.end_event, turn) }
+})
 
 /** Decodes the event that ended a turn from its stored text. */
 export const endOf = (

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
+import { DEFAULTS } from "../../../src/config/reading/Settings.ts"
 import * as Address from "../../../src/cli/client/Address.ts"
 
-const server = { host: "127.0.0.1", port: 4747, hostnames: [], token: undefined }
+const server = { ...DEFAULTS.server, token: undefined }
 
 describe("the address of the service", () => {
   it.each([

@@ -73,6 +73,18 @@ describe("EventText", () => {
     }
   })
 
+  it("a prompt with files is stored as its rows alone, and comes back unchanged to the byte", () => {
+    const { acceptedAt, conversationId, turnId } = NumberedData.turn(1, 1)
+    const { content = [{ type: "text", text: "" }], prompt } = NumberedData.withImage
+    const [, event] = Turn.firstEvents({ conversationId, turnId, startedAt: acceptedAt, prompt: content })
+    const rows = { acceptedAt, prompt, content: JSON.stringify(content) }
+    expect(event && packed(event, rows)).toBe("")
+    expect(event && EventText.unpack("", originOf(event), rows)).toBe(JSON.stringify(event))
+    expect(event && JSON.parse(EventText.unpackMessage("", turnId, rows)).message).toEqual(event?.message)
+    // Other parts than those of its row stay in the event.
+    expect(event && packed(event, { ...rows, content: "[]" })).toContain("iVBORw0KGgo=")
+  })
+
   it("a prompt that a text column would change stays in its event", () => {
     for (const prompt of ["\0", "half a \ud83d"]) {
       const { acceptedAt, conversationId, turnId } = NumberedData.turn(1, 1)

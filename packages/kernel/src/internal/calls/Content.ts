@@ -8,7 +8,7 @@
  * Content.K4. Arguments that are nested too deeply are kept as text, marked as malformed: later code does not overflow the stack on them
  *     (C11, A10).
  */
-import { JsonShape, type Message } from "@holdfast/wire"
+import { defined, JsonShape, type Message } from "@holdfast/wire"
 import * as ResponseLimit from "../../calls/ResponseLimit.ts"
 import { TextBuffer } from "../../calls/TextBuffer.ts"
 
@@ -53,23 +53,23 @@ export class Content {
   }
 
   /**
-   * Ends a reasoning block, with the signature or redacted data that must go back to the provider. `false`: it would exceed the limit
+   * Ends a reasoning block, with the signature, redacted data or proof that must go back to the provider. `false`: it would exceed the limit
    * (Content.K3).
    */
-  endReasoning(proof: { readonly signature?: string; readonly redacted?: string }): boolean {
-    const { redacted = "", signature = "" } = proof
-    if (!this.take(ResponseLimit.PART_CHARACTERS + redacted.length + signature.length)) return false
+  endReasoning({ proof, redacted, signature }: Omit<Message.ReasoningPart, "type" | "text">): boolean {
+    const characters = [proof, redacted, signature].reduce((sum, text = "") => sum + text.length, 0)
+    if (!this.take(ResponseLimit.PART_CHARACTERS + characters)) return false
     const text = this.open?.kind === "reasoning" ? this.open.text.text() : ""
     if (this.open?.kind === "reasoning") this.open = undefined
     else this.close()
-    this.closed.push({ type: "reasoning", text, ...signatureOf(proof), ...redactedOf(proof) })
+    this.closed.push({ type: "reasoning", text, ...defined({ signature, redacted, proof }) })
     return true
   }
 
   /** Adds a call. `false`: it would exceed the limit (Content.K3). */
   toolCall(call: Message.ToolCallPart): boolean {
     const { characters, isTooDeep } = JsonShape.measure(call.input, this.most - this.size)
-    const names = call.toolCallId.length + call.toolName.length
+    const names = call.toolCallId.length + call.toolName.length + (call.proof?.length ?? 0)
     if (!this.take(ResponseLimit.PART_CHARACTERS + names + characters)) return false
     this.close()
     this.closed.push(isTooDeep ? tooDeep(call) : call)
@@ -116,9 +116,3 @@ const tooDeep = (call: Message.ToolCallPart): Message.ToolCallPart => ({
   input: JsonShape.textOf(call.input, TOO_DEEP_CHARACTERS),
   malformed: ResponseLimit.TOO_DEEP
 })
-
-const signatureOf = (proof: { readonly signature?: string }) =>
-  proof.signature === undefined ? undefined : { signature: proof.signature }
-
-const redactedOf = (proof: { readonly redacted?: string }) =>
-  proof.redacted === undefined ? undefined : { redacted: proof.redacted }

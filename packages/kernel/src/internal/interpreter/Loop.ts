@@ -10,7 +10,6 @@
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Semaphore from "effect/Semaphore"
 import type { TurnRecord } from "../../records/Records.ts"
 import * as Records from "../../records/Records.ts"
 import type { SleepFailure } from "../../ports/RetryStrategy.ts"
@@ -185,9 +184,25 @@ const runTools = Effect.fnUntraced(function* (
   const running = new Set(calls.map(({ number }) => number))
   const [only] = calls
   if (only !== undefined && calls.length === 1) return yield* ToolRuns.call(run, only, round, running)
-  const inOrder = Semaphore.makeUnsafe(1).withPermits(1)(run.flush)
-  yield* Effect.forEach(calls, (call) => Effect.andThen(ToolRuns.call(run, call, round, running), inOrder), {
+  const flush = oneAfterTheOther(run.flush)
+  yield* Effect.forEach(calls, (call) => Effect.andThen(ToolRuns.call(run, call, round, running), flush), {
     concurrency: calls.length,
     discard: true
   })
 })
+
+/** Runs an effect again where it is under way, instead of a second time beside it. */
+const oneAfterTheOther = <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> => {
+  let isRunning = false
+  let isDue = false
+  const run: Effect.Effect<void, E> = Effect.suspend(() => {
+    isDue = isRunning
+    if (isRunning) return Effect.void
+    isRunning = true
+    return Effect.flatMap(effect, () => {
+      isRunning = false
+      return isDue ? run : Effect.void
+    })
+  })
+  return run
+}

@@ -114,11 +114,10 @@ export class Run {
   take(record: TurnRecord, isTakenUp = false): void {
     this.ledger = evolve(this.ledger, record)
     this.isTakenUp = isTakenUp
-    if (record.kind === "Decision" && isVoiding(record.value)) this.announced = undefined
-    if (record.kind !== "Attempt") return
-    this.call = undefined
-    this.beganAt = undefined
-    if (record.value._tag === "Lost") this.announced = undefined
+    if (record.kind === "Attempt") this.call = undefined
+    if (isTakenUp) return // what this life has announced and begun came after the records of earlier ones
+    if (record.kind === "Attempt") this.beganAt = undefined
+    if (isVoidOf(record)) this.announced = undefined
   }
 
   /** Emits a transient event other than a delta to the sink and to observers. */
@@ -156,6 +155,10 @@ export class Run {
 }
 
 // --- internal
+
+/** Whether a record makes the text of its step void: the step begins again (X2, X7). */
+const isVoidOf = ({ kind, value }: TurnRecord): boolean =>
+  (kind === "Attempt" && value._tag === "Lost") || (kind === "Decision" && isVoiding(value))
 
 /** The outbox, with the leading events to persist joined into one write. */
 const joined = (outbox: Ledger["outbox"]): Ledger["outbox"] => {

@@ -1,0 +1,70 @@
+/** Tests a prompt with an image over HTTP: through a wait on disk alone, a restart, and to the provider. */
+import { assert, describe, it } from "@effect/vitest"
+import { TemporaryFile } from "@holdfast/journal/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
+import { Duration, Effect } from "effect"
+import * as ProcessSetup from "./ProcessSetup.ts"
+import * as Service from "./Service.ts"
+
+const { ErrorBody } = ScriptedServer
+
+const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
+const HOURS = { schedule: { type: "steps" as const, delays: [Duration.hours(1)], tail: Duration.hours(1) } }
+
+const image = { type: "file", mediaType: "image/png", data: Buffer.alloc(90_000, 7).toString("base64") }
+const prompt = [{ type: "text", text: "What is it?" }, image]
+
+describe("an image in a prompt", () => {
+  it.live("X1: reaches the provider after a wait and a restart, and is nowhere but in its message", () =>
+    Effect.gen(function* () {
+      const database = yield* TemporaryFile.temporaryFile
+      const provider = yield* ScriptedServer.start()
+      const bodies: Array<string> = []
+      let isAway = true
+      provider.fallback((request) => {
+        bodies.push(JSON.stringify(request.body))
+        return isAway ? overloaded : ProcessSetup.answer("A chart.")
+      })
+      const start = Service.start({ provider, database, retry: HOURS })
+      const first = yield* start
+      const id = yield* first.create()
+      const path = `/v1/conversations/${id}`
+      const live = yield* first.open({
+        path: `${path}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt, turnId: "one" }
+      })
+      yield* live.until("provider-retry")
+      const listed = JSON.parse((yield* first.call({ path: "/v1/turns" })).text)
+      assert.strictEqual(listed.turns[0].prompt, "What is it?\n[image image/png 90 kB]")
+      for (const read of ["/v1/turns/one", `${path}/turns/one/explain`, "/v1/turns"])
+        assert.notInclude((yield* first.call({ path: read })).text, image.data.slice(0, 40))
+      yield* first.stop
+      isAway = false
+      const second = yield* start
+      assert.strictEqual((yield* second.call({ path: `${path}/retry-now`, body: {} })).status, 202)
+      const events = yield* second.call({ path: "/v1/turns/one/events", headers: { accept: "application/x-ndjson" } })
+      const having = Service.eventsOf(events.text).filter((event) => JSON.stringify(event).includes(image.data))
+      assert.deepStrictEqual(
+        having.map(({ type }) => type),
+        ["message"]
+      )
+      assert.strictEqual(bodies.length, 2)
+      for (const body of bodies) assert.include(body, `data:image/png;base64,${image.data}`)
+      const messages = JSON.parse((yield* second.call({ path: `${path}/messages` })).text)
+      assert.deepStrictEqual(messages.messages[0].content, prompt)
+    })
+  )
+
+  it.live("that the model does not take fails the turn before the call", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({ models: { "scripted/m": { files: false } } })
+      const id = yield* service.create()
+      const answer = yield* service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt } })
+      const { error, status } = JSON.parse(answer.text)
+      assert.deepStrictEqual([status, error.reason, error.code], ["failed", "bad-request", "unsupported-file"])
+      assert.include(error.message, "scripted/m cannot take part 2 of the prompt, [image image/png 90 kB]")
+      assert.strictEqual(service.provider.requests.length, 0)
+    })
+  )
+})

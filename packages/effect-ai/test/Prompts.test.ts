@@ -1,0 +1,73 @@
+/** Messages of Holdfast and prompts of Effect AI have the same content. */
+import { assert, describe, it } from "@effect/vitest"
+import { Ids, Message } from "@holdfast/wire"
+import { Schema } from "effect"
+import { Prompt } from "effect/ai"
+import * as Prompts from "../src/Prompts.ts"
+
+const target = { provider: "p", model: "m" }
+const common = (n: number) => ({ id: Ids.messageIdOf(Prompts.TURN, n), turnId: Prompts.TURN, createdAt: 0 })
+
+const MESSAGES: ReadonlyArray<Message.Message> = [
+  {
+    role: "user",
+    ...common(1),
+    content: [
+      { type: "text", text: "What is this?" },
+      { type: "file", mediaType: "image/png", name: "a.png", data: "AAEC" },
+      { type: "file", mediaType: "application/pdf", url: "https://example.com/a.pdf" }
+    ]
+  },
+  {
+    role: "assistant",
+    ...common(2),
+    target,
+    content: [
+      { type: "reasoning", text: "Well", signature: "s" },
+      { type: "reasoning", text: "", redacted: "r" },
+      { type: "text", text: "I look." },
+      { type: "tool-call", toolCallId: "c", toolName: "look", input: { at: "a.png" } }
+    ]
+  },
+  {
+    role: "tool",
+    ...common(3),
+    content: [
+      { type: "tool-result", toolCallId: "c", toolName: "look", output: { seen: 1 }, isError: false },
+      {
+        type: "tool-result",
+        toolCallId: "d",
+        toolName: "show",
+        output: "A file",
+        content: [{ type: "file", mediaType: "image/png", data: "AAEC" }],
+        isError: true
+      }
+    ]
+  }
+]
+
+describe("prompts", () => {
+  it("have every part of messages, and give the same messages back", () => {
+    const prompt = Prompt.make(Prompts.promptOf("Be brief.", MESSAGES))
+    const { messages, system } = Prompts.messagesOf(prompt, target, 0)
+    assert.strictEqual(system, "Be brief.")
+    assert.deepStrictEqual(messages, MESSAGES)
+    assert.isTrue(messages.every(Schema.is(Message.Message)))
+  })
+
+  it.each([
+    ["data:image/png;base64,AAEC", { data: "AAEC" }],
+    ["AAEC", { data: "AAEC" }],
+    [new URL("https://example.com/a.png"), { url: "https://example.com/a.png" }]
+  ])("take a file that is %s", (data, expected) => {
+    const prompt = Prompt.make([{ role: "user", content: [{ type: "file", mediaType: "image/png", data }] }])
+    const [message] = Prompts.messagesOf(prompt, target, 0).messages
+    assert.deepStrictEqual(message?.content, [{ type: "file", mediaType: "image/png", ...expected }] as never)
+  })
+
+  it("name the file that they cannot take", () => {
+    const data = new URL("http://example.com/a.png")
+    const prompt = Prompt.make([{ role: "user", content: [{ type: "file", mediaType: "image/png", data }] }])
+    assert.throws(() => Prompts.messagesOf(prompt, target, 0), "http://example.com/a.png: expected bytes")
+  })
+})

@@ -1,0 +1,15 @@
+/**
+ * For adapters of native providers and for hosts that run turns themselves: what is beneath the ports.
+ *
+ * A program that runs turns with `Turn.runTurn` over its own ports needs none of it.
+ */
+export * as BeforeContent from "./turn/BeforeContent.ts"
+export * as CallFailure from "./calls/CallFailure.ts"
+export * as ModelContext from "./turn/ModelContext.ts"
+export * as Opening from "./calls/Opening.ts"
+export * as Push from "./calls/Push.ts"
+export * as ResponseLimit from "./calls/ResponseLimit.ts"
+export * as RetryEvent from "./turn/RetryEvent.ts"
+export * as Sealing from "./turn/Sealing.ts"
+export * as Spending from "./turn/Spending.ts"
+export * as TextBuffer from "./calls/TextBuffer.ts"

@@ -1,0 +1,48 @@
+/** Seals a turn that its host does not run any more. */
+import type { Failure, TurnEvent } from "@holdfast/wire"
+import { CANCELLED } from "../internal/machine/Decisions.ts"
+import { ending, type Tally } from "../internal/machine/Ending.ts"
+import type { TurnFacts } from "../internal/machine/Ledger.ts"
+import { discarded, LOST } from "../internal/machine/Responses.ts"
+
+export type { Tally }
+
+/**
+ * Returns the last events of a turn that its host seals without running it, after a defect of the host or repeated deaths of its process
+ * (C10, X14).
+ *
+ * **Details**
+ *
+ * They follow all recorded events of the turn. `unclosed` is the last attempt of a chain of retries without a `retry-end` (P11);
+ * `discarded` is the step whose shown text is void (X2).
+ */
+export const sealing = (
+  identity: Pick<TurnFacts, "conversationId" | "turnId">,
+  tally: Tally,
+  outcome: {
+    readonly status: "failed" | "aborted"
+    readonly failure: Failure.Failure
+    readonly endedAt: number
+    readonly unclosed: number | undefined
+    readonly discarded: number | undefined
+  }
+): {
+  readonly events: readonly [TurnEvent.PersistedEvent, ...ReadonlyArray<TurnEvent.PersistedEvent>]
+  readonly end: TurnEvent.TurnEnd
+} => {
+  const { endedAt, status, unclosed } = outcome
+  const { conversationId, turnId } = identity
+  const failure = status === "failed" ? outcome.failure : undefined
+  const [end, ...errors] = ending(identity, tally, { status, failure, report: undefined, endedAt })
+  const finalError = failure?.message ?? CANCELLED
+  const before: ReadonlyArray<TurnEvent.PersistedEvent> = [
+    ...(outcome.discarded === undefined ? [] : [discarded({ conversationId, turnId }, outcome.discarded, LOST)]),
+    ...(unclosed === undefined
+      ? []
+      : [
+          { conversationId, turnId, type: "retry-end" as const, attempt: unclosed, success: false as const, finalError }
+        ])
+  ]
+  const [first = end, ...rest] = [...before, ...errors, end]
+  return { events: [first, ...rest], end }
+}

@@ -1,0 +1,58 @@
+/**
+ * Holds a provider to the files that its models take.
+ *
+ * ModelFiles.M1. A prompt with another file fails before the call, for good (`requests/Files.ts`).
+ * ModelFiles.M2. Another file in a tool's result is sent as its placeholder.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { Models } from "@holdfast/policy"
+import type { FilePart, Message, Target } from "@holdfast/wire"
+import * as Stream from "effect/Stream"
+import * as Files from "./requests/Files.ts"
+
+type Service = Provider.Provider["Service"]
+
+/** The same provider, for models that take some files only. `acceptedOf` gives the media types; `undefined`: all of its format. */
+export const limited = (
+  provider: Service,
+  acceptedOf: (target: Target.Target) => ReadonlyArray<string> | undefined
+): Service => ({
+  ...provider,
+  stream: (request) => {
+    const accepted = acceptedOf(request.target)
+    if (accepted === undefined) return provider.stream(request)
+    const refuses = refusesOf(accepted)
+    const refused = Files.refusalOf(request, refuses)
+    if (refused !== undefined) return Stream.fail(refused)
+    return provider.stream({ ...request, messages: request.messages.map((message) => shown(message, refuses)) })
+  }
+})
+
+// --- internal
+
+const refusesOf =
+  (accepted: ReadonlyArray<string>): Files.Refuses =>
+  ({ mediaType }: FilePart.FilePart) => {
+    if (Models.accepts(accepted, mediaType)) return undefined
+    return accepted.length === 0 ? "this model takes no files" : `of files this model takes ${accepted.join(", ")}`
+  }
+
+/** ModelFiles.M2. A message without files stays the same object: its size is remembered by it. */
+const shown = (message: Message.Message, refuses: Files.Refuses): Message.Message => {
+  if (message.role !== "tool" || !message.content.some((result) => hasRefused(result, refuses))) return message
+  return {
+    ...message,
+    content: message.content.map((result) => {
+      if (!hasRefused(result, refuses)) return result
+      const { content, ...rest } = result
+      const parts = Files.partsOf(result, refuses)
+      return content?.some((part) => part.type === "file" && refuses(part) === undefined) === true &&
+        parts !== undefined
+        ? { ...rest, content: parts }
+        : rest
+    })
+  }
+}
+
+const hasRefused = ({ content }: Message.ToolResultPart, refuses: Files.Refuses): boolean =>
+  content?.some((part) => part.type === "file" && refuses(part) !== undefined) === true
