@@ -187,12 +187,16 @@ const runtimes: ReadonlyArray<Runtimes.Runtime> = [
       Chromium.begin(chromium, join(project, "profile"), provider, `model=${model}&life=${life}`)
   }
 ]
+// Most of its time passes in waits.
+const inRestate = Restate.run(project, join(sources, "restate/service.mts"), node24, Number(kills), check).catch(
+  (error) => check("Restate: the deaths", String(error))
+)
 for (const runtime of runtimes) await Runtimes.run(runtime, page, check)
 const repeats = await Runtimes.repeatsOf(deno.begin, page, "cut-without-reuse")
 check("Deno: a client without reused connections sends it once", repeats === 0 ? undefined : `${repeats} times more`)
 
 await Workerd.showAlarm(workerd, objects, check)
-await Restate.run(project, join(sources, "restate/service.mts"), node24, Number(kills), check)
+await inRestate
 
 const bridges = join(sources, "bridges")
 checkRun("types of the examples and tests with frameworks", "node", [

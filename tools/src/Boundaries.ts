@@ -89,6 +89,7 @@ export const rooms: ReadonlyArray<string> = [
   "orchestrator",
   // What looks at turns, and what carries calls to them.
   "inspection",
+  "delivery",
   "dry-run",
   "telemetry/logs",
   "telemetry/metrics",

@@ -26,6 +26,9 @@ import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
 import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as ServiceDeliveries from "./delivery/ServiceDeliveries.ts"
+import * as TurnWebhooks from "./delivery/TurnWebhooks.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
@@ -153,7 +156,12 @@ const gates = Layer.unwrap(
 
 const defaults = Layer.effect(
   Defaults,
-  Config.useSync(({ model, models, retry }) => ({ model, models, retry }))
+  Config.useSync(({ model, models, retry, webhooks }) => ({
+    model,
+    models,
+    retry,
+    receivers: webhooks?.turnEnd === undefined ? [] : [ServiceDeliveries.EVERY_TURN]
+  }))
 )
 
 /** The store of this process alone: the database file, or memory if runners share a PostgreSQL. */
@@ -253,15 +261,25 @@ const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
   PeriodReports.layer,
+  TurnWebhooks.layer,
   Submissions.layer,
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
 ).pipe(Layer.provide(Secrets.layer))
 
+/** Delivers ends of turns and reports while the service runs. */
+const deliveries = ServiceDeliveries.layer.pipe(
+  Layer.provide([
+    Layer.mergeAll(PeriodReports.layer, TurnStates.layer).pipe(Layer.provideMerge(Secrets.layer)),
+    Timer.layer
+  ]),
+  Layer.provide([Telemetry.http, NodeServices.layer])
+)
+
 /** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */
 export const service = Layer.unwrap(
   Config.useSync(({ server }) =>
-    Layer.merge(started, retention).pipe(
+    Layer.mergeAll(started, retention, deliveries).pipe(
       Layer.provideMerge(HttpServer.served(server)),
       Layer.provide([lookups, Drain.layer]),
       Layer.provide(held),

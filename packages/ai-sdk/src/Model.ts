@@ -2,7 +2,7 @@
  * Models of the AI SDK as Holdfast's own: for the library `holdfast`, and for the kernel.
  *
  * Model.M1. One call is one `doStream`: the AI SDK's retries stand above it and are not used (rule C9).
- * Model.M2. A stream that ends without its `finish` part, or with that of a closed connection, was cut; the kernel sees no finish either, and the attempt has failed (rule C6).
+ * Model.M2. A stream that ends without its `finish` part, or with that of a closed connection, was cut, and the attempt has failed (rule C6).
  * Model.M3. Reasoning and tool calls go back to a model with the metadata that they came with: signatures of Anthropic, thought signatures of Google,
  *     ids of OpenAI's items. They stand in the message, so they survive the process.
  */
@@ -10,7 +10,7 @@ import type { LanguageModelV2, LanguageModelV3, LanguageModelV4, LanguageModelV4
 import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import type { Provider } from "@holdfast/kernel"
 import { FromAsyncIterable } from "@holdfast/providers"
-import type { Model, ModelRequest } from "holdfast"
+import { cut, type Model, type ModelRequest } from "holdfast"
 import { concealed } from "./internal/ConcealedError.ts"
 import { promptOf } from "./internal/PromptParts.ts"
 import { type Event, type Part, ResponseEvents } from "./internal/ResponseEvents.ts"
@@ -86,8 +86,11 @@ async function* events(
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) return
-      yield* response.of(value)
+      if (done) throw cut() // Model.M2; without an event the library would take the response for an empty answer
+      for (const event of response.of(value)) {
+        yield event
+        if (event.type === "finish") return
+      }
     }
   } finally {
     void reader.cancel().catch(() => {})

@@ -129,6 +129,30 @@ const ask = (store: Store, languageModel: never, id: string) =>
   ).result
 
 describe("a model of the AI SDK", () => {
+  it("M3: reasoning that ends behind the tool call after it stays before it, and an empty block is none", async () => {
+    const GOOGLES: ReadonlyArray<LanguageModelV4StreamPart> = [
+      { type: "reasoning-start", id: "0", providerMetadata: { google: { thoughtSignature: "sig" } } },
+      { type: "reasoning-delta", id: "0", delta: "Look." },
+      {
+        type: "tool-call",
+        toolCallId: "c1",
+        toolName: "weather",
+        input: '{"city":"Bergen"}',
+        providerMetadata: GOOGLE
+      },
+      { type: "reasoning-end", id: "0" },
+      { type: "reasoning-start", id: "1" },
+      { type: "reasoning-end", id: "1" },
+      finish("tool-calls")
+    ]
+    const { calls, model: languageModel } = scripted([GOOGLES, answer])
+    await ask(memoryStore(), languageModel, "t1")
+    expect(calls[1]?.prompt.find(({ role }) => role === "assistant")?.content).toEqual([
+      { type: "reasoning", text: "Look.", providerOptions: { google: { thoughtSignature: "sig" } } },
+      { type: "tool-call", toolCallId: "c1", toolName: "weather", input: { city: "Bergen" }, providerOptions: GOOGLE }
+    ])
+  })
+
   it("M3: gets every part of a conversation back with its metadata, also from a store", async () => {
     const store = memoryStore()
     const first = scripted([response, answer])

@@ -12,10 +12,11 @@
  * ```
  *
  * DurableTurns.D1. While a turn is unsealed an alarm is set: for the end of its wait, or soon, in case the object is evicted in the middle of a call.
+ *     A turn that cannot be recorded is continued less and less often.
  * DurableTurns.D2. An alarm that is set is moved to a later time only when all turns of the object are known to wait until then.
  */
 import { durableObjectStore, type DurableObjectStorage, holdfast } from "holdfast"
-import type { Holdfast, Options, Result, Turn, TurnOptions } from "holdfast"
+import type { Holdfast, Options, Prompt, Result, Turn, TurnOptions } from "holdfast"
 
 /** The part of a Durable Object's `ctx` that turns need. */
 export interface DurableObjectState {
@@ -29,7 +30,7 @@ export interface DurableObjectState {
 /** The turns of one Durable Object. */
 export interface DurableTurns {
   /** Begins a turn, or finds the turn of this id. Its result is `parked` when the turn has left memory; the same call later gives the answer. */
-  turn(prompt: string, options?: Omit<TurnOptions, "engine" | "history">): Turn
+  turn(prompt: Prompt, options?: Omit<TurnOptions, "engine" | "history">): Turn
   /** What the object's `alarm` calls: it continues every turn that is due, or that an eviction cut off. */
   alarm(): Promise<void>
   /** The library beneath: events of all turns (`on`, `subscribe`), and `autoRetry`. */
@@ -38,6 +39,9 @@ export interface DurableTurns {
 
 /** How soon an object looks for turns that an eviction cut off, in milliseconds: twice the shortest time after which an idle object is evicted. */
 const SOON_MS = 20_000
+
+/** The longest time between two runs of a turn that cannot be recorded: each of them may call the model. */
+const MAX_SOON_MS = 3_600_000
 
 /** Makes the turns of a Durable Object. The object's alarm is theirs. */
 export const durableTurns = (
@@ -51,6 +55,7 @@ export const durableTurns = (
   }
   const store = durableObjectStore(storage)
   let guarded: Promise<void> = Promise.resolve()
+  let failures = 0
   const library = holdfast({
     ...options,
     // A turn is in the store when its alarm is (DurableTurns.D1).
@@ -74,8 +79,10 @@ export const durableTurns = (
       for (const turn of await library.resume()) follow(turn)
       const results = await Promise.allSettled(Array.from(running, (turn) => turn.result))
       await guarded
-      if (running.size > 0 || results.some(({ status }) => status === "rejected")) return
-      const next = Math.min(...results.map((settled) => waitOf(settled)))
+      if (running.size > 0) return
+      failures = results.some(({ status }) => status === "rejected") ? failures + 1 : 0
+      const again = failures === 0 ? Infinity : Date.now() + Math.min(SOON_MS * 2 ** failures, MAX_SOON_MS)
+      const next = Math.min(again, ...results.map((settled) => waitOf(settled)))
       await (next === Infinity ? storage.deleteAlarm() : storage.setAlarm(next)) // DurableTurns.D2
     }
   }

@@ -1,6 +1,6 @@
 /** Turns of a Durable Object whose storage and alarm are in memory, over its evictions. */
 import { afterEach, assert, describe, it, vi } from "vitest"
-import type { Model } from "holdfast"
+import { durableObjectStore, type Model } from "holdfast"
 import { type DurableObjectState, durableTurns } from "../src/index.ts"
 
 const HOUR = 3_600_000
@@ -24,7 +24,10 @@ const object = () => {
       return {
         storage: {
           get: (key) => alive(() => values.get(key)),
-          put: (key, value) => alive(() => void values.set(key, value)),
+          put: async (key, value) => {
+            if (typeof value === "string" && 2 * value.length > 128 * 1_024) throw new Error("The value is too long")
+            return alive(() => void values.set(key, value))
+          },
           list: ({ prefix }) => alive(() => new Map(Array.from(values).filter(([key]) => key.startsWith(prefix)))),
           getAlarm: () => alive(() => alarm),
           setAlarm: (time) => alive(() => void (alarm = time)),
@@ -110,7 +113,22 @@ describe("durableTurns", () => {
     assert.deepStrictEqual(ends.slice(-3), [3 * HOUR, 4 * HOUR, null])
   })
 
-  it("keeps the alarm while the storage fails", async () => {
+  it("keeps responses that are longer than a value of the storage may be", async () => {
+    const { wake } = object()
+    const text = "Still here. ".repeat(20_000)
+    const model: Model = async function* () {
+      yield text
+    }
+    const first = await durableTurns(wake(), { model }).turn("Hello", { id: "t1" }).result
+    const again = await durableTurns(wake(), { model }).turn("Hello", { id: "t1" }).result
+    for (const result of [first, again]) assert.deepInclude(result, { status: "completed", text })
+    const store = durableObjectStore(wake().storage)
+    await store.put("long", text)
+    assert.strictEqual(await store.get("long"), text)
+    assert.deepStrictEqual(Array.from(await store.list("lon")), [["long", text]])
+  })
+
+  it("keeps the alarm while the storage fails, at longer and longer times", async () => {
     const { alarm, toAlarm, wake } = object()
     const { model } = failing(1)
     await durableTurns(wake(), { model, retry: HOURS }).turn("Hello", { id: "t1" }).result
@@ -122,10 +140,14 @@ describe("durableTurns", () => {
         : storage.put(key, value)
     const turns = durableTurns({ storage: { ...storage, put } }, { model, retry: HOURS })
     toAlarm(4 * HOUR)
-    await turns.alarm()
-    assert.isAbove(alarm() ?? 0, 0)
+    const delays: Array<number> = []
+    for (let n = 0; n < 10; n++) {
+      await turns.alarm()
+      delays.push((alarm() ?? 0) - Date.now())
+      toAlarm()
+    }
+    assert.deepStrictEqual([...delays.slice(0, 3), delays.at(-1)], [40_000, 80_000, 160_000, HOUR])
     isBroken = false
-    toAlarm()
     await turns.alarm()
     assert.isNull(alarm())
   })

@@ -168,6 +168,11 @@ class Library implements Holdfast {
         throw new HoldfastError("invalid-options", "signal: a turn in an engine is cancelled by the engine.")
       return this.startIn(engine, id, facts, history)
     }
+    if (options.history !== undefined)
+      throw new HoldfastError(
+        "invalid-options",
+        "history: a turn has that of its conversation, unless an engine runs it."
+      )
     const { store } = this
     return this.start(id, conversationId, { signal, isInEngine: false }, async (turn) => {
       const stored = await TurnStorage.load(store, id)

@@ -42,15 +42,44 @@ export interface DurableObjectStorage {
 /**
  * Keeps turns in the storage of a Durable Object: `durableObjectStore(ctx.storage)`.
  *
- * A write is on disk before anything leaves the object: requests and responses are held back until then.
+ * A write is on disk before anything leaves the object: requests and responses are held back until then. A value that is longer than the storage
+ * takes is kept in parts.
  */
 export const durableObjectStore = (storage: DurableObjectStorage): Store => ({
-  get: async (key) => textOrNothing(await storage.get(key)),
-  put: (key, value) => storage.put(key, value),
-  list: async (prefix) =>
-    Array.from(await storage.list({ prefix }), ([key, value]): readonly [string, string] => [key, String(value)])
+  get: async (key) => {
+    const value = await storage.get(key)
+    if (!isHead(value)) return typeof value === "string" ? value : undefined
+    const parts = Array.from({ length: value.parts }, (_, n) => storage.get(partKey(key, n)))
+    return (await Promise.all(parts)).join("")
+  },
+  put: (key, value) => {
+    if (value.length <= PART_CHARACTERS) return storage.put(key, value)
+    const parts = Math.ceil(value.length / PART_CHARACTERS)
+    const partOf = (n: number) => value.slice(n * PART_CHARACTERS, (n + 1) * PART_CHARACTERS)
+    // Writes that are made at once are on disk together, or none is.
+    const written = Array.from({ length: parts }, (_, n) => storage.put(partKey(key, n), partOf(n)))
+    return Promise.all([storage.put(key, { parts }), ...written])
+  },
+  list: async (prefix) => {
+    const values = await storage.list({ prefix })
+    return Array.from(values).flatMap(([key, value]): ReadonlyArray<readonly [string, string]> => {
+      if (key.includes(PART_MARK)) return []
+      if (!isHead(value)) return [[key, String(value)]]
+      return [[key, Array.from({ length: value.parts }, (_, n) => values.get(partKey(key, n))).join("")]]
+    })
+  }
 })
 
 // --- internal
 
-const textOrNothing = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+/** A value of a Durable Object has at most 128 KiB, and a character up to 2 bytes. */
+const PART_CHARACTERS = 60_000
+
+/** In no key of a turn. */
+const PART_MARK = "#"
+
+const partKey = (key: string, n: number): string => `${key}${PART_MARK}${n}`
+
+/** What stands in the place of a value that is kept in parts. */
+const isHead = (value: unknown): value is { readonly parts: number } =>
+  typeof value === "object" && value !== null && "parts" in value && typeof value.parts === "number"

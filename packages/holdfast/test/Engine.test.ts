@@ -145,6 +145,7 @@ describe("a turn in an engine", () => {
     const { engine } = new JournaledEngine().live()
     const history = [{ role: "user" }] as never
     assert.throws(() => program().hf.turn("Hello", { engine, history }), HoldfastError, /history: .*\n?.*/)
+    assert.throws(() => program().hf.turn("Hello", { history: [] }), /history: a turn has that of its conversation/)
     const { signal } = new AbortController()
     assert.throws(() => program().hf.turn("Hello", { engine, signal }), /signal: a turn in an engine is cancelled/)
     const turn = program().hf.turn("Hello", { engine: { ...engine, run: () => new Promise(() => {}) } })

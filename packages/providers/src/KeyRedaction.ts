@@ -7,6 +7,7 @@
  *     which no redaction recognises.
  * KeyRedaction.S2. A failure leaves this package only after every secret that the adapter knows has been removed from it, whatever its
  *     source.
+ * KeyRedaction.S3. Bytes of a file that an endpoint quotes are left out of its text: they belong in the prompt alone.
  */
 import { type Failure, Redaction } from "@holdfast/wire"
 import * as Record from "effect/Record"
@@ -19,7 +20,8 @@ export type Conceal = (text: string) => string
 export const conceal = (secrets: ReadonlyArray<Redacted.Redacted<string>>, more: Conceal = (text) => text): Conceal => {
   // Trimmed, as when sent: a key from a file may end in a newline.
   const values = secrets.map((secret) => Redacted.value(secret).trim()).filter((secret) => secret !== "")
-  return (text) => values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), more(text))
+  return (text) =>
+    values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), withoutBytes(more(text)))
 }
 
 /** Redacts all texts of a failure. */
@@ -32,3 +34,11 @@ export const inFailure = <F extends Pick<Failure.Failure, "message" | "code" | "
   ...(failure.code === undefined ? undefined : { code: conceal(failure.code) }),
   ...(failure.evidence === undefined ? undefined : { evidence: Record.map(failure.evidence, conceal) })
 })
+
+// --- internal
+
+/** Base64 of this length is no word, hash or key: the bytes of a file (KeyRedaction.S3). It begins at the start of its run: one pass. */
+const BASE64 = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{512,}={0,2}/g
+
+const withoutBytes = (text: string): string =>
+  text.length < 512 ? text : text.replace(BASE64, ({ length }) => `[${length} characters of base64]`)

@@ -10,6 +10,15 @@ describe("Secrets", () => {
     expect(conceal("key-1\n", " key-2 ")("key-1, key-2, key-1")).toBe("[redacted], [redacted], [redacted]")
   })
 
+  it("bytes of a file that an endpoint quotes are left out, whole or cut", () => {
+    const bytes = Buffer.alloc(4_000, 7).toString("base64")
+    const said = conceal("key")(`{"message":"Invalid image data:image/png;base64,${bytes}, key"}`)
+    expect(said).toBe('{"message":"Invalid image data:image/png;base64,[5336 characters of base64], [redacted]"}')
+    expect(conceal()(`Not an image: ${bytes.slice(0, 999)}`)).toBe("Not an image: [999 characters of base64]")
+    const words = "overloaded, please retry later. ".repeat(99)
+    expect(conceal()(words)).toBe(words)
+  })
+
   it("an empty secret removes nothing", () => {
     expect(conceal("", " \n", "key")("a key b")).toBe("a [redacted] b")
   })

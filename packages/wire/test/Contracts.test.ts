@@ -73,6 +73,7 @@ it("the main entry does not load the HTTP API", () => {
     "ConversationState",
     "DefaultAddress",
     "defined",
+    "DryRunReport",
     "Failure",
     "FilePart",
     "Ids",

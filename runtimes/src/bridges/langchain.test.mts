@@ -160,7 +160,22 @@ describe("LangChain", () => {
       provider.close()
     })
 
-  it("keeps a model that cannot stream, and one that reports no end", async () => {
+  for (const isStreamed of [true, false])
+    it(`C8: a silence closes the connection (${isStreamed ? "streamed" : "not streamed"})`, async () => {
+      const provider = await silentProvider()
+      const model = holdfast(bare(provider.url), {
+        retry: { maxRetries: 0, requestTimeout: { firstContent: "50 millis" } }
+      })
+      const ask = async () => {
+        if (isStreamed) for await (const _ of await model.stream("Hello")) continue
+        else await model.invoke("Hello")
+      }
+      await assert.rejects(ask, /TimeoutError: No content within 50ms/)
+      await provider.closed
+      provider.close()
+    })
+
+  it("keeps a model that cannot stream, and a model that reports no end", async () => {
     const model = holdfast(new FakeListChatModel({ responses: ["Still here."] }), { retry: AT_ONCE })
     assert.equal((await model.invoke("Hello")).text, "Still here.")
     let text = ""

@@ -121,6 +121,19 @@ describe("the OpenAI Agents SDK", () => {
       provider.close()
     })
 
+  for (const stream of [true, false])
+    it(`C8: a silence closes the connection (${stream ? "streamed" : "not streamed"})`, async () => {
+      const provider = await silentProvider()
+      const retry = { maxRetries: 0, requestTimeout: { firstContent: "50 millis" } }
+      const runner = new Runner({ modelProvider: holdfast(providerAt(provider.url), { retry }) })
+      const run = stream
+        ? runner.run(agent, "Hello", { stream }).then(({ completed }) => completed)
+        : runner.run(agent, "Hello")
+      await assert.rejects(run, /TimeoutError: No content within 50ms/)
+      await provider.closed
+      provider.close()
+    })
+
   it("names what is wrong with its options", () => {
     const wrong = { retry: { maxRetries: -1 } }
     assert.throws(() => holdfast(providerAt("http://127.0.0.1"), wrong), /^HoldfastError: retry: [^]*maxRetries/)

@@ -2,6 +2,7 @@
 import { once } from "node:events"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { within } from "../scenario/Deadline.ts"
 
 /** What happened at the endpoint: a call of the model, or of a tool. */
 export interface Arrival {
@@ -76,8 +77,8 @@ export const listen = async (): Promise<Endpoint> => {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     arrivals,
-    until: (path, count) =>
-      new Promise((resolve) => {
+    until: (path, count) => {
+      const reached = new Promise<void>((resolve) => {
         const check = () => {
           if (arrivals.filter((arrival) => path.test(arrival.path)).length < count) return
           waiting.delete(check)
@@ -85,7 +86,9 @@ export const listen = async (): Promise<Endpoint> => {
         }
         waiting.add(check)
         check()
-      }),
+      })
+      return within(`${count} requests to ${path}`, reached)
+    },
     close: () => {
       server.closeAllConnections()
       server.close()

@@ -10,6 +10,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import type { Check } from "../Report.ts"
+import { DEADLINE_MS, within } from "../scenario/Deadline.ts"
 import * as Endpoint from "./Endpoint.ts"
 
 /** How late a wait may end, in milliseconds. */
@@ -26,7 +27,7 @@ const freePort = async (): Promise<number> => {
 
 /** Tries until it succeeds; a server that starts is asked again and again. */
 const eventually = async <A>(attempt: () => Promise<A>): Promise<A> => {
-  const deadline = Date.now() + 60_000
+  const deadline = Date.now() + DEADLINE_MS
   for (;;) {
     try {
       return await attempt()
@@ -63,7 +64,7 @@ class Service {
 
   /** Resolves with the first line that fits, from a place on. */
   until(fits: (line: string) => boolean, from = 0): Promise<string> {
-    return new Promise((resolve) => {
+    const printed = new Promise<string>((resolve) => {
       const check = () => {
         const found = this.lines.slice(from).find(fits)
         if (found === undefined) return
@@ -73,6 +74,7 @@ class Service {
       this.waiting.add(check)
       check()
     })
+    return within(`a line of the service, after ${this.lines.slice(-5).join(", ")}`, printed)
   }
 
   async kill(): Promise<void> {
@@ -120,6 +122,7 @@ export const run = async (
   const post = async (url: string, body: unknown, headers = {}, method = "POST"): Promise<unknown> => {
     const response = await fetch(url, {
       method,
+      signal: AbortSignal.timeout(DEADLINE_MS),
       headers: { "content-type": "application/json", accept: "application/json", ...headers },
       ...(body === undefined ? undefined : { body: JSON.stringify(body) })
     })

@@ -2,6 +2,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
+import { DEADLINE_MS } from "./Deadline.ts"
 
 /** A queue of lines for one reader. */
 export class Lines {
@@ -36,7 +37,7 @@ export interface Life {
   readonly kill: () => Promise<void>
 }
 
-/** Starts a program in a process group of its own; `use` gets the process at once. */
+/** Starts a program in a process group of its own, and kills it after the deadline; `use` gets the process at once. */
 export const begin = (
   program: string,
   args: ReadonlyArray<string>,
@@ -46,19 +47,25 @@ export const begin = (
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], detached: true, ...options })
   const lines = new Lines()
   const exit = once(child, "exit")
+  const kill = () => {
+    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+    try {
+      process.kill(-child.pid, "SIGKILL")
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const deadline = setTimeout(kill, DEADLINE_MS)
   if (child.stdout !== null) createInterface(child.stdout).on("line", (line) => lines.push(line))
-  child.on("close", () => lines.end())
+  child.on("close", () => {
+    clearTimeout(deadline)
+    lines.end()
+  })
   use(child, lines)
   return {
     lines,
     kill: async () => {
-      if (child.exitCode === null && child.signalCode === null && child.pid !== undefined) {
-        try {
-          process.kill(-child.pid, "SIGKILL")
-        } catch {
-          // It has ended meanwhile.
-        }
-      }
+      kill()
       await exit
     }
   }

@@ -56,8 +56,8 @@ export const layer = <E, R>(
         create,
         messages,
         counts: residents.counts(alarms),
-        prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make() }) =>
-          reached(client(id).Prompt({ prompt, turnId, ...defined({ labels, isSubmitted }) })),
+        prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make(), webhook }) =>
+          reached(client(id).Prompt({ prompt, turnId, ...defined({ labels, isSubmitted, webhook }) })),
         retry: (id, { isSubmitted, turnId = TurnIds.make() }) =>
           reached(client(id).Retry({ turnId, ...defined({ isSubmitted }) })),
         endStreams: (id) => reached(client(id).EndStreams()),

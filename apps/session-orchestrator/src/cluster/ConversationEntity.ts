@@ -50,7 +50,8 @@ export const Prompt = Rpc.make("Prompt", {
     prompt: WirePrompt.Prompt,
     turnId: Ids.TurnId,
     labels: Schema.optionalKey(Labels.Labels),
-    isSubmitted: Schema.optionalKey(Schema.Boolean)
+    isSubmitted: Schema.optionalKey(Schema.Boolean),
+    webhook: Schema.optionalKey(Schema.String)
   },
   success: Ids.TurnId,
   error: Refused

@@ -4,6 +4,7 @@
  * Config.G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there.
  * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
+import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import type { ToolServerConfig } from "@holdfast/mcp"
 import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
@@ -127,9 +128,20 @@ export class Config extends Context.Service<
             readonly command: readonly [string, ...ReadonlyArray<string>] | undefined
             /** The file that keeps incidents over a restart; `undefined`: they are not kept. */
             readonly state: string | undefined
+            /** How each receiver gets a notice; absent: as JSON. */
+            readonly format?: NoticeFormats.Format | undefined
+            readonly commandFormat?: NoticeFormats.Format | undefined
+            /** When the report of the day is sent, as in `07:00`. */
+            readonly report?: string | undefined
+            /** When notices wait: between two times of day. */
+            readonly quiet?: { readonly from: string; readonly to: string } | undefined
           })
         | undefined
     }
+    /** Messages to receivers of turns' ends; absent: there are none. */
+    readonly webhooks?:
+      | { readonly secret: Redacted.Redacted; readonly turnEnd: Redacted.Redacted | undefined }
+      | undefined
     /** The proxies of the environment; absent: every server is reached directly. */
     readonly proxy?:
       | {

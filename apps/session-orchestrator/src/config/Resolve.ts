@@ -23,6 +23,7 @@ import * as Settings from "./reading/Settings.ts"
 import * as Sources from "./Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
+import * as WebhookChoice from "./WebhookChoice.ts"
 
 /** The database file by default. The defaults of plain keys are in `Settings.DEFAULTS`. */
 const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
@@ -59,6 +60,8 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     absolute: (path) => sources.absolute(path, "file")
   })
 
+  const webhooks = WebhookChoice.choose(settings.webhooks ?? {}, sources.environment)
+
   const isTokenKnown = Partial.isWhole(missing, ["server", "token"]) && Partial.isWhole(missing, ["server", "tokenEnv"])
   const isOpen = token.value === undefined && token.problems.length === 0 && isTokenKnown && !isLoopback(host)
   const meant = [
@@ -67,6 +70,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...chosen.problems,
     ...token.problems,
     ...untold,
+    ...webhooks.problems,
     ...proxies.problems,
     ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
     ...PolicyChecks.problems(settings, judged, sources.simulated)
@@ -95,6 +99,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     prices: settings.prices ?? {},
     retry: settings.retry ?? {},
     telemetry,
+    webhooks: webhooks.webhooks,
     proxy: proxies.proxy,
     origins,
     notices: [
@@ -166,6 +171,7 @@ const namedVariables = (
   new Set([
     ...expanded,
     ...(settings.server?.tokenEnv === undefined ? [] : [settings.server.tokenEnv]),
+    ...(settings.webhooks?.secretEnv === undefined ? [] : [settings.webhooks.secretEnv]),
     ...(settings.telemetry?.notifications?.webhookEnv === undefined
       ? []
       : [settings.telemetry.notifications.webhookEnv]),

@@ -12,6 +12,7 @@ import { Duration, Redacted } from "effect"
 import type { Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import type { Problem } from "./reading/ConfigProblem.ts"
+import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import * as Settings from "./reading/Settings.ts"
 
 /** The telemetry of the configuration in force. */
@@ -124,7 +125,26 @@ const notificationsOf = (
 ): Telemetry["notifications"] => {
   if (given === undefined) return undefined
   const url = given.webhook ?? fromVariable(given, environment, problems)
-  const { command, headers, state, webhook: _webhook, webhookEnv, ...plain } = given
+  const {
+    command,
+    commandFormat,
+    email,
+    format,
+    headers,
+    state,
+    template,
+    webhook: _webhook,
+    webhookEnv,
+    ...plain
+  } = given
+  const formatOf = (key: "format" | "commandFormat", name: typeof format): NoticeFormats.Format => {
+    if (name === undefined || name === "json" || name === "slack" || name === "ntfy") return name ?? "json"
+    if (name === "email" && email !== undefined) return { email }
+    if (name === "template" && template !== undefined) return { template }
+    const message = `the format "${name}" needs telemetry.notifications.${name}.`
+    problems.push({ place: `telemetry.notifications.${key}`, message })
+    return "json"
+  }
   if (url === undefined && command === undefined && webhookEnv === undefined) {
     const message = 'no receiver is set. Give it a "webhook", a "webhookEnv" or a "command".'
     problems.push({ place: "telemetry.notifications", message })
@@ -132,6 +152,8 @@ const notificationsOf = (
   return {
     ...DEFAULTS.notifications,
     ...plain,
+    format: formatOf("format", format),
+    commandFormat: formatOf("commandFormat", commandFormat),
     webhook: url === undefined ? undefined : { url, headers: headers ?? {} },
     command,
     state: state === undefined ? database && beside(database, "incidents.json") : absolute(state)

@@ -100,6 +100,8 @@ export class Conversations extends Context.Service<
         readonly prompt: Prompt.Prompt
         readonly turnId?: Ids.TurnId | undefined
         readonly labels?: Labels.Labels | undefined
+        /** An address that gets the turn's end; it was checked. */
+        readonly webhook?: string | undefined
         readonly isSubmitted?: boolean | undefined
       }
     ) => Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>

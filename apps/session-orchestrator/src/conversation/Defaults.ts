@@ -11,5 +11,7 @@ export class Defaults extends Context.Service<
     readonly retry: Profile.RetrySettings
     /** What models can take, as far as the configuration sets it. */
     readonly models: Models.Models
+    /** Receivers of every turn's end, in the words of `delivery/`. */
+    readonly receivers?: ReadonlyArray<string> | undefined
   }
 >()("@holdfast/session-orchestrator/conversation/Defaults") {}

@@ -9,6 +9,7 @@ import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
@@ -34,6 +35,7 @@ export const layer = HttpApiBuilder.group(
   "turns",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
+    const webhooks = yield* TurnWebhooks
     const explanations = yield* Explanations
     const states = yield* TurnStates
     const drain = yield* Drain
@@ -70,7 +72,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       run: ({ params, payload, request }) =>
         Effect.andThen(
-          unlessGoingDown,
+          Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),
           conversations.prompt(params.conversationId, {
             ...payload,
             labels: Labels.among(payload),

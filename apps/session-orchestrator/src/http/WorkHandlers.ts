@@ -3,6 +3,7 @@ import { Labels, Ndjson, Sse } from "@holdfast/wire"
 import { Api, WorkGroup } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
 import { PeriodReports } from "../inspection/period/PeriodReports.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
@@ -27,6 +28,7 @@ export const layer = HttpApiBuilder.group(
     const states = yield* TurnStates
     const lists = yield* TurnLists
     const reports = yield* PeriodReports
+    const webhooks = yield* TurnWebhooks
     const submissions = yield* Submissions
     const removal = yield* Removal
     const bulk = yield* BulkCommands
@@ -42,7 +44,10 @@ export const layer = HttpApiBuilder.group(
         orProblem(lists.conversations(filter, { cursor, limit })),
       report: ({ query: { since } }) => orProblem(reports.report(since)),
       submit: ({ payload }) =>
-        Effect.andThen(unlessGoingDown, submissions.submit({ ...payload, labels: Labels.among(payload) })).pipe(
+        Effect.andThen(
+          Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),
+          submissions.submit({ ...payload, labels: Labels.among(payload) })
+        ).pipe(
           // It opens its conversation itself.
           Effect.catchTag("ConversationNotFound", Effect.die),
           orProblem,

@@ -54,6 +54,8 @@ export interface Dependencies {
   readonly interruptions: Interruptions.Interruptions["Service"]
   /** The name of this process. */
   readonly life: string
+  /** Receivers of every turn's end (`Outbox`). */
+  readonly receivers: ReadonlyArray<string>
   readonly isStopping: Effect.Effect<boolean>
 }
 
@@ -226,6 +228,7 @@ interface Wanted {
   readonly prompt: Prompt.Prompt | undefined
   readonly turnId?: Ids.TurnId | undefined
   readonly labels?: Labels.Labels | undefined
+  readonly webhook?: string | undefined
   readonly isSubmitted?: boolean | undefined
   /** Fails when such a turn is not allowed. */
   readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
@@ -233,8 +236,8 @@ interface Wanted {
 
 /** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
-  { store, queue, tenancy }: Dependencies,
-  { allowed, isSubmitted, labels, prompt, turnId: wanted }: Wanted,
+  { receivers, store, queue, tenancy }: Dependencies,
+  { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
   conversation: Conversation
 ) {
@@ -247,6 +250,7 @@ const inOrder = Effect.fnUntraced(function* (
     conversationId,
     ...storedPrompt(prompt),
     acceptedAt,
+    notify: webhook === undefined ? receivers : [...receivers, webhook],
     ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
   }
   const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2

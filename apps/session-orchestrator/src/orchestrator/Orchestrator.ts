@@ -75,6 +75,7 @@ const collect = Effect.gen(function* () {
     interruptions: yield* Interruptions.Interruptions,
     life: yield* ProcessName.ProcessName,
     tenancy: yield* Tenancy,
+    receivers: defaults.receivers ?? [],
     isStopping: Deferred.isDone(down)
   }
   return { acceptance, commands, condition, defaults, find, providers, queue, sessions, store, views }

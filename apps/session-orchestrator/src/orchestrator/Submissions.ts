@@ -26,6 +26,8 @@ export interface Submission extends Omit<CreateOptions, "conversationId"> {
   readonly prompt: Prompt.Prompt
   /** Otherwise a new id. */
   readonly turnId?: Ids.TurnId | undefined
+  /** An address that gets the turn's end; it was checked. */
+  readonly webhook?: string | undefined
 }
 
 /** A turn that is on disk. */
@@ -74,7 +76,7 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
 
     return {
       submit: Effect.fn("Submissions.submit")(function* (submission) {
-        const { labels, prompt, turnId } = submission
+        const { labels, prompt, turnId, webhook } = submission
         const { conversationId, isNew } =
           turnId === undefined
             ? { conversationId: yield* open(submission), isNew: true }
@@ -83,6 +85,7 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
           turnId: yield* conversations.prompt(conversationId, {
             prompt,
             labels,
+            webhook,
             turnId: turnId ?? TurnIds.make(),
             isSubmitted: true
           }),

@@ -77,7 +77,9 @@ export const ofConfig = (config: Values): ReadonlyArray<Redacted.Redacted> => [
   ...inHeaders(config.telemetry.otlp?.headers ?? {}),
   ...inAddress(config.telemetry.otlp?.url ?? ""),
   ...inHeaders(config.telemetry.notifications?.webhook?.headers ?? {}),
-  ...inWebhook(config.telemetry.notifications?.webhook?.url)
+  ...inWebhook(config.telemetry.notifications?.webhook?.url),
+  ...(config.webhooks === undefined ? [] : [config.webhooks.secret]),
+  ...inWebhook(config.webhooks?.turnEnd)
 ]
 
 /** Redacts the secrets of the configuration in force. */

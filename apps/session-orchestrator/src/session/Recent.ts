@@ -3,7 +3,7 @@
  *
  * Recent.R1. It has all events of a turn so far, or none. A turn that was taken up from disk, has stopped or has ended is not here.
  * Recent.R2. A turn with more than `MOST` persisted characters behind its opening is dropped: its watchers read the disk. So is one whose
- *     opening alone has more, such as a prompt with images: it would stay here while the turn waits.
+ *     prompt has more than `MOST_OPENING`, such as one with images: it would stay here while the turn waits.
  * Recent.R3. Turns of a conversation run one after the other, so at most one turn here has events, and they have no gap.
  */
 import type { Ids } from "@holdfast/wire"
@@ -11,6 +11,9 @@ import type { StoredEvent } from "../storage/Store.ts"
 
 /** Characters of JSON, without the opening: some steps with short answers. */
 const MOST = 64 * 1024
+
+/** Characters of JSON of a prompt: some images of a few kilobytes, or a long text. */
+const MOST_OPENING = 1024 * 1024
 
 /** The events of a conversation's turns that this process has accepted. */
 export class Recent {
@@ -26,8 +29,10 @@ export class Recent {
     const { turnId, type } = stored.event
     const turn = this.turns.get(turnId)
     if (turn === undefined) return
-    if (turn.stored.length >= OPENING || stored.json.length > MOST) turn.characters += stored.json.length
-    if (type === "turn-end" || turn.characters > MOST) this.turns.delete(turnId)
+    const isOpening = turn.stored.length < OPENING
+    if (!isOpening) turn.characters += stored.json.length
+    const isTooLong = turn.characters > MOST || (isOpening && stored.json.length > MOST_OPENING)
+    if (type === "turn-end" || isTooLong) this.turns.delete(turnId)
     else turn.stored.push(stored)
   }
 

@@ -45,6 +45,8 @@ export interface Turn {
   readonly isSubmitted?: true | undefined
   /** Labels of the client. They are written with the turn, and read by `Lists` alone. */
   readonly labels?: Labels.Labels | undefined
+  /** Receivers of the turn's end. They are written with the turn, and read by `Outbox` alone. */
+  readonly notify?: ReadonlyArray<string> | undefined
   /** How it ended; absent until it is sealed. */
   readonly end: TurnEvent.TurnEnd | undefined
 }

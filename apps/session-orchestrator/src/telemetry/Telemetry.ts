@@ -20,6 +20,7 @@ import { Config, type Values } from "../config/Config.ts"
 import * as TelemetryChoice from "../config/TelemetryChoice.ts"
 import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
+import * as QuietHours from "../delivery/QuietHours.ts"
 import * as Delivery from "./incidents/Delivery.ts"
 import * as IncidentFile from "./incidents/IncidentFile.ts"
 import { Labels } from "./metrics/MetricLabels.ts"
@@ -56,9 +57,10 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> 
     listeners.push(
       yield* Notifications.make({
         after: notifications?.after ?? TelemetryChoice.DEFAULTS.notifications.after,
-        receivers: notifications === undefined ? new Map() : yield* receiversOf(notifications),
+        receivers: notifications === undefined ? new Map() : yield* receiversOf(notifications, redact),
         file: notifications?.state === undefined ? IncidentFile.none : yield* IncidentFile.make(notifications.state),
         timer: yield* Timer.Timer,
+        quiet: notifications?.quiet === undefined ? undefined : QuietHours.parse(notifications.quiet),
         redact
       })
     )
@@ -69,7 +71,7 @@ export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> 
 // --- internal
 
 /** The HTTP client for webhooks and traces, through the configured proxies. */
-const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
+export const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
   Layer.provide(
     Layer.effect(
       NodeHttpClient.Dispatcher,
@@ -102,14 +104,17 @@ const addressIn =
       : (URL.parse(provider.baseUrl ?? "") ?? undefined)
   }
 
-const receiversOf = Effect.fnUntraced(function* ({
-  command,
-  webhook
-}: NonNullable<Values["telemetry"]["notifications"]>) {
+const receiversOf = Effect.fnUntraced(function* (
+  { command, commandFormat, format, webhook }: NonNullable<Values["telemetry"]["notifications"]>,
+  redact: (text: string) => string
+) {
   const receivers = new Map<IncidentFile.Receiver, Delivery.Deliver>()
-  if (webhook !== undefined) receivers.set("webhook", Delivery.toWebhook(webhook, yield* HttpClient.HttpClient))
+  if (webhook !== undefined) {
+    receivers.set("webhook", Delivery.toWebhook(webhook, yield* HttpClient.HttpClient, { format, redact }))
+  }
   if (command !== undefined) {
-    receivers.set("command", Delivery.toCommand(command, yield* ChildProcessSpawner.ChildProcessSpawner))
+    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+    receivers.set("command", Delivery.toCommand(command, spawner, { format: commandFormat, redact }))
   }
   return receivers
 })

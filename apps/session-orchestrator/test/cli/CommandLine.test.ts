@@ -377,6 +377,21 @@ describe("holdfast run", () => {
     })
   )
 
+  it.effect("sends the files of --attach behind the prompt, and refuses one that is not there", () =>
+    Effect.gen(function* () {
+      const address = "https://a.example/b.png"
+      const { asked } = yield* run(["What is it?", "--attach", address, "--attach", "https://a.example/c.pdf"])
+      expect(asked.at(-1)?.prompt).toEqual([
+        { type: "text", text: "What is it?" },
+        { type: "file", mediaType: "image/png", url: address },
+        { type: "file", mediaType: "application/pdf", url: "https://a.example/c.pdf" }
+      ])
+      const refused = yield* run(["What is it?", "--attach", "https://a.example/b"])
+      expect(refused).toMatchObject({ code: 2, asked: [] })
+      expect(refused.stderr).toContain("--attach https://a.example/b: its name has no ending that gives its type")
+    })
+  )
+
   it.effect("D13: prints beside the answer when the next retry is, in local time", () =>
     Effect.gen(function* () {
       const retryAt = new Date(2031, 3, 1, 2, 14, 5).getTime()

@@ -101,7 +101,18 @@ export const example = {
       webhookEnv: "ONCALL_WEBHOOK",
       headers: { "x-team": "night" },
       command: ["notify", "--stdin"],
-      state: "./incidents.json"
+      state: "./incidents.json",
+      format: "slack",
+      commandFormat: "email",
+      email: { from: "holdfast@example.org", to: "oncall@example.org" },
+      template: "{{title}}: {{text}}",
+      report: "07:00",
+      quiet: { from: "22:00", to: "07:00" }
     }
+  },
+  webhooks: {
+    secret: "a-secret-of-webhooks",
+    secretEnv: "WEBHOOK_SECRET",
+    turnEnd: "https://hooks.example.org/ends"
   }
 }

@@ -19,6 +19,7 @@ import {
 } from "../../src/conversation/Conversations.ts"
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
+import { TurnWebhooks } from "../../src/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../../src/inspection/period/PeriodReports.ts"
 import { TurnLists } from "../../src/inspection/TurnLists.ts"
 import { TurnStates } from "../../src/inspection/TurnStates.ts"
@@ -239,6 +240,7 @@ export const make = () => {
           })
       }),
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
+      Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { report: () => die }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
       Layer.succeed(Removal, { remove: () => die }),

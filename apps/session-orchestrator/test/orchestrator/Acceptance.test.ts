@@ -47,6 +47,7 @@ const given = Effect.gen(function* () {
     store,
     journal,
     interruptions,
+    receivers: [],
     sessions: new Sessions(),
     queue,
     tenancy: {

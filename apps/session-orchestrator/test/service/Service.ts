@@ -30,6 +30,8 @@ export interface Options {
   /** Names of further credentials of each provider; `keyOf` gives their keys. */
   readonly credentials?: ReadonlyArray<string>
   readonly models?: Models.Models
+  /** Webhooks of turns' ends. */
+  readonly webhooks?: Values["webhooks"]
   /** Names of providers, all on one server, each under its own path. The first is the default. */
   readonly providers?: ReadonlyArray<string>
   readonly provider?: Effect.Success<ReturnType<typeof ScriptedServer.start>>
@@ -64,6 +66,7 @@ export const start = Effect.fnUntraced(function* ({
   apiKey = "sk-test-0123456789",
   credentials = [],
   models = {},
+  webhooks,
   providers = ["scripted"],
   provider: given,
   telemetry = {},
@@ -99,6 +102,7 @@ export const start = Effect.fnUntraced(function* ({
     model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
     telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined, ...telemetry },
+    webhooks,
     origins: new Map(),
     notices: []
   }

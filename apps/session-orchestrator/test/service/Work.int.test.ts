@@ -1,11 +1,13 @@
 /** Work that is left: turns that are submitted, watched and ended by their ids, on the whole service (X15). */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
+import { createHmac } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as LocalTime from "../../src/text/LocalTime.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
+import * as Receivers from "../telemetry/Receivers.ts"
 import * as Service from "./Service.ts"
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
@@ -250,5 +252,41 @@ describe("DELETE /v1/conversations/:id", () => {
       assert.deepStrictEqual([again.status, JSON.parse(again.text).type], [404, "/docs#problem-conversation-not-found"])
       assert.strictEqual(service.provider.count(), 2)
     })
+  )
+})
+
+describe("the end of a turn", () => {
+  it.live(
+    "X15: is delivered, signed, in the order of its conversation; a private address of a request is refused",
+    () =>
+      Effect.gen(function* () {
+        const receiver = yield* Receivers.receiver()
+        const secret = "planted-webhook-secret"
+        const service = yield* Service.start({
+          webhooks: { secret: Redacted.make(secret), turnEnd: Redacted.make(`${receiver.url}/path`) }
+        })
+        service.provider.fallback(() => ProcessSetup.answer("Here."))
+        yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["nightly"] })
+        yield* service.call(ProcessSetup.submission("one", "two"))
+        yield* Receivers.until(() => receiver.requests.length === 2, "a second end of a turn")
+        const sent = receiver.requests.map(({ body, headers }) => ({ headers, text: body.toString() }))
+        const bodies = sent.map(({ text }) => JSON.parse(text))
+        assert.deepStrictEqual(
+          bodies.map(({ data, type }) => [type, data.turnId]),
+          [
+            ["turn.completed", "one"],
+            ["turn.completed", "two"]
+          ]
+        )
+        assert.deepInclude(bodies[0].data, { status: "completed", text: "Here.", tags: ["nightly"] })
+        const [first] = sent
+        const { "webhook-id": id, "webhook-signature": signature, "webhook-timestamp": time } = first?.headers ?? {}
+        const hmac = createHmac("sha256", secret).update(`${String(id)}.${String(time)}.${first?.text}`)
+        assert.strictEqual(signature, `v1,${hmac.digest("base64")}`)
+
+        const refused = yield* submit(service, { prompt: "a", webhook: "http://169.254.169.254/latest" })
+        assert.deepStrictEqual([refused.status, refused.body.type], [400, "/docs#problem-invalid-request"])
+        assert.include(refused.body.detail, "private")
+      })
   )
 })

@@ -55,6 +55,16 @@ describe("Recent", () => {
     assert.isUndefined(recent.after(0))
   })
 
+  it("Recent.R2: does not keep a prompt with images", () => {
+    const recent = new Recent()
+    recent.accepted(NumberedData.turnId(1))
+    recent.persisted(stored(1, NumberedData.usage(1, 1, 0)))
+    recent.persisted(stored(2, NumberedData.message(1, 1, 0), long.repeat(17)))
+    recent.persisted(stored(3, NumberedData.usage(1, 1, 1)))
+    assert.isUndefined(recent.of(NumberedData.turnId(1)))
+    assert.isUndefined(recent.after(0))
+  })
+
   it("Recent.R3: has the events after an id, if all of them are here and the conversation has had that id", () => {
     const recent = new Recent()
     assert.isUndefined(recent.after(0))

@@ -22,7 +22,8 @@ const TABLES = [
   "turn_tags",
   "turn_prompts",
   "conversation_labels",
-  "conversation_tags"
+  "conversation_tags",
+  "outbox"
 ]
 
 /** Runs the suite; each test builds the layer anew, and finds it empty. */
@@ -40,7 +41,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     const journal = yield* Journal
     const labels = { tags: ["nightly"], metadata: { of } }
     yield* store.createConversation(NumberedData.conversation(of, { labels }))
-    yield* store.acceptTurn(NumberedData.turn(of, of, { labels, ...NumberedData.withImage }))
+    yield* store.acceptTurn(NumberedData.turn(of, of, { labels, notify: ["webhook"], ...NumberedData.withImage }))
     yield* journal.append(NumberedData.turnId(of), 0, { name: "step/0/attempt/0", value: "{}" })
     yield* store.appendEvents(
       NumberedData.conversationId(of),

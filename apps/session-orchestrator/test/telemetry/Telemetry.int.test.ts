@@ -8,6 +8,7 @@ import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as TelemetryChoice from "../../src/config/TelemetryChoice.ts"
 import { Labels } from "../../src/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../src/telemetry/metrics/TurnMetrics.ts"
 import * as Service from "../service/Service.ts"
@@ -55,6 +56,7 @@ const everything = Effect.gen(function* () {
     apiKey: KEY,
     telemetry: {
       notifications: {
+        ...TelemetryChoice.DEFAULTS.notifications,
         after: Duration.zero,
         webhook: { url: Redacted.make(webhook.url), headers: {} },
         command: undefined,
@@ -415,6 +417,7 @@ describe("a turn that switches its target", () => {
 describe("notifications", () => {
   const notified = (webhook: string, state: string | undefined, command?: readonly [string, ...Array<string>]) => ({
     notifications: {
+      ...TelemetryChoice.DEFAULTS.notifications,
       after: Duration.zero,
       webhook: { url: Redacted.make(webhook), headers: { authorization: Redacted.make("Bearer planted-0123") } },
       command,

@@ -2,6 +2,7 @@
  * Turns the stream of a model of the AI SDK into the events of a response.
  *
  * ResponseEvents.E1. The metadata of a reasoning block, wherever in it the provider gives it, and of a tool call goes into the message as `proof`.
+ * ResponseEvents.E2. A reasoning block ends where other content begins: Google's ends it after the tool call that follows it.
  */
 import type {
   LanguageModelV2StreamPart,
@@ -21,40 +22,28 @@ export type Event = Exclude<ModelEvent, string>
 
 /** The events of one response. */
 export class ResponseEvents {
-  /** Of the reasoning blocks that have not ended, by their ids. */
-  private readonly metadata = new Map<string, SharedV4ProviderMetadata>()
+  /** The reasoning block that has not ended. */
+  private block:
+    | { readonly id: string; readonly metadata: SharedV4ProviderMetadata; readonly hasText: boolean }
+    | undefined = undefined
 
   /** The events of a part; throws the error of an `error` part. */
   of(part: Part): ReadonlyArray<Event> {
     switch (part.type) {
       case "text-delta":
-        return [{ type: "text-delta", delta: part.delta }]
+        return part.delta === "" ? [] : [...this.end(), { type: "text-delta", delta: part.delta }]
       case "reasoning-start":
-        this.note(part)
-        return []
+        return this.note(part, false)
       case "reasoning-delta":
-        this.note(part)
-        return [{ type: "reasoning-delta", delta: part.delta }]
-      case "reasoning-end": {
-        this.note(part)
-        const { anthropic, ...others } = this.metadata.get(part.id) ?? {}
-        this.metadata.delete(part.id)
-        const { redactedData, signature, ...more } = anthropic ?? {}
-        return [
-          {
-            type: "reasoning-end",
-            ...(typeof signature === "string" ? { signature } : undefined),
-            ...(typeof redactedData === "string" ? { redacted: redactedData } : undefined),
-            ...proofOf({ ...others, ...(Object.keys(more).length === 0 ? undefined : { anthropic: more }) })
-          }
-        ]
-      }
+        return [...this.note(part, part.delta !== ""), { type: "reasoning-delta", delta: part.delta }]
+      case "reasoning-end":
+        return [...this.note(part, false), ...this.end()]
       case "tool-call": {
         // Tools that the provider runs itself are its own.
         if (part.providerExecuted === true) return []
         const { input, providerMetadata, toolCallId, toolName } = part
         const call = ToolArguments.toCall({ toolCallId, toolName, text: input, wasCut: false })
-        return [{ ...call, ...proofOf(providerMetadata) }]
+        return [...this.end(), { ...call, ...proofOf(providerMetadata) }]
       }
       case "error":
         throw part.error
@@ -62,6 +51,7 @@ export class ResponseEvents {
         // Without a finish the attempt has failed (rule C6).
         if (isCut(part)) return []
         return [
+          ...this.end(),
           { type: "usage", usage: usageOf(part.usage) },
           { type: "finish", finishReason: reasonOf(part.finishReason) }
         ]
@@ -70,17 +60,38 @@ export class ResponseEvents {
     }
   }
 
-  private note({
-    id,
-    providerMetadata
-  }: {
-    readonly id: string
-    readonly providerMetadata?: SharedV4ProviderMetadata
-  }) {
-    if (providerMetadata === undefined) return
-    const known = this.metadata.get(id)
-    const merged = Object.entries(providerMetadata).map(([name, fields]) => [name, { ...known?.[name], ...fields }])
-    this.metadata.set(id, { ...known, ...Object.fromEntries(merged) })
+  /** Adds to the block of an id; the end of another block, where one was open. */
+  private note(
+    { id, providerMetadata = {} }: { readonly id: string; readonly providerMetadata?: SharedV4ProviderMetadata },
+    hasText: boolean
+  ): ReadonlyArray<Event> {
+    const ended = this.block?.id === id ? [] : this.end()
+    const { block = { id, metadata: {}, hasText: false } } = this
+    const added = Object.entries(providerMetadata).map(([name, fields]) => [
+      name,
+      { ...block.metadata[name], ...fields }
+    ])
+    this.block = {
+      id,
+      metadata: { ...block.metadata, ...Object.fromEntries(added) },
+      hasText: block.hasText || hasText
+    }
+    return ended
+  }
+
+  /** Ends the open block (ResponseEvents.E2). A block without text and metadata is none. */
+  private end(): ReadonlyArray<Event> {
+    if (this.block === undefined) return []
+    const { hasText, metadata } = this.block
+    this.block = undefined
+    const { anthropic, ...others } = metadata
+    const { redactedData, signature, ...more } = anthropic ?? {}
+    const proof = {
+      ...(typeof signature === "string" ? { signature } : undefined),
+      ...(typeof redactedData === "string" ? { redacted: redactedData } : undefined),
+      ...proofOf({ ...others, ...(Object.keys(more).length === 0 ? undefined : { anthropic: more }) })
+    }
+    return hasText || Object.keys(proof).length > 0 ? [{ type: "reasoning-end", ...proof }] : []
   }
 }
 

@@ -13,6 +13,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Failure } from "../Failure.ts"
 import { TurnId } from "../Ids.ts"
+import { NonEmptyText } from "../values/Text.ts"
 import * as Labels from "../Labels.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
@@ -40,7 +41,14 @@ export const RunTurn = Schema.Struct({
     examples: ["Summarise yesterday's incidents."]
   }),
   turnId,
-  ...Labels.fields
+  ...Labels.fields,
+  webhook: Schema.optionalKey(
+    NonEmptyText.annotate({
+      description:
+        "A public http or https address that gets the turn's end, signed; the service needs `webhooks.secret` for that.",
+      examples: ["https://example.org/holdfast"]
+    })
+  )
 }).annotate({
   identifier: "RunTurn",
   examples: [

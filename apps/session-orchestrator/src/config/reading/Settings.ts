@@ -8,6 +8,7 @@
 import { Durations, Models, Prices, RetrySettings } from "@holdfast/policy"
 import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
+import * as NoticeFormats from "./NoticeFormats.ts"
 import { Body } from "./RequestSettings.ts"
 
 /** Characters. A shorter token could be guessed, and could not be redacted without false alarms. */
@@ -258,6 +259,9 @@ const RetryLogSettings = Schema.Struct({
   )
 })
 
+/** A time of day of this machine's time zone. */
+const TimeOfDay = matching(/^(?:[01]\d|2[0-3]):[0-5]\d$/u, 'a time of day, such as "07:00"')
+
 const TelemetrySettings = Schema.Struct({
   retryLog: Schema.optionalKey(Schema.Union([Schema.Literal(false), RetryLogSettings])),
   otlp: Schema.optionalKey(
@@ -279,10 +283,30 @@ const TelemetrySettings = Schema.Struct({
           message: 'Expected a program and its arguments, such as ["notify", "--stdin"]'
         })
       ),
-      state: Schema.optionalKey(filled('a file\'s path, such as "./incidents.json"'))
+      state: Schema.optionalKey(filled('a file\'s path, such as "./incidents.json"')),
+      /** How the webhook gets a notice. */
+      format: Schema.optionalKey(NoticeFormats.FormatName),
+      /** How the command gets a notice. */
+      commandFormat: Schema.optionalKey(NoticeFormats.FormatName),
+      email: Schema.optionalKey(NoticeFormats.Email),
+      template: Schema.optionalKey(NoticeFormats.Template),
+      /** When the report of the day is sent. */
+      report: Schema.optionalKey(TimeOfDay),
+      /** When no notice of an incident or of failed turns is sent. */
+      quiet: Schema.optionalKey(Schema.Struct({ from: TimeOfDay, to: TimeOfDay }))
     })
   )
 })
+
+/** Messages to receivers of turns' ends. */
+const WebhookSettings = Schema.Struct({
+  /** Signs every message; a client may name a receiver only if there is one. */
+  secret: Schema.optionalKey(Secret),
+  secretEnv: Schema.optionalKey(VariableName),
+  /** Gets the end of every turn. A secret: every client with the address can post to it. */
+  turnEnd: Schema.optionalKey(checked(isWebhook, HTTP, `an ${WEBHOOK}`).pipe(Schema.RedactedFromValue))
+})
+
 const EXECUTABLE = 'a program to start, such as "npx"; its arguments go into args'
 
 /** A user in the address, or another scheme, would not work. */
@@ -364,7 +388,8 @@ export const Settings = Schema.Struct({
   gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
   log: Schema.optionalKey(LogSettings),
-  telemetry: Schema.optionalKey(TelemetrySettings)
+  telemetry: Schema.optionalKey(TelemetrySettings),
+  webhooks: Schema.optionalKey(WebhookSettings)
 })
 export type Settings = typeof Settings.Type
 
@@ -398,7 +423,20 @@ export type PlainRetryLog = Omit<Required<Exclude<TelemetrySection["retryLog"], 
 
 /** The keys of notifications that have a default; the others are resolved together or with the environment. */
 export type PlainNotifications = Required<
-  Omit<NonNullable<TelemetrySection["notifications"]>, "webhook" | "webhookEnv" | "headers" | "command" | "state">
+  Omit<
+    NonNullable<TelemetrySection["notifications"]>,
+    | "webhook"
+    | "webhookEnv"
+    | "headers"
+    | "command"
+    | "state"
+    | "report"
+    | "quiet"
+    | "format"
+    | "commandFormat"
+    | "email"
+    | "template"
+  >
 >
 
 /** The defaults of plain keys. A key that is missing here does not compile. */
@@ -440,7 +478,8 @@ export const merge = (low: Settings, high: Settings): Settings => {
     retry: { ...low.retry, ...high.retry },
     tools: { ...low.tools, ...high.tools },
     log: { ...low.log, ...high.log },
-    telemetry: { ...low.telemetry, ...high.telemetry }
+    telemetry: { ...low.telemetry, ...high.telemetry },
+    webhooks: { ...low.webhooks, ...high.webhooks }
   }
 }
 

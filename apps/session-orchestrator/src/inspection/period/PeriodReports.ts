@@ -14,8 +14,8 @@ import * as PeriodRows from "./PeriodRows.ts"
 export class PeriodReports extends Context.Service<
   PeriodReports,
   {
-    /** Reports the time from `since` (epoch milliseconds) to now; absent: the last twelve hours. */
-    readonly report: (since?: number) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
+    /** Reports the time from `since` to `until` (epoch milliseconds); absent: the twelve hours before it, and now. */
+    readonly report: (since?: number, until?: number) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/PeriodReports") {}
 
@@ -32,8 +32,8 @@ export const layer: Layer.Layer<PeriodReports, never, Config | Secrets | Lists |
       records: (ids) => Effect.forEach(ids, journal.load, { concurrency: "unbounded" })
     }
     return {
-      report: (since) =>
-        Effect.flatMap(Clock.currentTimeMillis, (until) =>
+      report: (since, end) =>
+        Effect.flatMap(end === undefined ? Clock.currentTimeMillis : Effect.succeed(end), (until) =>
           PeriodRows.report(sources, {
             ...choice,
             since: Math.min(since ?? until - PeriodChoice.DEFAULT_LENGTH_MS, until),

@@ -23,6 +23,7 @@ import { migration as lists } from "./0010_lists.ts"
 import { migration as labels } from "./0011_labels.ts"
 import { migration as submitted } from "./0012_submitted.ts"
 import { migration as prompts } from "./0013_prompts.ts"
+import { migration as outbox } from "./0014_outbox.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -38,7 +39,8 @@ const migrations = {
   "0010_lists": lists,
   "0011_labels": labels,
   "0012_submitted": submitted,
-  "0013_prompts": prompts
+  "0013_prompts": prompts,
+  "0014_outbox": outbox
 }
 
 /** The table in which a database records its migrations. */

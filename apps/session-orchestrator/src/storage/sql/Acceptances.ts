@@ -14,6 +14,7 @@ import type { Append } from "../tables/EventNumbers.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import type { Acceptance, StoredEvent } from "../Store.ts"
 import * as LabelTable from "../tables/LabelTable.ts"
+import * as OutboxTable from "../tables/OutboxTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 
 /** A turn to accept, and the first of its events, encoded. */
@@ -64,6 +65,17 @@ const add = Effect.fnUntraced(function* (
     sql,
     "turn",
     labelled.map(({ labels, turnId }) => ({ number: numbers.get(turnId) ?? 0, labels }))
+  )
+  yield* OutboxTable.addOfTurns(
+    sql,
+    turns.flatMap(({ conversationId, notify = [], turnId }) =>
+      notify.map((receiver) => ({
+        turn: numbers.get(turnId) ?? 0,
+        id: `turn-end/${turnId}/${receiver}`,
+        lane: `turn-end/${conversationId}/${receiver}`,
+        receiver
+      }))
+    )
   )
   const openings = arrivals.flatMap(({ opening, turn }) =>
     opening === undefined ? [] : [{ turn, append: appendOf(turn, opening) }]

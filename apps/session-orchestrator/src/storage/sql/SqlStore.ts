@@ -33,8 +33,10 @@ import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
 import { Deletions } from "../Deletions.ts"
 import { Lists } from "../Lists.ts"
+import { Outbox } from "../Outbox.ts"
 import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
+import * as OutboxTable from "../tables/OutboxTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
 /** Events a page: some hundred kilobytes of an ordinary conversation. */
@@ -44,7 +46,7 @@ export const PAGE = 256
 const READS_AT_ONCE = 64
 
 /** The ports that a database implements. */
-export type Storage = Store | Journal | Standings | Interruptions.Interruptions | Lists | Deletions
+export type Storage = Store | Journal | Standings | Interruptions.Interruptions | Lists | Deletions | Outbox
 
 /** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -208,6 +210,9 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })
+  const claim = lane((queries: ReadonlyArray<readonly [now: number, until: number, limit: number]>) =>
+    Effect.forEach(queries, (query) => OutboxTable.claim(sql, ...query))
+  )
   const remove = lane(DeletionTable.conversations(sql))
   const deletions = Deletions.of({
     conversation: (id) => remove(id).pipe(failed(`delete conversation ${id}`)),
@@ -218,12 +223,25 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations")),
     labelsOf: (turnId) => TurnListTable.labelsOf(sql, turnId).pipe(read(`the labels of turn ${turnId}`))
   })
+  /** Writes of messages: one effect each, within the transaction that their group has. */
+  const write = lane((writes: ReadonlyArray<Effect.Effect<void, SqlError.SqlError>>) => Effect.all(writes))
+  const outbox = Outbox.of({
+    add: (messages) => write(OutboxTable.add(sql, messages)).pipe(failed("add messages to the outbox")),
+    release: (since, now) =>
+      write(OutboxTable.release(sql, since, now)).pipe(failed("release messages of ended turns")),
+    claim: (...query) => claim(query).pipe(failed("claim messages of the outbox")),
+    settle: (...change) => write(OutboxTable.settle(sql, ...change)).pipe(failed("end a message of the outbox")),
+    postpone: (...change) =>
+      write(OutboxTable.postpone(sql, ...change)).pipe(failed("postpone a message of the outbox")),
+    forget: (now) => write(OutboxTable.forget(sql, now)).pipe(failed("delete old messages of the outbox"))
+  })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
     Context.add(Standings, standings),
     Context.add(Interruptions.Interruptions, interruptions),
     Context.add(Lists, lists),
-    Context.add(Deletions, deletions)
+    Context.add(Deletions, deletions),
+    Context.add(Outbox, outbox)
   )
 })
 

@@ -64,5 +64,5 @@ const one = Effect.fnUntraced(function* (
 })
 
 /** Tables that name a turn, and tables that name a conversation; `turns` comes last, as the others refer to it. */
-const OF_TURNS = ["journal", "interruptions", "turn_tags", "turn_labels", "turn_prompts"] as const
+const OF_TURNS = ["journal", "interruptions", "turn_tags", "turn_labels", "turn_prompts", "outbox"] as const
 const OF_CONVERSATIONS = ["events", "conversation_tags", "conversation_labels", "turns"] as const

@@ -1,11 +1,12 @@
 /** Writes a notice as JSON and as a sentence, without control characters. Pure. */
 import { Target } from "@holdfast/wire"
 import { Duration } from "effect"
+import type { NoticeBody } from "../../delivery/NoticeFormat.ts"
 import * as Prose from "../../text/Prose.ts"
 import { NO_OUTCOMES, type Notice, type Outcomes } from "./Notice.ts"
 
 /** The JSON of a notice. */
-interface Body {
+interface Body extends NoticeBody {
   /** The same if the notice is delivered a second time. */
   readonly id: string
   readonly type: Notice["type"]

@@ -13,6 +13,7 @@
 import type { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { Clock, Duration, Effect, Metric, type Scope } from "effect"
+import type * as QuietHours from "../../delivery/QuietHours.ts"
 import type * as Delivery from "./Delivery.ts"
 import * as IncidentFile from "./IncidentFile.ts"
 import * as IncidentInputs from "./IncidentInputs.ts"
@@ -27,6 +28,7 @@ interface Options {
   readonly file: IncidentFile.IncidentFile
   readonly timer: Timer.Timer["Service"]
   readonly redact: (text: string) => string
+  readonly quiet?: QuietHours.QuietHours | undefined
 }
 
 /** How long the file may be behind if there is no notice to save. */
@@ -45,6 +47,7 @@ export const openIncidents = Metric.gauge("holdfast_incidents_open", {
 export const make = Effect.fnUntraced(function* ({
   after,
   file,
+  quiet,
   receivers,
   redact,
   timer
@@ -57,7 +60,7 @@ export const make = Effect.fnUntraced(function* ({
   let state = Incidents.restore(before)
   const outbox = new Outbox(before.outgoing.filter(({ to }) => receivers.has(to)))
   const saver = IncidentFile.saver(file, () => ({ ...Incidents.save(state), outgoing: outbox.content }))
-  yield* outbox.deliver({ receivers, redact, saver, timer })
+  yield* outbox.deliver({ quiet, receivers, redact, saver, timer })
 
   const countOpen = (): void => {
     const counts = Incidents.counts(state, clock.currentTimeMillisUnsafe())

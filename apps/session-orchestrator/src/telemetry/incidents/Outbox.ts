@@ -3,10 +3,12 @@
  *
  * Outbox.O1. A notice is saved before it is sent, and removed after it was delivered or given up.
  * Outbox.O2. Each receiver gets its notices in order and does not wait for another receiver.
+ * Outbox.O3. In quiet hours nothing is sent. What has come meanwhile is sent after them, in order.
  */
 import type { Timer } from "@holdfast/journal"
 import { Target } from "@holdfast/wire"
-import { Effect, Metric, Queue, type Scope } from "effect"
+import { Clock, Effect, Metric, Queue, type Scope } from "effect"
+import * as QuietHours from "../../delivery/QuietHours.ts"
 import * as Series from "../metrics/Series.ts"
 import * as Delivery from "./Delivery.ts"
 import { type Outgoing, Receiver, type Saver } from "./IncidentFile.ts"
@@ -17,6 +19,7 @@ export interface Options {
   readonly receivers: ReadonlyMap<Receiver, Delivery.Deliver>
   readonly saver: Saver
   readonly timer: Timer.Timer["Service"]
+  readonly quiet?: QuietHours.QuietHours | undefined
   readonly redact: (text: string) => string
 }
 
@@ -49,7 +52,7 @@ export class Outbox {
   /** Starts a fiber per receiver, which ends with the scope. */
   readonly deliver = Effect.fnUntraced(function* (
     this: Outbox,
-    { receivers, redact, saver, timer }: Options
+    { quiet, receivers, redact, saver, timer }: Options
   ): Effect.fn.Return<void, never, Scope.Scope> {
     Series.create(
       deliveries,
@@ -65,6 +68,8 @@ export class Outbox {
         if (first === undefined) return Effect.asVoid(Queue.take(bell))
         return Effect.gen({ self: this }, function* () {
           yield* saver.save // Outbox.O1
+          const quietUntil = quiet && QuietHours.endOf(quiet, yield* Clock.currentTimeMillis)
+          if (quietUntil !== undefined) yield* timer.sleepUntil(quietUntil) // Outbox.O3
           const outcome = yield* outcomeOf(to, deliver, first.notice, redact)
           yield* Metric.update(Metric.withAttributes(deliveries, { receiver: to, outcome }), 1)
           this.notices = this.notices.filter((one) => one !== first)

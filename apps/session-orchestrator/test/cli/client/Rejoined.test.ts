@@ -5,7 +5,7 @@ import * as Rejoined from "../../../src/cli/client/Rejoined.ts"
 import * as TurnView from "../../../src/cli/terminal/TurnView.ts"
 import { answer, delta, end, retry, stepDiscarded, stepStart } from "../GivenTurn.ts"
 
-/** What a step says, in pieces, and how many of its beginnings were void. */
+/** The text of a step, in pieces, and how many of its beginnings were void. */
 interface Step {
   readonly pieces: ReadonlyArray<string>
   readonly discarded: ReadonlyArray<string> | undefined
@@ -21,7 +21,7 @@ const steps = fc.array(
   { minLength: 1, maxLength: 4 }
 )
 
-/** A turn as the service says it, live: persisted events and those that are gone when their step has ended. */
+/** A turn as the service emits it, live: persisted events and those that are gone when their step has ended. */
 const live = (script: ReadonlyArray<Step>): ReadonlyArray<TurnEvent.TurnEvent> => [
   { type: "turn-start", conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t"), startedAt: 0 },
   ...script.flatMap(({ discarded, pieces }, step) => [

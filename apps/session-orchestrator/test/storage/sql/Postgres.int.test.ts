@@ -16,6 +16,7 @@ import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as ListSuite from "../ListSuite.ts"
 import * as PostgresServer from "../PostgresServer.ts"
+import * as OutboxSuite from "../OutboxSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
 import * as Upgrade from "../Upgrade.ts"
@@ -36,6 +37,7 @@ InterruptionSuite.suite("PostgreSQL", layer)
 StoreSuite.suite("PostgreSQL", layer)
 JournalWithEventsSuite.suite("PostgreSQL", layer)
 StandingSuite.suite("PostgreSQL", layer)
+OutboxSuite.suite("PostgreSQL", layer)
 GateSuite.suite(
   "PostgreSQL",
   Layer.unwrap(

@@ -7,6 +7,7 @@ import * as GateSuite from "../GateSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as ListSuite from "../ListSuite.ts"
+import * as OutboxSuite from "../OutboxSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
 
@@ -14,6 +15,7 @@ InterruptionSuite.suite("memory", SqlStore.layerMemory)
 StoreSuite.suite("memory", SqlStore.layerMemory)
 JournalWithEventsSuite.suite("memory", SqlStore.layerMemory)
 StandingSuite.suite("memory", SqlStore.layerMemory)
+OutboxSuite.suite("memory", SqlStore.layerMemory)
 GateSuite.suite(
   "memory",
   GateTable.layer(":memory:").pipe(

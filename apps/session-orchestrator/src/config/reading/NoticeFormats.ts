@@ -1,0 +1,51 @@
+/** Defines the formats of notices in a configuration. `delivery/NoticeFormat.ts` writes them. */
+import { Schema } from "effect"
+
+/** The fields that a template may name. */
+export const FIELDS = [
+  "id",
+  "type",
+  "title",
+  "text",
+  "provider",
+  "model",
+  "since",
+  "at",
+  "waiting",
+  "failed",
+  "reason"
+] as const
+
+/** A field in a template. */
+export const PLACEHOLDER = /\{\{\s*([a-zA-Z]+)\s*\}\}/g
+
+const isTemplate = (template: string): boolean =>
+  Array.from(template.matchAll(PLACEHOLDER), ([, name]) => name ?? "").every((name) =>
+    FIELDS.some((field) => field === name)
+  )
+
+const TEMPLATE = `a text with {{${FIELDS.join("}}, {{")}}}; in a JSON text values are escaped`
+const ADDRESS = 'an e-mail address, such as "oncall@example.org"'
+
+const Address = Schema.String.annotate({ message: `Expected ${ADDRESS}` }).check(
+  Schema.isPattern(/^[^\s<>,;"]+@[^\s<>,;"]+$/, { message: `Expected ${ADDRESS}` })
+)
+
+/** The formats, by name. */
+export const FormatName = Schema.Literals(["json", "slack", "ntfy", "email", "template"]).annotate({
+  message: 'Expected "json", "slack", "ntfy", "email" or "template"'
+})
+
+/** The addresses of e-mails. */
+export const Email = Schema.Struct({ from: Address, to: Address })
+
+/** The text of a template. */
+export const Template = Schema.String.annotate({ message: `Expected ${TEMPLATE}` }).check(
+  Schema.isMinLength(1, { message: `Expected ${TEMPLATE}` }),
+  Schema.makeFilter((template) => isTemplate(template) || `Expected ${TEMPLATE}`, {
+    toJsonSchema: () => [{ minLength: 1 }, true]
+  })
+)
+
+/** The format of a receiver, with what it needs. */
+export type Format = "json" | "slack" | "ntfy" | { readonly email: typeof Email.Type } | { readonly template: string }

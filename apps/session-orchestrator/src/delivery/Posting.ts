@@ -1,0 +1,182 @@
+/**
+ * Posts a message over HTTP, within limits.
+ *
+ * Posting.H1. Redirects are not followed: a status of 3xx is a failure.
+ * Posting.H2. An attempt ends after `LIMIT_MS`, and at most `MOST_BYTES` of its answer are read, whatever the receiver does.
+ * Posting.H3. A receiver from a request is reached at a public address only. The checked address is the connected one,
+ *     so a name that is resolved anew cannot lead elsewhere.
+ * Posting.H4. Errors never quote the address: its path may be a secret.
+ */
+import { Classification } from "@holdfast/policy"
+import type { Failure } from "@holdfast/wire"
+import { Clock, Duration, Effect, Stream } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import * as dns from "node:dns"
+import * as http from "node:http"
+import * as https from "node:https"
+import { isIP } from "node:net"
+import * as PublicAddress from "./PublicAddress.ts"
+
+/** The time limit of one attempt. */
+export const LIMIT_MS = 10_000
+
+/** The most bytes of an answer that are read. */
+export const MOST_BYTES = 65_536
+
+/** A message as it is posted. */
+export interface Post {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Posts a message. A status other than 2xx is a failure. */
+export type Posting = (post: Post) => Effect.Effect<void, Failure.Failure>
+
+/** To a receiver that the operator configured: any address, through the configured proxies. */
+export const viaClient =
+  (client: HttpClient.HttpClient): Posting =>
+  ({ body, headers, url }) => {
+    const { "content-type": type = "application/json", ...others } = headers
+    const request = HttpClientRequest.post(url).pipe(
+      HttpClientRequest.setHeaders(others),
+      HttpClientRequest.bodyText(body, type)
+    )
+    return Effect.gen(function* () {
+      const response = yield* HttpClient.withScope(client).execute(request)
+      const parts: Array<Uint8Array> = []
+      let size = 0
+      // Posting.H2: the rest is not read.
+      yield* response.stream.pipe(
+        Stream.takeUntil((part) => (size += part.byteLength) >= MOST_BYTES),
+        Stream.runForEach((part) => Effect.sync(() => parts.push(part)))
+      )
+      yield* judged(response.status, response.headers, Buffer.concat(parts).toString("utf8"))
+    }).pipe(
+      Effect.scoped,
+      Effect.catchTag("HttpClientError", (error) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(Classification.ofThrown(error.reason, now)))
+      ),
+      timed
+    )
+  }
+
+/** To a receiver that a client named (Posting.H3). */
+export const toPublic =
+  ({ isAllowed = PublicAddress.isPublic, lookup = resolve }: Network = {}): Posting =>
+  (post) =>
+    Effect.flatMap(send(post, { isAllowed, lookup }), ({ body, headers, status }) =>
+      judged(status, headers, body)
+    ).pipe(timed)
+
+/** How names are resolved, and which addresses may be connected to. */
+export interface Network {
+  readonly lookup?: Lookup
+  readonly isAllowed?: (address: string) => boolean
+}
+
+/** Resolves a name to its addresses. */
+export type Lookup = (
+  hostname: string,
+  done: (error: Error | null, addresses: ReadonlyArray<dns.LookupAddress>) => void
+) => void
+
+// --- internal
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: string
+}
+
+const resolve: Lookup = (hostname, done) => dns.lookup(hostname, { all: true }, done)
+
+class NotPublic extends Error {
+  override readonly name = "NotPublic"
+  constructor() {
+    super("The address is private. Webhooks of requests reach public addresses only.")
+  }
+}
+
+const send = (
+  { body, headers, url }: Post,
+  { isAllowed, lookup }: Required<Network>
+): Effect.Effect<Answer, Failure.Failure> =>
+  Effect.callback<Answer, Error>((resume) => {
+    const target = new URL(url)
+    const host = target.hostname.replace(/^\[(.*)\]$/, "$1")
+    if (isIP(host) !== 0 && !isAllowed(host)) return resume(Effect.fail(new NotPublic()))
+    const request = (target.protocol === "https:" ? https : http).request(
+      target,
+      {
+        method: "POST",
+        agent: false,
+        headers: { ...headers, "content-length": Buffer.byteLength(body) },
+        lookup: (hostname, options, done) =>
+          lookup(hostname, (error, addresses) => {
+            const [first] = addresses
+            if (error !== null || first === undefined) return done(error ?? new Error("no address"), "", 4)
+            if (!addresses.every(({ address }) => isAllowed(address))) return done(new NotPublic(), "", 4)
+            // Both forms of the platform's callback.
+            if (options.all === true) return done(null, [...addresses])
+            return done(null, first.address, first.family)
+          })
+      },
+      (response) => {
+        const parts: Array<Buffer> = []
+        let size = 0
+        const finish = (): void =>
+          resume(
+            Effect.succeed({
+              status: response.statusCode ?? 0,
+              headers: Object.fromEntries(
+                Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])
+              ),
+              body: Buffer.concat(parts).toString("utf8")
+            })
+          )
+        response.on("data", (part: Buffer) => {
+          parts.push(part)
+          size += part.byteLength
+          if (size < MOST_BYTES) return
+          finish() // Posting.H2
+          request.destroy()
+        })
+        response.on("end", finish)
+        response.on("error", (error) => resume(Effect.fail(error)))
+      }
+    )
+    request.on("error", (error) => resume(Effect.fail(error)))
+    request.end(body)
+    return Effect.sync(() => request.destroy())
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.fail(
+          error instanceof NotPublic
+            ? { reason: "refused" as const, message: error.message, retryable: false }
+            : Classification.ofThrown(error, now)
+        )
+      )
+    )
+  )
+
+const judged = (
+  status: number,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: string
+): Effect.Effect<void, Failure.Failure> =>
+  status >= 200 && status < 300
+    ? Effect.void
+    : Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.fail(Classification.ofResponse({ status, headers: presentOf(headers), body, now }))
+      )
+
+const presentOf = (headers: Answer["headers"]): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+
+const timed = (posting: Effect.Effect<void, Failure.Failure>): Effect.Effect<void, Failure.Failure> =>
+  Effect.timeoutOrElse(posting, {
+    duration: Duration.millis(LIMIT_MS),
+    orElse: () => Effect.fail(Classification.timedOut("first-content", LIMIT_MS))
+  })

@@ -1,0 +1,129 @@
+/**
+ * Starts the deliveries of a service: ends of turns to webhooks, and the report of the day (rules X12, X15).
+ *
+ * ServiceDeliveries.S1. Without `webhooks` and without `telemetry.notifications.report` nothing is started, and the outbox is not looked at.
+ * ServiceDeliveries.S2. The operator's receiver may be at any address; the receiver of a request is reached at a public address only.
+ */
+import { Timer } from "@holdfast/journal"
+import type { Failure, Ids } from "@holdfast/wire"
+import { Clock, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { HttpClient } from "effect/http"
+import { ChildProcessSpawner } from "effect/process"
+import { Config, type Values } from "../config/Config.ts"
+import { PeriodReports } from "../inspection/period/PeriodReports.ts"
+import { TurnStates } from "../inspection/TurnStates.ts"
+import { Secrets } from "../redaction/Secrets.ts"
+import { type Claimed, Outbox } from "../storage/Outbox.ts"
+import * as DailyTime from "./DailyTime.ts"
+import * as Deliveries from "./Deliveries.ts"
+import * as NoticeFormat from "./NoticeFormat.ts"
+import * as Patience from "./Patience.ts"
+import * as Posting from "./Posting.ts"
+import * as Receivers from "./Receivers.ts"
+import * as ReportNotices from "./ReportNotices.ts"
+import * as Signature from "./Signature.ts"
+import * as TurnEndMessage from "./TurnEndMessage.ts"
+
+/** The operator's receiver of every turn's end, as the outbox names it. */
+export const EVERY_TURN = "webhooks.turnEnd"
+
+/** Runs while the layer lives. */
+export const layer: Layer.Layer<
+  never,
+  never,
+  | Config
+  | Outbox
+  | PeriodReports
+  | TurnStates
+  | Secrets
+  | Timer.Timer
+  | HttpClient.HttpClient
+  | ChildProcessSpawner.ChildProcessSpawner
+> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { telemetry, webhooks } = yield* Config
+    const { notifications } = telemetry
+    const time = notifications?.report === undefined ? undefined : DailyTime.parse(notifications.report)
+    if (webhooks === undefined && time === undefined) return // ServiceDeliveries.S1
+    const outbox = yield* Outbox
+    const { redact } = yield* Secrets
+    const ends = webhooks === undefined ? undefined : yield* turnEnds(webhooks)
+    const reports =
+      notifications === undefined ? new Map<string, Deliveries.Send>() : yield* reportsTo(notifications, redact)
+    const kindOf = (message: Claimed): Deliveries.Kind | undefined => {
+      if (message.turnId !== undefined) {
+        return ends && { patience: Patience.OF_TURN_ENDS, send: ends }
+      }
+      const send = reports.get(message.receiver)
+      return send && { patience: Patience.OF_REPORTS, send }
+    }
+    yield* Effect.forkScoped(Deliveries.run({ outbox, redact, kindOf }))
+    if (time === undefined) return
+    const { report } = yield* PeriodReports
+    const { sleepUntil } = yield* Timer.Timer
+    const { add } = outbox
+    yield* Effect.forkScoped(ReportNotices.run({ time, receivers: [...reports.keys()], report, add, sleepUntil }))
+  })
+)
+
+// --- internal
+
+/** Sends the end of a turn, signed. */
+const turnEnds = Effect.fnUntraced(function* ({ secret, turnEnd }: NonNullable<Values["webhooks"]>) {
+  const states = yield* TurnStates
+  const toOperator = Posting.viaClient(yield* HttpClient.HttpClient)
+  const toClient = Posting.toPublic() // ServiceDeliveries.S2
+  const send: Deliveries.Send = ({ receiver, turnId }) =>
+    Effect.gen(function* () {
+      const state = turnId === undefined ? undefined : yield* stateOf(states, turnId)
+      const isOperators = receiver === EVERY_TURN
+      if (state === undefined || (isOperators && turnEnd === undefined)) return yield* Effect.fail(GONE)
+      const body = TurnEndMessage.bodyOf(state)
+      // The id of a message has no address in it.
+      const messageId = isOperators ? `turn-end/${state.turnId}` : `turn-end/${state.turnId}/client`
+      const signed = Signature.headers(Redacted.value(secret), messageId, yield* Clock.currentTimeMillis, body)
+      const headers = { "content-type": "application/json", ...signed }
+      const post = isOperators ? toOperator : toClient
+      yield* post({ url: isOperators && turnEnd !== undefined ? Redacted.value(turnEnd) : receiver, headers, body })
+    })
+  return send
+})
+
+const stateOf = (states: TurnStates["Service"], turnId: Ids.TurnId) =>
+  states.find(turnId).pipe(
+    Effect.catchTags({
+      TurnNotFound: () => Effect.undefined,
+      StorageError: ({ message }) => Effect.fail<Failure.Failure>({ reason: "unknown", message, retryable: true })
+    })
+  )
+
+const GONE: Failure.Failure = {
+  reason: "refused",
+  message: "the turn or its receiver does not exist any more.",
+  retryable: false
+}
+
+/** Sends a report to the receivers of notices. */
+const reportsTo = Effect.fnUntraced(function* (
+  { command, commandFormat = "json", format = "json", webhook }: NonNullable<Values["telemetry"]["notifications"]>,
+  redact: (text: string) => string
+) {
+  const receivers = new Map<string, Deliveries.Send>()
+  const via =
+    (format: Parameters<typeof NoticeFormat.write>[0], send: Receivers.SendContent): Deliveries.Send =>
+    ({ payload = "" }) =>
+      Option.match(decodeBody(payload), {
+        onNone: () => Effect.fail(GONE),
+        onSome: (body) => send(NoticeFormat.write(format, body))
+      })
+  if (webhook !== undefined) {
+    receivers.set("webhook", via(format, Receivers.webhook(webhook, yield* HttpClient.HttpClient, redact)))
+  }
+  if (command !== undefined) {
+    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+    receivers.set("command", via(commandFormat, Receivers.command(command, spawner, redact)))
+  }
+  return receivers
+})
+
+const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(NoticeFormat.ReportBody))
