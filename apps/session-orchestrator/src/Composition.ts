@@ -26,12 +26,14 @@ import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
 import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
+import * as DryRuns from "./dry-run/DryRuns.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ServiceDeliveries from "./delivery/ServiceDeliveries.ts"
 import * as TurnWebhooks from "./delivery/TurnWebhooks.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
+import * as PriceTable from "./inspection/period/PriceTable.ts"
 import * as PeriodReports from "./inspection/period/PeriodReports.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
@@ -261,16 +263,20 @@ const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
   PeriodReports.layer,
+  DryRuns.layer,
   TurnWebhooks.layer,
   Submissions.layer,
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
-).pipe(Layer.provide(Secrets.layer))
+).pipe(Layer.provide([Secrets.layer, PriceTable.layer]))
 
 /** Delivers ends of turns and reports while the service runs. */
 const deliveries = ServiceDeliveries.layer.pipe(
   Layer.provide([
-    Layer.mergeAll(PeriodReports.layer, TurnStates.layer).pipe(Layer.provideMerge(Secrets.layer)),
+    Layer.mergeAll(PeriodReports.layer, TurnStates.layer).pipe(
+      Layer.provide(PriceTable.layer),
+      Layer.provideMerge(Secrets.layer)
+    ),
     Timer.layer
   ]),
   Layer.provide([Telemetry.http, NodeServices.layer])

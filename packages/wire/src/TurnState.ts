@@ -8,6 +8,7 @@ import { Reason } from "./Failure.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
 import * as Labels from "./Labels.ts"
 import { Usage } from "./Message.ts"
+import { Cost } from "./PeriodReport.ts"
 import { Asks, Report, TurnStatus } from "./TurnEvent.ts"
 
 /** Epoch milliseconds. */
@@ -53,6 +54,8 @@ export const TurnState = Schema.Struct({
   error: Schema.optionalKey(TurnError),
   /** Present once the turn has ended: the tokens of all its attempts, as far as providers reported them. */
   usage: Schema.optionalKey(Usage),
+  /** Present once the turn has ended: what its tokens cost in US dollars, by `prices`; `unknown` if a part of it is not known. */
+  cost: Schema.optionalKey(Cost),
   /** Present once the turn is completed: the text of its last answer. */
   text: Schema.optionalKey(Schema.String),
   /** The turn's final report, where it ended with one. */

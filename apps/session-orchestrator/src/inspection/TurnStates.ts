@@ -1,7 +1,9 @@
 /** Reads a turn's state for a client that left it running (rule X15). */
 import type { Interruptions, StorageError } from "@holdfast/journal"
-import { defined, type Ids, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
+import { defined, type Ids, type PeriodReport, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
+import type { Prices } from "@holdfast/policy"
+import { PriceTable } from "./period/PriceTable.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import { Lists, type TurnRow } from "../storage/Lists.ts"
@@ -9,6 +11,7 @@ import type { Journal } from "../storage/EventJournal.ts"
 import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
 import * as StoredTurn from "./StoredTurn.ts"
+import * as TurnCost from "./period/TurnCost.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -24,34 +27,42 @@ export class TurnStates extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
 /** Reads the states from the stored data. */
-export const layer: Layer.Layer<TurnStates, never, Store | Journal | Interruptions.Interruptions | Lists | Secrets> =
-  Layer.effect(
-    TurnStates,
-    Effect.gen(function* () {
-      const read = yield* StoredTurn.reader
-      const store = yield* Store
-      const lists = yield* Lists
-      const { redact } = yield* Secrets
-      return {
-        conversationOf: (turnId) =>
-          Effect.flatMap(
-            store.turn(turnId),
-            Option.match({
-              onNone: () => Effect.fail(new TurnNotFound({ turnId })),
-              onSome: ({ conversationId }) => Effect.succeed(conversationId)
-            })
-          ),
-        find: Effect.fn("TurnStates.find")(function* (turnId) {
-          const evidence = Option.getOrUndefined(yield* read(turnId))
-          if (evidence === undefined) return yield* new TurnNotFound({ turnId })
-          return { ...of(evidence, redact), ...(yield* lists.labelsOf(turnId)) }
-        })
-      }
-    })
-  )
+export const layer: Layer.Layer<
+  TurnStates,
+  never,
+  Store | Journal | Interruptions.Interruptions | Lists | Secrets | PriceTable
+> = Layer.effect(
+  TurnStates,
+  Effect.gen(function* () {
+    const prices = yield* PriceTable
+    const read = yield* StoredTurn.reader
+    const store = yield* Store
+    const lists = yield* Lists
+    const { redact } = yield* Secrets
+    return {
+      conversationOf: (turnId) =>
+        Effect.flatMap(
+          store.turn(turnId),
+          Option.match({
+            onNone: () => Effect.fail(new TurnNotFound({ turnId })),
+            onSome: ({ conversationId }) => Effect.succeed(conversationId)
+          })
+        ),
+      find: Effect.fn("TurnStates.find")(function* (turnId) {
+        const evidence = Option.getOrUndefined(yield* read(turnId))
+        if (evidence === undefined) return yield* new TurnNotFound({ turnId })
+        return { ...of(evidence, redact, prices), ...(yield* lists.labelsOf(turnId)) }
+      })
+    }
+  })
+)
 
 /** The state of a turn, from its stored data. */
-export const of = (evidence: StoredTurn.StoredTurn, redact: StoredTurn.Redact): TurnState.TurnState => {
+export const of = (
+  evidence: StoredTurn.StoredTurn,
+  redact: StoredTurn.Redact,
+  prices: Prices.Prices = {}
+): TurnState.TurnState => {
   const { events, records, turn } = evidence
   const { acceptedAt, conversationId, end, turnId } = turn
   const account = Account.of(records)
@@ -62,15 +73,21 @@ export const of = (evidence: StoredTurn.StoredTurn, redact: StoredTurn.Redact): 
     model: modelOf(evidence, account),
     acceptedAt,
     attempts: end?.attempts ?? Account.endedCalls(account.attempts),
-    ...(end === undefined ? waitingOf(account, redact) : endedOf(end, events, redact))
+    ...(end === undefined
+      ? waitingOf(account, redact)
+      : {
+          ...endedOf(end, events, redact),
+          cost: costOf(end, evidence, account, prices)
+        })
   }
 }
 
 /** A turn in a list, by its row and what its records come to. */
 export const summaryOf = (
-  { hasEvents, labels, model, turn: { acceptedAt, conversationId, end, prompt, turnId } }: TurnRow,
+  { hasChangedModel, hasEvents, labels, model, turn: { acceptedAt, conversationId, end, prompt, turnId } }: TurnRow,
   account: Account.Account,
-  redact: StoredTurn.Redact
+  redact: StoredTurn.Redact,
+  prices: Prices.Prices = {}
 ): TurnState.TurnSummary => ({
   conversationId,
   turnId,
@@ -78,12 +95,29 @@ export const summaryOf = (
   model: TurnReport.targetOf(account) ?? model,
   acceptedAt,
   attempts: end?.attempts ?? Account.endedCalls(account.attempts),
-  ...(end === undefined ? waitingOf(account, redact) : sealedOf(end, redact)),
+  ...(end === undefined
+    ? waitingOf(account, redact)
+    : {
+        ...sealedOf(end, redact),
+        // Only its records have which model used how much.
+        cost: hasChangedModel ? "unknown" : TurnCost.of(end, account, model, prices)
+      }),
   ...labels,
   ...(prompt === undefined ? {} : { prompt })
 })
 
 // --- internal
+
+/** Once its records are deleted, the shares of several models are not known any more. */
+const costOf = (
+  end: TurnEvent.TurnEnd,
+  evidence: StoredTurn.StoredTurn,
+  account: Account.Account,
+  prices: Prices.Prices
+): PeriodReport.Cost =>
+  account.attempts.length === 0 && evidence.events.some(({ type }) => type === "model-change")
+    ? "unknown"
+    : TurnCost.of(end, account, modelOf(evidence, account), prices)
 
 const waitingOf = (
   { progress }: Account.Account,

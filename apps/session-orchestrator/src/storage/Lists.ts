@@ -47,6 +47,8 @@ export interface TurnRow {
   readonly turn: Turn
   /** The model that its conversation was opened with, or that the turn changed to last: `provider/model`. */
   readonly model: string
+  /** It went on with another model than that of its conversation. */
+  readonly hasChangedModel: boolean
   /** Whether it has events. */
   readonly hasEvents: boolean
   readonly labels: Labels.Labels

@@ -66,6 +66,7 @@ describe("holdfast turns", () => {
         database: "a.db",
         turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
         evidence: () => Effect.succeedNone,
+        recording: () => Effect.die("not asked for"),
         period: () => Effect.die("not asked for"),
         service: Effect.succeed(service)
       })
@@ -162,6 +163,7 @@ describe("holdfast report", () => {
         database: "a.db",
         turns: () => Effect.succeed([]),
         evidence: () => Effect.succeedNone,
+        recording: () => Effect.die("not asked for"),
         period: (period) => Effect.sync(() => (periods.push(period), new PeriodTally(period).report())),
         service: Effect.succeed({ _tag: "None" } as const)
       })
@@ -218,6 +220,7 @@ describe("holdfast explain", () => {
           database: "a.db",
           turns: () => Effect.succeed([]),
           evidence: (id) => Effect.succeed(id === turnId ? Option.some(evidence) : Option.none()),
+          recording: () => Effect.die("not asked for"),
           period: () => Effect.die("not asked for"),
           service: Effect.succeed({ _tag: "None" } as const)
         })

@@ -2,6 +2,8 @@ import { GivenRecords as Records } from "@holdfast/journal/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
+import type { Prices } from "@holdfast/policy"
+import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import * as TurnStates from "../../src/inspection/TurnStates.ts"
@@ -83,6 +85,7 @@ describe("the state of a turn", () => {
       endedAt: 1_760_000_001_000,
       attempts: 3,
       usage: { inputTokens: 10 },
+      cost: "unknown",
       text: `message 1 of turn 1: "quoted", \u{1f6f6}, line\nbreak`
     })
   })
@@ -104,6 +107,24 @@ describe("the state of a turn", () => {
     expect(state).not.toHaveProperty("text")
     const waiting = of({ records: [Records.failed(0, 1_000, 0, error), Records.retry(0, 5_000, 6_000)] })
     expect(waiting.error?.message).toBe("[redacted]: no")
+  })
+
+  it("has the cost of an ended turn, by the model of each call; unknown if a part of it is not known", () => {
+    const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
+    const [one, two] = [{ "first/m": { input: 1, output: 10 } }, { "second/m": { input: 2, output: 20 } }]
+    const cost = (prices: Prices.Prices, given: Partial<StoredTurn>) =>
+      TurnStates.of({ turn, conversation, events: [start], records: [], ...given }, (text) => text, prices).cost
+    const begun = [Records.begins("first"), Records.failed(0, 1_000)]
+    const switched = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
+    expect(cost(one, { ...ended({ usage }), records: begun })).toBe(2)
+    // No call reported tokens, so all of them are those of the last one.
+    expect(cost({ ...one, ...two }, { ...ended({ usage }), records: switched })).toBe(4)
+    expect(cost({}, { ...ended({ usage }), records: begun })).toBe("unknown")
+    expect(cost(one, { ...ended({ usage: { inputTokens: 5 } }), records: begun })).toBe("unknown")
+    const last = ended({ usage })
+    const both = { ...one, "other/m": { input: 1, output: 1 } }
+    expect(cost(both, { turn: last.turn, events: [...last.events, changed] })).toBe("unknown")
+    expect(cost(one, {})).toBeUndefined()
   })
 
   it("X15: has neither an answer nor an error when aborted", () => {
@@ -144,7 +165,7 @@ it.effect("X15: is read from disk, by the turn's id alone; an unknown turn is na
     Effect.provide(
       TurnStates.layer.pipe(
         Layer.provideMerge(SqlStore.layerMemory),
-        Layer.provide(Layer.succeed(Secrets.Secrets, Secrets.shapes))
+        Layer.provide([Layer.succeed(Secrets.Secrets, Secrets.shapes), Layer.succeed(PriceTable, {})])
       )
     )
   )

@@ -6,7 +6,7 @@
  */
 import { Directive, RetryStrategy } from "@holdfast/kernel"
 import { Prices } from "@holdfast/policy"
-import { Failure, type Ids, type Message } from "@holdfast/wire"
+import { Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import * as Account from "../../recovery/Account.ts"
 import type { TurnRow } from "../../storage/Lists.ts"
 import * as TurnReport from "../TurnReport.ts"
@@ -99,32 +99,13 @@ export const of = (row: TurnRow, account: Account.Account, now: number): TurnFac
   }
 }
 
-// --- internal
-
-type Attempt = Account.AttemptAccount
-
-const waitOf = ({ decision, wakes }: Attempt, until: number): ReadonlyArray<WaitFact> => {
-  if (decision?._tag !== "Retry" || Directive.isImmediate(decision)) return []
-  const from = decision.retryAt - decision.delayMs
-  return [{ from, to: from + RetryStrategy.waitedMs(decision, wakes, until) }]
-}
-
-const endpointOf = ({ outcome }: Attempt, target: string): ReadonlyArray<EndpointFact> => {
-  if (outcome?._tag === "Completed" || outcome?._tag === "Compacted") return [{ target, at: outcome.endedAt }]
-  if (outcome?._tag !== "Failed" || !outcome.failure.retryable || outcome.failure.shared === true) return [] // TurnFacts.F1
-  if ("contentSeen" in outcome && outcome.contentSeen) return []
-  const { reason } = outcome.failure
-  return [{ target, at: outcome.endedAt, why: { reason, code: Failure.codeOf(outcome.failure) } }]
-}
-
-/** Without records: a turn that was answered by its first call. */
-const answerOf = ({ model, turn: { end } }: TurnRow): ReadonlyArray<EndpointFact> =>
-  end?.status === "completed" ? [{ target: model, at: end.endedAt }] : []
-
-type End = NonNullable<TurnRow["turn"]["end"]>
-
-/** By the target of each call, if there were several; the turn's own sum is right in any case. */
-const usageOf = (end: End, attempts: ReadonlyArray<Attempt>, last: string, model: string): ReadonlyArray<UsageFact> => {
+/** The tokens of a turn by the target of each call, if there were several; the turn's own sum is right in any case. */
+export const usageOf = (
+  end: TurnEvent.TurnEnd,
+  attempts: ReadonlyArray<Attempt>,
+  last: string,
+  model: string
+): ReadonlyArray<UsageFact> => {
   const total = tokensOf(end.usage)
   const isUnreported =
     end.status === "completed" && (end.usage.inputTokens === undefined || end.usage.outputTokens === undefined)
@@ -147,6 +128,28 @@ const usageOf = (end: End, attempts: ReadonlyArray<Attempt>, last: string, model
   parts.set(last, Prices.add(parts.get(last) ?? Prices.NO_TOKENS, rest))
   return Array.from(parts, ([target, tokens]) => ({ target, tokens, isUnreported: isUnreported && target === last }))
 }
+
+// --- internal
+
+type Attempt = Account.AttemptAccount
+
+const waitOf = ({ decision, wakes }: Attempt, until: number): ReadonlyArray<WaitFact> => {
+  if (decision?._tag !== "Retry" || Directive.isImmediate(decision)) return []
+  const from = decision.retryAt - decision.delayMs
+  return [{ from, to: from + RetryStrategy.waitedMs(decision, wakes, until) }]
+}
+
+const endpointOf = ({ outcome }: Attempt, target: string): ReadonlyArray<EndpointFact> => {
+  if (outcome?._tag === "Completed" || outcome?._tag === "Compacted") return [{ target, at: outcome.endedAt }]
+  if (outcome?._tag !== "Failed" || !outcome.failure.retryable || outcome.failure.shared === true) return [] // TurnFacts.F1
+  if ("contentSeen" in outcome && outcome.contentSeen) return []
+  const { reason } = outcome.failure
+  return [{ target, at: outcome.endedAt, why: { reason, code: Failure.codeOf(outcome.failure) } }]
+}
+
+/** Without records: a turn that was answered by its first call. */
+const answerOf = ({ model, turn: { end } }: TurnRow): ReadonlyArray<EndpointFact> =>
+  end?.status === "completed" ? [{ target: model, at: end.endedAt }] : []
 
 const tokensOf = (usage: Message.Usage): Prices.Tokens => ({
   input: usage.inputTokens ?? 0,

@@ -143,6 +143,7 @@ const rowsOf = Effect.fnUntraced(function* (
         position: { at, number },
         turn: row.turn,
         model: row.change === null ? row.model : (changedTo(row.change) ?? row.model),
+        hasChangedModel: row.change !== null,
         hasEvents: row.has_events === 1,
         labels: labels.get(number) ?? {}
       }
