@@ -22,12 +22,10 @@ import { sqliteStore } from "holdfast/sqlite"
 
 const hf = holdfast({ model: myModel, retry: "interactive", store: sqliteStore(file) })
 await hf.resume() // what an earlier process left
-
 const turn = hf.turn("Are you there?", { id: "t1" }) // the same id again is the same turn
 for await (const event of turn) {
   if (event.type === "text-delta") console.log(event.delta)
-  if (event.type === "provider-retry")
-    console.log(`${event.message}: again at ${new Date(event.retryAt).toISOString()}`)
+  if (event.type === "provider-retry") console.log(event.message, "again at", new Date(event.retryAt))
 }
 console.log(await turn.result) // { status: "completed", text: "Still here.", attempts: 2, … }
 // #endregion library

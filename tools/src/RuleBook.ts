@@ -189,8 +189,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "X9", says: "Every decision is on record, and one command tells it in words." },
       {
         id: "X10",
-        says: "A policy can be tried on an outage, simulated or recorded, before it is trusted.",
-        claimed: false
+        says: "A policy can be tried on an outage, simulated or recorded, before it is trusted."
       },
       { id: "X11", says: "Budgets can differ by reason, and a guard bounds what a long wait may spend." },
       {

@@ -105,6 +105,12 @@ describe("the README", () => {
     })
   })
 
+  it("embeds in 12 lines at most, without Effect and with it", () => {
+    const examples = blocks("ts").filter((code) => /\b(hf\.turn|runTurn)\(/.test(code))
+    assert.lengthOf(examples, 2)
+    for (const code of examples) assert.isAtMost(code.split("\n").length, 12)
+  })
+
   it("X15: leaves work as it says", () => {
     const script = blocks("sh").find((code) => code.includes("respond-async")) ?? ""
     return inFolder({ server: { port: 0 }, model: "simulated/ok" }, async (cwd) => {

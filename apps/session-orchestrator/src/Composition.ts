@@ -26,6 +26,7 @@ import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
 import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
+import * as DryRuns from "./dry-run/DryRuns.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ServiceDeliveries from "./delivery/ServiceDeliveries.ts"
 import * as TurnWebhooks from "./delivery/TurnWebhooks.ts"
@@ -157,10 +158,11 @@ const gates = Layer.unwrap(
 
 const defaults = Layer.effect(
   Defaults,
-  Config.useSync(({ model, models, retry, webhooks }) => ({
+  Config.useSync(({ model, models, retry, systemPrompts, webhooks }) => ({
     model,
     models,
     retry,
+    systemPrompts,
     receivers: webhooks?.turnEnd === undefined ? [] : [ServiceDeliveries.EVERY_TURN]
   }))
 )
@@ -262,8 +264,9 @@ const lookups = Layer.mergeAll(
   Explanations.layer,
   TurnStates.layer,
   PeriodReports.layer,
+  DryRuns.layer,
   TurnWebhooks.layer,
-  Submissions.layer,
+  Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
 ).pipe(Layer.provide([Secrets.layer, PriceTable.layer]))

@@ -6,9 +6,15 @@
  * contents of each file, in a folder of the user who installed Holdfast: Node runs the files in it, so no other user may write there.
  * If the folder cannot be written, nothing is kept. `NODE_COMPILE_CACHE` names another folder, `NODE_DISABLE_COMPILE_CACHE=1` none.
  */
-import { enableCompileCache } from "node:module"
+import * as module from "node:module"
 import { join } from "node:path"
 
-enableCompileCache(join(import.meta.dirname, "../node_modules/.cache/compiled"))
+const [major = ""] = process.versions.node.split(".")
+if (Number(major) < 22) {
+  process.stderr.write(`Holdfast needs Node 22 or newer; this is Node ${process.versions.node}.\n`)
+  process.exit(2)
+}
+
+module.enableCompileCache(join(import.meta.dirname, "../node_modules/.cache/compiled"))
 
 await import("./Program.ts")

@@ -106,7 +106,10 @@ export interface Holdfast {
 }
 
 /** Makes a `Holdfast`. Throws a `HoldfastError` that names what is wrong with the options. */
-export const holdfast = (options: Options): Holdfast => new Library(options)
+export const holdfast = (options: Options): Holdfast => {
+  checkRuntime(globalThis)
+  return new Library(options)
+}
 
 // --- internal
 
@@ -290,6 +293,12 @@ class Library implements Holdfast {
 }
 
 const IN_STORE = { signal: undefined, isInEngine: false }
+
+/** Throws where the runtime has no `Iterator`, such as Node 20: tools and retries use its methods. */
+export const checkRuntime = (world: { readonly Iterator?: unknown }): void => {
+  if (world.Iterator === undefined)
+    throw new HoldfastError("unsupported-runtime", "holdfast needs Node 22 or newer: this runtime has no `Iterator`.")
+}
 
 const providerFor = (model: unknown, target: string, env: Options["env"]) => {
   const parsed = ProgramPorts.targetOf(target, typeof model === "string" ? "model" : "target")

@@ -21,11 +21,22 @@ export const DryRunFailure = Schema.Struct({
 })
 export type DryRunFailure = typeof DryRunFailure.Type
 
-/** The tokens of the turns that were answered. */
+/** What the answers cost. */
+export const DryRunCost = Schema.Struct({
+  usd: Schema.optionalKey(
+    Schema.Finite.annotate({
+      description: "US dollars, by the configured prices and those of well-known models; absent: no price is known."
+    })
+  ),
+  unknown: Count.annotate({ description: "Answers whose price or tokens are not known; they are not in the sum." })
+})
+export type DryRunCost = typeof DryRunCost.Type
+
+/** The tokens of the answers. */
 export const DryRunTokens = Schema.Struct({
   input: Schema.Finite,
   output: Schema.Finite,
-  unknown: Count.annotate({ description: "Answered turns whose tokens are not known; they are not in the sums." })
+  unknown: Count.annotate({ description: "Answers whose tokens are not known; they are not in the sums." })
 })
 export type DryRunTokens = typeof DryRunTokens.Type
 
@@ -51,6 +62,7 @@ export const DryRunReport = Schema.Struct({
   failures: Schema.Array(DryRunFailure),
   endpoints: Schema.Array(DryRunEndpoint),
   tokens: Schema.optionalKey(DryRunTokens),
+  cost: Schema.optionalKey(DryRunCost),
   cut: Schema.optionalKey(
     Schema.Literals(["time", "calls"]).annotate({ description: "The limit that ended the run before its turns." })
   )

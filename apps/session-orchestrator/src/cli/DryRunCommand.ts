@@ -15,6 +15,8 @@ import * as Outages from "../dry-run/Outages.ts"
 import * as Picture from "../dry-run/Picture.ts"
 import * as Trial from "../dry-run/Trial.ts"
 import * as DurationText from "../text/DurationText.ts"
+import * as ReplayCommand from "./ReplayCommand.ts"
+import * as Since from "./Since.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -43,6 +45,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           "What turns meet, such as '529 for 7h' (docs/simulated.md has the language); for one endpoint 'openai=429 for 1h'. May be repeated"
         ),
         Flag.atLeast(0)
+      ),
+      replay: Flag.String("replay").pipe(
+        Flag.withMetavar("SINCE"),
+        Flag.withDescription(`Run the turns of the database since then again, instead of new ones: ${Since.EXPECTED}`),
+        Flag.optional
       ),
       turns: whole("turns", "N", `Turns that are prompted: 1 to ${MOST_TURNS}`, MOST_TURNS, 1),
       within: Flag.String("within").pipe(
@@ -78,7 +85,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       const file = Option.getOrUndefined(flags.config)
       return Setup.withConfig(parts, { file, flags: { profile, model } }, (config) =>
         Effect.gen(function* () {
-          const scene = yield* sceneOf(flags)
+          const outages = yield* outagesOf(flags)
           const configured = [{ name: named(config, config.file), config }]
           const against = Option.getOrUndefined(flags.against)
           if (against !== undefined) {
@@ -88,7 +95,18 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
               Effect.sync(() => void configured.push({ name: named(config, isProfile ? undefined : against), config }))
             )
           }
-          yield* tryAll(configured, scene, flags)
+          yield* checkNames(configured, outages, Option.isSome(flags.replay))
+          const now = yield* Clock.currentTimeMillis
+          const replay = Option.getOrUndefined(flags.replay)
+          if (replay === undefined) return yield* tryAll(configured, yield* sceneOf(flags, outages, now), flags)
+          const since = Since.parse(replay, now)
+          if (since === undefined)
+            return yield* refuse(`--replay: found ${JSON.stringify(replay)}; expected ${Since.EXPECTED}.`)
+          const { hours, json, svg } = flags
+          const forMs = Duration.toMillis(Duration.hours(hours))
+          const target = model === undefined ? undefined : config.model
+          const options = { since, configured, outages, model: target, forMs, mostCalls: MOST_CALLS, json, svg }
+          yield* Effect.provide(ReplayCommand.run(options), parts.inspection)
         })
       )
     }
@@ -98,6 +116,10 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     ),
     Command.withShortDescription("Try a configuration against an outage, in seconds"),
     Command.withExamples([
+      {
+        command: "holdfast dry-run --replay 22:00 --against other.json",
+        description: "Last night again, by two configurations"
+      },
       { command: "holdfast dry-run --outage '529 for 7h'", description: "One turn of a night" },
       {
         command: "holdfast dry-run --outage '529 for 7h' --turns 1000 --against interactive",
@@ -115,6 +137,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 
 interface Flags {
   readonly outage: ReadonlyArray<string>
+  readonly replay: Option.Option<string>
   readonly turns: number
   readonly within: string
   readonly hours: number
@@ -144,19 +167,50 @@ const refuse = (message: string) => new Refused({ message, exitCode: ExitCode.US
 const named = (config: Values, file: string | undefined): string =>
   Trial.nameOf(config, file === undefined ? undefined : basename(file))
 
-const sceneOf = Effect.fnUntraced(function* ({ hours, outage, turns, within }: Flags) {
-  if (outage.length === 0)
-    return yield* refuse("--outage is missing: expected what the turns meet, such as '529 for 7h'.")
+const outagesOf = Effect.fnUntraced(function* ({ outage, replay }: Flags) {
+  if (outage.length === 0 && Option.isNone(replay))
+    return yield* refuse(
+      "expected --outage with what the turns meet, such as '529 for 7h', or --replay with the begin of the record, such as 22:00."
+    )
   const outages = Outages.read(outage)
   if (Result.isFailure(outages)) return yield* refuse(`--outage: ${outages.failure}`)
+  if (Option.isSome(replay) && Outages.names(outages.success).length < outages.success.size)
+    return yield* refuse(
+      "--outage: a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'."
+    )
+  return outages.success
+})
+
+/** An outage for an endpoint that no turn calls is a mistake. */
+const checkNames = Effect.fnUntraced(function* (
+  configured: ReadonlyArray<Named>,
+  outages: Outages.Outages,
+  isReplay: boolean
+) {
+  const names = new Set(configured.flatMap(({ config }) => ConfiguredRun.namesOf(config)))
+  // Recorded conversations have models of their own, of any provider.
+  const isKnown = (name: string) =>
+    names.has(name) || (isReplay && configured.some(({ config }) => config.providers.has(name.split("/")[0] ?? "")))
+  const stranger = Outages.names(outages).find((name) => !isKnown(name))
+  if (stranger !== undefined)
+    return yield* refuse(
+      `--outage: no turn calls ${JSON.stringify(stranger)}; expected one of ${Array.from(names).join(", ")}.`
+    )
+})
+
+const sceneOf = Effect.fnUntraced(function* (
+  { hours, turns, within }: Flags,
+  outages: Outages.Outages,
+  startAt: number
+) {
   const length = Option.getOrUndefined(Duration.fromInput(within as Duration.Input)) // `fromInput` checks the text
   if (length === undefined || !Duration.isFinite(length))
     return yield* refuse(`--within: found ${JSON.stringify(within)}; expected a duration such as "10 minutes".`)
   return {
-    outages: outages.success,
+    outages,
     turns,
     withinMs: Math.abs(Duration.toMillis(length)),
-    startAt: yield* Clock.currentTimeMillis,
+    startAt,
     forMs: Duration.toMillis(Duration.hours(hours)),
     mostCalls: MOST_CALLS,
     seed: 1
@@ -168,12 +222,6 @@ const tryAll = Effect.fnUntraced(function* (
   scene: ConfiguredRun.Scene,
   { json, svg }: Flags
 ) {
-  const names = new Set(configured.flatMap(({ config }) => ConfiguredRun.namesOf(config)))
-  const stranger = Outages.names(scene.outages).find((name) => !names.has(name))
-  if (stranger !== undefined)
-    return yield* refuse(
-      `--outage: no turn calls ${JSON.stringify(stranger)}; expected one of ${Array.from(names).join(", ")}.`
-    )
   const trials = yield* Effect.forEach(configured, ({ config, name }) =>
     Trial.run(name, () => ConfiguredRun.make(config, scene))
   )

@@ -7,7 +7,7 @@
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, type Machine, type Records, type Route } from "@holdfast/kernel"
 import { Basis, type Models, Prospect, type RetryPolicy, RetryStrategies, Routes, Standing } from "@holdfast/policy"
-import { defined } from "@holdfast/wire"
+import { defined, type Failure } from "@holdfast/wire"
 
 type Of<Tag extends Machine.Command["_tag"]> = Extract<Machine.Command, { readonly _tag: Tag }>
 
@@ -42,11 +42,15 @@ export class DryDecisions {
   decide({ question, ...command }: Of<"Decide">, now: number): Directive.Directive {
     const { policy } = this.shared
     const situation = { ...command.situation, now }
-    if (question === undefined) return Directive.decide(situation, policy.enabled ? this.strategy : switchedOff(policy))
-    if (!policy.enabled) return Routes.switchedOff(policy, situation)
-    const { changes, directive } = Routes.direct(policy, situation, question, this.read(now))
-    this.note(changes)
-    return directive
+    const directive = ((): Directive.Directive => {
+      if (question === undefined)
+        return Directive.decide(situation, policy.enabled ? this.strategy : switchedOff(policy))
+      if (!policy.enabled) return Routes.switchedOff(policy, situation)
+      const { changes, directive } = Routes.direct(policy, situation, question, this.read(now))
+      this.note(changes)
+      return directive
+    })()
+    return Directive.marked(directive, situation)
   }
 
   /** A call on a route has succeeded; it began at `began`. */
@@ -54,6 +58,16 @@ export class DryDecisions {
     const { credentials, standing } = this.shared
     const known = Standing.expire(this.known ?? standing.current, now)
     this.note(Prospect.cleared({ credentials, standing: known }, route, began))
+  }
+
+  /** What follows a failure after content (X7). */
+  get midStream(): RetryStrategy.RetryStrategy["Service"]["midStream"] {
+    return this.strategy.midStream
+  }
+
+  /** Whether the content of a failure is void because no client has received it (X7): no client watches a dry run. */
+  isUnseen(failure: Failure.Failure): boolean {
+    return Directive.isOfTransport(failure) && this.midStream?.(failure) === "unseen"
   }
 
   /** The question to a person at the end of a wait (X11); `undefined`: none. */

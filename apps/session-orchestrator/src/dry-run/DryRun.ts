@@ -110,7 +110,12 @@ export const crowd =
       { length: turns },
       (_, n) =>
         new DryTurn(
-          { turnId: `turn-${n + 1}`, startedAt: startAt + Math.floor((n * withinMs) / turns), target },
+          {
+            turnId: `turn-${n + 1}`,
+            startedAt: startAt + Math.floor((n * withinMs) / turns),
+            target,
+            isSubmitted: true
+          },
           around
         )
     )

@@ -1,5 +1,6 @@
 /** Writes the accounts of dry runs as a table, a column for each configuration. Pure. */
 import type { DryRunReport } from "@holdfast/wire"
+import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as DurationText from "../text/DurationText.ts"
 import * as Prose from "../text/Prose.ts"
 
@@ -31,6 +32,7 @@ export const table = (columns: ReadonlyArray<Column>): ReadonlyArray<string> => 
   add("calls that the gate saved", ({ shared }) => (shared === 0 ? undefined : count(shared)))
   add("tokens in", ({ tokens }) => tokens && tokensText(tokens.input, tokens.unknown))
   add("tokens out", ({ tokens }) => tokens && tokensText(tokens.output, tokens.unknown))
+  add("cost", ({ cost }) => cost && costText(cost))
   for (const target of new Set(columns.flatMap(({ report }) => report.endpoints.map(({ target }) => target)))) {
     add(target, ({ endpoints }) => {
       const endpoint = endpoints.find((endpoint) => endpoint.target === target)
@@ -44,6 +46,17 @@ export const table = (columns: ReadonlyArray<Column>): ReadonlyArray<string> => 
 export const because = ({ because, reason }: Pick<DryRunReport.DryRunFailure, "because" | "reason">): string => {
   const words = WORDS[because] ?? because
   return reason === undefined ? words : `${words} (${reason})`
+}
+
+/** Rows of cells, in columns. */
+export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const widths = (rows[0] ?? []).map((_, n) => Math.max(...rows.map((row) => Prose.widthOf(row[n] ?? ""))))
+  return rows.map((row) =>
+    row
+      .map((cell, n) => cell + " ".repeat((widths[n] ?? 0) - Prose.widthOf(cell)))
+      .join("  ")
+      .trimEnd()
+  )
 }
 
 // --- internal
@@ -74,6 +87,12 @@ const sinceStart = ({ startedAt }: DryRunReport.DryRunReport, at: number | undef
 const tokensText = (tokens: number, unknown: number): string =>
   unknown === 0 ? count(tokens) : `${count(tokens)}, and unknown for ${count(unknown)}`
 
+const costText = ({ unknown, usd }: DryRunReport.DryRunCost): string => {
+  if (usd === undefined) return "unknown"
+  const known = PeriodText.money(usd)
+  return unknown === 0 ? known : `${known}, and unknown for ${count(unknown)}`
+}
+
 const failures = (columns: ReadonlyArray<Column>): ReadonlyArray<string> =>
   columns.flatMap(({ name, report: { failures } }) => {
     if (failures.length === 0) return []
@@ -89,13 +108,3 @@ const cuts = (columns: ReadonlyArray<Column>): ReadonlyArray<string> =>
   columns.some(({ report }) => report.cut === "calls")
     ? ["", "The run was ended after the most calls that it makes: what came later is not in these figures."]
     : []
-
-const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
-  const widths = (rows[0] ?? []).map((_, n) => Math.max(...rows.map((row) => Prose.widthOf(row[n] ?? ""))))
-  return rows.map((row) =>
-    row
-      .map((cell, n) => cell + " ".repeat((widths[n] ?? 0) - Prose.widthOf(cell)))
-      .join("  ")
-      .trimEnd()
-  )
-}

@@ -8,12 +8,13 @@
  */
 import { Machine, type Directive, type Records, type RetryStrategy } from "@holdfast/kernel"
 import { RetryPolicy } from "@holdfast/policy"
-import { defined, type Failure, Ids, Target } from "@holdfast/wire"
+import { defined, type Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { type Call, type GateTicket, type Sleeper, wakeEarly } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
 import * as DecisionAccount from "../inspection/DecisionAccount.ts"
 import * as Admission from "../turn/Admission.ts"
+import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
 import * as DryDecisions from "./DryDecisions.ts"
@@ -55,6 +56,8 @@ export interface Prompted {
   /** Epoch milliseconds. */
   readonly startedAt: number
   readonly target: Target.Target
+  /** No client stays for the answer (X15); that decides the default of `midStream`. Absent: one does. */
+  readonly isSubmitted?: boolean
 }
 
 /** One turn of a dry run. */
@@ -71,14 +74,23 @@ export class DryTurn {
   private readonly calls: Array<CallMark> = []
   private readonly waits: Array<WaitMark> = []
   private end: TurnEnding | undefined = undefined
+  private stopWaiting: (() => void) | undefined = undefined
+  private readonly onEnd: Array<(endedAt: number) => void> = []
 
   constructor(prompted: Prompted, around: Surroundings) {
     const { credentials, policy } = around
+    const midStream = policy.midStream ?? TurnSetting.defaultMidStream(prompted.isSubmitted === true)
     this.around = around
     this.prompted = prompted
-    this.decisions = new DryDecisions.DryDecisions(around)
+    this.decisions = new DryDecisions.DryDecisions({ ...around, policy: { ...policy, midStream } })
     const hasRouter = TurnRouter.hasElsewhere(policy, credentials)
-    this.offers = { tools: [], hasRouter, hasStrategy: true, hasCompactor: true }
+    this.offers = {
+      tools: [],
+      hasRouter,
+      hasStrategy: true,
+      hasCompactor: true,
+      ...defined({ midStream: this.decisions.midStream })
+    }
     const { maxFailedToolSteps, maxResponseCharacters, maxTurns } = policy
     this.ledger = Machine.start({
       conversationId: Ids.ConversationId.make(prompted.turnId),
@@ -91,6 +103,11 @@ export class DryTurn {
     })
   }
 
+  /** Whether the tokens of answers are real ones. */
+  protected get countsTokens(): boolean {
+    return false
+  }
+
   /** The course until now. */
   get course(): TurnCourse {
     const { calls, end, waits } = this
@@ -98,9 +115,15 @@ export class DryTurn {
     return { turnId, startedAt, calls, waits, ...defined({ end }) }
   }
 
-  /** Lets the turn begin at its time. */
-  begin(): void {
-    this.around.clock.at(this.prompted.startedAt, () => this.advance())
+  /** Lets the turn begin, at its time unless at another one. */
+  begin(at = this.prompted.startedAt): void {
+    this.around.clock.at(at, () => this.advance())
+  }
+
+  /** Calls a function at the end of the turn, with its time. */
+  whenEnded(listener: (endedAt: number) => void): void {
+    if (this.end === undefined) this.onEnd.push(listener)
+    else listener(this.end.at)
   }
 
   /** Performs commands until one takes time. */
@@ -117,6 +140,7 @@ export class DryTurn {
 
   /** Folds in a record that has come, and continues. */
   protected resume(record: Records.TurnRecord): void {
+    if (this.end !== undefined) return // it was cut off meanwhile
     this.take(record)
     this.advance()
   }
@@ -164,24 +188,25 @@ export class DryTurn {
     return { kind: "Decision", step, number, value: directive }
   }
 
-  private sealed({
-    endedAt,
-    error,
-    status
-  }: {
-    endedAt: number
-    status: TurnEnding["status"]
-    error?: Failure.Failure
-  }) {
+  /** Ends the turn by a cut, whatever it does. */
+  protected cutOff(at: number, status: "failed" | "aborted", failure: Failure.Failure | undefined): void {
+    this.resume(this.cut(at, status, failure))
+  }
+
+  /** The record of a cut. */
+  protected cut(at: number, status: "failed" | "aborted", failure: Failure.Failure = ABORTED): Records.TurnRecord {
+    return { kind: "Seal", step: 0, number: 0, value: { at, cut: { status, failure } } }
+  }
+
+  private sealed({ endedAt, error, status }: TurnEvent.TurnEnd): void {
     const { decided } = this
     this.dropTicket()
-    if (status !== "failed") {
-      this.end = { status, at: endedAt }
-      return
-    }
+    this.stopWaiting?.()
     const account = decided && DecisionAccount.of(decided.directive, decided.failure)
     const because = account?.type === "gave-up" ? account.because : "no-answer"
-    this.end = { status, at: endedAt, because, ...defined({ reason: (decided?.failure ?? error)?.reason }) }
+    const reason = (account?.type === "gave-up" ? decided?.failure : error)?.reason
+    this.end = { status, at: endedAt, ...(status === "failed" ? { because, ...defined({ reason }) } : {}) }
+    for (const listener of this.onEnd.splice(0)) listener(endedAt)
   }
 
   // --- calls
@@ -246,10 +271,15 @@ export class DryTurn {
     const { clock, spread } = this.around
     const endedAt = clock.now()
     const value: Completed | Failed =
-      outcome._tag === "Completed" ? { ...outcome, endedAt } : { ...outcome, spread: spread(), endedAt }
+      outcome._tag === "Completed" ? { ...outcome, endedAt } : { ...this.seen(outcome), spread: spread(), endedAt }
     if (value._tag === "Completed" && this.offers.hasRouter) this.decisions.answered(request, at, endedAt)
     this.mark(request, at, value)
     return { kind: "Attempt", step, number, value }
+  }
+
+  private seen<F extends Omit<Failed, "endedAt" | "spread">>(outcome: F): F {
+    const isUnseen = outcome.contentSeen && this.decisions.isUnseen(outcome.failure)
+    return isUnseen ? { ...outcome, unseen: true as const } : outcome
   }
 
   /** Notes an attempt for the course. */
@@ -259,7 +289,10 @@ export class DryTurn {
     outcome: Completed | Failed
   ): void {
     const call = { at, endedAt: outcome.endedAt, target: Target.format(target), ...defined({ credential }) }
-    if (outcome._tag === "Completed") return void this.calls.push({ ...call, outcome: "answered" })
+    if (outcome._tag === "Completed") {
+      const usage = this.countsTokens ? outcome.usage : undefined
+      return void this.calls.push({ ...call, outcome: "answered", ...defined({ usage }) })
+    }
     const { contentSeen, failure } = outcome
     this.calls.push({
       ...call,
@@ -292,6 +325,8 @@ export class DryTurn {
         // The turn continues once the gate has settled.
         clock.at(clock.now(), () => {
           gatekeeper.leave(sleeper)
+          this.stopWaiting = undefined
+          if (this.end !== undefined) return ticket.giveBack()
           this.ticket = ticket
           const { heldMs } = ticket
           const elapsed = { type: "elapsed" as const, ...(heldMs > 0 ? { heldMs } : {}) }
@@ -300,12 +335,16 @@ export class DryTurn {
       }
     }
     const cancel = clock.at(endAt, () => gatekeeper.due(sleeper))
+    this.stopWaiting = () => {
+      cancel()
+      gatekeeper.leave(sleeper)
+    }
     gatekeeper.enter(sleeper)
     return undefined
   }
 
   /** The record of a wait that ends now: of its own, or because a person is asked first. */
-  private woken(command: Of<"Wait">, wake: RetryStrategy.Wake): Records.TurnRecord {
+  protected woken(command: Of<"Wait">, wake: RetryStrategy.Wake): Records.TurnRecord {
     const { number, step } = command
     const at = this.around.clock.now()
     const question = this.decisions.ask(command, at)
@@ -330,3 +369,7 @@ export class DryTurn {
     this.ticket = undefined
   }
 }
+
+// --- internal
+
+const ABORTED: Failure.Failure = { reason: "aborted", message: "The turn was aborted.", retryable: false }

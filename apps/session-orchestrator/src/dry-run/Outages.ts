@@ -36,6 +36,10 @@ export const read = (texts: ReadonlyArray<string>): Result.Result<Outages, strin
 export const scriptOf = (outages: Outages, target: Target.Target): string =>
   outages.get(Target.format(target)) ?? outages.get(target.provider) ?? outages.get(EVERY) ?? ANSWERS
 
+/** Whether an outage is for a target by name. */
+export const describes = (outages: Outages, target: Target.Target): boolean =>
+  outages.has(Target.format(target)) || outages.has(target.provider) || outages.has(EVERY)
+
 /** Outages in words, one line for each. */
 export const describe = (outages: Outages): ReadonlyArray<string> =>
   Array.from(outages, ([name, script]) => {

@@ -1,10 +1,11 @@
 /** Sums up the courses of turns: how many were answered, when, after how many calls, and why the others were not. */
-import { defined, type DryRunReport } from "@holdfast/wire"
+import { Prices } from "@holdfast/policy"
+import { defined, type DryRunReport, type Message } from "@holdfast/wire"
 import type { Result } from "./DryRun.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
 
-/** The account of a dry run. */
-export const of = ({ cut, endAt, startAt, turns }: Result): DryRunReport.DryRunReport => {
+/** The account of a dry run. `prices` are the configured ones. */
+export const of = ({ cut, endAt, startAt, turns }: Result, prices: Prices.Prices = {}): DryRunReport.DryRunReport => {
   const answers = turns.flatMap(({ end }) => (end?.status === "completed" ? [end.at] : [])).sort(ascending)
   const waits = turns.map(waitedMs).sort(ascending)
   const made = turns.flatMap(({ calls }) => calls)
@@ -28,11 +29,11 @@ export const of = ({ cut, endAt, startAt, turns }: Result): DryRunReport.DryRunR
     shared: made.filter(({ outcome }) => outcome === "shared").length,
     failures: failuresOf(turns),
     endpoints: endpointsOf(turns),
+    ...spentOf(turns, prices),
     ...defined({
       aborted: aborted === 0 ? undefined : aborted,
       firstAnswerAt: answers[0],
       lastAnswerAt: answers.at(-1),
-      tokens: tokensOf(turns),
       cut
     })
   }
@@ -75,14 +76,39 @@ const endpointsOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunRepor
   return Array.from(endpoints.values())
 }
 
-/** Absent: the courses have no tokens. */
-const tokensOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunTokens | undefined => {
-  const answered = turns.filter(({ end }) => end?.status === "completed")
-  const known = answered.flatMap(({ usage }) => usage ?? [])
-  if (known.length === 0) return undefined
+/** The tokens and the money of answers. Absent: the courses have no tokens. */
+const spentOf = (
+  turns: ReadonlyArray<TurnCourse>,
+  prices: Prices.Prices
+): Pick<DryRunReport.DryRunReport, "tokens" | "cost"> => {
+  const answers = turns.flatMap(({ calls }) => calls).filter(({ outcome }) => outcome === "answered")
+  const counted = answers.filter(({ usage }) => usage?.inputTokens !== undefined || usage?.outputTokens !== undefined)
+  if (counted.length === 0) return {}
+  const byTarget = new Map<string, Prices.Tokens>()
+  for (const { target, usage = {} } of counted)
+    byTarget.set(target, Prices.add(byTarget.get(target) ?? Prices.NO_TOKENS, tokensOf(usage)))
+  let usd: number | undefined
+  let unknown = answers.length - counted.length
+  for (const [target, tokens] of byTarget) {
+    const price = Prices.find(prices, target)
+    if (price === undefined) unknown += counted.filter((call) => call.target === target).length
+    else usd = (usd ?? 0) + Prices.costOf(price, tokens)
+  }
+  const sums = Array.from(byTarget.values()).reduce(Prices.add)
   return {
-    input: known.reduce((sum, { inputTokens = 0 }) => sum + inputTokens, 0),
-    output: known.reduce((sum, { outputTokens = 0 }) => sum + outputTokens, 0),
-    unknown: answered.length - known.length
+    tokens: { input: sums.input, output: sums.output, unknown: answers.length - counted.length },
+    cost: { ...defined({ usd }), unknown }
   }
 }
+
+const tokensOf = ({
+  cacheWriteTokens = 0,
+  cachedInputTokens = 0,
+  inputTokens = 0,
+  outputTokens = 0
+}: Message.Usage): Prices.Tokens => ({
+  input: inputTokens,
+  output: outputTokens,
+  cachedInput: cachedInputTokens,
+  cacheWrite: cacheWriteTokens
+})

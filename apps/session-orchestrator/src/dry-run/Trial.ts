@@ -3,6 +3,7 @@
  *
  * Trial.T1. A run gives the thread back between slices, so a service that tries a policy goes on answering.
  */
+import type { Prices } from "@holdfast/policy"
 import type { DryRunReport } from "@holdfast/wire"
 import { Effect } from "effect"
 import type * as DryRun from "./DryRun.ts"
@@ -16,13 +17,13 @@ export interface Trial {
   readonly report: DryRunReport.DryRunReport
 }
 
-/** Runs to the end (Trial.T1). */
-export const run = (name: string, make: () => DryRun.DryRun): Effect.Effect<Trial> =>
+/** Runs to the end (Trial.T1). `prices` are the configured ones. */
+export const run = (name: string, make: () => DryRun.DryRun, prices?: Prices.Prices): Effect.Effect<Trial> =>
   Effect.gen(function* () {
     const dryRun = make()
     while (dryRun.step(SLICE)) yield* pause
     const { result } = dryRun
-    return { name, result, report: Summary.of(result) }
+    return { name, result, report: Summary.of(result, prices) }
   })
 
 /** The name of a configuration in a comparison: its profile, and its file if it has one. */
@@ -31,7 +32,7 @@ export const nameOf = ({ retry }: Pick<Configured, "retry">, file?: string): str
 
 /** What a run assumes besides the outages, one sentence each. */
 export const assumptions = ({ retry }: Pick<Configured, "retry">): ReadonlyArray<string> => [
-  "One process runs all turns, no person sends a command, and a tool succeeds at once.",
+  "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
   ...(retry.finalReport === undefined ? [] : ["The final report comes with the answer."])
 ]
 

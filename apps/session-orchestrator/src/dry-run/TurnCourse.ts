@@ -15,6 +15,8 @@ export interface CallMark {
   readonly reason?: Failure.Reason
   /** It had content before it failed. */
   readonly contentSeen?: true
+  /** The tokens of an answer; absent: they are not known. */
+  readonly usage?: Message.Usage
 }
 
 /** One wait. */
@@ -45,6 +47,4 @@ export interface TurnCourse {
   readonly waits: ReadonlyArray<WaitMark>
   /** Absent: it still waits when the run ends. */
   readonly end?: TurnEnding
-  /** The tokens of its responses; absent: they are not known. */
-  readonly usage?: Message.Usage
 }

@@ -17,6 +17,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
+import * as DryRunHandlers from "./DryRunHandlers.ts"
 import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
 import * as Drain from "../system/Drain.ts"
@@ -100,7 +101,13 @@ const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes }: Options) =>
   Layer.provide(routes, Layer.succeed(FileLimit.FileLimit, maxFileBytes))
 
 const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
-  Layer.provide([ConversationHandlers.layer, TurnHandlers.layer, WorkHandlers.layer, SystemHandlers.layer])
+  Layer.provide([
+    ConversationHandlers.layer,
+    TurnHandlers.layer,
+    WorkHandlers.layer,
+    DryRunHandlers.layer,
+    SystemHandlers.layer
+  ])
 )
 
 /** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */

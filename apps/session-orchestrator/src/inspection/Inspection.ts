@@ -26,6 +26,7 @@ import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
 import * as PeriodRows from "./period/PeriodRows.ts"
 import type { Period } from "./period/PeriodTally.ts"
+import * as Recording from "./Recording.ts"
 import type { StoredTurn } from "./StoredTurn.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -49,6 +50,8 @@ export class Inspection extends Context.Service<
     readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
     /** The report of a period, read page by page: turns that change meanwhile count as they were read. */
     readonly period: (period: Period) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
+    /** The record of turns since a moment, in epoch milliseconds: what a replay follows (X10). */
+    readonly recording: (since: number) => Effect.Effect<Recording.Recording, StorageError>
     /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
@@ -125,6 +128,7 @@ const layer = (
             },
             period
           ),
+        recording: (since) => read("the record", sql.withTransaction(Recording.read(sql, since))), // Inspection.I2
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2
         turns: ({ all }) =>
           Effect.flatMap(

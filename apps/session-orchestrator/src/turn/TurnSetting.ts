@@ -52,7 +52,10 @@ export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (
  * The policy of a conversation: its own settings override the configuration's. It may lower the limit of a response and not raise it: the
  * memory is the service's (rule C11).
  */
-export const policyOf = ({ retry: own }: Conversation, { retry }: Defaults["Service"]): RetryPolicy.RetryPolicy => {
+export const policyOf = (
+  { retry: own }: Pick<Conversation, "retry">,
+  { retry }: Pick<Defaults["Service"], "retry">
+): RetryPolicy.RetryPolicy => {
   if (own === undefined) return resolved(retry)
   const { maxResponseCharacters: most = ResponseLimit.MOST_CHARACTERS } = retry
   const policy = Profile.resolve({ ...retry, ...Result.getOrElse(RetrySettings.decode(own), () => undefined) })

@@ -6,7 +6,7 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
-import { Conversations } from "../../src/conversation/Conversations.ts"
+import { Conversations, type CreateOptions } from "../../src/conversation/Conversations.ts"
 import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import { type Period, PeriodTally } from "../../src/inspection/period/PeriodTally.ts"
@@ -66,6 +66,7 @@ describe("holdfast turns", () => {
         database: "a.db",
         turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
         evidence: () => Effect.succeedNone,
+        recording: () => Effect.die("not asked for"),
         period: () => Effect.die("not asked for"),
         service: Effect.succeed(service)
       })
@@ -162,6 +163,7 @@ describe("holdfast report", () => {
         database: "a.db",
         turns: () => Effect.succeed([]),
         evidence: () => Effect.succeedNone,
+        recording: () => Effect.die("not asked for"),
         period: (period) => Effect.sync(() => (periods.push(period), new PeriodTally(period).report())),
         service: Effect.succeed({ _tag: "None" } as const)
       })
@@ -218,6 +220,7 @@ describe("holdfast explain", () => {
           database: "a.db",
           turns: () => Effect.succeed([]),
           evidence: (id) => Effect.succeed(id === turnId ? Option.some(evidence) : Option.none()),
+          recording: () => Effect.die("not asked for"),
           period: () => Effect.die("not asked for"),
           service: Effect.succeed({ _tag: "None" } as const)
         })
@@ -339,7 +342,7 @@ describe("holdfast backup", () => {
 
 describe("holdfast run", () => {
   /** The calls of the service. */
-  type Asked = { readonly prompt?: Prompt.Prompt; readonly system?: string | undefined; readonly where: string }
+  type Asked = { readonly prompt?: Prompt.Prompt; readonly system?: CreateOptions["system"]; readonly where: string }
 
   const run = (
     args: ReadonlyArray<string>,

@@ -12,7 +12,7 @@ export interface CommandInput {
   readonly parts?: Partial<Parts<StorageError>>
   /** The files by path. `"unreadable"` cannot be read. */
   readonly files?: Readonly<Record<string, string>>
-  /** Receives the files that are written. */
+  /** Receives the files that are written; without it there is no place to write to. */
   readonly written?: Map<string, string>
   /** The content of standard input; without it, that is a terminal. */
   readonly stdin?: string
@@ -25,7 +25,7 @@ const unused = Layer.effectContext(Effect.fail(new StorageError({ message: "This
 /** Runs a command line to its end. */
 export const run = (
   args: ReadonlyArray<string>,
-  { files = {}, parts = {}, screen, stdin, written = new Map() }: CommandInput = {}
+  { files = {}, parts = {}, screen, stdin, written }: CommandInput = {}
 ) => {
   const recorder = Recorder.make(screen ?? { stdout: false, stderr: false }, { NO_COLOR: "1" }, screen?.columns)
   const all: Parts<StorageError> = {
@@ -51,9 +51,9 @@ export const run = (
       FileSystem.layerNoop({
         readFileString: (path) => read(files, path),
         writeFileString: (path, text) =>
-          files[path] === "unreadable"
+          written === undefined
             ? Effect.fail(
-                PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "writeFileString" })
+                PlatformError.systemError({ _tag: "NotFound", module: "FileSystem", method: "writeFileString" })
               )
             : Effect.sync(() => void written.set(path, text))
       }),

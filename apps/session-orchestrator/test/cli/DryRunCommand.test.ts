@@ -1,7 +1,11 @@
 /** Tests `holdfast dry-run` and the pictures of `holdfast schedule`. */
 import { describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Ids } from "@holdfast/wire"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { assert, expect } from "vitest"
+import { Inspection } from "../../src/inspection/Inspection.ts"
+import type { Recording } from "../../src/inspection/Recording.ts"
 import * as CommandLine from "./CommandLine.ts"
 
 const CONFIG = {
@@ -14,8 +18,7 @@ const CONFIG = {
 }
 const files = {
   "holdfast.config.json": JSON.stringify(CONFIG),
-  "other.json": JSON.stringify({ ...CONFIG, retry: { profile: "interactive" } }),
-  "/readonly.svg": "unreadable"
+  "other.json": JSON.stringify({ ...CONFIG, retry: { profile: "interactive" } })
 }
 const dryRun = (...args: ReadonlyArray<string>) => CommandLine.run(["dry-run", ...args], { files })
 
@@ -32,7 +35,7 @@ describe("holdfast dry-run", () => {
     })
   )
 
-  it.effect("tries two configurations side by side, with an outage for each endpoint", () =>
+  it.effect("X10: tries two configurations side by side, with an outage for each endpoint", () =>
     Effect.gen(function* () {
       const outages = ["--outage", "one=529 for 2h", "--outage", "two/x=503 for 30m"]
       const { code, stdout } = yield* dryRun(...outages, "--turns", "20", "--against", "other.json")
@@ -64,7 +67,7 @@ describe("holdfast dry-run", () => {
     })
   )
 
-  it.effect("writes a picture without a script or an address to load", () =>
+  it.effect("X10: writes a picture without a script or an address to load", () =>
     Effect.gen(function* () {
       const written = new Map<string, string>()
       const args = ["dry-run", "--outage", "529 for 7h", "--turns", "50", "--svg", "/night.svg"]
@@ -81,7 +84,7 @@ describe("holdfast dry-run", () => {
   it.effect("names what was wrong, where, and what was expected", () =>
     Effect.gen(function* () {
       const refusals: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
-        [[], "--outage is missing: expected what the turns meet, such as '529 for 7h'."],
+        [[], "expected --outage with what the turns meet, such as '529 for 7h', or --replay"],
         [
           ["--outage", "one=ok, 529 fro 7h"],
           '"one=ok, 529 fro 7h", character 9: "529 fro 7h" is not valid. Expected phases'
@@ -109,6 +112,105 @@ describe("holdfast dry-run", () => {
     Effect.gen(function* () {
       const { stdout } = yield* dryRun("--outage", "down", "--hours", "1", "--turns", "2")
       expect(stdout).toMatch(/still waiting +2 after 1 h/)
+    })
+  )
+})
+
+describe("holdfast dry-run --replay", () => {
+  const NOW = 1_933_000_000_000
+  const at = (ms: number) => NOW - 3_600_000 + ms
+  const turnId = Ids.TurnId.make("t_left")
+  const place = { step: 0, number: 0 }
+  const failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+  const recording: Recording = {
+    without: 1,
+    isCut: false,
+    turns: [
+      {
+        turnId,
+        conversationId: Ids.ConversationId.make("c"),
+        acceptedAt: at(0),
+        target: { provider: "one", model: "m" },
+        retry: undefined,
+        autoRetryEnabled: true,
+        isSubmitted: false,
+        records: [
+          {
+            kind: "Attempt",
+            ...place,
+            value: { _tag: "Failed", content: [], endedAt: at(100), failure, contentSeen: false, spread: 0 }
+          },
+          { kind: "Decision", ...place, value: { _tag: "GiveUp", because: "exhausted" } }
+        ],
+        end: {
+          type: "turn-end",
+          conversationId: Ids.ConversationId.make("c"),
+          turnId,
+          status: "failed",
+          endedAt: at(100),
+          steps: 0,
+          attempts: 1,
+          sleptMs: 0,
+          usage: {}
+        }
+      }
+    ]
+  }
+  const replay = (given: Recording, ...args: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(NOW)
+      const asked: Array<number> = []
+      const inspection = Layer.succeed(Inspection, {
+        database: "a.db",
+        turns: () => Effect.die("not asked for"),
+        evidence: () => Effect.die("not asked for"),
+        period: () => Effect.die("not asked for"),
+        recording: (since) => Effect.sync(() => (asked.push(since), given)),
+        service: Effect.succeed({ _tag: "None" } as const)
+      })
+      const written = new Map<string, string>()
+      const outcome = yield* CommandLine.run(["dry-run", ...args], { files, parts: { inspection }, written })
+      return { ...outcome, asked, written }
+    })
+
+  it.effect("X10: puts what would have been beside what was, and lists what it assumes", () =>
+    Effect.gen(function* () {
+      const { asked, code, stderr, stdout, written } = yield* replay(
+        recording,
+        "--replay",
+        "2 hours",
+        "--against",
+        "other.json",
+        "--svg",
+        "/replay.svg"
+      )
+      expect({ code, stderr, asked }).toEqual({ code: 0, stderr: "", asked: [NOW - 7_200_000] })
+      expect(stdout).toMatch(/^1 turns? since /)
+      expect(stdout).toMatch(/answered +0 of 1 +1 of 1 +0 of 1/)
+      expect(stdout).toMatch(/t_left +failed .*1 call, no attempts were left \(overloaded\) +answered .* 2 calls/)
+      expect(stdout).toContain("- An endpoint is down between two failed calls")
+      expect(stdout).toContain("- two/x is assumed to answer at once: 1 calls, and the record has none.")
+      expect(stdout).toContain("- 1 turns are left out, because their records are gone")
+      expect(written.get("/replay.svg")).toContain(">as it was</text>")
+    })
+  )
+
+  it.effect("prints the same as JSON, and refuses what it cannot read", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* replay(recording, "--replay", "2 hours", "--json")
+      expect(JSON.parse(stdout)).toMatchObject({
+        since: NOW - 7_200_000,
+        was: { report: { failed: 1 }, turns: [{ turnId }] },
+        runs: [{ report: { answered: 1 }, followed: [{ decisions: 0 }] }]
+      })
+      const wrong = yield* replay(recording, "--replay", "yesternight")
+      expect(wrong).toMatchObject({ code: 2, stdout: "" })
+      expect(wrong.stderr).toContain('--replay: found "yesternight"; expected "12 hours", a time of day')
+      const everywhere = yield* replay(recording, "--replay", "2 hours", "--outage", "529")
+      expect(everywhere.stderr).toContain("--outage: a replay has the record's outages; name the target")
+      const empty = yield* replay({ turns: [], without: 0, isCut: false }, "--replay", "2 hours")
+      expect(empty).toMatchObject({ code: 0 })
+      expect(empty.stdout).toMatch(/^No turn was accepted or ended since /)
     })
   )
 })

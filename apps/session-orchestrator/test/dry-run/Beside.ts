@@ -2,22 +2,26 @@
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Timer } from "@holdfast/journal"
 import { type Provider, Records } from "@holdfast/kernel"
-import { Profile, type Routes } from "@holdfast/policy"
+import { Profile, type Routes, Standing } from "@holdfast/policy"
 import { Simulated } from "@holdfast/simulated"
 import { Ids, Target } from "@holdfast/wire"
 import { Clock, Context, Duration, Effect, Layer, Random } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Conversations } from "../../src/conversation/Conversations.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
+import type * as ConfiguredRun from "../../src/dry-run/ConfiguredRun.ts"
 import * as DryRun from "../../src/dry-run/DryRun.ts"
 import { DryTurn } from "../../src/dry-run/DryTurn.ts"
 import * as Outages from "../../src/dry-run/Outages.ts"
 import * as SimulatedReplies from "../../src/dry-run/SimulatedReplies.ts"
 import * as Gates from "../../src/gate/Gates.ts"
+import * as Recording from "../../src/inspection/Recording.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
+import { Standings } from "../../src/storage/Standings.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Condition from "../../src/system/Condition.ts"
 
@@ -75,6 +79,50 @@ export const dry = (night: Night): ReadonlyArray<Account> => {
 
 /** The same in the service. */
 export const served = (night: Night): Effect.Effect<ReadonlyArray<Account>, unknown> =>
+  inService(night, ({ conversations, from }) =>
+    Effect.gen(function* () {
+      const journal = yield* Journal
+      return yield* Effect.forEach(Array.from({ length: night.turns }), (_, n) =>
+        Effect.gen(function* () {
+          const turnId = Ids.TurnId.make(`turn-${n}`)
+          const records = (yield* journal.load(turnId)).flatMap((stored) => Records.parse(stored) ?? [])
+          const lines = records.flatMap((record) => lineOf(record, from))
+          if (!records.some(isLast)) return [...lines, "open"]
+          const { end } = yield* conversations.result(turnId)
+          return [...lines, `${end.status} at ${end.endedAt - from}`]
+        })
+      )
+    })
+  )
+
+/** What the service has on record, as a replay reads it. */
+export const recorded = (night: Night): Effect.Effect<Recording.Recording, unknown> =>
+  inService(night, () => Effect.flatMap(SqlClient.SqlClient, (sql) => Recording.read(sql, 0)))
+
+/** The configuration of a night. */
+export const configOf = ({ isGated, retry }: Night): ConfiguredRun.Configured => ({
+  gate: { enabled: isGated },
+  model: MODEL,
+  models: {},
+  retry,
+  providers: new Map(
+    NAMES.map((name) => [
+      name,
+      { type: "openai-compatible", name, baseUrl: `http://${name}`, apiKeyEnv: [], credentials: [], headers: {} }
+    ])
+  )
+})
+
+// --- internal
+
+/** Plays a night in the service, and looks at it in the morning. */
+const inService = <A>(
+  night: Night,
+  look: (service: {
+    readonly conversations: Conversations["Service"]
+    readonly from: number
+  }) => Effect.Effect<A, unknown, Journal | SqlClient.SqlClient>
+): Effect.Effect<A, unknown> =>
   Effect.gen(function* () {
     const from = yield* Clock.currentTimeMillis
     const outages = outagesOf(night)
@@ -98,38 +146,35 @@ export const served = (night: Night): Effect.Effect<ReadonlyArray<Account>, unkn
       Layer.succeed(Defaults, { model: MODEL, retry: night.retry, models: {} }),
       night.isGated ? Gates.layer(endpointOf) : Gates.layerNoop,
       Tools.layerNoop,
+      // In memory and at once: the test clock does not wait for a write that is under way, and the next turn would not know of it.
+      Layer.sync(Standings, () => {
+        let standing = Standing.empty
+        return {
+          load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
+          note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
+        }
+      }),
       Condition.layer
     ).pipe(Layer.provideMerge(Timer.layer))
     const context = yield* Layer.build(Layer.fresh(Orchestrator.layer.pipe(Layer.provide(resources))))
     const conversations = Context.get(context, Conversations)
-    const journal = yield* Journal
     for (let n = 0; n < night.turns; n++) {
       const id = yield* conversations.create({})
       yield* conversations.prompt(id, { prompt: "", turnId: Ids.TurnId.make(`turn-${n}`) })
       yield* advance(night.gapMs)
     }
     yield* advance(HOURS * 3_600_000 - night.turns * night.gapMs)
-    return yield* Effect.forEach(Array.from({ length: night.turns }), (_, n) =>
-      Effect.gen(function* () {
-        const turnId = Ids.TurnId.make(`turn-${n}`)
-        const records = (yield* journal.load(turnId)).flatMap((stored) => Records.parse(stored) ?? [])
-        const lines = records.flatMap((record) => lineOf(record, from))
-        const isOpen = !records.some(isLast)
-        if (isOpen) return [...lines, "open"]
-        const { end } = yield* conversations.result(turnId)
-        return [...lines, `${end.status} at ${end.endedAt - from}`]
-      })
-    )
+    return yield* look({ conversations, from })
   }).pipe(
     Effect.scoped,
-    Effect.provide(SqlStore.layerSql(":memory:").pipe(Layer.provide(SqliteClient.layer({ filename: ":memory:" })))),
+    Effect.provide(
+      SqlStore.layerSql(":memory:").pipe(Layer.provideMerge(SqliteClient.layer({ filename: ":memory:" })))
+    ),
     Effect.provideService(Random.Random, {
       nextIntUnsafe: () => Math.floor(night.spread * Number.MAX_SAFE_INTEGER),
       nextDoubleUnsafe: () => night.spread
     })
   )
-
-// --- internal
 
 const outagesOf = ({ outages }: Night): Outages.Outages => {
   const read = Outages.read(outages)

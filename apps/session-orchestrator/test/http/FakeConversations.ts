@@ -17,6 +17,7 @@ import {
   TurnConflict,
   type TurnResult
 } from "../../src/conversation/Conversations.ts"
+import { DryRuns } from "../../src/dry-run/DryRuns.ts"
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
 import { TurnWebhooks } from "../../src/delivery/TurnWebhooks.ts"
@@ -239,7 +240,8 @@ export const make = () => {
               : Effect.succeed(found.conversationId)
           })
       }),
-      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
+      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => die }),
+      Layer.succeed(DryRuns, { run: () => die }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { report: () => die }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),

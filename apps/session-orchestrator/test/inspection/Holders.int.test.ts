@@ -66,7 +66,12 @@ const given = Effect.gen(function* () {
     const runners = (yield* turns({ all: true })).map(({ runner }) => runner)
     return { runners, service: yield* service }
   }).pipe(Effect.provide(inspection))
-  return { url, sql, look }
+  const recorded = (since: number) =>
+    Effect.flatMap(Inspection.Inspection, ({ recording }) => recording(since)).pipe(
+      Effect.map(({ turns, without }) => ({ turns: turns.map(({ turnId }) => turnId), without })),
+      Effect.provide(inspection)
+    )
+  return { url, sql, look, recorded }
 })
 
 const shardOf = (n: number) => Holders.shardOf(NumberedData.conversationId(n), SHARDS)
@@ -74,7 +79,7 @@ const others = Array.from({ length: SHARDS }, (_, n) => n + 1).filter((shard) =>
 
 it.live("X6: a turn's runner is the one whose session has its conversation's lock; without a lock there is none", () =>
   Effect.gen(function* () {
-    const { look, sql, url } = yield* given
+    const { look, recorded, sql, url } = yield* given
     expect(shardOf(1)).not.toBe(shardOf(2))
     expect(yield* look).toEqual({ runners: [null, null, undefined], service: { _tag: "None" } })
 
@@ -95,6 +100,11 @@ it.live("X6: a turn's runner is the one whose session has its conversation's loc
     // The second conversation is handed over.
     yield* b.release(shardOf(2))
     expect((yield* look).runners).toEqual(["::1:4748", null, undefined])
+
+    // A replay reads them too: what has ended since a moment, and what has not ended. The ended turn called, and its records are gone.
+    const turns = [1, 2].map((n) => NumberedData.turnId(n))
+    expect(yield* recorded(0)).toEqual({ turns, without: 1 })
+    expect(yield* recorded(2_000_000_000_000)).toEqual({ turns, without: 0 })
   }).pipe(Effect.scoped)
 )
 

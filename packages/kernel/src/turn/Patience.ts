@@ -54,7 +54,7 @@ export interface Call<A, E, R> {
   readonly failureOf: (error: E) => Failure.ProviderFailure
   /** Gets the events of waits, switches and their ends, as they happen. It must not throw. */
   readonly emit?: (event: PatienceEvent) => void
-  /** Wraps the provider that the turn is run on, such as in limits on silence. Each chunk of content is one delta there. */
+  /** Wraps the provider that the turn is run on, such as in limits on silence. Each chunk of content is one event there. */
   readonly through?: (provider: Provider["Service"]) => Provider["Service"]
   /** Succeeds when the call is to end. */
   readonly abort?: Effect.Effect<void>
@@ -173,8 +173,8 @@ const sinkOf = (emit: ((event: PatienceEvent) => void) | undefined): EventSink["
   return { live: pass, persist: (events) => Effect.sync(() => events.forEach(pass)) }
 }
 
-/** Content, as the turn sees it. */
-const CONTENT: Arr.NonEmptyReadonlyArray<ProviderEvent> = [{ type: "text-delta", delta: "." }]
+/** Content, as the turn sees it: it adds no text to the turn's record. */
+const CONTENT: Arr.NonEmptyReadonlyArray<ProviderEvent> = [{ type: "usage", usage: {} }]
 const FINISH: Arr.NonEmptyReadonlyArray<ProviderEvent> = [{ type: "finish", finishReason: "stop" }]
 
 type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<ProviderEvent>, Failure.ProviderFailure>

@@ -6,6 +6,7 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ConversationsGroup } from "./ConversationsGroup.ts"
+import { DryRunGroup } from "./DryRunGroup.ts"
 import { complete } from "./OpenApiDocument.ts"
 import { problems } from "./Problem.ts"
 import { SystemGroup } from "./SystemGroup.ts"
@@ -26,7 +27,7 @@ const description = [
 
 /** All calls, with their problems and descriptions. */
 export const Api = HttpApi.make("holdfast")
-  .add(ConversationsGroup, TurnsGroup, WorkGroup, SystemGroup)
+  .add(ConversationsGroup, TurnsGroup, WorkGroup, DryRunGroup, SystemGroup)
   // Api.A1
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   // Api.A2

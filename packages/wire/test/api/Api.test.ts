@@ -45,6 +45,7 @@ describe("the calls", () => {
       "POST /v1/conversations/{conversationId}/switch-target",
       "POST /v1/conversations/{conversationId}/turns",
       "POST /v1/conversations/{conversationId}/wait-until",
+      "POST /v1/dry-run",
       "POST /v1/turns",
       "POST /v1/turns/commands",
       "POST /v1/turns/{turnId}/abort",
@@ -165,7 +166,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(11)
+    expect(bodies.length).toBe(12)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])

@@ -1,0 +1,83 @@
+/**
+ * `holdfast dry-run --replay SINCE`: runs the recorded turns of a database again under a configuration (X10).
+ *
+ * ReplayCommand.R1. The database is opened for reading alone, with a service running or without.
+ */
+import type { Option } from "effect"
+import { Clock, Effect } from "effect"
+import type { Values } from "../config/Config.ts"
+import * as DryRunText from "../dry-run/DryRunText.ts"
+import type * as Outages from "../dry-run/Outages.ts"
+import * as Picture from "../dry-run/Picture.ts"
+import * as Replay from "../dry-run/Replay.ts"
+import * as ReplayText from "../dry-run/ReplayText.ts"
+import * as Trial from "../dry-run/Trial.ts"
+import { Inspection } from "../inspection/Inspection.ts"
+import type { Target } from "@holdfast/wire"
+import * as PictureFile from "./PictureFile.ts"
+import { Terminal } from "./terminal/Terminal.ts"
+
+/** What is replayed, and how. */
+export interface Options {
+  /** Epoch milliseconds. */
+  readonly since: number
+  readonly configured: ReadonlyArray<{ readonly name: string; readonly config: Values }>
+  readonly outages: Outages.Outages
+  readonly model: Target.Target | undefined
+  readonly forMs: number
+  readonly mostCalls: number
+  readonly json: boolean
+  readonly svg: Option.Option<string>
+}
+
+/** Replays and prints. */
+export const run = Effect.fnUntraced(function* (options: Options) {
+  const { configured, json, since, svg, ...how } = options
+  const terminal = yield* Terminal
+  const inspection = yield* Inspection
+  const readAt = yield* Clock.currentTimeMillis
+  const recording = yield* inspection.recording(since)
+  const moment = ReplayText.momentOf(readAt)
+  if (recording.turns.length === 0)
+    return terminal.stdout(`No turn was accepted or ended since ${moment(since)}, and none is open.\n`)
+  const scene = { ...how, recording, readAt, seed: 1 }
+  const original = Replay.original(scene)
+  const was = yield* Trial.run("as it was", () => original.run, configured[0]?.config.prices)
+  const replayed = yield* Effect.forEach(configured, ({ config, name }) =>
+    Effect.gen(function* () {
+      const again = Replay.replayed(config, original.calls, scene)
+      return { ...again, trial: yield* Trial.run(name, () => again.run, config.prices) }
+    })
+  )
+  const trials = replayed.map(({ trial }) => trial)
+  const assumptions = Replay.assumptions(recording, replayed)
+  const title = `${count(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
+  yield* PictureFile.write(svg, () =>
+    Picture.svg(title, assumptions.join(" "), [was, ...trials], (ms) => ReplayText.timeOfDay(was.result.startAt + ms))
+  )
+  if (json) {
+    const of = ({ name, report, result }: Trial.Trial) => ({ name, report, turns: result.turns })
+    const runs = replayed.map(({ trial, turns }) => ({ ...of(trial), followed: turns.map(({ followed }) => followed) }))
+    return terminal.stdout(`${JSON.stringify({ since, assumptions, was: of(was), runs })}\n`)
+  }
+  const lines = [
+    title,
+    ...replayed.map(({ trial, turns }) =>
+      ReplayText.followed(
+        trial.name,
+        turns.map(({ followed }) => followed)
+      )
+    ),
+    "",
+    ...DryRunText.table([was, ...trials]),
+    ...trials.flatMap((trial) => ReplayText.changes(was, trial, moment)),
+    "",
+    "Assumed:",
+    ...assumptions.map((assumption) => `- ${assumption}`)
+  ]
+  terminal.stdout(`${lines.join("\n")}\n`)
+})
+
+// --- internal
+
+const count = (n: number, what: string): string => `${n.toLocaleString("en-US")} ${what}${n === 1 ? "" : "s"}`

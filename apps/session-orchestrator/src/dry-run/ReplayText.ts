@@ -1,0 +1,65 @@
+/** Writes what a replay changed, turn by turn. Pure, but for the time zone. */
+import * as Prose from "../text/Prose.ts"
+import * as DryRunText from "./DryRunText.ts"
+import type { Followed } from "./ReplayedTurn.ts"
+import type { Trial } from "./Trial.ts"
+import type { TurnCourse } from "./TurnCourse.ts"
+
+/** How many turns followed their record, and how many decisions were made again alike. */
+export const followed = (name: string, turns: ReadonlyArray<Followed>): string => {
+  const whole = turns.filter(({ leftAt }) => leftAt === undefined).length
+  const decisions = turns.reduce((sum, { decisions }) => sum + decisions, 0)
+  return `${name}: ${whole} of ${turns.length} turns follow their record to the end; ${decisions} decisions were made again as they are on record.`
+}
+
+/** The turns whose end differs, at most `MOST_ROWS` of them. */
+export const changes = (was: Trial, would: Trial, moment: (ms: number) => string): ReadonlyArray<string> => {
+  const pairs = was.result.turns.flatMap((before, n) => {
+    const after = would.result.turns[n]
+    return after === undefined || isSameEnd(before, after) ? [] : [[before, after] as const]
+  })
+  if (pairs.length === 0) return ["", `By ${would.name} every turn ends as it did, at the same time.`]
+  const rows = pairs
+    .slice(0, MOST_ROWS)
+    .map(([before, after]) => [before.turnId, endOf(before, moment), endOf(after, moment)])
+  const more = pairs.length - rows.length
+  return [
+    "",
+    `By ${would.name} ${pairs.length} turns end otherwise:`,
+    ...DryRunText.aligned([["turn", "as it was", "would be"], ...rows]).map((line) => `  ${line}`),
+    ...(more > 0 ? [`  and ${more} more; --json has all`] : [])
+  ]
+}
+
+/** The local time of day, with the date where it is not that of `now`. */
+export const momentOf =
+  (now: number) =>
+  (ms: number): string => {
+    const date = new Date(ms)
+    const time = date.toTimeString().slice(0, 8)
+    if (date.toDateString() === new Date(now).toDateString()) return time
+    const two = (n: number) => String(n).padStart(2, "0")
+    return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`
+  }
+
+/** Hours and minutes, for an axis. */
+export const timeOfDay = (ms: number): string => new Date(ms).toTimeString().slice(0, 5)
+
+// --- internal
+
+const MOST_ROWS = 20
+
+const isSameEnd = ({ end: a }: TurnCourse, { end: b }: TurnCourse): boolean =>
+  a?.status === b?.status && a?.at === b?.at
+
+const endOf = ({ calls, end }: TurnCourse, moment: (ms: number) => string): string => {
+  const made = calls.filter(({ outcome }) => outcome !== "shared").length
+  const after = `${made} ${made === 1 ? "call" : "calls"}`
+  if (end === undefined) return `still waiting, ${after}`
+  const how = end.status === "completed" ? "answered" : end.status
+  const why =
+    end.status === "failed" && end.because !== undefined
+      ? `, ${DryRunText.because({ because: end.because, ...(end.reason && { reason: end.reason }) })}`
+      : ""
+  return Prose.oneLine(`${how} ${moment(end.at)}, ${after}${why}`)
+}

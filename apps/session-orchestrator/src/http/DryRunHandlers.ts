@@ -1,0 +1,16 @@
+/** Handles the call that tries a policy (X10). */
+import { Api } from "@holdfast/wire/api"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { DryRuns } from "../dry-run/DryRuns.ts"
+import { orProblem } from "./DomainProblems.ts"
+
+/** The handlers of the group `policies`. */
+export const layer = HttpApiBuilder.group(
+  Api.Api,
+  "policies",
+  Effect.fnUntraced(function* (handlers) {
+    const { run } = yield* DryRuns
+    return handlers.handleAll({ dryRun: ({ payload }) => orProblem(run(payload)) })
+  })
+)
