@@ -99,6 +99,7 @@ export const rooms: ReadonlyArray<string> = [
   "http/body",
   "http/docs",
   "http",
+  "rpc",
   "cluster",
   "cli/terminal",
   "cli",
@@ -141,6 +142,8 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   "packages/providers/src/http/Proxy.ts": ["undici"],
   // A store on a file: likewise.
   "packages/holdfast/src/stores/Sqlite.ts": ["node:"],
+  // A process: likewise.
+  "packages/holdfast/src/rpc/": ["node:"],
   // The command, which no module imports.
   "packages/holdfast/src/bin.ts": ["node:"]
 }

@@ -24,6 +24,7 @@ import * as DryRunCommand from "./DryRunCommand.ts"
 import * as Explain from "./Explain.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as ReportCommand from "./ReportCommand.ts"
+import * as RpcCommand from "./RpcCommand.ts"
 import * as RunCommand from "./RunCommand.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
@@ -46,6 +47,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withSubcommands([
       Serve.command(parts),
       RunCommand.command(parts),
+      RpcCommand.command(parts),
       Submit.command(parts),
       Answer.command(parts),
       Attach.command(parts),

@@ -55,7 +55,7 @@ export const readOptions = Effect.fnUntraced(function* (given: GivenFlags, datab
   const turnId = yield* idOf("--turn-id", given.turnId)
   if (database.url !== undefined && (conversationId ?? turnId) !== undefined) {
     return yield* refused(
-      `${conversationId === undefined ? "--turn-id" : "--conversation"}: with database.url the conversations belong to the runners, and \`run\` has none of them. Send the prompt to a runner: POST /v1/conversations/ID/turns.`
+      `${conversationId === undefined ? "--turn-id" : "--conversation"}: with database.url the conversations belong to the runners, and this process has none of them. Send the prompt to a runner: POST /v1/conversations/ID/turns.`
     )
   }
   const options: TurnOptions = {

@@ -1,5 +1,5 @@
 /**
- * Accepts a prompt for a turn or a conversation that may already exist.
+ * Accepts a prompt for a turn or a conversation that may already exist, or resumes a conversation's turns.
  *
  * Continuation.C1. The same turn id again is the same turn, in its own conversation.
  * Continuation.C2. A turn is accepted only if it can run next: no other turn of its conversation is unsealed.
@@ -58,17 +58,50 @@ export const accept = Effect.fnUntraced(function* (wanted: Wanted) {
   if (next !== undefined && (next.turnId !== turnId || tenancy.isElsewhere(next.turnId))) {
     return yield* new TurnConflict({
       message: tenancy.isElsewhere(next.turnId)
-        ? `Turn ${next.turnId} of conversation ${existing} has not ended: another process runs it. Wait for its end, and try again.`
+        ? runsElsewhere(next)
         : `Turn ${next.turnId} of conversation ${existing} has not ended, and no process runs it. Start the service, which takes it up, or give its id and its prompt again.`
     })
   }
   return { conversationId: existing, turnId: yield* conversations.prompt(existing, { prompt, turnId }) }
 })
 
+/**
+ * Resumes the unsealed turns of a conversation, in the order of their acceptance. Fails with `ConversationNotFound`, with `InvalidRequest` where the
+ * conversation has other settings, and with `TurnConflict` while another process runs one of the turns.
+ */
+export const resume = Effect.fnUntraced(function* (
+  wanted: Pick<Wanted, "system" | "model"> & { readonly conversationId: Ids.ConversationId }
+) {
+  const conversations = yield* Conversations
+  const store = yield* Store
+  const tenancy = yield* Tenancy.Tenancy
+  const { conversationId } = wanted
+  const conversation = Option.getOrUndefined(yield* store.conversation(conversationId))
+  if (conversation === undefined) return yield* new ConversationNotFound({ conversationId })
+  const difference = differenceOf(wanted, conversation)
+  if (difference !== undefined) return yield* new InvalidRequest({ message: difference })
+  const turns = yield* store.unsealedTurnsOf(conversationId)
+  const elsewhere = turns.find(({ turnId }) => tenancy.isElsewhere(turnId))
+  if (elsewhere !== undefined) return yield* new TurnConflict({ message: runsElsewhere(elsewhere) })
+  for (const { turnId } of turns) {
+    // The same turn again is the same turn.
+    const prompt = yield* store.prompt(turnId)
+    yield* prompt === undefined
+      ? conversations.retry(conversationId, { turnId })
+      : conversations.prompt(conversationId, { prompt, turnId })
+  }
+})
+
 // --- internal
 
+const runsElsewhere = ({ conversationId, turnId }: Accepted): string =>
+  `Turn ${turnId} of conversation ${conversationId} has not ended: another process runs it. Wait for its end, and try again.`
+
 /** A difference between the requested conversation and the existing one, as a sentence; `undefined` if there is none. */
-const differenceOf = ({ model, system }: Wanted, conversation: Conversation): string | undefined => {
+const differenceOf = (
+  { model, system }: Pick<Wanted, "system" | "model">,
+  conversation: Conversation
+): string | undefined => {
   const { conversationId } = conversation
   if (system !== undefined && system !== conversation.system) {
     return `Conversation ${conversationId} has ${conversation.system === undefined ? "no system prompt" : "another system prompt"}, and it cannot be changed. Leave it out, or begin a new conversation.`

@@ -145,3 +145,53 @@ describe("a prompt for a turn or a conversation that may exist", () => {
     })
   )
 })
+
+describe("a conversation that is resumed", () => {
+  const resume = Effect.fnUntraced(function* (
+    wanted: Parameters<typeof Continuation.resume>[0],
+    elsewhere: ReadonlyArray<string> = []
+  ) {
+    const done: Array<string> = []
+    const open = [turn("first", false), { ...turn("again", false), prompt: undefined }]
+    const services = Layer.mergeAll(
+      Layer.mock(Conversations, {
+        prompt: (_, { prompt, turnId }) =>
+          Effect.sync(() => done.push(`prompt ${prompt} ${turnId}`)).pipe(Effect.as(NEW_TURN)),
+        retry: (_, { turnId }) => Effect.sync(() => done.push(`retry ${turnId}`)).pipe(Effect.as(NEW_TURN))
+      }),
+      Layer.mock(Store, {
+        conversation: (id) => Effect.succeed(Option.fromUndefinedOr(known.find((one) => one.conversationId === id))),
+        prompt: (id) => Effect.succeed(open.find(({ turnId }) => turnId === id)?.prompt),
+        unsealedTurnsOf: () =>
+          Effect.succeed(
+            open.map((turn) => ({ ...turn, model: "a/m", tail: undefined, records: 0, interruption: undefined }))
+          )
+      }),
+      Layer.succeed(Tenancy, { newTurnId: () => NEW_TURN, isElsewhere: (id) => elsewhere.includes(id) })
+    )
+    const result = yield* Effect.result(Effect.provide(Continuation.resume(wanted), services))
+    return Result.isSuccess(result) ? done : [...done, result.failure.message]
+  })
+  const NEW_TURN = turnIdOf("unused")
+  const none = { system: undefined, model: undefined }
+
+  it.effect("X1: has its unsealed turns again, prompts and manual retries, in their order", () =>
+    Effect.gen(function* () {
+      const turns = ["prompt Why? first", "retry again"]
+      assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none }), turns)
+      assert.deepStrictEqual(yield* resume({ conversationId: HERE, system: "Be brief.", model: "a/m" }), turns)
+    })
+  )
+
+  it.effect("is refused if it does not exist, has other settings, or another process runs one of its turns", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* resume({ conversationId: NEW, ...none }), ["There is no conversation new."])
+      assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none, model: "a/other" }), [
+        "Conversation here is on a/m, not on a/other. Leave the model out, or begin a new conversation."
+      ])
+      assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none }, ["again"]), [
+        "Turn again of conversation here has not ended: another process runs it. Wait for its end, and try again."
+      ])
+    })
+  )
+})

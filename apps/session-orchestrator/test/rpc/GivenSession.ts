@@ -1,0 +1,112 @@
+/** Runs a session of `holdfast rpc` over conversations in memory and a test clock. */
+import { assert } from "@effect/vitest"
+import type { ScriptedProvider } from "@holdfast/kernel/testing"
+import { type Ids, TurnEvent } from "@holdfast/wire"
+import { RpcLines } from "@holdfast/wire/rpc"
+import { type Cause, Effect, Fiber, Queue, Schema, type Scope, Stream } from "effect"
+import { Conversations } from "../../src/conversation/Conversations.ts"
+import * as RpcSession from "../../src/rpc/RpcSession.ts"
+import { type Options, withService } from "../conversation/ConversationSetup.ts"
+
+const isOutput = Schema.is(RpcLines.RpcOutput)
+
+/** A client, and the session's side of its pipes. */
+export interface GivenSession {
+  readonly conversations: Conversations["Service"]
+  readonly conversationId: Ids.ConversationId
+  readonly provider: ReturnType<typeof ScriptedProvider.make>
+  /** Sends text as it is. */
+  readonly sendText: (text: string) => Effect.Effect<void>
+  /** Sends a command, and returns its response. */
+  readonly ask: (command: {
+    readonly type: string
+    readonly [key: string]: unknown
+  }) => Effect.Effect<RpcLines.RpcResponse>
+  /** Waits until so many events of a type were written. */
+  readonly until: (type: TurnEvent.TurnEvent["type"], count?: number) => Effect.Effect<void>
+  /** Waits until so many responses were written. */
+  readonly responded: (count: number) => Effect.Effect<ReadonlyArray<RpcLines.RpcResponse>>
+  readonly lines: () => ReadonlyArray<string>
+  readonly events: () => ReadonlyArray<TurnEvent.TurnEvent>
+  /** Ends the input, and waits for the end of the session. */
+  readonly close: Effect.Effect<void>
+  /** How many texts of the client the session has not taken. */
+  readonly unread: () => number
+  /** How often the conversation was watched. */
+  readonly watches: () => number
+  /** The output is taken; a test may stop that. */
+  readonly pipe: { isTaken: boolean }
+}
+
+/** Runs a test against a session. */
+export const withSession = <E>(
+  options: Options & { readonly after?: number },
+  test: (given: GivenSession) => Effect.Effect<void, E, Scope.Scope>
+) =>
+  withService(
+    options,
+    Effect.fnUntraced(function* ({ conversations, provider }) {
+      const conversationId = yield* conversations.create({})
+      const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
+      const written: Array<string> = []
+      const pipe = { isTaken: true }
+      const taken = Effect.repeat(Effect.yieldNow, { until: () => pipe.isTaken })
+      let watches = 0
+      const counted = Conversations.of({
+        ...conversations,
+        watch: (...from) => (watches++, conversations.watch(...from))
+      })
+      const session = yield* RpcSession.run({
+        conversationId,
+        after: options.after ?? 0,
+        input: Stream.fromQueue(input),
+        write: (lines) =>
+          Effect.andThen(
+            Effect.sync(() => void written.push(lines)),
+            Effect.asVoid(taken)
+          )
+      }).pipe(Effect.provideService(Conversations, counted), Effect.forkScoped({ startImmediately: true }))
+
+      const lines = () => written.flatMap((lines) => lines.split("\n").slice(0, -1))
+      const parsed: Array<RpcLines.RpcOutput> = []
+      const outputs = (): ReadonlyArray<RpcLines.RpcOutput> => {
+        for (const line of lines().slice(parsed.length)) {
+          const output: unknown = JSON.parse(line)
+          if (!isOutput(output)) assert.fail(`${line} is no line of the protocol`)
+          parsed.push(output)
+        }
+        return parsed
+      }
+      const responses = () => outputs().filter((output) => output.type === "response")
+      const events = () => outputs().filter((output) => output.type !== "response")
+      const waitFor = (isThere: () => boolean) => Effect.asVoid(Effect.repeat(Effect.yieldNow, { until: isThere }))
+      const sendText = (text: string) => Effect.asVoid(Queue.offer(input, new TextEncoder().encode(text)))
+      let asked = 0
+      yield* test({
+        conversations,
+        conversationId,
+        provider,
+        sendText,
+        ask: (command) =>
+          Effect.gen(function* () {
+            const id = `q${++asked}`
+            yield* sendText(`${JSON.stringify({ id, ...command })}\n`)
+            yield* waitFor(() => responses().some((response) => response.id === id))
+            const { id: _, ...response } = responses().find((response) => response.id === id)!
+            return response
+          }),
+        until: (type, count = 1) => waitFor(() => events().filter((event) => event.type === type).length >= count),
+        responded: (count) =>
+          Effect.map(
+            waitFor(() => responses().length >= count),
+            responses
+          ),
+        lines,
+        events,
+        close: Effect.andThen(Queue.end(input), Effect.orDie(Fiber.join(session))),
+        unread: () => Queue.sizeUnsafe(input),
+        watches: () => watches,
+        pipe
+      })
+    })
+  )

@@ -1,0 +1,87 @@
+/** Runs `holdfast rpc` as programs do: a process, and the client of `holdfast/rpc`. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { TurnEvent } from "../../../../packages/holdfast/src/Events.ts"
+import { RpcClient, type RpcOptions } from "../../../../packages/holdfast/src/rpc/index.ts"
+import { spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { MAIN } from "../service/Program.ts"
+
+let directory = ""
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "holdfast-rpc-"))
+})
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+const start = (options: RpcOptions = {}): RpcClient =>
+  new RpcClient({
+    command: [process.execPath, MAIN],
+    cwd: directory,
+    env: { HOME: directory, PATH: process.env["PATH"] },
+    ...options
+  })
+
+/** The next event of a type. */
+const next = async <Type extends TurnEvent["type"]>(client: RpcClient, type: Type) => {
+  for await (const event of client.events()) if (event.type === type) return event
+  throw new Error(`The process has ended without ${type}.`)
+}
+
+describe("holdfast rpc", () => {
+  it("P16: a prompt waits through an outage, is steered, and its turn goes on in another process", async () => {
+    const first = start({ model: "simulated/outage-2" })
+    const seen: Array<string> = []
+    first.on(({ type }) => seen.push(type))
+    const wait = next(first, "provider-retry")
+    const cancelled = first.prompt("Hi")
+    expect(await wait).toMatchObject({ attempt: 0, delayMs: 5_000 })
+    expect(await first.getState()).toMatchObject({ autoRetryEnabled: true, isRetrying: true, attempt: 0 })
+    expect(await first.abortRetry()).toBe(true)
+    expect(await cancelled).toMatchObject({ status: "failed", text: "", error: { reason: "overloaded" } })
+    expect(seen).toContain("retry-end")
+    await first.setAutoRetry(false)
+    expect(await first.retry()).toMatchObject({ status: "failed" })
+    await first.setAutoRetry(true)
+
+    // The end of its input ends the process, and not the turn.
+    const again = next(first, "provider-retry")
+    const left = expect(first.prompt("Still there?")).rejects.toMatchObject({ code: "closed" })
+    await again
+    const { conversationId, lastEventId } = await first.getState()
+    expect(await first.close()).toBe(0)
+    await left
+    await expect(first.getState()).rejects.toMatchObject({ code: "closed" })
+
+    await using second = start({ conversation: conversationId, after: lastEventId })
+    const events = second.events()
+    expect((await events.next()).value).toMatchObject({ type: "provider-retry", attempt: 0 })
+    expect(await second.retryNow({ commandId: "now" })).toBe(true)
+    const after: Array<TurnEvent> = []
+    for await (const event of events) {
+      after.push(event)
+      if (event.type === "provider-retry") await second.abort()
+      if (event.type === "turn-end") break
+    }
+    expect(after.map(({ type }) => type)).not.toContain("turn-start")
+    expect(after.at(-1)).toMatchObject({ type: "turn-end", status: "aborted" })
+    await expect(second.switchTarget("nowhere/m")).rejects.toMatchObject({ code: "refused" })
+  })
+
+  it("P16: a closed output ends the process; an error at its start is that of the first call", async () => {
+    const child = spawn(process.execPath, [MAIN, "rpc", "--model", "simulated/slow"], {
+      cwd: directory,
+      env: { HOME: directory, PATH: process.env["PATH"] }
+    })
+    child.stdout.once("data", () => child.stdout.destroy())
+    child.stdin.on("error", () => {})
+    child.stdin.write('garbage\n{"id":1,"type":"prompt","prompt":"Hi"}\n')
+    expect(await new Promise((resolve) => child.on("exit", resolve))).toBe(1)
+
+    const refused = start({ conversation: "nowhere" })
+    await expect(refused.getState()).rejects.toMatchObject({
+      code: "closed",
+      message: "holdfast rpc has ended with exit code 1. It wrote: holdfast: There is no conversation nowhere."
+    })
+  })
+})

@@ -1,0 +1,327 @@
+/** Tests sessions of `holdfast rpc`: every command in every state of a turn, and what lines can do to them. */
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { defined } from "@holdfast/wire"
+import type { RpcLines } from "@holdfast/wire/rpc"
+import { Deferred, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as Backlog from "../../src/session/Backlog.ts"
+import { MOST_WAITING } from "../../src/rpc/RpcSession.ts"
+import { waits } from "../conversation/ConversationSetup.ts"
+import { type GivenSession, withSession } from "./GivenSession.ts"
+
+const { answer, emits, hangs, overloaded, text } = ScriptedProvider
+
+const HOUR = 3_600
+const success = (command: string, data?: RpcLines.RpcResponse["data"]): RpcLines.RpcResponse => ({
+  type: "response",
+  command,
+  success: true,
+  ...defined({ data })
+})
+
+/** The commands on a wait, with their keys. */
+const STEERING = {
+  abort_retry: {},
+  retry_now: {},
+  wait_until: { until: 60_000 },
+  switch_target: { model: "test/other" },
+  extend_budget: { byMs: 1_000 }
+} as const
+
+/** A session whose turn waits for an hour. */
+const waiting = (test: (given: GivenSession) => Effect.Effect<void, unknown, never>) =>
+  withSession(
+    { scripts: [emits(overloaded), answer("At last")], retry: waits(HOUR, HOUR) },
+    Effect.fnUntraced(function* (given) {
+      yield* given.ask({ type: "prompt", prompt: "Hi" })
+      yield* given.until("provider-retry")
+      yield* test(given)
+    })
+  )
+
+describe("without a turn", () => {
+  for (const [type, keys] of Object.entries({ abort: {}, ...STEERING })) {
+    it.effect(`P16: ${type} is answered, and changes nothing`, () =>
+      withSession({ scripts: [] }, ({ ask, events }) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* ask({ type, ...keys }), success(type, { applied: false }))
+          assert.deepStrictEqual(events(), [])
+        })
+      )
+    )
+  }
+
+  it.effect("P16: a retry is refused with the reason", () =>
+    withSession({ scripts: [] }, ({ ask }) =>
+      Effect.gen(function* () {
+        const error = "There is nothing to retry: the conversation has no turn yet."
+        assert.deepStrictEqual(yield* ask({ type: "retry" }), {
+          type: "response",
+          command: "retry",
+          success: false,
+          error
+        })
+      })
+    )
+  )
+
+  it.effect("P16: the state follows the switch of automatic retries", () =>
+    withSession({ scripts: [] }, ({ ask, conversationId }) =>
+      Effect.gen(function* () {
+        const state = (autoRetryEnabled: boolean) =>
+          success("get_state", {
+            conversationId,
+            status: "idle",
+            autoRetryEnabled,
+            isRetrying: false,
+            queued: [],
+            model: "test/m",
+            lastEventId: 0
+          })
+        assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(true))
+        assert.deepStrictEqual(yield* ask({ type: "set_auto_retry", enabled: false }), success("set_auto_retry"))
+        assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(false))
+      })
+    )
+  )
+})
+
+describe("while a turn streams", () => {
+  /** A session whose turn has shown a text and hangs. */
+  const streaming = (test: (given: GivenSession) => Effect.Effect<void, unknown, never>) =>
+    Effect.suspend(() => {
+      const reached = Deferred.makeUnsafe<void>()
+      return withSession(
+        { scripts: [hangs(reached, text("Once"))] },
+        Effect.fnUntraced(function* (given) {
+          yield* given.ask({ type: "prompt", prompt: "Hi" })
+          yield* given.until("text-delta")
+          yield* test(given)
+        })
+      )
+    })
+
+  for (const [type, keys] of Object.entries(STEERING)) {
+    it.effect(`P16: ${type} is answered at once, and changes nothing`, () =>
+      streaming(({ ask, events }) =>
+        Effect.gen(function* () {
+          const before = events().length
+          assert.deepStrictEqual(yield* ask({ type, ...keys }), success(type, { applied: false }))
+          assert.lengthOf(events(), before)
+        })
+      )
+    )
+  }
+
+  it.effect("P16: the state, a further prompt and the switch are answered at once, by their ids", () =>
+    streaming(({ ask }) =>
+      Effect.gen(function* () {
+        const { data } = yield* ask({ type: "prompt", prompt: "And then?" })
+        assert.deepStrictEqual(yield* ask({ type: "set_auto_retry", enabled: false }), success("set_auto_retry"))
+        const state = yield* ask({ type: "get_state" })
+        const queued = data !== undefined && "turnId" in data ? [data.turnId] : []
+        assert.lengthOf(queued, 1)
+        assert.deepInclude(state.data, { status: "running", queued, autoRetryEnabled: false })
+      })
+    )
+  )
+
+  it.effect("P16: abort ends the turn; a retry after it runs again", () =>
+    streaming(({ ask, events, until }) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* ask({ type: "abort" }), success("abort", { applied: true }))
+        yield* until("turn-end")
+        assert.deepInclude(events().at(-1), { type: "turn-end", status: "aborted" })
+        assert.isTrue((yield* ask({ type: "retry" })).success)
+        yield* until("turn-start", 2)
+      })
+    )
+  )
+})
+
+describe("while a turn waits", () => {
+  it.effect("P16: the state has the wait, and every event was written unchanged", () =>
+    waiting(({ ask, conversations, conversationId, events, lines }) =>
+      Effect.gen(function* () {
+        const { data } = yield* ask({ type: "get_state" })
+        const wait = events().find(({ type }) => type === "provider-retry")
+        assert.deepInclude(wait, { attempt: 0, delayMs: HOUR * 1_000, message: overloaded.message })
+        assert.deepInclude(data, { status: "retrying", isRetrying: true, attempt: 0, retryAt: HOUR * 1_000 })
+        assert.deepStrictEqual(data, {
+          ...(yield* conversations.state(conversationId)),
+          lastEventId: events().filter(({ type }) => type === "turn-start" || type === "message").length
+        })
+        assert.isTrue(lines().every((line) => line.startsWith("{") && line.endsWith("}")))
+      })
+    )
+  )
+
+  it.effect("P14: abort closes the chain before the turn", () =>
+    waiting(({ ask, events, until }) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* ask({ type: "abort" }), success("abort", { applied: true }))
+        yield* until("turn-end")
+        assert.deepStrictEqual(
+          events()
+            .slice(-3)
+            .map(({ type }) => type),
+          ["retry-end", "message", "turn-end"]
+        )
+        assert.deepInclude(events().at(-3), { success: false, finalError: "Retry cancelled" })
+        assert.deepInclude(events().at(-1), { status: "aborted" })
+      })
+    )
+  )
+
+  it.effect("P16: abort_retry ends the wait, and the turn with its last error", () =>
+    waiting(({ ask, events, until }) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* ask({ type: "abort_retry" }), success("abort_retry", { applied: true }))
+        yield* until("turn-end")
+        assert.deepStrictEqual(
+          events()
+            .slice(-4)
+            .map(({ type }) => type),
+          ["retry-end", "message", "error", "turn-end"]
+        )
+        assert.deepInclude(events().at(-1), { status: "failed" })
+        assert.deepInclude(yield* ask({ type: "get_state" }), { success: true })
+      })
+    )
+  )
+
+  for (const type of ["retry_now", "switch_target"] as const) {
+    it.effect(`P16: ${type} makes the next attempt`, () =>
+      waiting(({ ask, events, until }) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* ask({ type, ...STEERING[type] }), success(type, { applied: true }))
+          yield* until("turn-end")
+          assert.deepInclude(events().at(-1), { status: "completed" })
+          assert.strictEqual(
+            events().some((event) => event.type === "model-change" && event.to === "test/other"),
+            type === "switch_target"
+          )
+        })
+      )
+    )
+  }
+
+  it.effect("P16: wait_until moves the end of the wait", () =>
+    waiting(({ ask, until }) =>
+      Effect.gen(function* () {
+        const moved = yield* ask({ type: "wait_until", until: "1970-01-01T00:01:00Z" })
+        assert.deepStrictEqual(moved, success("wait_until", { applied: true }))
+        assert.deepInclude((yield* ask({ type: "get_state" })).data, { retryAt: 60_000 })
+        yield* TestClock.adjust("1 minute")
+        yield* until("turn-end")
+      })
+    )
+  )
+
+  it.effect("X4: a repeated commandId has no second effect", () =>
+    waiting(({ ask }) =>
+      Effect.gen(function* () {
+        const extend = { type: "extend_budget", byMs: 1_000, commandId: "more" }
+        assert.deepStrictEqual(yield* ask(extend), success("extend_budget", { applied: true }))
+        yield* ask(extend)
+        assert.deepInclude((yield* ask({ type: "get_state" })).data, { isRetrying: true, retryAt: HOUR * 1_000 })
+      })
+    )
+  )
+
+  it.effect("P16: a target that does not exist is refused, and the turn waits on", () =>
+    waiting(({ ask }) =>
+      Effect.gen(function* () {
+        const { error, success } = yield* ask({ type: "switch_target", model: "nowhere/m" })
+        assert.isFalse(success)
+        assert.include(error, "nowhere")
+        assert.deepInclude((yield* ask({ type: "get_state" })).data, { isRetrying: true })
+      })
+    )
+  )
+})
+
+describe("lines", () => {
+  it.effect("P16: garbage is answered without an id, and harms nothing", () =>
+    withSession({ scripts: [answer("Hi")] }, ({ ask, responded, sendText }) =>
+      Effect.gen(function* () {
+        yield* sendText('nonsense\n\r\n  \n[]\n{"id":"x","type":"get_')
+        yield* sendText('state"}\r\n')
+        yield* sendText(`${"a".repeat(3 * 1024 * 1024)}\n`)
+        const responses = yield* responded(4)
+        assert.deepStrictEqual(
+          responses.map(({ id, success }) => [id, success]),
+          [
+            [undefined, false],
+            [undefined, false],
+            ["x", true],
+            [undefined, false]
+          ]
+        )
+        assert.strictEqual(responses[3]?.error, "The line is longer than 1048576 bytes, and was not read.")
+        assert.isTrue((yield* ask({ type: "prompt", prompt: "Hi" })).success)
+      })
+    )
+  )
+
+  it.effect("P16: commands take effect in the order of their lines, and the last ones are answered after the end", () =>
+    withSession({ scripts: [emits(overloaded)], retry: waits(HOUR) }, ({ close, lines, sendText }) =>
+      Effect.gen(function* () {
+        yield* sendText('{"id":1,"type":"prompt","prompt":"Hi"}\n{"id":2,"type":"abort"}\n{"id":3,"type":"retry"}')
+        yield* close
+        const responses = lines().flatMap((line) => (line.includes('"response"') ? [JSON.parse(line)] : []))
+        assert.deepStrictEqual(
+          responses.map(({ id, success }) => [id, success]),
+          [
+            [1, true],
+            [2, true],
+            [3, true]
+          ]
+        )
+      })
+    )
+  )
+
+  it.effect("P16: while the output is not taken, few commands are read, and none is lost", () =>
+    withSession({ scripts: [] }, ({ ask, conversations, conversationId, pipe, responded, sendText, unread }) =>
+      Effect.gen(function* () {
+        yield* ask({ type: "get_state" })
+        pipe.isTaken = false
+        const many = 2 * MOST_WAITING
+        for (let n = 0; n < many; n++) yield* sendText(`{"id":${n},"type":"set_auto_retry","enabled":${n % 2 === 0}}\n`)
+        // The first has taken effect: its answer is what is not taken.
+        yield* Effect.repeat(Effect.yieldNow, { times: 200 })
+        assert.isTrue((yield* conversations.state(conversationId)).autoRetryEnabled)
+        assert.isAtLeast(unread(), many - MOST_WAITING - 3)
+        pipe.isTaken = true
+        const responses = yield* responded(many + 1)
+        assert.deepStrictEqual(
+          responses.slice(1).map(({ id }) => id),
+          Array.from({ length: many }, (_, n) => n)
+        )
+      })
+    )
+  )
+
+  it.effect("X3: a session that reads too slowly for the hub gets every persisted event, once", () => {
+    const long = "a".repeat(Backlog.MAX_BEHIND / 8)
+    return withSession(
+      { scripts: [answer(...Array.from({ length: 12 }, () => long))] },
+      ({ ask, conversations, conversationId, events, pipe, until, watches }) =>
+        Effect.gen(function* () {
+          yield* ask({ type: "get_state" })
+          pipe.isTaken = false
+          const turnId = yield* conversations.prompt(conversationId, { prompt: "Hi" })
+          yield* conversations.result(turnId, conversationId)
+          pipe.isTaken = true
+          yield* until("turn-end")
+          assert.isAbove(watches(), 1)
+          const persisted = events()
+            .map(({ type }) => type)
+            .filter((type) => type !== "text-delta" && type !== "step-start")
+          assert.deepStrictEqual(persisted, ["turn-start", "message", "usage", "message", "turn-end"])
+        })
+    )
+  })
+})

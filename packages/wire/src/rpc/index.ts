@@ -1,0 +1,2 @@
+export * as LineSplitter from "./LineSplitter.ts"
+export * as RpcLines from "./RpcLines.ts"
