@@ -1,16 +1,25 @@
-/** Fails the build where `holdfast.config.schema.json` is out of date; with `--write` it writes the file. */
+/** Fails the build where a JSON Schema that is made from the program's schemas is out of date; with `--write` it writes the file. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 import * as EditorSchema from "./EditorSchema.ts"
+import * as RpcSchema from "./RpcSchema.ts"
 
-const file = new URL("../holdfast.config.schema.json", import.meta.url)
-const page = readFileSync(new URL("../../../docs/configuration.md", import.meta.url), "utf8")
+const root = new URL("../../../", import.meta.url)
+const page = readFileSync(new URL("docs/configuration.md", root), "utf8")
 
-const made: unknown = JSON.parse(JSON.stringify(EditorSchema.make(page)))
+const files = [
+  ["apps/session-orchestrator/holdfast.config.schema.json", EditorSchema.make(page)],
+  ["docs/rpc.schema.json", RpcSchema.make()]
+] as const
 
-const isWritten = existsSync(file) && isDeepStrictEqual(JSON.parse(readFileSync(file, "utf8")), made)
-if (!isWritten && process.argv.includes("--write")) writeFileSync(file, `${JSON.stringify(made, undefined, 2)}\n`)
-else if (!isWritten) {
-  process.stderr.write("apps/session-orchestrator/holdfast.config.schema.json is out of date: run `pnpm fix`.\n")
-  process.exitCode = 1
+for (const [path, schema] of files) {
+  const file = new URL(path, root)
+  const made: unknown = JSON.parse(JSON.stringify(schema))
+  const isWritten = existsSync(file) && isDeepStrictEqual(JSON.parse(readFileSync(file, "utf8")), made)
+  if (isWritten) continue
+  if (process.argv.includes("--write")) writeFileSync(file, `${JSON.stringify(made, undefined, 2)}\n`)
+  else {
+    process.stderr.write(`${path} is out of date: run \`pnpm fix\`.\n`)
+    process.exitCode = 1
+  }
 }

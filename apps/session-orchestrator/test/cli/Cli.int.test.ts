@@ -69,6 +69,7 @@ describe("holdfast", () => {
     for (const command of [
       "serve",
       "run",
+      "rpc",
       "submit",
       "answer",
       "attach",

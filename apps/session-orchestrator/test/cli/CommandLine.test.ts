@@ -606,3 +606,23 @@ describe("holdfast", () => {
     })
   )
 })
+
+describe("holdfast rpc", () => {
+  it.effect("refuses wrong flags on standard error, before anything is on standard output", () =>
+    Effect.gen(function* () {
+      for (const [args, stderr] of [
+        [["--after", "3"], "holdfast: --after: a new conversation has no events. Give --conversation too.\n"],
+        [["--conversation", "c", "--after", "-1"], "holdfast: --after: found -1; expected the id of an event, or 0.\n"],
+        [
+          ["--conversation", "a b"],
+          'holdfast: --conversation: found "a b"; expected 1 to 64 letters, digits, "_" or "-".\n'
+        ]
+      ] as const) {
+        expect(yield* CommandLine.run(["rpc", ...args])).toMatchObject({ code: 2, stdout: "", stderr })
+      }
+      const shared = yield* CommandLine.run(["rpc", "--conversation", "c"], { parts: { environment: postgres } })
+      expect(shared).toMatchObject({ code: 2, stdout: "" })
+      expect(shared.stderr).toContain("with database.url the conversations belong to the runners")
+    })
+  )
+})

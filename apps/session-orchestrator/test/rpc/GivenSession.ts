@@ -1,7 +1,8 @@
 /** Runs a session of `holdfast rpc` over conversations in memory and a test clock. */
 import { assert } from "@effect/vitest"
 import type { ScriptedProvider } from "@holdfast/kernel/testing"
-import { type Ids, TurnEvent } from "@holdfast/wire"
+import type { TurnEvent } from "@holdfast/wire"
+import { type Ids } from "@holdfast/wire"
 import { RpcLines } from "@holdfast/wire/rpc"
 import { type Cause, Effect, Fiber, Queue, Schema, type Scope, Stream } from "effect"
 import { Conversations } from "../../src/conversation/Conversations.ts"
@@ -91,8 +92,9 @@ export const withSession = <E>(
           Effect.gen(function* () {
             const id = `q${++asked}`
             yield* sendText(`${JSON.stringify({ id, ...command })}\n`)
-            yield* waitFor(() => responses().some((response) => response.id === id))
-            const { id: _, ...response } = responses().find((response) => response.id === id)!
+            const found = () => responses().find((response) => response.id === id)
+            yield* waitFor(() => found() !== undefined)
+            const { id: _, ...response } = found() ?? assert.fail(`no response to ${id}`)
             return response
           }),
         until: (type, count = 1) => waitFor(() => events().filter((event) => event.type === type).length >= count),

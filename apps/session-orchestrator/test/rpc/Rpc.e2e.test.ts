@@ -29,7 +29,7 @@ const next = async <Type extends TurnEvent["type"]>(client: RpcClient, type: Typ
 }
 
 describe("holdfast rpc", () => {
-  it("P16: a prompt waits through an outage, is steered, and its turn goes on in another process", async () => {
+  it("P16: a prompt waits in an outage, is steered, and its turn goes on in another process", async () => {
     const first = start({ model: "simulated/outage-2" })
     const seen: Array<string> = []
     first.on(({ type }) => seen.push(type))

@@ -1,7 +1,8 @@
 /** Tests sessions of `holdfast rpc`: every command in every state of a turn, and what lines can do to them. */
 import { assert, describe, it } from "@effect/vitest"
+import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { defined } from "@holdfast/wire"
+import { defined, TurnEvent } from "@holdfast/wire"
 import type { RpcLines } from "@holdfast/wire/rpc"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -219,6 +220,42 @@ describe("while a turn waits", () => {
     )
   )
 
+  it.effect("P16: the state is answered while a command before it waits for the disk", () => {
+    const door = Deferred.makeUnsafe<void>()
+    return withSession(
+      {
+        scripts: [emits(overloaded), answer("At last")],
+        retry: waits(HOUR),
+        journal: (real) => ({
+          append: (turnId, seq, ...records) =>
+            Effect.andThen(
+              records.some(({ name }) => Records.positionOf(name)?.kind === "Wake")
+                ? Deferred.await(door)
+                : Effect.void,
+              real.append(turnId, seq, ...records)
+            )
+        })
+      },
+      ({ ask, responded, sendText, until }) =>
+        Effect.gen(function* () {
+          yield* ask({ type: "prompt", prompt: "Hi" })
+          yield* until("provider-retry")
+          yield* sendText('{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n')
+          assert.isTrue((yield* ask({ type: "get_state" })).success)
+          assert.lengthOf(yield* responded(2), 2)
+          yield* Deferred.succeed(door, undefined)
+          const last = (yield* responded(4)).slice(2)
+          assert.deepStrictEqual(
+            last.map(({ id, success }) => [id, success]),
+            [
+              ["now", true],
+              ["then", true]
+            ]
+          )
+        })
+    )
+  })
+
   it.effect("X4: a repeated commandId has no second effect", () =>
     waiting(({ ask }) =>
       Effect.gen(function* () {
@@ -307,20 +344,22 @@ describe("lines", () => {
   it.effect("X3: a session that reads too slowly for the hub gets every persisted event, once", () => {
     const long = "a".repeat(Backlog.MAX_BEHIND / 8)
     return withSession(
-      { scripts: [answer(...Array.from({ length: 12 }, () => long))] },
+      { scripts: [emits(overloaded), answer(...Array.from({ length: 12 }, () => long))], retry: waits(1) },
       ({ ask, conversations, conversationId, events, pipe, until, watches }) =>
         Effect.gen(function* () {
-          yield* ask({ type: "get_state" })
+          const { data } = yield* ask({ type: "prompt", prompt: "Hi" })
+          yield* until("provider-retry")
           pipe.isTaken = false
-          const turnId = yield* conversations.prompt(conversationId, { prompt: "Hi" })
-          yield* conversations.result(turnId, conversationId)
+          yield* TestClock.adjust("1 second")
+          if (data !== undefined && "turnId" in data) yield* conversations.result(data.turnId, conversationId)
           pipe.isTaken = true
           yield* until("turn-end")
           assert.isAbove(watches(), 1)
-          const persisted = events()
-            .map(({ type }) => type)
-            .filter((type) => type !== "text-delta" && type !== "step-start")
-          assert.deepStrictEqual(persisted, ["turn-start", "message", "usage", "message", "turn-end"])
+          const persisted = events().filter(TurnEvent.isPersisted)
+          assert.deepStrictEqual(
+            persisted.map(({ type }) => type),
+            ["turn-start", "message", "retry-end", "usage", "message", "turn-end"]
+          )
         })
     )
   })

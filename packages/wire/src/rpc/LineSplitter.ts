@@ -3,7 +3,7 @@
  *
  * LineSplitter.L1. Only a line feed ends a line, with a carriage return before it or without: JSON may contain U+2028, which is no end.
  * LineSplitter.L2. Memory is bounded: a longer line is dropped while it arrives, and one `TooLong` stands in its place.
- * LineSplitter.L3. A line that is no UTF-8 is `NotUtf8`: with replacement characters it would be another text than the one that was sent.
+ * LineSplitter.L3. A line that is no UTF-8 is `NotUtf8`: replacement characters would make it another text.
  */
 
 /** The most bytes of a command's line, without its end. */

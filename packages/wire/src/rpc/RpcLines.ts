@@ -1,8 +1,8 @@
 /**
  * Schemas of the lines of `holdfast rpc`: commands in; responses and events out (rule P16).
  *
- * RpcLines.R1. Every line in gets one response, with the id of the line if the line has one that can be read.
- * RpcLines.R2. An event is the JSON of `TurnEvent`, unchanged. No event has the type `response`, so the type tells the two apart.
+ * RpcLines.R1. Every line in gets one response, with the line's id where the id can be read.
+ * RpcLines.R2. An event is the JSON of `TurnEvent`, unchanged. No event has the type `response`, so the type distinguishes them.
  * RpcLines.R3. Commands are closed: an unknown key is an error, so a misspelt one is never ignored.
  */
 import * as Result from "effect/Result"
