@@ -158,11 +158,12 @@ const gates = Layer.unwrap(
 
 const defaults = Layer.effect(
   Defaults,
-  Config.useSync(({ model, models, retry, systemPrompts, webhooks }) => ({
+  Config.useSync(({ database, model, models, prices, retry, spend = [], systemPrompts, webhooks }) => ({
     model,
     models,
     retry,
     systemPrompts,
+    spend: spend.length === 0 ? undefined : { limits: spend, prices, isShared: database.url !== undefined },
     receivers: webhooks?.turnEnd === undefined ? [] : [ServiceDeliveries.EVERY_TURN]
   }))
 )
