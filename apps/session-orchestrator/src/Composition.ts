@@ -158,10 +158,11 @@ const gates = Layer.unwrap(
 
 const defaults = Layer.effect(
   Defaults,
-  Config.useSync(({ model, models, retry, webhooks }) => ({
+  Config.useSync(({ model, models, retry, systemPrompts, webhooks }) => ({
     model,
     models,
     retry,
+    systemPrompts,
     receivers: webhooks?.turnEnd === undefined ? [] : [ServiceDeliveries.EVERY_TURN]
   }))
 )
@@ -265,7 +266,7 @@ const lookups = Layer.mergeAll(
   PeriodReports.layer,
   DryRuns.layer,
   TurnWebhooks.layer,
-  Submissions.layer,
+  Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
   Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
 ).pipe(Layer.provide([Secrets.layer, PriceTable.layer]))

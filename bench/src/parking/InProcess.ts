@@ -49,6 +49,7 @@ const config = Layer.succeed(Config, {
   tools: [],
   models: {},
   prices: {},
+  systemPrompts: {},
   model: { provider: "bench", model: MODEL },
   retry: { schedule: { type: "steps", delays: [Duration.hours(1)], tail: Duration.hours(1) } },
   cluster: { runner: { host: "127.0.0.1", port: 0 }, shards: 1 },

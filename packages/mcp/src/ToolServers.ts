@@ -41,14 +41,22 @@ export interface MissingServer {
   readonly because: string
 }
 
-/** The tools of all servers. */
-export interface ToolServers {
+/** Tools of servers, for turns. */
+export interface OfferedTools {
   /** The toolbox. Right after a start it waits up to `FIRST_PATIENCE` for servers that are starting. */
   readonly toolbox: Effect.Effect<Toolbox.Toolbox["Service"]>
   /** Servers whose tools are unavailable at this moment. */
   readonly missing: () => ReadonlyArray<MissingServer>
   /** Waits until the tools of every required server are available. */
   readonly isComplete: Effect.Effect<void>
+}
+
+/** The tools of all servers. */
+export interface ToolServers extends OfferedTools {
+  /** The names of the servers, in their order. */
+  readonly names: ReadonlyArray<string>
+  /** The tools of these servers alone. A server that is not configured is missing. */
+  readonly only: (names: ReadonlyArray<string>) => OfferedTools
 }
 
 /** Keeps the servers running while the scope is open. Does not wait for their start. */
@@ -103,11 +111,11 @@ export const make = Effect.fnUntraced(function* (
     return found === undefined ? offered.get(toolName) : { server: found.server, name: found.tool.name }
   }
 
-  const toolbox: Toolbox.Toolbox["Service"] = {
+  const toolboxOf = (isChosen: (server: string) => boolean): Toolbox.Toolbox["Service"] => ({
     get definitions() {
       return named().flatMap((named) => {
         const owner = byName.get(named.server)
-        if (owner?.isOffered() !== true) return []
+        if (owner?.isOffered() !== true || !isChosen(named.server)) return []
         remember(named)
         return [definitionOf(named, owner.config)]
       })
@@ -116,11 +124,11 @@ export const make = Effect.fnUntraced(function* (
       Effect.suspend(() => {
         const tool = find(toolName)
         const server = byName.get(tool?.server ?? "")
-        return tool === undefined || server === undefined
+        return tool === undefined || server === undefined || !isChosen(tool.server)
           ? Effect.succeed(Toolbox.unknownTool(toolName))
           : server.call(tool.name, input)
       })
-  }
+  })
 
   // Counted from the start of the service, not of each turn.
   const tried = yield* Effect.forkScoped(
@@ -129,23 +137,37 @@ export const make = Effect.fnUntraced(function* (
       FIRST_PATIENCE
     )
   )
-  const required = servers.filter(({ config }) => config.isRequired)
-  /** Checks all servers at once: a server may go down while the last one starts. */
-  const isComplete: Effect.Effect<void> = Effect.suspend(() => {
-    const missing = required.find((server) => !server.isOffered())
-    return missing === undefined ? Effect.void : Effect.andThen(missing.offered, isComplete)
-  })
+  const offeredBy = (isChosen: (server: string) => boolean, unknown: ReadonlyArray<string>): OfferedTools => {
+    const chosen = servers.filter(({ config }) => isChosen(config.name))
+    const toolbox = toolboxOf(isChosen)
+    /** Checks all servers at once: a server may go down while the last one starts. */
+    const isComplete: Effect.Effect<void> = Effect.suspend(() => {
+      const missing = chosen.find((server) => server.config.isRequired && !server.isOffered())
+      return missing === undefined ? Effect.void : Effect.andThen(missing.offered, isComplete)
+    })
+    return {
+      toolbox: Effect.as(Fiber.await(tried), toolbox),
+      missing: () => [
+        ...chosen
+          .filter((server) => !server.isOffered())
+          .map(({ because, config }) => ({
+            server: config.name,
+            isRequired: config.isRequired,
+            because: conceal(because())
+          })),
+        ...unknown.map((server) => ({ server, isRequired: false, because: "it is not configured" }))
+      ],
+      isComplete
+    }
+  }
   return {
-    toolbox: Effect.as(Fiber.await(tried), toolbox),
-    missing: () =>
-      servers
-        .filter((server) => !server.isOffered())
-        .map(({ because, config }) => ({
-          server: config.name,
-          isRequired: config.isRequired,
-          because: conceal(because())
-        })),
-    isComplete
+    ...offeredBy(() => true, []),
+    names: configs.map(({ name }) => name),
+    only: (names) =>
+      offeredBy(
+        (server) => names.includes(server),
+        names.filter((name) => !byName.has(name))
+      )
   }
 })
 

@@ -102,6 +102,25 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("offers the tools of chosen servers alone, and reports those that are not configured", () =>
+    Effect.gen(function* () {
+      const servers = yield* start({ one: [new Life("a")], two: [new Life("b")], slow: ["never"] })
+      assert.deepStrictEqual(servers.names, ["one", "two", "slow"])
+      const chosen = servers.only(["two", "gone"])
+      const ready = yield* Effect.forkChild(chosen.toolbox, { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      const tools = yield* Fiber.join(ready)
+      assert.deepStrictEqual(
+        tools.definitions.map(({ name }) => name),
+        ["b"]
+      )
+      assert.isFalse((yield* tools.run(call("b"))).isError)
+      assert.isTrue((yield* tools.run(call("a"))).isError)
+      assert.deepStrictEqual(chosen.missing(), [{ server: "gone", isRequired: false, because: "it is not configured" }])
+      assert.deepStrictEqual((yield* servers.only([]).toolbox).definitions, [])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("ToolServers.V2: describes its tools without its servers' secrets", () =>
     Effect.gen(function* () {
       const one = new Life()

@@ -45,6 +45,8 @@ export const ConversationSummary = Schema.Struct({
   conversationId: ConversationId,
   /** `provider/model` that it was opened with. */
   model: Schema.String,
+  /** Its own, or else the beginning of its first prompt; absent before that. */
+  title: Schema.optionalKey(Schema.String),
   /** Epoch milliseconds. */
   createdAt: Schema.Finite,
   ...Labels.fields,

@@ -22,7 +22,7 @@ import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
 import { ParkingPlace, type ParkingSpot, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
-import { Tools } from "../conversation/Tools.ts"
+import { type Offered, Tools } from "../conversation/Tools.ts"
 import { Journal } from "../storage/EventJournal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import { Store } from "../storage/Store.ts"
@@ -202,7 +202,14 @@ const sureOf = (providers: Providers["Service"], sure: Effect.Effect<void>): Pro
 /** Resident.R2 */
 const sureToolsOf = (tools: Tools["Service"], sure: Effect.Effect<void>): Tools["Service"] => ({
   ...tools,
-  toolbox: Effect.map(tools.toolbox, (toolbox) => ({
+  ...sureOfferOf(tools, sure),
+  only: (names) => sureOfferOf(tools.only(names), sure)
+})
+
+const sureOfferOf = (offered: Offered, sure: Effect.Effect<void>): Offered => ({
+  missing: offered.missing,
+  isComplete: offered.isComplete,
+  toolbox: Effect.map(offered.toolbox, (toolbox) => ({
     // Other ones from one step to the next.
     get definitions() {
       return toolbox.definitions

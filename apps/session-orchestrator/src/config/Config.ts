@@ -110,6 +110,8 @@ export class Config extends Context.Service<
     readonly models: Models.Models
     /** Prices that the file lists, by `provider/model`; others are those of well-known models. */
     readonly prices: Prices.Prices
+    /** System prompts that conversations may name. */
+    readonly systemPrompts: Readonly<Record<string, string>>
     /** The default retry settings, which a conversation's own settings override; `Profile.resolve` makes a policy of the result. */
     readonly retry: Profile.RetrySettings
     /** The least severe level that is logged. */

@@ -97,6 +97,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     model: chosen.model,
     models: capabilitiesOf(settings.models ?? {}),
     prices: settings.prices ?? {},
+    systemPrompts: settings.systemPrompts ?? {},
     retry: settings.retry ?? {},
     telemetry,
     webhooks: webhooks.webhooks,

@@ -57,7 +57,11 @@ export interface CreateOptions {
   readonly labels?: Labels.Labels | undefined
   /** `provider/model`; if absent, the configured default. */
   readonly model?: string | undefined
-  readonly system?: string | undefined
+  /** A text, or the name of one in the configuration's `systemPrompts`. */
+  readonly system?: string | { readonly name: string } | undefined
+  /** Names of the tool servers that its turns may use; if absent, all. */
+  readonly tools?: ReadonlyArray<string> | undefined
+  readonly title?: string | undefined
   /** Settings that override the configuration's `retry`; validated on creation. */
   readonly retry?: Schema.Json | undefined
 }

@@ -11,6 +11,8 @@ export class Defaults extends Context.Service<
     readonly retry: Profile.RetrySettings
     /** What models can take, as far as the configuration sets it. */
     readonly models: Models.Models
+    /** System prompts that conversations may name. */
+    readonly systemPrompts?: Readonly<Record<string, string>> | undefined
     /** Receivers of every turn's end, in the words of `delivery/`. */
     readonly receivers?: ReadonlyArray<string> | undefined
   }

@@ -1,7 +1,7 @@
 /**
  * Finds the end of quiet hours: notices of incidents and failed turns wait until then. Pure.
  *
- * QuietHours.Q1. Quiet hours may span midnight. Equal times mean a whole day without a notice, which is refused elsewhere.
+ * QuietHours.Q1. Quiet hours may span midnight. Equal times mean no quiet hours: a whole day of them would never end.
  */
 import * as DailyTime from "./DailyTime.ts"
 
@@ -19,7 +19,6 @@ export const parse = ({ from, to }: { readonly from: string; readonly to: string
 
 /** The end of the quiet hours that `now` is in, in epoch milliseconds; `undefined`: it is in none. */
 export const endOf = ({ from, to }: QuietHours, now: number): number | undefined => {
-  const end = DailyTime.next(to, now)
   // It is quiet if the last begin came after the last end.
-  return DailyTime.last(from, now) >= DailyTime.last(to, now) ? end : undefined
+  return DailyTime.last(from, now) > DailyTime.last(to, now) ? DailyTime.next(to, now) : undefined
 }

@@ -2,6 +2,7 @@
  * Admits turns that may be driven without a fiber, and reads their state.
  *
  * Entrance.N1. An admitted turn was new, or has come back from a wait, and has no command.
+ *     Its conversation has the tools of the service: those with a choice of their own need a toolbox of their own.
  * Entrance.N2. A turn that cannot be driven, or cannot be read, goes elsewhere as if it had never been here.
  */
 import { JournalCheckpoint } from "@holdfast/journal"
@@ -76,7 +77,7 @@ export class Entrance {
     if (this.dropped.has(turn)) return undefined
     const { toolbox } = this
     const driven =
-      toolbox === undefined || turn.isCalled
+      toolbox === undefined || resumption.conversation.tools !== undefined || turn.isCalled
         ? undefined
         : DrivenTurn.make(this.services, session, turn, resumption, known, toolbox)
     let isAdmitted = false

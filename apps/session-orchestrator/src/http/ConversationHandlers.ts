@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations } from "../conversation/Conversations.ts"
+import { TurnLists } from "../inspection/TurnLists.ts"
 import * as Commands from "./CommandContext.ts"
 import { orProblem } from "./DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
@@ -16,6 +17,7 @@ export const layer = HttpApiBuilder.group(
   "conversations",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
+    const lists = yield* TurnLists
     const drain = yield* Drain
     const command = Commands.unlessDown(drain)
     const steer = (steering: Command.Steering, request: HttpServerRequest.HttpServerRequest) =>
@@ -39,6 +41,7 @@ export const layer = HttpApiBuilder.group(
       waitUntil: ({ params, payload, request }) => steer({ type: "wait-until", ...params, ...payload }, request),
       switchTarget: ({ params, payload, request }) => steer({ type: "switch-target", ...params, ...payload }, request),
       extendBudget: ({ params, payload, request }) => steer({ type: "extend-budget", ...params, ...payload }, request),
+      setTitle: ({ params, payload }) => orProblem(lists.setTitle(params.conversationId, payload.title)),
       setAutoRetry: ({ params, payload }) =>
         orProblem(conversations.setAutoRetry(params.conversationId, payload.enabled))
     })

@@ -6,10 +6,10 @@
  *     `MOST_READ` turns a page.
  */
 import type { StorageError } from "@holdfast/journal"
-import type { ConversationState, TurnState } from "@holdfast/wire"
+import { type ConversationState, defined, type Ids, type TurnState } from "@holdfast/wire"
 import { Listing } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
-import { InvalidRequest } from "../conversation/Conversations.ts"
+import { ConversationNotFound, InvalidRequest } from "../conversation/Conversations.ts"
 import * as Account from "../recovery/Account.ts"
 import { PriceTable } from "./period/PriceTable.ts"
 import { Secrets } from "../redaction/Secrets.ts"
@@ -24,6 +24,7 @@ export interface TurnQuery {
   readonly since?: number | undefined
   readonly model?: string | undefined
   readonly tag?: string | undefined
+  readonly search?: string | undefined
 }
 
 /** Which conversations a list has. */
@@ -31,6 +32,7 @@ export interface ConversationQuery {
   readonly since?: number | undefined
   readonly model?: string | undefined
   readonly tag?: string | undefined
+  readonly search?: string | undefined
 }
 
 /** Which page of a list. */
@@ -48,6 +50,11 @@ export class TurnLists extends Context.Service<
       query: ConversationQuery,
       paging: Paging
     ) => Effect.Effect<Listing.ConversationPage, InvalidRequest | StorageError>
+    /** Sets the title that lists show for a conversation. */
+    readonly setTitle: (
+      conversationId: Ids.ConversationId,
+      title: string
+    ) => Effect.Effect<void, ConversationNotFound | StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/TurnLists") {}
 
@@ -70,10 +77,10 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets | Pr
       )
 
     return {
-      turns: Effect.fn("TurnLists.turns")(function* ({ model, since, status, tag }, paging) {
+      turns: Effect.fn("TurnLists.turns")(function* ({ model, search, since, status, tag }, paging) {
         const isOpen = status === "queued" || status === "running" || status === "waiting"
-        const filter: TurnFilter = { status: isOpen ? "open" : status, since, model, tag }
-        const query = ["turns", status, since, model, tag]
+        const filter: TurnFilter = { status: isOpen ? "open" : status, since, model, tag, search }
+        const query = ["turns", status, since, model, tag, search]
         const limit = paging.limit ?? Listing.DEFAULT_LIMIT
         // A filter on what only the records have reads more rows.
         const isSought = isOpen || model !== undefined
@@ -91,14 +98,15 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets | Pr
           ...(next === undefined ? {} : { next: Cursor.encode(query, next) })
         }
       }),
-      conversations: Effect.fn("TurnLists.conversations")(function* ({ model, since, tag }, paging) {
-        const query = ["conversations", since, model, tag]
+      conversations: Effect.fn("TurnLists.conversations")(function* ({ model, search, since, tag }, paging) {
+        const query = ["conversations", since, model, tag, search]
         const limit = paging.limit ?? Listing.DEFAULT_LIMIT
-        const page = yield* lists.conversations({ since, model, tag }, yield* positionOf(query, paging), limit)
+        const page = yield* lists.conversations({ since, model, tag, search }, yield* positionOf(query, paging), limit)
         return {
           conversations: page.rows.map(
-            ({ conversation, isBusy, labels, lastTurnId }): ConversationState.ConversationSummary => ({
+            ({ conversation, isBusy, labels, lastTurnId, title }): ConversationState.ConversationSummary => ({
               ...conversation,
+              ...defined({ title: title === undefined ? undefined : redact(title) }),
               ...labels,
               ...(lastTurnId === undefined ? {} : { lastTurnId }),
               isBusy
@@ -106,7 +114,11 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets | Pr
           ),
           ...(page.next === undefined ? {} : { next: Cursor.encode(query, page.next) })
         }
-      })
+      }),
+      setTitle: (conversationId, title) =>
+        Effect.flatMap(lists.setTitle(conversationId, title), (isThere) =>
+          isThere ? Effect.void : Effect.fail(new ConversationNotFound({ conversationId }))
+        )
     }
   })
 )

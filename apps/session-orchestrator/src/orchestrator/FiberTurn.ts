@@ -57,8 +57,9 @@ export const run = Effect.fnUntraced(function* (
     { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },
     { policy, provider, history, isEnabled, patiently }
   )
-  const toolbox = yield* tools.toolbox
-  const settled = MissingTools.settle(tools, {
+  const offered = conversation.tools === undefined ? tools : tools.only(conversation.tools)
+  const toolbox = yield* offered.toolbox
+  const settled = MissingTools.settle(offered, {
     conversationId: conversation.conversationId,
     turnId,
     isFirstLife: !known.some(({ name }) => name === Records.nameOf("Attempt", 0)),

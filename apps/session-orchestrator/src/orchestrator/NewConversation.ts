@@ -17,11 +17,18 @@ import type { Conversation } from "../storage/Store.ts"
 /** Most characters of settings: room for a report's schema of hundreds of fields. Reading longer ones would delay other requests. */
 const MOST_SETTINGS = 65_536
 
+/** What the configuration has for conversations. */
+export interface Surroundings {
+  readonly defaults: Defaults["Service"]
+  readonly providers: Providers["Service"]
+  /** The names of the tool servers. */
+  readonly toolServers: ReadonlyArray<string>
+}
+
 /** A new conversation with an id of its own; it is not stored yet. Fails with `InvalidRequest` that names the faulty setting. */
 export const make = Effect.fnUntraced(function* (
-  { conversationId, labels, model, system, retry }: CreateOptions,
-  defaults: Defaults["Service"],
-  providers: Providers["Service"]
+  { conversationId, labels, model, retry, system, title, tools }: CreateOptions,
+  { defaults, providers, toolServers }: Surroundings
 ): Effect.fn.Return<Conversation, InvalidRequest> {
   const name = model ?? Target.format(defaults.model)
   yield* knownTarget(name, providers)
@@ -42,13 +49,40 @@ export const make = Effect.fnUntraced(function* (
   }
   const problem = ReportSchema.problemOf(settings.success)
   if (problem !== undefined) return yield* new InvalidRequest({ message: `retry.finalReport.schema: ${problem}` })
+  const unknown = tools?.findIndex((server) => !toolServers.includes(server)) ?? -1
+  if (unknown >= 0) {
+    return yield* new InvalidRequest({
+      message: `tools[${unknown}]: there is no tool server ${JSON.stringify(tools?.[unknown])}; ${known("tools", toolServers)}.`
+    })
+  }
+  const prompt = systemPromptOf(system, defaults)
+  if (Result.isFailure(prompt)) return yield* new InvalidRequest({ message: prompt.failure })
   return {
     conversationId: conversationId ?? Ids.ConversationId.make(OrderedId.next()),
     model: name,
-    system,
+    system: prompt.success,
     retry,
     autoRetryEnabled: settings.success.enabled ?? defaults.retry.enabled ?? true,
     createdAt: yield* Clock.currentTimeMillis,
-    ...defined({ labels })
+    ...defined({ labels, title, tools })
   }
 })
+
+/** The text of a system prompt, which a client may give by its name in the configuration; or why there is none. */
+export const systemPromptOf = (
+  system: CreateOptions["system"],
+  { systemPrompts = {} }: Pick<Defaults["Service"], "systemPrompts">
+): Result.Result<string | undefined, string> => {
+  if (typeof system !== "object") return Result.succeed(system)
+  const text = Object.hasOwn(systemPrompts, system.name) ? systemPrompts[system.name] : undefined
+  return text === undefined
+    ? Result.fail(
+        `system.name: there is no system prompt ${JSON.stringify(system.name)}; ${known("systemPrompts", Object.keys(systemPrompts))}.`
+      )
+    : Result.succeed(text)
+}
+
+// --- internal
+
+const known = (key: string, names: ReadonlyArray<string>): string =>
+  names.length === 0 ? `the configuration has no \`${key}\`` : `the configuration has ${names.join(", ")}`

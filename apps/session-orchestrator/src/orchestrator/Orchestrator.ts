@@ -17,6 +17,7 @@ import { Journal } from "../storage/EventJournal.ts"
 import { Gates } from "../gate/Gates.ts"
 import { Sessions } from "../session/Sessions.ts"
 import * as Watching from "../session/Watching.ts"
+import { Tools } from "../conversation/Tools.ts"
 import { Standings } from "../storage/Standings.ts"
 import { type Conversation, Store } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
@@ -55,6 +56,7 @@ const collect = Effect.gen(function* () {
   const journal = yield* Journal
   const providers = yield* Providers
   const defaults = yield* Defaults
+  const { names: toolServers } = yield* Tools
   const condition = yield* Condition
   const standings = yield* Standings
   const sessions = new Sessions()
@@ -78,7 +80,7 @@ const collect = Effect.gen(function* () {
     receivers: defaults.receivers ?? [],
     isStopping: Deferred.isDone(down)
   }
-  return { acceptance, commands, condition, defaults, find, providers, queue, sessions, store, views }
+  return { acceptance, commands, condition, defaults, find, providers, queue, sessions, store, toolServers, views }
 })
 
 type Parts = Effect.Success<typeof collect>
@@ -102,11 +104,11 @@ const finder =
     })
 
 const conversations = (parts: Parts): Conversations["Service"] => {
-  const { acceptance, commands, condition, defaults, find, providers, sessions, store, views } = parts
+  const { acceptance, commands, condition, defaults, find, providers, sessions, store, toolServers, views } = parts
   return {
     create: (options) =>
       Effect.gen(function* () {
-        const conversation = yield* NewConversation.make(options, defaults, providers)
+        const conversation = yield* NewConversation.make(options, { defaults, providers, toolServers })
         yield* store.createConversation(conversation)
         return conversation.conversationId
       }),

@@ -8,7 +8,7 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import { Ids, type Prompt } from "@holdfast/wire"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Result } from "effect"
 import { isDeepStrictEqual } from "node:util"
 import {
   Conversations,
@@ -18,7 +18,9 @@ import {
   type ShuttingDown,
   TurnConflict
 } from "../conversation/Conversations.ts"
+import { Defaults } from "../conversation/Defaults.ts"
 import { type Conversation, Store } from "../storage/Store.ts"
+import * as NewConversation from "./NewConversation.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
 
 /** What a turn is submitted with. */
@@ -50,14 +52,16 @@ export class Submissions extends Context.Service<
 >()("@holdfast/session-orchestrator/orchestrator/Submissions") {}
 
 /** Over the conversations and the store of the service. */
-export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Layer.effect(
+export const layer: Layer.Layer<Submissions, never, Conversations | Store | Defaults> = Layer.effect(
   Submissions,
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const store = yield* Store
 
-    const open = ({ labels, model, retry, system }: Submission, conversationId?: Ids.ConversationId) =>
-      conversations.create({ conversationId, labels, model, system, retry })
+    const defaults = yield* Defaults
+
+    const open = ({ labels, model, retry, system, title, tools }: Submission, conversationId?: Ids.ConversationId) =>
+      conversations.create({ conversationId, labels, model, system, retry, title, tools })
 
     /** The conversation of a turn that was submitted before, as a whole or in part (Submissions.S1). */
     const conversationFor = Effect.fnUntraced(function* (submission: Submission, turnId: Ids.TurnId) {
@@ -67,7 +71,7 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store> = Lay
       const conversation = Option.getOrUndefined(yield* store.conversation(id))
       if (conversation === undefined) return { conversationId: yield* open(submission, own), isNew: true }
       const difference = turn === undefined ? yield* takenBy(store, id) : undefined
-      const refusal = difference ?? differenceOf(submission, conversation)
+      const refusal = difference ?? differenceOf(submission, conversation, defaults)
       if (refusal !== undefined) {
         return yield* new TurnConflict({ message: `Turn ${turnId} cannot be submitted: ${refusal} Choose another id.` })
       }
@@ -106,11 +110,18 @@ const takenBy = (store: Store["Service"], id: Ids.ConversationId): Effect.Effect
   )
 
 /** What an earlier submission of the same id had that this one has not (Submissions.S2). Absent settings were the configuration's then. */
-const differenceOf = (submission: Submission, conversation: Conversation): string | undefined => {
+const differenceOf = (
+  submission: Submission,
+  conversation: Conversation,
+  defaults: Defaults["Service"]
+): string | undefined => {
   if (submission.model !== undefined && submission.model !== conversation.model) {
     return `it was submitted before, for ${conversation.model}.`
   }
-  if (submission.system !== conversation.system) return "it was submitted before, with another system prompt."
+  const system = NewConversation.systemPromptOf(submission.system, defaults)
+  if (Result.isFailure(system)) return system.failure
+  if (system.success !== conversation.system) return "it was submitted before, with another system prompt."
+  if (!isDeepStrictEqual(submission.tools, conversation.tools)) return "it was submitted before, with other tools."
   if (!isDeepStrictEqual(submission.retry, conversation.retry)) {
     return "it was submitted before, with other retry settings."
   }

@@ -38,6 +38,8 @@ export interface TurnFilter {
   readonly model?: string | undefined
   /** A tag that the turns have. Their order is that of acceptance then. */
   readonly tag?: string | undefined
+  /** A text in the prompt or in an answer. */
+  readonly search?: string | undefined
 }
 
 /** A turn in a list. */
@@ -64,12 +66,16 @@ export interface ConversationFilter {
   /** `provider/model` or a provider. */
   readonly model?: string | undefined
   readonly tag?: string | undefined
+  /** A text in the title or in a prompt. */
+  readonly search?: string | undefined
 }
 
 /** A conversation in a list. */
 export interface ConversationRow {
   readonly position: Position
   readonly conversation: Pick<Conversation, "conversationId" | "model" | "createdAt">
+  /** Its own, or else the beginning of its first prompt (`PROMPT_CHARACTERS`); absent before that. */
+  readonly title: string | undefined
   readonly lastTurnId: Ids.TurnId | undefined
   /** The end of that turn, in epoch milliseconds; absent before it. */
   readonly lastEndedAt: number | undefined
@@ -93,6 +99,8 @@ export class Lists extends Context.Service<
       after: Position | undefined,
       limit: number
     ) => Effect.Effect<Page<ConversationRow>, StorageError>
+    /** Sets the title of a conversation. Returns whether there is one. */
+    readonly setTitle: (conversationId: Ids.ConversationId, title: string) => Effect.Effect<boolean, StorageError>
     /** The labels of one turn. */
     readonly labelsOf: (turnId: Ids.TurnId) => Effect.Effect<Labels.Labels, StorageError>
   }

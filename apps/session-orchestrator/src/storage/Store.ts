@@ -24,6 +24,10 @@ export interface Conversation {
   readonly autoRetryEnabled: boolean
   /** Epoch milliseconds. */
   readonly createdAt: number
+  /** The tool servers that its turns may use; absent: all. */
+  readonly tools?: ReadonlyArray<string> | undefined
+  /** A title of the client's. It is written with the conversation, and read by `Lists` alone. */
+  readonly title?: string | undefined
   /** Labels of the client. They are written with the conversation, and read by `Lists` alone. */
   readonly labels?: Labels.Labels | undefined
 }

@@ -10,7 +10,7 @@
 import type { Provider } from "@holdfast/kernel"
 import { defined, type Failure, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Clock, Duration, Effect, Stream } from "effect"
-import type { MissingServer, Tools } from "../conversation/Tools.ts"
+import type { MissingServer, Offered } from "../conversation/Tools.ts"
 
 /** MissingTools.Q2. A broken server needs a person, so a turn does not wait for it all night. */
 export const HOLD = Duration.minutes(10)
@@ -29,7 +29,7 @@ interface Setting {
 
 /** Waits for required servers; returns the failure of the turn if one is still missing (MissingTools.Q3). */
 export const settle = Effect.fnUntraced(function* (
-  tools: Pick<Tools["Service"], "missing" | "isComplete">,
+  tools: Pick<Offered, "missing" | "isComplete">,
   { abort, conversationId, isFirstLife, live, makeRoom, turnId }: Setting
 ): Effect.fn.Return<Failure.Failure | undefined> {
   const report = (servers: ReadonlyArray<MissingServer>, until?: number): void =>

@@ -6,7 +6,7 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
-import { Conversations } from "../../src/conversation/Conversations.ts"
+import { Conversations, type CreateOptions } from "../../src/conversation/Conversations.ts"
 import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import { type Period, PeriodTally } from "../../src/inspection/period/PeriodTally.ts"
@@ -342,7 +342,7 @@ describe("holdfast backup", () => {
 
 describe("holdfast run", () => {
   /** The calls of the service. */
-  type Asked = { readonly prompt?: Prompt.Prompt; readonly system?: string | undefined; readonly where: string }
+  type Asked = { readonly prompt?: Prompt.Prompt; readonly system?: CreateOptions["system"]; readonly where: string }
 
   const run = (
     args: ReadonlyArray<string>,

@@ -72,6 +72,10 @@ const make = Effect.gen(function* () {
     Effect.provideService(Tools, {
       missing: () => [],
       isComplete: Effect.void,
+      names: [],
+      only: () => {
+        throw new Error("no conversation chooses its tools")
+      },
       toolbox: Effect.suspend(() => (state.hasTools ? Effect.succeed(toolbox) : Effect.never))
     }),
     Effect.provideService(Defaults, {

@@ -31,6 +31,7 @@ const keys = all.filter((key) => !key.startsWith("retry.reasons.*.schedule."))
 /** Records, whose keys are not in the schema. */
 const RECORDS = [
   "retry.reasons",
+  "systemPrompts",
   "providers.*.headers",
   "providers.*.body",
   "providers.*.options",

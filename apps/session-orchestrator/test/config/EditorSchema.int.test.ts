@@ -65,7 +65,15 @@ const isFree = (path: Path): boolean =>
   path.some((key, at) => key === "body" || key === "options" || (key === "schema" && path[at - 1] === "finalReport"))
 
 /** Objects whose keys are names that a person chooses. */
-const NAMES = new Set(["providers", "models", "prices", "tools", "retry.reasons", "retry.routing.chains"])
+const NAMES = new Set([
+  "providers",
+  "models",
+  "prices",
+  "systemPrompts",
+  "tools",
+  "retry.reasons",
+  "retry.routing.chains"
+])
 const isNames = (path: Path): boolean => NAMES.has(path.join(".")) || ["headers", "env"].includes(String(path.at(-1)))
 
 const wrongTypesFor = (value: unknown): ReadonlyArray<unknown> => {

@@ -139,7 +139,11 @@ const toolsOf = (ran: Array<string>) => ({
       })
   }),
   missing: () => [],
-  isComplete: Effect.void
+  isComplete: Effect.void,
+  names: [],
+  only: () => {
+    throw new Error("no conversation chooses its tools")
+  }
 })
 
 const textOf = ({ message }: TurnEvent.MessageEvent): string =>

@@ -36,6 +36,7 @@ export interface Options {
   readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
   readonly gates?: Gates.Gates["Service"]
   readonly tools?: Tools.Tools["Service"]
+  readonly systemPrompts?: Readonly<Record<string, string>>
   readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
   /** The storage; if absent, in memory. */
   readonly storage?: Layer.Layer<SqlStore.Storage, StorageError>
@@ -53,6 +54,7 @@ export const withService = <E>(
     gates,
     isNative = false,
     tools,
+    systemPrompts = {},
     storage = SqlStore.layerMemory
   }: Options,
   test: (service: {
@@ -81,7 +83,7 @@ export const withService = <E>(
         unusable: () => undefined,
         credentials
       }),
-      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
+      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {}, systemPrompts }),
       gates === undefined ? Gates.layerNoop : Layer.succeed(Gates.Gates, gates),
       tools === undefined ? Tools.layerNoop : Layer.succeed(Tools.Tools, tools),
       Timer.layer,

@@ -99,5 +99,7 @@ describe("QuietHours", () => {
     expect(QuietHours.endOf(night, at(3))).toBe(at(7))
     expect(QuietHours.endOf(night, at(7))).toBeUndefined()
     expect(QuietHours.endOf(night, at(21, 59))).toBeUndefined()
+    const none = QuietHours.parse({ from: "07:00", to: "07:00" }) ?? expect.fail("no times of day")
+    for (const hours of [6, 7, 8]) expect(QuietHours.endOf(none, at(hours))).toBeUndefined()
   })
 })

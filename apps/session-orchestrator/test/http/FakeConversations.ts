@@ -240,7 +240,7 @@ export const make = () => {
               : Effect.succeed(found.conversationId)
           })
       }),
-      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die }),
+      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => die }),
       Layer.succeed(DryRuns, { run: () => die }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { report: () => die }),

@@ -6,7 +6,7 @@ import { Ids } from "@holdfast/wire"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RestartDelays from "../../src/recovery/RestartDelays.ts"
-import type { Conversations } from "../../src/conversation/Conversations.ts"
+import type { Conversations, CreateOptions } from "../../src/conversation/Conversations.ts"
 import type { Journal } from "../../src/storage/EventJournal.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
@@ -531,6 +531,29 @@ describe("a conversation with settings of its own", () => {
         const delays = Array.from({ length: 50_000 }, () => "5 seconds")
         const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
         assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
+      })
+    )
+  )
+
+  it.effect("X15: has a system prompt and tools of the configuration by their names, and no others", () =>
+    withService(
+      { scripts: [answer("Fine")], systemPrompts: { reviewer: "Find mistakes." } },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+        const id = yield* conversations.create({ system: { name: "reviewer" }, tools: [] })
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* conversations.result(turnId)
+        assert.strictEqual(provider.requests[0]?.system, "Find mistakes.")
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.conversation(id)).tools, [])
+        const refusal = (options: CreateOptions) =>
+          Effect.map(Effect.flip(conversations.create(options)), ({ message }) => message)
+        assert.strictEqual(
+          yield* refusal({ system: { name: "toString" } }),
+          'system.name: there is no system prompt "toString"; the configuration has reviewer.'
+        )
+        assert.strictEqual(
+          yield* refusal({ tools: ["search"] }),
+          'tools[0]: there is no tool server "search"; the configuration has no `tools`.'
+        )
       })
     )
   )

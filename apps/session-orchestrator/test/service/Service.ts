@@ -99,6 +99,7 @@ export const start = Effect.fnUntraced(function* ({
     tools: [],
     models,
     prices: {},
+    systemPrompts: {},
     model: { provider: providers[0] ?? "scripted", model: "m" },
     retry,
     telemetry: { retryLog: undefined, otlp: undefined, notifications: undefined, ...telemetry },

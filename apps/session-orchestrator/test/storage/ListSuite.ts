@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import type { TurnEvent } from "@holdfast/wire"
 import { GivenRecords } from "@holdfast/journal/testing"
-import { Effect, type Layer } from "effect"
+import { Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
 import * as PeriodRows from "../../src/inspection/period/PeriodRows.ts"
@@ -173,6 +173,72 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   )
 
   test(
+    "X15: turns are found by a text in their prompt or answer, in any case, and by nothing else",
+    Effect.gen(function* () {
+      const store = yield* Store
+      const lists = yield* Lists
+      yield* store.createConversation(NumberedData.conversation(1))
+      const said = (n: number, prompt: string, answer: string | undefined) =>
+        Effect.gen(function* () {
+          yield* store.acceptTurn(NumberedData.turn(n, 1, { prompt }))
+          const message = NumberedData.message(n, 1, 1)
+          const content = [{ type: "text" as const, text: answer ?? "" }]
+          const events: readonly [TurnEvent.PersistedEvent] = [
+            { ...message, message: { ...message.message, content } as typeof message.message }
+          ]
+          if (answer !== undefined)
+            yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(n), events, 0)
+        })
+      yield* said(1, 'The disk is "full": 100 %', "Delete the logs.")
+      yield* said(2, "Hello", 'I see: "Full" of text\nin the DISK_1.')
+      yield* said(3, "A long wait", undefined)
+      const found = (search: string) =>
+        Effect.map(
+          pages((after) => lists.turns({ search }, after, 1)),
+          (rows) => rows.map(({ turn }) => turn.turnId)
+        )
+      const [one, two, three] = [1, 2, 3].map(NumberedData.turnId)
+      expect(yield* found("disk")).toEqual([two, one])
+      expect(yield* found('"full"')).toEqual([two, one])
+      expect(yield* found("text\nin")).toEqual([two])
+      expect(yield* found("100 %")).toEqual([one])
+      expect(yield* found("disk_1")).toEqual([two])
+      expect(yield* found("LONG")).toEqual([three])
+      // Keys and ids of a message as it is on disk.
+      for (const search of ["content", "assistant", "createdAt", "turn-2", "1%0", "!"])
+        expect(yield* found(search)).toEqual([])
+    })
+  )
+
+  test(
+    "X15: a conversation has its own title or its first prompt, and is found by both",
+    Effect.gen(function* () {
+      const store = yield* Store
+      const lists = yield* Lists
+      yield* store.createConversation(NumberedData.conversation(1))
+      yield* store.createConversation(NumberedData.conversation(2, { title: "Incidents", tools: ["search"] }))
+      yield* store.createConversation(NumberedData.conversation(3))
+      yield* store.acceptTurn(NumberedData.turn(1, 1, { prompt: "Why is the sky blue?" }))
+      yield* store.acceptTurn(NumberedData.turn(2, 1, { prompt: "And at night?" }))
+      yield* store.acceptTurn(NumberedData.turn(3, 2, { prompt: "Summarise the night" }))
+      const titles = (search?: string) =>
+        Effect.map(
+          pages((after) => lists.conversations({ search }, after, 2)),
+          (rows) => rows.map(({ title }) => title)
+        )
+      expect(yield* titles()).toEqual([undefined, "Incidents", "Why is the sky blue?"])
+      expect(yield* titles("NIGHT")).toEqual(["Incidents", "Why is the sky blue?"])
+      expect(yield* titles("incid")).toEqual(["Incidents"])
+      expect(yield* lists.setTitle(NumberedData.conversationId(1), "Sky")).toBe(true)
+      expect(yield* lists.setTitle(NumberedData.conversationId(9), "None")).toBe(false)
+      expect(yield* titles()).toEqual([undefined, "Incidents", "Sky"])
+      const tools = (n: number) =>
+        Effect.map(store.conversation(NumberedData.conversationId(n)), (found) => Option.getOrThrow(found).tools)
+      expect([yield* tools(1), yield* tools(2)]).toEqual([undefined, ["search"]])
+    })
+  )
+
+  test(
     "X12: reports a period from rows and records, read page by page",
     Effect.gen(function* () {
       const lists = yield* Lists
@@ -234,7 +300,9 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         ["turns_by_end", TurnListTable.keysOf(sql, { status: "failed", since: 10, model: "openai" }, undefined)],
         [TAGS, TurnListTable.keysOf(sql, { tag: "rare", status: "failed", since: 10 }, after)],
         ["turns_unsealed", TurnListTable.keysOf(sql, { status: "open", since: 10 }, after)],
-        ["conversations_by_creation", ConversationListTable.keysOf(sql, { since: 10, model: "openai" }, after)]
+        ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, search: "disk" }, after)],
+        ["conversations_by_creation", ConversationListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
+        ["conversations_by_creation", ConversationListTable.keysOf(sql, { search: "disk" }, after)]
       ]
       for (const [index, statement] of plans) {
         const plan = yield* planOf(sql, statement)

@@ -9,6 +9,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Conversations, type Frame } from "../../src/conversation/Conversations.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
 import * as Submissions from "../../src/orchestrator/Submissions.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
@@ -154,7 +155,8 @@ describe("an answer that breaks off", () => {
       }).pipe(
         Effect.provide(Submissions.layer),
         Effect.provideService(Conversations, conversations),
-        Effect.provideService(Store, store)
+        Effect.provideService(Store, store),
+        Effect.provideService(Defaults, { model: { provider: "test", model: "m" }, retry: {}, models: {} })
       )
     )
   )

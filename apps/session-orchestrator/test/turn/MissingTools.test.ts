@@ -14,8 +14,21 @@ const because = "there is no database"
 const tools = (isRequired: boolean) => {
   const up = Latch.makeUnsafe()
   let missing: ReadonlyArray<MissingServer> = [{ server: "files", isRequired, because }]
+  const tool = { name: "read", inputSchema: {} }
+  const run = () => Effect.succeed({ output: "", isError: false })
+  const all = {
+    toolbox: Effect.succeed({
+      get definitions() {
+        return missing.length === 0 ? [tool] : []
+      },
+      run
+    }),
+    missing: () => missing,
+    isComplete: up.await
+  }
+  const none = { toolbox: Effect.succeed(Toolbox.noop), missing: () => [], isComplete: Effect.void }
   return {
-    service: { toolbox: Effect.succeed(Toolbox.noop), missing: () => missing, isComplete: up.await },
+    service: { ...all, names: ["files"], only: (names: ReadonlyArray<string>) => (names.length === 0 ? none : all) },
     comesUp: Effect.suspend(() => {
       missing = []
       return up.open
@@ -102,6 +115,34 @@ describe("a turn whose tool server is not up", () => {
       })
     )
   )
+
+  it.effect("is not held for a server whose tools its conversation does not use, and does not get them", () => {
+    const { comesUp, service } = tools(true)
+    const scripts = Array.from({ length: 4 }, () => ScriptedProvider.answer("ok"))
+    return ConversationSetup.withService({ scripts, tools: service }, ({ conversations, provider }) =>
+      Effect.gen(function* () {
+        const run = (names?: ReadonlyArray<string>) =>
+          Effect.gen(function* () {
+            const id = yield* conversations.create({ tools: names })
+            const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
+            return yield* ConversationSetup.asking(conversations.result(turnId))
+          })
+        yield* Fiber.join(yield* run([]))
+        const held = yield* run(["files"])
+        yield* TestClock.adjust("1 minute")
+        assert.lengthOf(provider.requests, 1)
+        yield* comesUp
+        yield* TestClock.adjust(0)
+        yield* Fiber.join(held)
+        yield* Fiber.join(yield* run())
+        yield* Fiber.join(yield* run([]))
+        assert.deepStrictEqual(
+          provider.requests.map(({ tools = [] }) => tools.map(({ name }) => name)),
+          [[], ["read"], ["read"], []]
+        )
+      })
+    )
+  })
 
   it.effect("fails if a required server does not come up in time, with the server and the reason", () =>
     ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>

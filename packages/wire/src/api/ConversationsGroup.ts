@@ -11,6 +11,9 @@ import { JsonObject, NonEmptyText, Text } from "../values/Text.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
 import * as Problem from "./Problem.ts"
 
+/** More than a configuration is likely to have. */
+const MOST_SERVERS = 64
+
 /** The parameters of a path with a conversation. */
 export const conversationParams = {
   conversationId: Schema.String.annotate({ description: "What `POST /v1/conversations` answered." }).pipe(
@@ -25,6 +28,23 @@ export const conversationProblems = [
   Problem.StorageUnavailable
 ] as const
 
+/** Characters of a title. */
+export const MOST_TITLE = 200
+
+/** A title for people. */
+const Title = NonEmptyText.check(
+  Schema.isMaxLength(MOST_TITLE, { message: `expected ${MOST_TITLE} characters at most` })
+)
+
+/** Names of tool servers, each once. */
+const ToolServers = Schema.Array(NonEmptyText).check(
+  Schema.isMaxLength(MOST_SERVERS, { message: `expected ${MOST_SERVERS} names at most` }),
+  Schema.makeFilter((names) => (new Set(names).size === names.length ? undefined : "expected each name once"))
+)
+
+/** A system prompt of the configuration (`systemPrompts`), by its name. */
+export const SystemName = Schema.Struct({ name: NonEmptyText })
+
 /** The body of the call that opens a conversation. */
 export const CreateConversation = Schema.Struct({
   model: Schema.optionalKey(
@@ -34,7 +54,23 @@ export const CreateConversation = Schema.Struct({
     })
   ),
   system: Schema.optionalKey(
-    Text.annotate({ description: "The system prompt.", examples: ["Answer in one sentence."] })
+    Schema.Union([Text, SystemName]).annotate({
+      description: "The system prompt; or the name of one in the configuration's `systemPrompts`.",
+      examples: ["Answer in one sentence.", { name: "reviewer" }]
+    })
+  ),
+  tools: Schema.optionalKey(
+    ToolServers.annotate({
+      description:
+        "Names of the configuration's tool servers that its turns may use; without it all of them, with `[]` none.",
+      examples: [["search"]]
+    })
+  ),
+  title: Schema.optionalKey(
+    Title.annotate({
+      description: `A title for lists, of ${MOST_TITLE} characters at most; otherwise the beginning of its first prompt.`,
+      examples: ["Incidents of the week"]
+    })
   ),
   retry: Schema.optionalKey(
     JsonObject.annotate({
@@ -52,6 +88,12 @@ export const CreateConversation = Schema.Struct({
   ]
 })
 export type CreateConversation = typeof CreateConversation.Type
+
+/** The body of the call that sets a title. */
+export const SetTitle = Schema.Struct({ title: Title }).annotate({
+  identifier: "SetTitle",
+  examples: [{ title: "Incidents of the week" }]
+})
 
 /** The response: the new conversation's id. */
 export const ConversationCreated = Schema.Struct({
@@ -232,9 +274,28 @@ const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:con
   error: conversationProblems
 }).annotateMerge(describe("Switch automatic retries", "Takes effect from the next failure on."))
 
+const setTitle = HttpApiEndpoint.put("setTitle", "/v1/conversations/:conversationId/title", {
+  params: conversationParams,
+  payload: SetTitle,
+  success: HttpApiSchema.NoContent.annotate({ description: "It is set." }),
+  error: conversationProblems
+}).annotateMerge(describe("Set its title", "The title is for people: lists show it, and no model gets it."))
+
 /** The calls on a conversation. */
 export const ConversationsGroup = HttpApiGroup.make("conversations")
-  .add(create, state, messages, abort, abortRetry, retryNow, waitUntil, switchTarget, extendBudget, setAutoRetry)
+  .add(
+    create,
+    state,
+    messages,
+    abort,
+    abortRetry,
+    retryNow,
+    waitUntil,
+    switchTarget,
+    extendBudget,
+    setAutoRetry,
+    setTitle
+  )
   .annotateMerge(
     OpenApi.annotations({
       title: "Conversations",

@@ -70,6 +70,19 @@ const model = Schema.optionalKey(
 
 const tag = Schema.optionalKey(Tag.annotate({ description: "A tag that it has.", examples: ["nightly"] }))
 
+const MOST_SEARCHED = 200
+
+/** A text to search for. */
+const search = (where: string) =>
+  Schema.optionalKey(
+    NonEmptyText.check(
+      Schema.isMaxLength(MOST_SEARCHED, { message: `expected ${MOST_SEARCHED} characters at most` })
+    ).annotate({
+      description: `A text in ${where}, in capital or small letters. A page looks at a thousand at most: follow \`next\`.`,
+      examples: ["disk full"]
+    })
+  )
+
 /** What a list of turns is asked for. */
 export const turnsQuery = {
   status: Schema.optionalKey(
@@ -80,6 +93,7 @@ export const turnsQuery = {
   ),
   model,
   tag,
+  search: search("the prompt or the answer"),
   ...paging
 }
 
@@ -90,6 +104,7 @@ export const conversationsQuery = {
     NonEmptyText.annotate({ description: "`provider/model`, or a provider: what the conversation was opened with." })
   ),
   tag,
+  search: search("the title or a prompt"),
   ...paging
 }
 
@@ -122,6 +137,7 @@ export const ConversationPage = Schema.Struct({ conversations: Schema.Array(Conv
         {
           conversationId: ConversationId.make("c_4f2k9x"),
           model: "openai/gpt-5",
+          title: "Incidents of the week",
           createdAt: 1_901_232_000_000,
           lastTurnId: TurnId.make("t_7hq2m1"),
           isBusy: true

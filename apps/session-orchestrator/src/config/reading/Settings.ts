@@ -354,6 +354,8 @@ export type ToolServerSettings = typeof ToolServerSettings.Type
 /** The server's name is a prefix of a tool's name if two servers have a tool of that name; providers allow 64 characters in total. */
 const TOOL_SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/u
 
+const SYSTEM_PROMPT_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/u
+
 /** The capabilities of a model, and the additions to its requests. */
 export const ModelSettings = Schema.Struct({ ...Models.Capabilities.fields, body: Schema.optionalKey(Body) })
 export type ModelSettings = typeof ModelSettings.Type
@@ -384,6 +386,10 @@ export const Settings = Schema.Struct({
   models: Schema.optionalKey(byModel(ModelSettings)),
   /** US dollars per million tokens. */
   prices: Schema.optionalKey(byModel(Prices.Price)),
+  /** System prompts that conversations may name. */
+  systemPrompts: Schema.optionalKey(
+    named(SYSTEM_PROMPT_NAME, "at most 64 letters, digits, '_' and '-'", text("a text"))
+  ),
   retry: Schema.optionalKey(RetrySettings.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
@@ -475,6 +481,7 @@ export const merge = (low: Settings, high: Settings): Settings => {
     gate: { ...low.gate, ...high.gate },
     providers: { ...low.providers, ...high.providers },
     prices: { ...low.prices, ...high.prices },
+    systemPrompts: { ...low.systemPrompts, ...high.systemPrompts },
     retry: { ...low.retry, ...high.retry },
     tools: { ...low.tools, ...high.tools },
     log: { ...low.log, ...high.log },

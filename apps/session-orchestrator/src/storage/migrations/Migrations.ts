@@ -24,6 +24,7 @@ import { migration as labels } from "./0011_labels.ts"
 import { migration as submitted } from "./0012_submitted.ts"
 import { migration as prompts } from "./0013_prompts.ts"
 import { migration as outbox } from "./0014_outbox.ts"
+import { migration as conversations } from "./0015_conversations.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -40,7 +41,8 @@ const migrations = {
   "0011_labels": labels,
   "0012_submitted": submitted,
   "0013_prompts": prompts,
-  "0014_outbox": outbox
+  "0014_outbox": outbox,
+  "0015_conversations": conversations
 }
 
 /** The table in which a database records its migrations. */

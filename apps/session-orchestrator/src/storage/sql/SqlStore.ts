@@ -218,7 +218,10 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     conversation: (id) => remove(id).pipe(failed(`delete conversation ${id}`)),
     scrub: DeletionTable.scrub(sql).pipe(failed("take deleted text out of the log"))
   })
+  const setTitle = lane(ConversationTable.setTitle(sql))
   const lists = Lists.of({
+    setTitle: (conversationId, title) =>
+      setTitle({ conversationId, title }).pipe(failed(`set the title of conversation ${conversationId}`)),
     turns: (...query) => TurnListTable.page(sql, ...query).pipe(read("a list of turns")),
     conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations")),
     labelsOf: (turnId) => TurnListTable.labelsOf(sql, turnId).pipe(read(`the labels of turn ${turnId}`))

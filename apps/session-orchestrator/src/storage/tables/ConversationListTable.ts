@@ -3,7 +3,8 @@ import { RowNumbers } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import type { ConversationFilter, ConversationRow, Page, Position } from "../Lists.ts"
+import { type ConversationFilter, type ConversationRow, type Page, type Position, PROMPT_CHARACTERS } from "../Lists.ts"
+import * as Contains from "./Contains.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
 
@@ -44,11 +45,18 @@ export const keysOf = (
 
 const matching = (
   sql: SqlClient.SqlClient,
-  { model, since, tag }: ConversationFilter
+  { model, search, since, tag }: ConversationFilter
 ): Statement.Fragment | undefined => {
   const conditions = [
     ...(model === undefined ? [] : [Keyset.ofModel(sql, "c.model", model)]),
-    ...(tag === undefined || since === undefined ? [] : [sql`c.created_at >= ${since}`])
+    ...(tag === undefined || since === undefined ? [] : [sql`c.created_at >= ${since}`]),
+    ...(search === undefined
+      ? []
+      : [
+          // With a limit PostgreSQL steps into the index for each row, and does not read the whole table once.
+          sql`(${Contains.text(sql, "COALESCE(c.title, '')", search)} OR (
+            SELECT 1 FROM turns t WHERE t.conversation = c.number AND ${Contains.text(sql, "t.prompt", search)} LIMIT 1) = 1)`
+        ])
   ]
   return conditions.length === 0 ? undefined : sql.and(conditions)
 }
@@ -58,6 +66,7 @@ const Row = Schema.Struct({
   conversation_id: Ids.ConversationId,
   model: Schema.String,
   created_at: Schema.Finite,
+  title: Schema.NullOr(Schema.String),
   last_turn_id: Schema.NullOr(Ids.TurnId),
   last_ended_at: Schema.NullOr(Schema.Finite),
   is_busy: Schema.Literals([0, 1])
@@ -73,6 +82,8 @@ const rowsOf = Effect.fnUntraced(function* (
   const found = yield* decodeRows(
     yield* sql`
       SELECT ${RowNumbers.read(sql, "c.number")} AS "number", c.conversation_id, c.model, c.created_at,
+        COALESCE(c.title, (SELECT substr(t.prompt, 1, ${PROMPT_CHARACTERS}) FROM turns t
+          WHERE t.conversation = c.number AND t.prompt IS NOT NULL ORDER BY t.number LIMIT 1)) AS title,
         (SELECT t.turn_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_turn_id,
         (SELECT t.ended_at FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_ended_at,
         -- Turns end in their order, so the newest one is the last that is open.
@@ -90,6 +101,7 @@ const rowsOf = Effect.fnUntraced(function* (
       {
         position: { at, number },
         conversation: { conversationId, model, createdAt },
+        title: row.title ?? undefined,
         lastTurnId: last_turn_id ?? undefined,
         lastEndedAt: row.last_ended_at ?? undefined,
         isBusy: is_busy === 1,

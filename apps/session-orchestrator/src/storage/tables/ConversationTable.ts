@@ -26,7 +26,9 @@ export const insert =
           system_prompt: conversation.system ?? null,
           retry: conversation.retry === undefined ? null : JSON.stringify(conversation.retry),
           auto_retry_enabled: conversation.autoRetryEnabled ? 1 : 0,
-          created_at: conversation.createdAt
+          created_at: conversation.createdAt,
+          title: conversation.title ?? null,
+          tools: conversation.tools === undefined ? null : JSON.stringify(conversation.tools)
         })),
         sql`RETURNING conversation_id, ${RowNumbers.read(sql, "number")} AS "number"`
       )
@@ -46,6 +48,23 @@ export const setAutoRetry =
     Effect.forEach(switches, ({ conversationId, enabled }) =>
       Effect.asVoid(
         sql`UPDATE conversations SET auto_retry_enabled = ${enabled ? 1 : 0} WHERE conversation_id = ${conversationId}`
+      )
+    )
+
+/** A new title of a conversation. */
+export interface NewTitle {
+  readonly conversationId: Ids.ConversationId
+  readonly title: string
+}
+
+/** Sets titles, in order. Returns for each whether there is such a conversation. */
+export const setTitle =
+  (sql: SqlClient.SqlClient) =>
+  (titles: ReadonlyArray<NewTitle>): Effect.Effect<ReadonlyArray<boolean>, SqlError.SqlError> =>
+    Effect.forEach(titles, ({ conversationId, title }) =>
+      Effect.map(
+        sql`UPDATE conversations SET title = ${title} WHERE conversation_id = ${conversationId} RETURNING 1 AS found`,
+        (rows) => rows.length > 0
       )
     )
 
@@ -82,7 +101,8 @@ export const findAll = (
   )
 
 /** The columns for `read`. */
-export const COLUMNS = "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at"
+export const COLUMNS =
+  "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at, c.tools"
 
 /** The conversations in rows that have these columns. */
 export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Conversation>, Schema.SchemaError> =>
@@ -96,7 +116,8 @@ const Row = Schema.Struct({
   system_prompt: Schema.NullOr(Schema.String),
   retry: Schema.NullOr(Schema.fromJsonString(Schema.Json)),
   auto_retry_enabled: Schema.Literals([0, 1]),
-  created_at: Schema.Finite
+  created_at: Schema.Finite,
+  tools: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String)))
 })
 
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
@@ -107,5 +128,6 @@ const conversationOf = (row: typeof Row.Type): Conversation => ({
   system: row.system_prompt ?? undefined,
   retry: row.retry ?? undefined,
   autoRetryEnabled: row.auto_retry_enabled === 1,
-  createdAt: row.created_at
+  createdAt: row.created_at,
+  ...(row.tools === null ? undefined : { tools: row.tools })
 })

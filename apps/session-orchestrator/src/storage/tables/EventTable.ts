@@ -119,7 +119,7 @@ export const probe = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.Sq
 // --- internal
 
 /** PostgreSQL's largest INTEGER. */
-const MAX_ID = 2_147_483_647
+export const MAX_ID = 2_147_483_647
 
 /** The row numbers, last ids and last positions of the turns of a group. Each subquery is one step into an index, for any length (E2). */
 const findEnds = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) => {

@@ -8,16 +8,18 @@
  * | all | `turns_by_acceptance` | acceptance |
  * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
-import { RowNumbers } from "@holdfast/journal/sql"
-import type { Ids, Labels } from "@holdfast/wire"
+import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import type { Ids, Labels, Message } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
+import * as Contains from "./Contains.ts"
+import * as EventTable from "./EventTable.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
 import * as TurnTable from "./TurnTable.ts"
 
-type Failure = SqlError.SqlError | Schema.SchemaError
+type Failure = TableError
 
 /** A page of turns. */
 export const page = Effect.fnUntraced(function* (
@@ -30,7 +32,8 @@ export const page = Effect.fnUntraced(function* (
   const keys = yield* Keyset.read(sql, keysOf(sql, filter, after), looked)
   const found = Keyset.pageOf(keys, limit, looked)
   const rows = yield* rowsOf(sql, found.rows)
-  return { rows, next: found.next }
+  const { search } = filter
+  return { rows: search === undefined ? rows : yield* containing(sql, rows, search), next: found.next }
 })
 
 /** The labels of one turn. */
@@ -75,7 +78,9 @@ export const keysOf = (
 
 /** What no index answers: a row to be looked at by its key, at most `SCAN` of them. */
 const matching = (sql: SqlClient.SqlClient, filter: TurnFilter): Statement.Fragment | undefined => {
-  const conditions = [ofTagged(sql, filter), ofModel(sql, filter)].filter((condition) => condition !== undefined)
+  const conditions = [ofTagged(sql, filter), ofModel(sql, filter), ofSearch(sql, filter)].filter(
+    (condition) => condition !== undefined
+  )
   return conditions.length === 0 ? undefined : sql.and(conditions)
 }
 
@@ -91,20 +96,41 @@ const ofTagged = (sql: SqlClient.SqlClient, { since, status, tag }: TurnFilter):
 const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
   if (model === undefined || status === "open") return undefined
   const changed = sql`COALESCE(${changeOf(sql)}, '')`
-  const to = (name: string) => sql`${changed} LIKE ${`%"to":"${escaped(name)}%`} ESCAPE '!'`
+  const to = (name: string) => sql`${changed} LIKE ${`%"to":"${Contains.escaped(name)}%`} ESCAPE '!'`
   return sql`(
     (${changed} = '' AND ${Keyset.ofModel(sql, "(SELECT c.model FROM conversations c WHERE c.number = t.conversation)", model)})
     OR ${to(`${model}"`)} OR ${to(`${model}/`)})`
 }
+
+/** Finds all that contain the text, and some that have it elsewhere in the JSON of a message (`containing`). */
+const ofSearch = (sql: SqlClient.SqlClient, { search }: TurnFilter): Statement.Fragment | undefined =>
+  search === undefined
+    ? undefined
+    : sql`(${Contains.text(sql, "t.prompt", search)} OR (
+        SELECT 1 FROM events m
+        WHERE m.conversation = t.conversation AND m.event_id > t.after_event_id
+          AND m.event_id <= COALESCE(t.end_event_id, ${EventTable.MAX_ID}) AND m.turn = t.number AND m.type = 'message'
+          AND ${Contains.json(sql, "m.payload", search)} LIMIT 1) = 1)`
+
+/** Those whose prompt or answer contains the text: tool calls and their results are neither. */
+const containing = (sql: SqlClient.SqlClient, rows: ReadonlyArray<TurnRow>, search: string) =>
+  Effect.filter(rows, ({ hasEvents, turn }) =>
+    hasEvents && !Contains.within(turn.prompt ?? "", search)
+      ? Effect.map(EventTable.ofTurn(sql, turn.turnId), (events) =>
+          events.some(({ event }) => event.type === "message" && Contains.within(textOf(event.message), search))
+        )
+      : Effect.succeed(true)
+  )
+
+/** What a person or a model wrote in a message. */
+const textOf = (message: Message.Message): string =>
+  message.role === "tool" ? "" : message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
 
 /** The last change of the model that a turn made, as it is on disk. */
 const changeOf = (sql: SqlClient.SqlClient): Statement.Fragment => sql`(
   SELECT m.payload FROM events m
   WHERE m.conversation = t.conversation AND m.event_id > t.after_event_id AND m.turn = t.number AND m.type = 'model-change'
   ORDER BY m.event_id DESC LIMIT 1)`
-
-/** A name within a pattern of LIKE. */
-const escaped = (name: string): string => name.replaceAll(/[!%_]/g, "!$&")
 
 const Extra = Schema.Struct({
   at: Schema.Finite,
