@@ -280,6 +280,7 @@ export const make = () => {
         appendEvents: () => die,
         events: () => Stream.die("not part of this test"),
         turnEvents: () => die,
+        turnOutline: () => die,
         history: () => die,
         messages: () => die,
         check: Effect.suspend(() =>
