@@ -1,5 +1,7 @@
 /** Settings of conversations that set none themselves. */
-import type { Models, Prices, Profile, SpendLimits } from "@holdfast/policy"
+import type { Models, Prices, Profile, SpendLimits, SpendSums } from "@holdfast/policy"
+import type { TurnRow } from "../storage/Lists.ts"
+import type { Records } from "@holdfast/kernel"
 import type { Target } from "@holdfast/wire"
 import { Context } from "effect"
 
@@ -9,6 +11,20 @@ export interface SpendSettings {
   readonly prices: Prices.Prices
   /** Several runners share the database. */
   readonly isShared: boolean
+  readonly reading: SpendReading
+}
+
+/** What a turn has used until now. */
+export interface TurnUse {
+  readonly uses: ReadonlyArray<SpendSums.Use>
+  /** It has asked about a limit of spending. */
+  readonly wasAsked: boolean
+}
+
+/** Reads what a turn has used, from its row and its records. */
+export interface SpendReading {
+  readonly needsRecords: (row: TurnRow) => boolean
+  readonly of: (row: TurnRow, records: ReadonlyArray<Records.Stored>) => TurnUse
 }
 
 /** The configured model and retry settings. */

@@ -9,9 +9,9 @@
 import type { Observer } from "@holdfast/kernel"
 import { Prices, SpendLimits, SpendSums, Durations, SpendGuard } from "@holdfast/policy"
 import { Failure, type Ids, Target } from "@holdfast/wire"
-import * as DailyTime from "../delivery/DailyTime.ts"
+import * as DailyTime from "../text/DailyTime.ts"
 import type { TurnRow } from "../storage/Lists.ts"
-import * as TurnUse from "./TurnUse.ts"
+import * as Usage from "./Usage.ts"
 
 /** Limits, and the prices that money is computed by. */
 export interface Limited {
@@ -55,7 +55,7 @@ export class SpendAccount {
   ): void {
     if (end === undefined || this.ended.has(turnId)) return
     const open = this.turns.get(turnId)
-    const missing = open === undefined ? uses : TurnUse.rest(end, open.counted, uses.at(-1)?.target ?? model)
+    const missing = open === undefined ? uses : Usage.rest(end, open.counted, uses.at(-1)?.target ?? model)
     for (const use of missing) this.sums.add(use, tags)
     this.turns.delete(turnId)
     this.noteEnd(turnId, end.endedAt)
@@ -109,7 +109,7 @@ export class SpendAccount {
     compaction: ({ outcome, target, turnId }) => this.counted(turnId, target, outcome),
     seal: ({ end, target, turnId }) => {
       const { counted, tags } = this.turn(turnId)
-      for (const use of TurnUse.rest(end, counted, Target.format(target))) this.sums.add(use, tags ?? [])
+      for (const use of Usage.rest(end, counted, Target.format(target))) this.sums.add(use, tags ?? [])
       this.turns.delete(turnId)
       this.noteEnd(turnId, end.endedAt)
     }
@@ -131,7 +131,7 @@ export class SpendAccount {
     const { endedAt = 0 } = outcome
     this.add(turnId, {
       target: Target.format(target),
-      tokens: TurnUse.tokensOf(outcome.usage as Parameters<typeof TurnUse.tokensOf>[0]),
+      tokens: Usage.tokensOf(outcome.usage as Parameters<typeof Usage.tokensOf>[0]),
       at: endedAt
     })
   }

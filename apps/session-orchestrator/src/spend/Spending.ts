@@ -13,15 +13,12 @@ import { Opening, Push } from "@holdfast/kernel/host"
 import { SpendLimits } from "@holdfast/policy"
 import { Failure, type Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect, Schedule, Stream } from "effect"
-import type { SpendSettings } from "../conversation/Defaults.ts"
-import * as DailyTime from "../delivery/DailyTime.ts"
-import * as TurnFacts from "../inspection/period/TurnFacts.ts"
-import * as Account from "../recovery/Account.ts"
+import type { SpendReading, SpendSettings, TurnUse } from "../conversation/Defaults.ts"
+import * as DailyTime from "../text/DailyTime.ts"
 import type { Journal } from "../storage/EventJournal.ts"
 import type { Lists, TurnRow } from "../storage/Lists.ts"
 import * as LocalTime from "../text/LocalTime.ts"
 import { MIDNIGHT, SpendAccount } from "./SpendAccount.ts"
-import * as TurnUse from "./TurnUse.ts"
 
 /** The turns of other runners are read so often, in milliseconds. */
 export const REREAD_MS = 60_000
@@ -33,7 +30,7 @@ export interface Spending {
   readonly asks: boolean
   /** Returns the provider of a turn, whose calls are checked (Spending.P1). */
   readonly checked: (provider: Provider.Provider["Service"], turn: CheckedTurn) => Provider.Provider["Service"]
-  /** Returns the strategy of a turn, which asks where a limit says so. */
+  /** Returns the strategy of a turn, which asks at a limit with `"then": "ask"`. */
   readonly asking: (
     strategy: RetryStrategy.RetryStrategy["Service"],
     turnId: Ids.TurnId
@@ -71,7 +68,7 @@ export const shared = (settings: SpendSettings, sources: Sources): Effect.Effect
 
 /** Reads the day (Spending.P2). */
 export const make = Effect.fn("Spending.make")(function* (
-  { isShared, limits, prices }: SpendSettings,
+  { isShared, limits, prices, reading }: SpendSettings,
   { journal, lists }: Sources
 ): Effect.fn.Return<Spending, StorageError> {
   const clock = yield* Clock.Clock
@@ -80,16 +77,15 @@ export const make = Effect.fn("Spending.make")(function* (
   const hasTags = limits.some(({ per }) => per === "tag")
   let readAt = clock.currentTimeMillisUnsafe()
   const since = DailyTime.last(MIDNIGHT, readAt)
-  yield* read({ journal, lists }, "open", undefined, (row, known) => {
+  yield* read({ journal, lists }, "open", undefined, reading, (row, { uses, wasAsked }) => {
     account.enter(row.turn.turnId, row.labels.tags)
-    for (const use of TurnUse.of(row, known)) account.add(row.turn.turnId, use)
-    if (known.attempts.some(wasAsked)) account.letPass(row.turn.turnId)
+    for (const use of uses) account.add(row.turn.turnId, use)
+    if (wasAsked) account.letPass(row.turn.turnId)
   })
   const ended = (from: number) =>
     Effect.forEach(
       ENDED,
-      (status) =>
-        read({ journal, lists }, status, from, (row, known) => account.enterEnded(row, TurnUse.of(row, known))),
+      (status) => read({ journal, lists }, status, from, reading, (row, { uses }) => account.enterEnded(row, uses)),
       { discard: true }
     )
   yield* ended(since)
@@ -199,23 +195,20 @@ const ENDED = ["completed", "failed", "aborted"] as const
 
 const PAGE = 100
 
-const wasAsked = ({ outcome }: Account.AttemptAccount): boolean =>
-  outcome?._tag === "Failed" && outcome.failure.retryable && Failure.isOfSpendLimit(outcome.failure)
-
 /** Reads turns page by page, with their records where those matter. */
 const read = Effect.fnUntraced(function* (
   { journal, lists }: Sources,
   status: "open" | (typeof ENDED)[number],
   since: number | undefined,
-  take: (row: TurnRow, account: Account.Account) => void
+  reading: SpendReading,
+  take: (row: TurnRow, use: TurnUse) => void
 ): Effect.fn.Return<void, StorageError> {
   let position: TurnRow["position"] | undefined
   do {
     const page: { readonly rows: ReadonlyArray<TurnRow>; readonly next: TurnRow["position"] | undefined } =
       yield* lists.turns(since === undefined ? { status } : { status, since }, position, PAGE)
     for (const row of page.rows) {
-      const records = TurnFacts.needsRecords(row) ? yield* journal.load(row.turn.turnId) : []
-      take(row, Account.of(records))
+      take(row, reading.of(row, reading.needsRecords(row) ? yield* journal.load(row.turn.turnId) : []))
     }
     position = page.next
   } while (position !== undefined)

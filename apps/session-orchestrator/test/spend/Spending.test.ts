@@ -5,6 +5,7 @@ import type { SpendLimits } from "@holdfast/policy"
 import { Duration, Effect, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
+import * as TurnUse from "../../src/inspection/TurnUse.ts"
 import * as Account from "../../src/recovery/Account.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 
@@ -20,7 +21,7 @@ const limited = (
   options: Partial<ConversationSetup.Options> = {}
 ) =>
   ConversationSetup.withService(
-    { scripts, isNative: true, ...options, spend: { limits, prices: {}, isShared: false } },
+    { scripts, isNative: true, ...options, spend: { limits, prices: {}, isShared: false, reading: TurnUse.reading } },
     test
   )
 

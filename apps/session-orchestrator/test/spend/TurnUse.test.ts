@@ -5,7 +5,8 @@ import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type * as Account from "../../src/recovery/Account.ts"
 import type { TurnRow } from "../../src/storage/Lists.ts"
-import * as TurnUse from "../../src/spend/TurnUse.ts"
+import * as Usage from "../../src/spend/Usage.ts"
+import * as TurnUse from "../../src/inspection/TurnUse.ts"
 
 const usage = fc.record({ inputTokens: fc.nat(1000), outputTokens: fc.nat(1000) })
 
@@ -36,7 +37,7 @@ describe("TurnUse.U1: the tokens of a turn's calls", () => {
 
   it("are unknown where the provider reported none", () => {
     const end = { status: "completed", endedAt: 9, usage: {} } as TurnEvent.TurnEnd
-    expect(TurnUse.rest(end, Prices.NO_TOKENS, "test/m")).toEqual([
+    expect(Usage.rest(end, Prices.NO_TOKENS, "test/m")).toEqual([
       { target: "test/m", tokens: Prices.NO_TOKENS, at: 9, isUnreported: true }
     ])
   })

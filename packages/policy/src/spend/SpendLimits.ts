@@ -3,7 +3,7 @@
  *
  * SpendLimits.L1. A limit is reached when as much was spent as it allows: a step that begins below it may pass it, and no later one.
  * SpendLimits.L2. Tokens of a model without a price count as tokens. They are never money of 0: the text of a limit of money names them.
- * SpendLimits.L3. A limit that fails turns comes before those that ask: no answer lets a turn pass it.
+ * SpendLimits.L3. A limit with `fail` comes before those with `ask`: no answer lets a turn pass it.
  */
 import { Labels } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
