@@ -4,8 +4,7 @@
  * Keyset.K1. A statement names the columns of its index in the index's order, so the database steps into it and reads on from there.
  */
 import { RowNumbers } from "@holdfast/journal/sql"
-import type { Effect } from "effect"
-import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import { type Page, type Position, SCAN } from "../Lists.ts"
 
 /** A row of an index, and whether it passes the filter that the index does not answer. */
@@ -57,13 +56,6 @@ export const pageOf = (keys: ReadonlyArray<Key>, limit: number, looked: number):
 /** Whether a column has `provider/model`, or a model of a provider. */
 export const ofModel = (sql: SqlClient.SqlClient, column: string, model: string): Statement.Fragment =>
   sql`(${sql.literal(column)} = ${model} OR substr(${sql.literal(column)}, 1, ${model.length + 1}) = ${`${model}/`})`
-
-/** Reads keys with a statement that ends before its limit. */
-export const read = (
-  sql: SqlClient.SqlClient,
-  statement: Statement.Fragment,
-  looked: number
-): Effect.Effect<ReadonlyArray<Key>, SqlError.SqlError> => sql<Key>`${statement} LIMIT ${looked}`
 
 /** The numbers of keys as one parameter (`IdList`), for `IN`. */
 export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Pick<Key, "number">>): Statement.Fragment => {
