@@ -1,13 +1,13 @@
 /**
  * Pages of lists and bulk commands in a database of 100,000 turns, on both databases: p50 and p99 over HTTP, one call after the other.
  *
- * The bare limit is the statement that finds the page's rows, alone, on a connection of its own. A call that reads page by page goes on
- * with the cursor of the page before, and its bare statement from the same position.
+ * The bare limit is what finds the page's rows in the database, alone, on a connection of its own. A call that reads page by page goes on
+ * with the cursor of the page before, and its bare limit from the same position.
  */
 import { PgClient } from "@effect/sql-pg"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Effect, ManagedRuntime, Redacted } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { join } from "node:path"
 import { Agent, request } from "undici"
 import type { Position } from "../../apps/session-orchestrator/src/storage/Lists.ts"
@@ -52,7 +52,7 @@ interface Call {
   /** Each call is for the page behind the one before. */
   readonly isWalk?: boolean
   readonly calls?: number
-  readonly bare?: (sql: SqlClient.SqlClient, after: Position | undefined) => Statement.Fragment
+  readonly bare?: (sql: SqlClient.SqlClient, after: Position | undefined) => Effect.Effect<unknown, unknown>
 }
 
 interface Answer {
@@ -65,14 +65,14 @@ interface Samples {
 }
 
 const turns =
-  (filter: Parameters<typeof TurnListTable.pageKeys>[1], limit = 50): NonNullable<Call["bare"]> =>
+  (filter: Parameters<typeof TurnListTable.keys>[1], limit = 50): NonNullable<Call["bare"]> =>
   (sql, after) =>
-    TurnListTable.pageKeys(sql, filter, after, limit).statement
+    TurnListTable.keys(sql, filter, after, limit)
 
 const conversations =
-  (filter: Parameters<typeof ConversationListTable.pageKeys>[1]): NonNullable<Call["bare"]> =>
+  (filter: Parameters<typeof ConversationListTable.keys>[1]): NonNullable<Call["bare"]> =>
   (sql, after) =>
-    ConversationListTable.pageKeys(sql, filter, after, 50).statement
+    ConversationListTable.keys(sql, filter, after, 50)
 
 const measure = async (
   place: Processes.Place,
@@ -124,9 +124,12 @@ const measure = async (
     while ((await count(ask, "waiting")) < WAITING) await Processes.pause(100)
     const deep = await walk(ask, "/v1/turns?limit=200", Math.floor(TURNS / 400))
     const rows: Array<FigureTable.Row> = []
-    for (const call of calls(deep)) rows.push(...rowsOf(call, await sample(call, ask, (statement) => timed(async () => {
-      await runtime.runPromise(Effect.asVoid(sql`${statement}`))
-    }), sql)))
+    const alone = async (found: Effect.Effect<unknown, unknown>) => void (await runtime.runPromise(found))
+    for (const call of calls(deep)) {
+      const bare = call.bare
+      const samples = await sample(call, ask, bare && ((after) => timed(() => alone(bare(sql, after)))))
+      rows.push(...rowsOf(call, samples))
+    }
     FigureTable.print(`Lists and bulk commands of ${TURNS.toLocaleString("en")} turns on ${database}, over HTTP`, rows)
   } finally {
     await agent.destroy()
@@ -176,10 +179,9 @@ const calls = (deep: string): ReadonlyArray<Call> => {
 }
 
 const sample = async (
-  { bare, body, calls = CALLS, isWalk = false, path }: Call,
+  { body, calls = CALLS, isWalk = false, path }: Call,
   ask: Ask,
-  time: (statement: Statement.Fragment) => Promise<number>,
-  sql: SqlClient.SqlClient
+  bare: ((after: Position | undefined) => Promise<number>) | undefined
 ): Promise<Samples> => {
   const samples: Samples = { http: [], bare: [] }
   const warmUp = Math.min(WARM_UP, calls / 5)
@@ -192,7 +194,7 @@ const sample = async (
         : body === undefined
           ? [`${path}${path.includes("?") ? "&" : "?"}cursor=${cursor}`, undefined]
           : [path, { ...body, cursor }]
-    const bareMs = bare === undefined ? undefined : await time(bare(sql, positionIn(cursor ?? cursorOf(path))))
+    const bareMs = await bare?.(positionIn(cursor ?? cursorOf(path)))
     const ms = await timed(async () => {
       answer = await ask(to, content)
     })

@@ -70,7 +70,9 @@ export const write = (turns: number): Effect.Effect<void, unknown, SqlClient.Sql
     if (!isPostgres) return
     // New rows are counted on from these; and what autovacuum does within a minute or two.
     for (const table of ["conversations", "turns"])
-      yield* sql.unsafe(`SELECT setval(pg_get_serial_sequence('${table}', 'number'), (SELECT max(number) FROM ${table}))`)
+      yield* sql.unsafe(
+        `SELECT setval(pg_get_serial_sequence('${table}', 'number'), (SELECT max(number) FROM ${table}))`
+      )
     yield* sql.unsafe("VACUUM ANALYZE")
   })
 

@@ -17,24 +17,20 @@ export const page = Effect.fnUntraced(function* (
   after: Position | undefined,
   limit: number
 ): Effect.fn.Return<Page<ConversationRow>, Failure> {
-  const { looked, statement } = pageKeys(sql, filter, after, limit)
-  const keys = yield* statement
-  const found = Keyset.pageOf(keys, limit, looked)
+  const found = yield* keys(sql, filter, after, limit)
   return { rows: yield* rowsOf(sql, found.rows), next: found.next }
 })
 
-/** The statement that reads the keys of a page, and how many rows it looks at. */
-export const pageKeys = (
+/** The keys of a page. */
+export const keys = (
   sql: SqlClient.SqlClient,
   filter: ConversationFilter,
   after: Position | undefined,
   limit: number
-): { readonly looked: number; readonly statement: Statement.Statement<Keyset.Key> } => {
-  const looked = Keyset.scanned(limit, matching(sql, filter))
-  return { looked, statement: sql`${keysOf(sql, filter, after)} LIMIT ${looked}` }
-}
+): Effect.Effect<Page<Keyset.Key>, SqlError.SqlError> =>
+  Keyset.page(sql, (after) => keysOf(sql, filter, after), matching(sql, filter) !== undefined, after, limit)
 
-/** That statement up to its limit: what tests ask the plan of. */
+/** The statement that reads them, up to its limit: what tests ask the plan of. */
 export const keysOf = (
   sql: SqlClient.SqlClient,
   filter: ConversationFilter,

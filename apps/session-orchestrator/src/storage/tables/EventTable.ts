@@ -85,9 +85,12 @@ export const page = (
 export const ofTurn = (
   sql: SqlClient.SqlClient,
   id: Ids.TurnId
-): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> =>
+): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> => select(sql, fromTurn(sql, id))
+
+/** The rows of these events, from `FROM` on: what tests ask the plan of. */
+export const fromTurn = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
   // In a long conversation many events may follow it.
-  select(sql, sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID}) ORDER BY e.event_id`)
+  sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID}) ORDER BY e.event_id`
 
 /** The messages of a conversation. */
 export const messages = (
@@ -212,9 +215,14 @@ const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): State
   sql`FROM conversations c JOIN events e ON e.conversation = c.number JOIN turns t ON t.number = e.turn
     WHERE c.conversation_id = ${id}`
 
-/** Events of a turn. */
+/**
+ * Events of a turn.
+ *
+ * With the sum PostgreSQL does not see that `c.number` is the conversation of the events too. It would read all events of that one, and
+ * drop those outside of the turn's ids.
+ */
 const ofOne = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
-  sql`FROM turns t JOIN conversations c ON c.number = t.conversation
+  sql`FROM turns t JOIN conversations c ON c.number = t.conversation + 0
     JOIN events e ON e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
     WHERE t.turn_id = ${id}`
 
