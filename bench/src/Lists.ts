@@ -62,6 +62,8 @@ interface Answer {
 interface Samples {
   readonly http: Array<number>
   readonly bare: Array<number>
+  /** Of the service, a call, in milliseconds. */
+  readonly cpu: number
 }
 
 const turns =
@@ -108,9 +110,9 @@ const measure = async (
   const agent = new Agent({ connections: 1 })
   try {
     await runtime.runPromise(Night.write(TURNS))
-    const { port } = await start()
+    const service = await start()
     const ask = async (path: string, body?: object): Promise<Answer> => {
-      const response = await request(`http://127.0.0.1:${port}${path}`, {
+      const response = await request(`http://127.0.0.1:${service.port}${path}`, {
         dispatcher: agent,
         method: body === undefined ? "GET" : "POST",
         headers: { "content-type": "application/json" },
@@ -127,7 +129,12 @@ const measure = async (
     const alone = async (found: Effect.Effect<unknown, unknown>) => void (await runtime.runPromise(found))
     for (const call of calls(deep)) {
       const bare = call.bare
-      const samples = await sample(call, ask, bare && ((after) => timed(() => alone(bare(sql, after)))))
+      const samples = await sample(
+        call,
+        ask,
+        () => Processes.cpuMs(service),
+        bare && ((after) => timed(() => alone(bare(sql, after))))
+      )
       rows.push(...rowsOf(call, samples))
     }
     FigureTable.print(`Lists and bulk commands of ${TURNS.toLocaleString("en")} turns on ${database}, over HTTP`, rows)
@@ -181,12 +188,15 @@ const calls = (deep: string): ReadonlyArray<Call> => {
 const sample = async (
   { body, calls = CALLS, isWalk = false, path }: Call,
   ask: Ask,
+  cpuMs: () => number,
   bare: ((after: Position | undefined) => Promise<number>) | undefined
 ): Promise<Samples> => {
-  const samples: Samples = { http: [], bare: [] }
-  const warmUp = Math.min(WARM_UP, calls / 5)
+  const samples = { http: Array<number>(), bare: Array<number>() }
+  const warmUp = Math.min(WARM_UP, Math.floor(calls / 5))
   let cursor: string | undefined
+  let cpuBefore = cpuMs()
   for (let n = 0; n < calls; n++) {
+    if (n === warmUp) cpuBefore = cpuMs()
     let answer: Answer = {}
     const [to, content] =
       cursor === undefined
@@ -204,17 +214,19 @@ const sample = async (
     }
     cursor = isWalk ? answer.next : undefined
   }
-  return samples
+  return { ...samples, cpu: (cpuMs() - cpuBefore) / samples.http.length }
 }
 
-const rowsOf = ({ name }: Call, { bare, http }: Samples): ReadonlyArray<FigureTable.Row> =>
-  ([0.5, 0.99] as const).map((q) => ({
+const rowsOf = ({ name }: Call, { bare, cpu, http }: Samples): ReadonlyArray<FigureTable.Row> => [
+  ...([0.5, 0.99] as const).map((q) => ({
     what: q === 0.5 ? name : "  p99",
     holdfast: FigureTable.quantile(http, q),
     bare: bare.length === 0 ? undefined : FigureTable.quantile(bare, q),
     unit: "ms",
-    aim: q === 0.5 ? undefined : { atMost: AIM_MS, of: "figure" }
-  }))
+    aim: q === 0.5 ? undefined : ({ atMost: AIM_MS, of: "figure" } as const)
+  })),
+  { what: "  CPU of the service", holdfast: cpu, bare: undefined, unit: "ms", aim: undefined }
+]
 
 const timed = async (act: () => Promise<void>): Promise<number> => {
   const from = performance.now()
