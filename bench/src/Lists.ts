@@ -6,7 +6,8 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { SqliteClient } from "@holdfast/journal/sqlite"
-import { Effect, ManagedRuntime, Redacted } from "effect"
+import type { Effect } from "effect"
+import { ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { join } from "node:path"
 import { Agent, request } from "undici"
