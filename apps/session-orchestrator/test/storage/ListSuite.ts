@@ -315,7 +315,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect(byModel).toMatch("events_model_change")
       for (const statement of [
         TurnSearch.candidates(sql, [10, 50_000], "disk"),
-        sql`SELECT c.conversation_id, e.payload ${EventTable.fromTurn(sql, NumberedData.turnId(1))}`
+        sql`SELECT c.conversation_id, e.payload ${EventTable.untilEnd(sql, NumberedData.turnId(1))}`
       ]) {
         const plan = yield* planOf(sql, statement)
         expect(plan).toMatch(EVENTS)

@@ -194,6 +194,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       ).pipe(failed(`record the events of turn ${turnId}`)),
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
+    turnOutline: (id) => EventTable.outlineOf(sql, id).pipe(read(`the events of turn ${id}`)),
     history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))

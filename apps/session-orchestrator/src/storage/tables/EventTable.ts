@@ -85,12 +85,23 @@ export const page = (
 export const ofTurn = (
   sql: SqlClient.SqlClient,
   id: Ids.TurnId
-): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> => select(sql, fromTurn(sql, id))
+): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> => select(sql, sql`${untilEnd(sql, id)} ORDER BY e.event_id`)
 
-/** The rows of these events, from `FROM` on: what tests ask the plan of. */
-export const fromTurn = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
-  // In a long conversation many events may follow it.
-  sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID}) ORDER BY e.event_id`
+/** The events of a turn without the messages of the user and of tools, whose files stay in the database. */
+export const outlineOf = (
+  sql: SqlClient.SqlClient,
+  id: Ids.TurnId
+): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> =>
+  Effect.map(
+    select(
+      sql,
+      sql`${untilEnd(sql, id)}
+        AND NOT (e.type = 'message' AND (e.payload = '' OR substr(e.payload, 1, 5) IN ${sql.in(EventText.INPUTS)}))
+        ORDER BY e.event_id`
+    ),
+    // A message may be stored in a form that does not begin with its role (EventText).
+    (events) => events.filter(({ event }) => event.type !== "message" || event.message.role === "assistant")
+  )
 
 /** The messages of a conversation. */
 export const messages = (
@@ -214,6 +225,10 @@ const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Ap
 const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Statement.Fragment =>
   sql`FROM conversations c JOIN events e ON e.conversation = c.number JOIN turns t ON t.number = e.turn
     WHERE c.conversation_id = ${id}`
+
+/** Events of a turn, up to its end: in a long conversation many events may follow it. Tests ask the plan of it. */
+export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
+  sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID})`
 
 /**
  * Events of a turn.
