@@ -204,7 +204,7 @@ export const held = Layer.unwrap(
   })
 ).pipe(
   (conversations) => Layer.provideMerge(CommandMetrics.layer, conversations),
-  Layer.provide(Telemetry.layer),
+  Layer.provideMerge(Telemetry.layer),
   Layer.provide(resources)
 )
 
@@ -286,7 +286,7 @@ const deliveries = ServiceDeliveries.layer.pipe(
 /** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */
 export const service = Layer.unwrap(
   Config.useSync(({ server }) =>
-    Layer.mergeAll(started, retention, deliveries).pipe(
+    Layer.mergeAll(started, retention, deliveries, Telemetry.incidents).pipe(
       Layer.provideMerge(HttpServer.served(server)),
       Layer.provide([lookups, Drain.layer]),
       Layer.provide(held),

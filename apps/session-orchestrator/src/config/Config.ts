@@ -128,8 +128,6 @@ export class Config extends Context.Service<
               | undefined
             /** A program and its arguments. */
             readonly command: readonly [string, ...ReadonlyArray<string>] | undefined
-            /** The file that keeps incidents over a restart; `undefined`: they are not kept. */
-            readonly state: string | undefined
             /** How each receiver gets a notice; absent: as JSON. */
             readonly format?: NoticeFormats.Format | undefined
             readonly commandFormat?: NoticeFormats.Format | undefined

@@ -102,7 +102,6 @@ export const example = {
       webhookEnv: "ONCALL_WEBHOOK",
       headers: { "x-team": "night" },
       command: ["notify", "--stdin"],
-      state: "./incidents.json",
       format: "slack",
       commandFormat: "email",
       email: { from: "holdfast@example.org", to: "oncall@example.org" },

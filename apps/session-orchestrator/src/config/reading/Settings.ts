@@ -283,7 +283,6 @@ const TelemetrySettings = Schema.Struct({
           message: 'Expected a program and its arguments, such as ["notify", "--stdin"]'
         })
       ),
-      state: Schema.optionalKey(filled('a file\'s path, such as "./incidents.json"')),
       /** How the webhook gets a notice. */
       format: Schema.optionalKey(NoticeFormats.FormatName),
       /** How the command gets a notice. */
@@ -435,7 +434,6 @@ export type PlainNotifications = Required<
     | "webhookEnv"
     | "headers"
     | "command"
-    | "state"
     | "report"
     | "quiet"
     | "format"
