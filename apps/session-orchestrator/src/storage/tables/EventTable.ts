@@ -233,8 +233,8 @@ export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fr
 /**
  * Events of a turn.
  *
- * With the sum PostgreSQL does not see that `c.number` is the conversation of the events too. It would read all events of that one, and
- * drop those outside of the turn's ids.
+ * The sum hides from PostgreSQL that `c.number` is the conversation of the events too. Otherwise its plan reads all events of the
+ * conversation, and drops those outside of the turn's ids.
  */
 const ofOne = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
   sql`FROM turns t JOIN conversations c ON c.number = t.conversation + 0

@@ -1,8 +1,8 @@
 /**
  * Finds turns by a text in their prompt or in an answer.
  *
- * TurnSearch.S1. A message is on disk as JSON. The database finds every one that contains the text, and some that have it elsewhere, in a
- *     key or an id; those are told apart by `confirm`, for the rows of a page alone.
+ * TurnSearch.S1. A message is on disk as JSON. The database finds all messages that contain the text, and some that have it elsewhere, in
+ *     a key or an id; `confirm` drops these, for the rows of a page alone.
  */
 import { RowNumbers, type TableError } from "@holdfast/journal/sql"
 import { Message } from "@holdfast/wire"
