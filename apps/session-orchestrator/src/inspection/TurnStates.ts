@@ -1,7 +1,7 @@
 /**
  * Reads a turn's state for a client that left it running (rule X15).
  *
- * A client polls it, so the files of prompts and of tools' messages are not read.
+ * A client polls it, so messages of the user and of tools are not read: they may have files. Results of tools are read once, in the records.
  */
 import type { StorageError } from "@holdfast/journal"
 import { defined, type Ids, type PeriodReport, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
