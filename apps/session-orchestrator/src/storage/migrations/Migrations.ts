@@ -26,6 +26,7 @@ import { migration as prompts } from "./0013_prompts.ts"
 import { migration as outbox } from "./0014_outbox.ts"
 import { migration as conversations } from "./0015_conversations.ts"
 import { migration as incidents } from "./0016_incidents.ts"
+import { migration as modelChanges } from "./0017_model_changes.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -44,7 +45,8 @@ const migrations = {
   "0013_prompts": prompts,
   "0014_outbox": outbox,
   "0015_conversations": conversations,
-  "0016_incidents": incidents
+  "0016_incidents": incidents,
+  "0017_model_changes": modelChanges
 }
 
 /** The table in which a database records its migrations. */

@@ -226,13 +226,18 @@ const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): State
   sql`FROM conversations c JOIN events e ON e.conversation = c.number JOIN turns t ON t.number = e.turn
     WHERE c.conversation_id = ${id}`
 
-/** Events of a turn, up to its end: in a long conversation many events may follow it. */
-const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
+/** Events of a turn, up to its end: in a long conversation many events may follow it. Tests ask the plan of it. */
+export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
   sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID})`
 
-/** Events of a turn. */
+/**
+ * Events of a turn.
+ *
+ * The sum hides from PostgreSQL that `c.number` is the conversation of the events too. Otherwise its plan reads all events of the
+ * conversation, and drops those outside of the turn's ids.
+ */
 const ofOne = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
-  sql`FROM turns t JOIN conversations c ON c.number = t.conversation
+  sql`FROM turns t JOIN conversations c ON c.number = t.conversation + 0
     JOIN events e ON e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
     WHERE t.turn_id = ${id}`
 
