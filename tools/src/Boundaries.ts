@@ -39,7 +39,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   "effect-ai": ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "holdfast"],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
-  holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers"],
+  holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "@holdfast/journal"],
   restate: ["holdfast", "@restatedev/restate-sdk"],
   cloudflare: ["holdfast"],
   "session-orchestrator": [
@@ -82,6 +82,7 @@ export const rooms: ReadonlyArray<string> = [
   "pacing",
   "gate",
   "session",
+  "spend",
   "turn",
   "parking",
   "recovery",

@@ -38,6 +38,7 @@ import * as PeriodReports from "./inspection/period/PeriodReports.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
+import * as TurnUse from "./inspection/TurnUse.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
@@ -158,11 +159,15 @@ const gates = Layer.unwrap(
 
 const defaults = Layer.effect(
   Defaults,
-  Config.useSync(({ model, models, retry, systemPrompts, webhooks }) => ({
+  Config.useSync(({ database, model, models, prices, retry, spend = [], systemPrompts, webhooks }) => ({
     model,
     models,
     retry,
     systemPrompts,
+    spend:
+      spend.length === 0
+        ? undefined
+        : { limits: spend, prices, isShared: database.url !== undefined, reading: TurnUse.reading },
     receivers: webhooks?.turnEnd === undefined ? [] : [ServiceDeliveries.EVERY_TURN]
   }))
 )
@@ -204,7 +209,7 @@ export const held = Layer.unwrap(
   })
 ).pipe(
   (conversations) => Layer.provideMerge(CommandMetrics.layer, conversations),
-  Layer.provide(Telemetry.layer),
+  Layer.provideMerge(Telemetry.layer),
   Layer.provide(resources)
 )
 
@@ -286,7 +291,7 @@ const deliveries = ServiceDeliveries.layer.pipe(
 /** The whole service. It binds the port, then locks the file: a process that cannot have both leaves the data alone. */
 export const service = Layer.unwrap(
   Config.useSync(({ server }) =>
-    Layer.mergeAll(started, retention, deliveries).pipe(
+    Layer.mergeAll(started, retention, deliveries, Telemetry.incidents).pipe(
       Layer.provideMerge(HttpServer.served(server)),
       Layer.provide([lookups, Drain.layer]),
       Layer.provide(held),

@@ -1,30 +1,17 @@
-/** What is left in the process after aborts in a wait. */
+/** What turns leave behind in a process when they are aborted in their waits. */
 import { assert, it } from "vitest"
-import { holdfast, type Turn } from "../src/index.ts"
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 
-/** Aborted turns. */
-const TURNS = 500
+const PROGRAM = fileURLToPath(new URL("AbortingProgram.ts", import.meta.url))
 
-const timers = (): number => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length
+/** A program that does not end by itself is killed then, which fails the test. */
+const GUARD_MS = 60_000
 
-const waiting = async (turn: Turn): Promise<Turn> => {
-  for await (const { type } of turn) if (type === "provider-retry") break
-  return turn
-}
-
-it("D8: 500 turns that are aborted in their waits leave no timer", async () => {
-  const hf = holdfast({
-    model: () => {
-      throw Object.assign(new Error("Overloaded"), { status: 529 })
-    },
-    retry: { schedule: { type: "steps", delays: ["3 hours"], tail: "3 hours" } }
-  })
-  const before = timers()
-  const turns = await Promise.all(Array.from({ length: TURNS }, () => waiting(hf.turn("Are you there?"))))
-  assert.isAtLeast(timers(), before + TURNS)
-  for (const turn of turns) turn.abort()
-  const results = await Promise.all(turns.map(({ result }) => result))
-  assert.deepStrictEqual(new Set(results.map(({ status }) => status)), new Set(["aborted"]))
-  assert.isAtMost(timers(), before)
-  assert.isFalse(hf.isRetrying)
+it("D8: 500 turns that are aborted in their waits leave no timer, and their process ends by itself", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM], { timeout: GUARD_MS })
+  const { timersInWaits, ...left } = JSON.parse(stdout)
+  assert.isAtLeast(timersInWaits, 500)
+  assert.deepStrictEqual(left, { aborted: 500, timers: 0, isRetrying: false })
 })

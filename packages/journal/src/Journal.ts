@@ -61,13 +61,16 @@ export class Journal extends Context.Service<
   }
 >()("@holdfast/journal/Journal") {}
 
+/** Why an append may be refused. */
+export type AppendError = StorageError | JournalConflict
+
 /** A journal that commits an application's own statements together with records; `In` describes the statements of one append. */
-export interface JournalWith<In, Out> {
+export interface JournalWith<In, Out, E = AppendError> {
   /** Appends records, and runs the statements: all or none of both. The same append again changes nothing, as for `Journal.append`. */
   readonly appendWith: (
     turnId: Ids.TurnId,
     seq: number,
     records: Array.NonEmptyReadonlyArray<Records.Stored>,
     statements: In
-  ) => Effect.Effect<Out, StorageError | JournalConflict>
+  ) => Effect.Effect<Out, E>
 }

@@ -23,16 +23,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { Journal, type JournalConflict, type JournalWith } from "./Journal.ts"
+import { type AppendError, Journal, type JournalWith } from "./Journal.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** Makes an append succeed, by retrying it where that helps, or stops the turn. */
-export type Persist = <A>(
-  append: Effect.Effect<A, StorageError | JournalConflict>
-) => Effect.Effect<A, TurnStopped.TurnStopped>
+export type Persist<E = AppendError> = <A>(append: Effect.Effect<A, E>) => Effect.Effect<A, TurnStopped.TurnStopped>
 
 /** Stops the turn at the first append that fails. The turn can be run again from its records. */
-export const stopping: Persist = (append) =>
+export const stopping: Persist<{ readonly message: string }> = (append) =>
   Effect.mapError(append, ({ message }) => new TurnStopped.TurnStopped({ message }))
 
 /** Follows a turn (K5). It is not called for records of earlier lives. */
@@ -44,9 +42,9 @@ export interface Listener {
 }
 
 /** Options of a checkpoint. */
-export interface Options {
+export interface Options<E = AppendError> {
   /** Absent: `stopping`. */
-  readonly persist?: Persist
+  readonly persist?: Persist<E>
   readonly listener?: Listener
 }
 
@@ -84,25 +82,27 @@ export const over = (
 }
 
 /** A checkpoint whose records are committed together with an application's own statements: its events, in the service. */
-export interface Joined<In, Out> {
+export interface Joined<In, Out, E = AppendError> {
   readonly checkpoint: Checkpoint.Checkpoint["Service"]
   /** Runs statements together with the records that waited for them (K8); without such records it runs `alone`. */
-  readonly carrying: (
-    statements: In,
-    alone: Effect.Effect<Out, StorageError>
-  ) => Effect.Effect<Out, TurnStopped.TurnStopped>
+  readonly carrying: (statements: In, alone: Effect.Effect<Out, E>) => Effect.Effect<Out, TurnStopped.TurnStopped>
+}
+
+/** Appends as `Journal` does, and with an application's own statements. */
+export interface JoinedJournal<In, Out, E = AppendError> extends JournalWith<In, Out, E> {
+  readonly append: (...args: Parameters<Journal["Service"]["append"]>) => Effect.Effect<void, E>
 }
 
 /**
  * A checkpoint for an application that stores a turn's persisted events in the database of the journal, and writes all of them through
- * `carrying` (K7, K8).
+ * `carrying` (K7, K8). A journal of the application's own may fail with errors of its own.
  */
-export const joined = <In, Out>(
-  journal: Pick<Journal["Service"], "append"> & JournalWith<In, Out>,
+export const joined = <In, Out, E extends { readonly message: string }>(
+  journal: JoinedJournal<In, Out, E>,
   turnId: Ids.TurnId,
   known: ReadonlyArray<Records.Stored>,
-  { listener, persist = stopping }: Options = {}
-): Joined<In, Out> => {
+  { listener, persist = stopping }: Options<E> = {}
+): Joined<In, Out, E> => {
   const writer = writerOf(known, persist, listener)
   return {
     checkpoint: checkpointOf(known, listener, {
@@ -127,17 +127,21 @@ export const commandIdsOf = (known: ReadonlyArray<Records.Stored>): ReadonlyArra
 // --- internal
 
 /** Writes records one after the other (K3). */
-interface Writer {
+interface Writer<E> {
   /** Keeps a record back until the next write. */
   readonly hold: (record: Records.Stored) => void
   /** Writes the records that were held back, and more; the first of them has number `seq`. */
   readonly write: <A>(
     more: ReadonlyArray<Records.Stored>,
-    write: (seq: number, records: ReadonlyArray<Records.Stored>) => Effect.Effect<A, StorageError | JournalConflict>
+    write: (seq: number, records: ReadonlyArray<Records.Stored>) => Effect.Effect<A, E>
   ) => Effect.Effect<A, TurnStopped.TurnStopped>
 }
 
-const writerOf = (known: ReadonlyArray<Records.Stored>, persist: Persist, listener: Listener | undefined): Writer => {
+const writerOf = <E>(
+  known: ReadonlyArray<Records.Stored>,
+  persist: Persist<E>,
+  listener: Listener | undefined
+): Writer<E> => {
   const inOrder = Semaphore.makeUnsafe(1)
   let next = known.length
   let held: ReadonlyArray<Records.Stored> = []
@@ -176,7 +180,7 @@ const checkpointOf = (
   const recorded = new Map(known.map(({ name, value }) => [name, value]))
   return {
     known,
-    mark: (name) => counted(append({ name, value: MARKED })),
+    mark: (name) => Effect.uninterruptible(counted(append({ name, value: MARKED }))), // K3: its number is used with it
     run: <A, I, E, R>(name: string, schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) => {
       if (isLeftOut(name)) return effect
       const { decode, encode } = codecOf(schema)

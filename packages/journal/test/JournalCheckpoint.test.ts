@@ -149,6 +149,24 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(MemoryJournal.layer))
   )
 
+  it.effect("K3: the number of a mark is used up, also when its turn is interrupted before the disk has answered", () =>
+    Effect.gen(function* () {
+      const written = yield* Deferred.make<void>()
+      const answered = yield* Deferred.make<void>()
+      const checkpoint = yield* resume((append) =>
+        stopping(append).pipe(Effect.tap(Deferred.succeed(written, undefined)), Effect.tap(Deferred.await(answered)))
+      )
+      const mark = checkpoint.mark?.("mark") ?? Effect.die("The checkpoint has no marks.")
+      const marking = yield* Effect.forkChild(mark, { startImmediately: true })
+      yield* Deferred.await(written)
+      const ending = yield* Effect.forkChild(Fiber.interrupt(marking), { startImmediately: true })
+      yield* Deferred.succeed(answered, undefined)
+      yield* Fiber.join(ending)
+      yield* checkpoint.run("next", Schema.Number, Effect.succeed(1))
+      assert.deepStrictEqual(yield* names, ["mark", "next"])
+    }).pipe(Effect.provide(MemoryJournal.layer))
+  )
+
   it.effect("C10: a record that cannot be read is a counted defect, and does not count as missing", () =>
     Effect.gen(function* () {
       const effects = { runs: 0 }

@@ -37,8 +37,26 @@ export const inFailure = <F extends Pick<Failure.Failure, "message" | "code" | "
 
 // --- internal
 
-/** Base64 of this length is no word, hash or key: the bytes of a file (KeyRedaction.S3). It begins at the start of its run: one pass. */
-const BASE64 = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{512,}={0,2}/g
+/** The beginning of base64 that is no word, hash or key for its length: the bytes of a file (KeyRedaction.S3). */
+const BASE64 = /[A-Za-z0-9+/]{512}/g
 
-const withoutBytes = (text: string): string =>
-  text.length < 512 ? text : text.replace(BASE64, ({ length }) => `[${length} characters of base64]`)
+/** A run has megabytes, which an open quantifier would push on the stack of the regular expression: its end is looked for instead. */
+const BEHIND = /[^A-Za-z0-9+/]/g
+
+const withoutBytes = (text: string): string => {
+  let kept = ""
+  let at = 0
+  for (let found = firstFrom(BASE64, text, 0); found < text.length; found = firstFrom(BASE64, text, at)) {
+    let end = firstFrom(BEHIND, text, found)
+    for (const last = end + 2; end < last && text[end] === "=";) end++
+    kept += `${text.slice(at, found)}[${end - found} characters of base64]`
+    at = end
+  }
+  return at === 0 ? text : kept + text.slice(at)
+}
+
+/** Where a pattern first matches from a place on; the length of the text where it does not. */
+const firstFrom = (pattern: RegExp, text: string, from: number): number => {
+  pattern.lastIndex = from
+  return pattern.exec(text)?.index ?? text.length
+}

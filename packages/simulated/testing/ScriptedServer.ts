@@ -98,8 +98,13 @@ export type ScriptedResponse = WholeResponse | StreamedResponse | NoResponse
 export interface ScriptedServer extends RunningServer {
   /** Appends responses to the queue. */
   readonly respond: (...responses: ReadonlyArray<ScriptedResponse>) => void
-  /** Sets the response to requests without one in the queue, in place of the 400; a function chooses it by the request. */
-  readonly fallback: (response: ScriptedResponse | ((request: RecordedRequest) => ScriptedResponse)) => void
+  /**
+   * Sets the response to requests without one in the queue, in place of the 400. A function chooses it by the request; an effect may wait
+   * before it does.
+   */
+  readonly fallback: (
+    response: ScriptedResponse | ((request: RecordedRequest) => ScriptedResponse | Effect.Effect<ScriptedResponse>)
+  ) => void
   /** The number of responses in the queue. */
   readonly left: () => number
 }
@@ -114,7 +119,9 @@ export const start = (options: ListenOptions = {}): Effect.Effect<ScriptedServer
       Effect.suspend(() => {
         answered += 1
         const next = queue.shift() ?? (typeof fallback === "function" ? fallback(exchange.request) : fallback)
-        return send(exchange, next ?? noneLeft(exchange, answered)) // ScriptedServer.R1
+        return Effect.isEffect(next)
+          ? Effect.flatMap(next, (response) => send(exchange, response))
+          : send(exchange, next ?? noneLeft(exchange, answered)) // ScriptedServer.R1
       })
     )
     return {

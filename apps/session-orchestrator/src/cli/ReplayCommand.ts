@@ -51,7 +51,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   )
   const trials = replayed.map(({ trial }) => trial)
   const assumptions = Replay.assumptions(recording, replayed)
-  const title = `${count(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
+  const title = `${DryRunText.counted(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
   yield* PictureFile.write(svg, () =>
     Picture.svg(title, assumptions.join(" "), [was, ...trials], (ms) => ReplayText.timeOfDay(was.result.startAt + ms))
   )
@@ -77,7 +77,3 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   ]
   terminal.stdout(`${lines.join("\n")}\n`)
 })
-
-// --- internal
-
-const count = (n: number, what: string): string => `${n.toLocaleString("en-US")} ${what}${n === 1 ? "" : "s"}`

@@ -120,23 +120,12 @@ const decoded = (text: string): string => {
 
 const notificationsOf = (
   given: Written<"notifications">,
-  { absolute, database, environment }: ServiceFacts,
+  { environment }: ServiceFacts,
   problems: Array<Problem>
 ): Telemetry["notifications"] => {
   if (given === undefined) return undefined
   const url = given.webhook ?? fromVariable(given, environment, problems)
-  const {
-    command,
-    commandFormat,
-    email,
-    format,
-    headers,
-    state,
-    template,
-    webhook: _webhook,
-    webhookEnv,
-    ...plain
-  } = given
+  const { command, commandFormat, email, format, headers, template, webhook: _webhook, webhookEnv, ...plain } = given
   const formatOf = (key: "format" | "commandFormat", name: typeof format): NoticeFormats.Format => {
     if (name === undefined || name === "json" || name === "slack" || name === "ntfy") return name ?? "json"
     if (name === "email" && email !== undefined) return { email }
@@ -155,8 +144,7 @@ const notificationsOf = (
     format: formatOf("format", format),
     commandFormat: formatOf("commandFormat", commandFormat),
     webhook: url === undefined ? undefined : { url, headers: headers ?? {} },
-    command,
-    state: state === undefined ? database && beside(database, "incidents.json") : absolute(state)
+    command
   }
 }
 

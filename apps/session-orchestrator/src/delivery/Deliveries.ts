@@ -1,5 +1,5 @@
 /**
- * Delivers the messages of the outbox: ends of turns, and reports (rules X12, X15).
+ * Delivers the messages of the outbox: ends of turns, notices and reports (rules X12, X15).
  *
  * Deliveries.D1. Every runner takes part. A message is claimed before it is sent and settled afterwards, so one whose process dies is sent
  *     again under the same id.
@@ -43,6 +43,8 @@ export interface Options {
   /** The kind of a message; `undefined`: another configuration wrote it, and it is given up. */
   readonly kindOf: (message: Claimed) => Kind | undefined
   readonly redact: (text: string) => string
+  /** Is called for each message that ended. */
+  readonly onEnd?: (message: Claimed, state: "delivered" | "refused") => Effect.Effect<void>
 }
 
 /** Delivers messages, without end. */
@@ -88,7 +90,7 @@ export const round = Effect.fnUntraced(function* (
 // --- internal
 
 const deliver = Effect.fnUntraced(function* (
-  { kindOf, outbox, redact }: Options,
+  { kindOf, onEnd = () => Effect.void, outbox, redact }: Options,
   message: Claimed
 ): Effect.fn.Return<void, StorageError> {
   const kind = kindOf(message)
@@ -99,10 +101,13 @@ const deliver = Effect.fnUntraced(function* (
         onFailure: (failure) => Effect.succeed(failure)
       })
   const now = yield* Clock.currentTimeMillis
-  if (failure === undefined) return yield* outbox.settle(message.number, "delivered", now)
+  if (failure === undefined) {
+    yield* outbox.settle(message.number, "delivered", now)
+    return yield* onEnd(message, "delivered")
+  }
   const attempts = message.attempts + 1
   const waitMs = kind === undefined ? undefined : Patience.waitAfter(kind.patience, attempts, failure)
-  const what = `${message.turnId === undefined ? "A report" : `The end of turn ${message.turnId}`}`
+  const what = message.turnId === undefined ? `Notice ${message.id}` : `The end of turn ${message.turnId}`
   if (waitMs !== undefined) {
     yield* outbox.postpone(message.number, attempts, now + waitMs)
     const next = Duration.format(Duration.millis(waitMs))
@@ -111,6 +116,7 @@ const deliver = Effect.fnUntraced(function* (
     )
   }
   yield* outbox.settle(message.number, "refused", now)
+  yield* onEnd(message, "refused")
   yield* Effect.logError(`${what} was given up after ${attempts} attempt(s): ${redact(failure.message)}`)
 })
 

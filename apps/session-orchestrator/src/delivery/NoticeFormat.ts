@@ -21,13 +21,16 @@ export interface NoticeBody {
   readonly [field: string]: unknown
 }
 
-/** The notice of a report, as the outbox keeps it. */
-export const ReportBody = Schema.Struct({
-  id: Schema.String,
-  type: Schema.Literal("report"),
-  text: Schema.String,
-  report: PeriodReport.PeriodReport
-})
+/** A notice as the outbox keeps it. */
+export const KeptBody = Schema.StructWithRest(
+  Schema.Struct({
+    id: Schema.String,
+    type: Schema.String,
+    text: Schema.String,
+    report: Schema.optionalKey(PeriodReport.PeriodReport)
+  }),
+  [Schema.Record(Schema.String, Schema.Unknown)]
+)
 
 /** A notice as it is sent. */
 export interface Content {

@@ -13,6 +13,8 @@ export interface Patience {
   readonly mostRetries: number
   /** Whether a failure that is permanent for a provider is tried again: an operator may mend the receiver. */
   readonly triesRefusals: boolean
+  /** The longest wait that a receiver may ask for. */
+  readonly longestHintMs: number
 }
 
 const SECOND = 1_000
@@ -34,26 +36,25 @@ export const OF_TURN_ENDS: Patience = {
     24 * HOUR
   ]),
   mostRetries: 11,
-  triesRefusals: true
+  triesRefusals: true,
+  longestHintMs: 24 * HOUR
 }
 
-/** A report is of use in the morning: 9 attempts within two hours. */
-export const OF_REPORTS: Patience = {
+/** A notice is of use while it is news, a report in the morning: 9 attempts within two hours. */
+export const OF_NOTICES: Patience = {
   waits: Backoff.steps([SECOND, 5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE]),
   mostRetries: 8,
-  triesRefusals: false
+  triesRefusals: false,
+  longestHintMs: HOUR
 }
-
-/** The longest wait that a receiver may ask for. */
-const LONGEST_HINT_MS = 24 * HOUR
 
 /** Milliseconds before the next attempt; `undefined`: the message is given up. */
 export const waitAfter = (
-  { mostRetries, triesRefusals, waits }: Patience,
+  { longestHintMs, mostRetries, triesRefusals, waits }: Patience,
   failedAttempts: number,
   { hint, reason, retryable, status }: Failure.Failure
 ): number | undefined => {
   const isFinal = status === 410 || (status === undefined && reason === "refused")
   if (isFinal || (!retryable && !triesRefusals) || failedAttempts > mostRetries) return undefined
-  return Math.max(Backoff.delayAt(waits, failedAttempts - 1), Math.min(hint?.retryAfterMs ?? 0, LONGEST_HINT_MS))
+  return Math.max(Backoff.delayAt(waits, failedAttempts - 1), Math.min(hint?.retryAfterMs ?? 0, longestHintMs))
 }

@@ -1,12 +1,12 @@
 /**
- * Starts the deliveries of a service: ends of turns to webhooks, and the report of the day (rules X12, X15).
+ * Starts the deliveries of a service: ends of turns to webhooks, notices, and the report of the day (rules X12, X15).
  *
- * ServiceDeliveries.S1. Without `webhooks` and without `telemetry.notifications.report` nothing is started, and the outbox is not looked at.
+ * ServiceDeliveries.S1. Without `webhooks` and without `telemetry.notifications` nothing is started, and the outbox is not looked at.
  * ServiceDeliveries.S2. The operator's receiver may be at any address; the receiver of a request is reached at a public address only.
  */
 import { Timer } from "@holdfast/journal"
 import type { Failure, Ids } from "@holdfast/wire"
-import { Clock, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Clock, type Context, Effect, Layer, Metric, Option, Redacted, Schema } from "effect"
 import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../config/Config.ts"
@@ -14,7 +14,7 @@ import { PeriodReports } from "../inspection/period/PeriodReports.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import { type Claimed, Outbox } from "../storage/Outbox.ts"
-import * as DailyTime from "./DailyTime.ts"
+import * as DailyTime from "../text/DailyTime.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as NoticeFormat from "./NoticeFormat.ts"
 import * as Patience from "./Patience.ts"
@@ -26,6 +26,20 @@ import * as TurnEndMessage from "./TurnEndMessage.ts"
 
 /** The operator's receiver of every turn's end, as the outbox names it. */
 export const EVERY_TURN = "webhooks.turnEnd"
+
+const OUTCOMES = { delivered: "taken", refused: "refused" } as const
+
+/** Counter of delivered and refused notices. */
+export const notices = Metric.counter("holdfast_notifications_total", {
+  description: "Notices and reports, by receiver and outcome: taken, refused.",
+  incremental: true
+})
+
+/** Counts the end of a notice. */
+export const count: NonNullable<Deliveries.Options["onEnd"]> = ({ receiver, turnId }, state) =>
+  turnId === undefined
+    ? Metric.update(Metric.withAttributes(notices, { receiver, outcome: OUTCOMES[state] }), 1)
+    : Effect.void
 
 /** Runs while the layer lives. */
 export const layer: Layer.Layer<
@@ -44,25 +58,26 @@ export const layer: Layer.Layer<
     const { telemetry, webhooks } = yield* Config
     const { notifications } = telemetry
     const time = notifications?.report === undefined ? undefined : DailyTime.parse(notifications.report)
-    if (webhooks === undefined && time === undefined) return // ServiceDeliveries.S1
+    yield* createSeries
+    if (webhooks === undefined && notifications === undefined) return // ServiceDeliveries.S1
     const outbox = yield* Outbox
     const { redact } = yield* Secrets
     const ends = webhooks === undefined ? undefined : yield* turnEnds(webhooks)
-    const reports =
-      notifications === undefined ? new Map<string, Deliveries.Send>() : yield* reportsTo(notifications, redact)
+    const receivers =
+      notifications === undefined ? new Map<string, Deliveries.Send>() : yield* receiversOf(notifications, redact)
     const kindOf = (message: Claimed): Deliveries.Kind | undefined => {
       if (message.turnId !== undefined) {
         return ends && { patience: Patience.OF_TURN_ENDS, send: ends }
       }
-      const send = reports.get(message.receiver)
-      return send && { patience: Patience.OF_REPORTS, send }
+      const send = receivers.get(message.receiver)
+      return send && { patience: Patience.OF_NOTICES, send }
     }
-    yield* Effect.forkScoped(Deliveries.run({ outbox, redact, kindOf }))
+    yield* Effect.forkScoped(Deliveries.run({ outbox, redact, kindOf, onEnd: count }))
     if (time === undefined) return
     const { report } = yield* PeriodReports
     const { sleepUntil } = yield* Timer.Timer
     const { add } = outbox
-    yield* Effect.forkScoped(ReportNotices.run({ time, receivers: [...reports.keys()], report, add, sleepUntil }))
+    yield* Effect.forkScoped(ReportNotices.run({ time, receivers: [...receivers.keys()], report, add, sleepUntil }))
   })
 )
 
@@ -103,8 +118,17 @@ const GONE: Failure.Failure = {
   retryable: false
 }
 
-/** Sends a report to the receivers of notices. */
-const reportsTo = Effect.fnUntraced(function* (
+/** Every series exists before its first increment, which `increase` would miss otherwise. */
+const createSeries = Effect.contextWith((context: Context.Context<never>) =>
+  Effect.sync(() => {
+    for (const receiver of ["webhook", "command"])
+      for (const outcome of Object.values(OUTCOMES))
+        Metric.withAttributes(notices, { receiver, outcome }).valueUnsafe(context)
+  })
+)
+
+/** Sends notices and reports to their receivers. */
+const receiversOf = Effect.fnUntraced(function* (
   { command, commandFormat = "json", format = "json", webhook }: NonNullable<Values["telemetry"]["notifications"]>,
   redact: (text: string) => string
 ) {
@@ -126,4 +150,4 @@ const reportsTo = Effect.fnUntraced(function* (
   return receivers
 })
 
-const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(NoticeFormat.ReportBody))
+const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(NoticeFormat.KeptBody))

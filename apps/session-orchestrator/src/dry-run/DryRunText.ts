@@ -36,7 +36,7 @@ export const table = (columns: ReadonlyArray<Column>): ReadonlyArray<string> => 
   for (const target of new Set(columns.flatMap(({ report }) => report.endpoints.map(({ target }) => target)))) {
     add(target, ({ endpoints }) => {
       const endpoint = endpoints.find((endpoint) => endpoint.target === target)
-      return endpoint && `${count(endpoint.calls)} calls, ${count(endpoint.answered)} answered`
+      return endpoint && `${counted(endpoint.calls, "call")}, ${count(endpoint.answered)} answered`
     })
   }
   return [...aligned(rows), ...failures(columns), ...cuts(columns)]
@@ -47,6 +47,9 @@ export const because = ({ because, reason }: Pick<DryRunReport.DryRunFailure, "b
   const words = WORDS[because] ?? because
   return reason === undefined ? words : `${words} (${reason})`
 }
+
+/** A number of things, such as `1 turn` and `1,000 turns`. */
+export const counted = (n: number, one: string): string => `${count(n)} ${n === 1 ? one : `${one}s`}`
 
 /** Rows of cells, in columns. */
 export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {

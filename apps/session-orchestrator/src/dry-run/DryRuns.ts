@@ -12,6 +12,7 @@ import { Config } from "../config/Config.ts"
 import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
 import { InvalidRequest } from "../conversation/Conversations.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
+import * as DryRunText from "./DryRunText.ts"
 import * as Outages from "./Outages.ts"
 import * as Picture from "./Picture.ts"
 import * as Trial from "./Trial.ts"
@@ -55,7 +56,7 @@ const run = Effect.fnUntraced(function* (
   }
   const trial = yield* Trial.run(Trial.nameOf(configured), () => ConfiguredRun.make(configured, scene))
   const words = Outages.describe(outages)
-  const title = `${turns} turns of ${Target.format(configured.model)}`
+  const title = `${DryRunText.counted(turns, "turn")} of ${Target.format(configured.model)}`
   return {
     report: trial.report,
     outages: words,

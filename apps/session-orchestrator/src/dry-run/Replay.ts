@@ -9,6 +9,7 @@ import type { Target } from "@holdfast/wire"
 import type { Recording, RecordedTurn } from "../inspection/Recording.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
+import * as DryRunText from "./DryRunText.ts"
 import * as DryRun from "./DryRun.ts"
 import type { DryCall, Surroundings } from "./DryTurn.ts"
 import * as Outages from "./Outages.ts"
@@ -111,14 +112,16 @@ export const assumptions = (
     "Conversations keep their models and their own settings; a command of a person counts until its turn goes another way.",
     ...beyond.map(
       ([target, calls]) =>
-        `${target} is assumed to be as its nearest call found it: ${calls} calls were before its first or after its last.`
+        `${target} is assumed to be as its nearest call found it: ${DryRunText.counted(calls, "call")} ${calls === 1 ? "was" : "were"} before its first or after its last.`
     ),
     ...unknown.map(
       ([target, calls]) =>
-        `${target} is assumed to answer at once: ${calls} calls, and the record has none. --outage '${target}=SCRIPT' describes it.`
+        `${target} is assumed to answer at once: ${DryRunText.counted(calls, "call")}, and the record has none. --outage '${target}=SCRIPT' describes it.`
     ),
     ...(without > 0
-      ? [`${without} turns are left out, because their records are gone (database.retention) or cannot be read.`]
+      ? [
+          `${DryRunText.counted(without, "turn")} ${without === 1 ? "is left out, because its" : "are left out, because their"} records are gone (database.retention) or cannot be read.`
+        ]
       : []),
     ...(isCut ? ["The oldest turns are left out: there are more than are read at once."] : [])
   ]

@@ -9,7 +9,9 @@ import type { TurnCourse } from "./TurnCourse.ts"
 export const followed = (name: string, turns: ReadonlyArray<Followed>): string => {
   const whole = turns.filter(({ leftAt }) => leftAt === undefined).length
   const decisions = turns.reduce((sum, { decisions }) => sum + decisions, 0)
-  return `${name}: ${whole} of ${turns.length} turns follow their record to the end; ${decisions} decisions were made again as they are on record.`
+  const follow = turns.length === 1 ? "follows its record" : "follow their record"
+  const again = decisions === 1 ? "was made again as it is on record" : "were made again as they are on record"
+  return `${name}: ${whole} of ${DryRunText.counted(turns.length, "turn")} ${follow} to the end; ${DryRunText.counted(decisions, "decision")} ${again}.`
 }
 
 /** The turns whose end differs, at most `MOST_ROWS` of them. */
@@ -25,7 +27,7 @@ export const changes = (was: Trial, would: Trial, moment: (ms: number) => string
   const more = pairs.length - rows.length
   return [
     "",
-    `By ${would.name} ${pairs.length} turns end otherwise:`,
+    `By ${would.name} ${DryRunText.counted(pairs.length, "turn")} ${pairs.length === 1 ? "ends" : "end"} otherwise:`,
     ...DryRunText.aligned([["turn", "as it was", "would be"], ...rows]).map((line) => `  ${line}`),
     ...(more > 0 ? [`  and ${more} more; --json has all`] : [])
   ]
@@ -54,7 +56,7 @@ const isSameEnd = ({ end: a }: TurnCourse, { end: b }: TurnCourse): boolean =>
 
 const endOf = ({ calls, end }: TurnCourse, moment: (ms: number) => string): string => {
   const made = calls.filter(({ outcome }) => outcome !== "shared").length
-  const after = `${made} ${made === 1 ? "call" : "calls"}`
+  const after = DryRunText.counted(made, "call")
   if (end === undefined) return `still waiting, ${after}`
   const how = end.status === "completed" ? "answered" : end.status
   const why =

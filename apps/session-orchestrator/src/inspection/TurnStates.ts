@@ -1,5 +1,9 @@
-/** Reads a turn's state for a client that left it running (rule X15). */
-import type { Interruptions, StorageError } from "@holdfast/journal"
+/**
+ * Reads a turn's state for a client that left it running (rule X15).
+ *
+ * A client polls it, so messages of the user and of tools are not read: they may have files. Results of tools are read once, in the records.
+ */
+import type { StorageError } from "@holdfast/journal"
 import { defined, type Ids, type PeriodReport, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import type { Prices } from "@holdfast/policy"
@@ -7,10 +11,10 @@ import { PriceTable } from "./period/PriceTable.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import { Lists, type TurnRow } from "../storage/Lists.ts"
-import type { Journal } from "../storage/EventJournal.ts"
+import { Journal } from "../storage/EventJournal.ts"
 import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
-import * as StoredTurn from "./StoredTurn.ts"
+import type * as StoredTurn from "./StoredTurn.ts"
 import * as TurnCost from "./period/TurnCost.ts"
 import { TurnNotFound } from "./TurnNotFound.ts"
 import * as TurnReport from "./TurnReport.ts"
@@ -27,16 +31,12 @@ export class TurnStates extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
 /** Reads the states from the stored data. */
-export const layer: Layer.Layer<
-  TurnStates,
-  never,
-  Store | Journal | Interruptions.Interruptions | Lists | Secrets | PriceTable
-> = Layer.effect(
+export const layer: Layer.Layer<TurnStates, never, Store | Journal | Lists | Secrets | PriceTable> = Layer.effect(
   TurnStates,
   Effect.gen(function* () {
     const prices = yield* PriceTable
-    const read = yield* StoredTurn.reader
     const store = yield* Store
+    const journal = yield* Journal
     const lists = yield* Lists
     const { redact } = yield* Secrets
     return {
@@ -49,17 +49,24 @@ export const layer: Layer.Layer<
           })
         ),
       find: Effect.fn("TurnStates.find")(function* (turnId) {
-        const evidence = Option.getOrUndefined(yield* read(turnId))
-        if (evidence === undefined) return yield* new TurnNotFound({ turnId })
-        return { ...of(evidence, redact, prices), ...(yield* lists.labelsOf(turnId)) }
+        const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
+        if (turn === undefined) return yield* new TurnNotFound({ turnId })
+        // A turn's row refers to it, so it exists.
+        const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
+        const events = (yield* store.turnOutline(turnId)).map(({ event }) => event)
+        const records = yield* journal.load(turnId)
+        return {
+          ...of({ turn, conversation, events, records }, redact, prices),
+          ...(yield* lists.labelsOf(turnId))
+        }
       })
     }
   })
 )
 
-/** The state of a turn, from its stored data. */
+/** The state of a turn, from its stored data; of its events the outline will do. */
 export const of = (
-  evidence: StoredTurn.StoredTurn,
+  evidence: Omit<StoredTurn.StoredTurn, "interruption">,
   redact: StoredTurn.Redact,
   prices: Prices.Prices = {}
 ): TurnState.TurnState => {

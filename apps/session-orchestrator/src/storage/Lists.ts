@@ -3,7 +3,8 @@
  *
  * Lists.L1. A page costs what its own rows cost, however many there are: it is read by an index from a position on.
  * Lists.L2. A position is the order and the number of a row. What is added later comes before every position, so no row comes twice.
- * Lists.L3. A filter that no index answers is applied to `SCAN` rows at most. Then the page ends, with the position that it came to.
+ * Lists.L3. A filter that no index answers is applied to `SCAN` rows at most, and to no more once that took `SCAN_MS`. Then the page
+ *     ends, with the position that it came to.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Ids, Labels, TurnEvent } from "@holdfast/wire"
@@ -12,6 +13,9 @@ import type { Conversation, Turn } from "./Store.ts"
 
 /** Rows that one page looks at, at most (Lists.L3). */
 export const SCAN = 1_000
+
+/** Milliseconds after which a page looks at no further rows (Lists.L3). */
+export const SCAN_MS = 20
 
 /** A row's place in the order of its list. */
 export interface Position {

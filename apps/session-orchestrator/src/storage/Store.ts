@@ -163,6 +163,8 @@ export class Store extends Context.Service<
     readonly events: (id: Ids.ConversationId, after: number) => Stream.Stream<StoredEvent, StorageError>
     /** The events of one turn, oldest first. */
     readonly turnEvents: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+    /** The same without the messages of the user and of tools, which may have files. */
+    readonly turnOutline: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
     /** The same as `messages`, read faster: for a turn that is about to be accepted. */
     readonly history: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
     /** The history, oldest first. */

@@ -13,16 +13,13 @@ import { Observer } from "@holdfast/kernel"
 import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import * as Proxy from "@holdfast/providers/proxy"
-import { Effect, Layer } from "effect"
-import { HttpClient } from "effect/http"
-import { ChildProcessSpawner } from "effect/process"
+import { Context, Effect, Layer } from "effect"
 import { Config, type Values } from "../config/Config.ts"
 import * as TelemetryChoice from "../config/TelemetryChoice.ts"
 import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as QuietHours from "../delivery/QuietHours.ts"
-import * as Delivery from "./incidents/Delivery.ts"
-import * as IncidentFile from "./incidents/IncidentFile.ts"
+import { IncidentStates } from "../storage/IncidentStates.ts"
 import { Labels } from "./metrics/MetricLabels.ts"
 import * as Notifications from "./incidents/Notifications.ts"
 import * as ThinkingLevel from "./traces/ThinkingLevel.ts"
@@ -33,40 +30,58 @@ import * as TurnLog from "./logs/TurnLog.ts"
 import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
-/** The observer of all turns of the process. */
-export const layer: Layer.Layer<Observer.Observer, never, Config | Timer.Timer> = Layer.effect(
-  Observer.Observer,
-  Effect.gen(function* () {
-    const config = yield* Config
-    const { redact } = Secrets.make(Secrets.ofConfig(config))
-    const { notifications, otlp, retryLog } = config.telemetry
-    const context = yield* Effect.context<never>()
-    yield* ProcessMetrics.showBuild
-    const listeners = [TurnMetrics.observer(labelsOf(config, redact), context), TurnLog.observer(redact, context)]
-    if (retryLog !== undefined) {
-      const surroundings: RetryLine.ServiceFacts = {
-        cwd: process.cwd(),
-        apiOf: (name) => config.providers.get(name)?.type,
-        thinkingOf: ({ model, provider }) => ThinkingLevel.of(config.providers.get(provider), model)
+/** The observer of all turns of the process, and its notifications. */
+export const layer: Layer.Layer<Observer.Observer | Notifications.Notifications, never, Config | Timer.Timer> =
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const config = yield* Config
+      const { redact } = Secrets.make(Secrets.ofConfig(config))
+      const { notifications, otlp, retryLog } = config.telemetry
+      const context = yield* Effect.context<never>()
+      yield* ProcessMetrics.showBuild
+      const listeners = [TurnMetrics.observer(labelsOf(config, redact), context), TurnLog.observer(redact, context)]
+      if (retryLog !== undefined) {
+        const surroundings: RetryLine.ServiceFacts = {
+          cwd: process.cwd(),
+          apiOf: (name) => config.providers.get(name)?.type,
+          thinkingOf: ({ model, provider }) => ThinkingLevel.of(config.providers.get(provider), model)
+        }
+        listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
       }
-      listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
-    }
-    if (otlp !== undefined) {
-      listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
-    }
-    listeners.push(
-      yield* Notifications.make({
+      if (otlp !== undefined) {
+        listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
+      }
+      const notices = yield* Notifications.make({
         after: notifications?.after ?? TelemetryChoice.DEFAULTS.notifications.after,
-        receivers: notifications === undefined ? new Map() : yield* receiversOf(notifications, redact),
-        file: notifications?.state === undefined ? IncidentFile.none : yield* IncidentFile.make(notifications.state),
+        isKept: notifications !== undefined,
         timer: yield* Timer.Timer,
-        quiet: notifications?.quiet === undefined ? undefined : QuietHours.parse(notifications.quiet),
         redact
       })
-    )
-    return Observer.all(listeners)
-  })
-).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
+      listeners.push(notices.listeners)
+      return Context.make(Observer.Observer, Observer.all(listeners)).pipe(
+        Context.add(Notifications.Notifications, notices)
+      )
+    })
+  ).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
+
+/** Keeps incidents in the database while the service runs, if notices have receivers. */
+export const incidents: Layer.Layer<never, never, Config | Notifications.Notifications | IncidentStates> =
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { database, telemetry } = yield* Config
+      const { notifications } = telemetry
+      if (notifications === undefined) return
+      const { command, quiet, webhook } = notifications
+      const { keep } = yield* Notifications.Notifications
+      yield* keep({
+        storage: yield* IncidentStates,
+        receivers: [...(webhook === undefined ? [] : ["webhook"]), ...(command === undefined ? [] : ["command"])],
+        // A file has one service; the runners of a shared database come and go.
+        runner: database.url === undefined ? "service" : globalThis.crypto.randomUUID(),
+        quiet: quiet === undefined ? undefined : QuietHours.parse(quiet)
+      })
+    })
+  )
 
 // --- internal
 
@@ -103,18 +118,3 @@ const addressIn =
       ? undefined
       : (URL.parse(provider.baseUrl ?? "") ?? undefined)
   }
-
-const receiversOf = Effect.fnUntraced(function* (
-  { command, commandFormat, format, webhook }: NonNullable<Values["telemetry"]["notifications"]>,
-  redact: (text: string) => string
-) {
-  const receivers = new Map<IncidentFile.Receiver, Delivery.Deliver>()
-  if (webhook !== undefined) {
-    receivers.set("webhook", Delivery.toWebhook(webhook, yield* HttpClient.HttpClient, { format, redact }))
-  }
-  if (command !== undefined) {
-    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-    receivers.set("command", Delivery.toCommand(command, spawner, { format: commandFormat, redact }))
-  }
-  return receivers
-})

@@ -5,7 +5,7 @@
  * frames are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
  */
 import { StorageError } from "@holdfast/journal"
-import { Ids, Prompt, TurnEvent } from "@holdfast/wire"
+import { Ids, Prompt, TurnEvent, type DryRunReport } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
 import {
   ConversationNotFound,
@@ -240,8 +240,8 @@ export const make = () => {
               : Effect.succeed(found.conversationId)
           })
       }),
-      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => die }),
-      Layer.succeed(DryRuns, { run: () => die }),
+      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
+      Layer.succeed(DryRuns, { run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }) }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { report: () => die }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
@@ -280,6 +280,7 @@ export const make = () => {
         appendEvents: () => die,
         events: () => Stream.die("not part of this test"),
         turnEvents: () => die,
+        turnOutline: () => die,
         history: () => die,
         messages: () => die,
         check: Effect.suspend(() =>
@@ -291,3 +292,18 @@ export const make = () => {
 }
 
 export type FakeConversations = ReturnType<typeof make>
+
+const NOTHING_RAN: DryRunReport.DryRunReport = {
+  startedAt: 0,
+  endedAt: 0,
+  turns: 0,
+  answered: 0,
+  failed: 0,
+  waiting: 0,
+  waitedMs: { median: 0, longest: 0, total: 0 },
+  calls: 0,
+  refused: 0,
+  shared: 0,
+  failures: [],
+  endpoints: []
+}

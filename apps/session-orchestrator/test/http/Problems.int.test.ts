@@ -31,7 +31,7 @@ it.effect("every wrong key is named, with its path and its part of the request",
     expect(problem.errors).toEqual([
       { in: "body", path: "sistem", message: "Unknown key" },
       { in: "body", path: "model", message: "Expected string" },
-      { in: "body", path: "system", message: "Expected string" }
+      { in: "body", path: "system", message: 'expected a text, or an object such as {"name": "reviewer"}' }
     ])
   })
 )

@@ -68,24 +68,6 @@ describe.concurrent("a process that is killed", () => {
       })
     ))
 
-  test("X1: an attempt without content is made again", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.setup()
-      const { gate, response } = ProcessSetup.gated("Once", 1)
-      provider.respond(response, ProcessSetup.answer("Once"))
-      const first = yield* start
-      const id = yield* first.create()
-      yield* first.open(ProcessSetup.request(id, "one"))
-      yield* gate.reached
-      yield* first.end("SIGKILL")
-
-      const second = yield* start
-      const events = yield* ProcessSetup.turn(second, id, "one")
-      assert.strictEqual(ProcessSetup.endOf(events).status, "completed")
-      assert.deepStrictEqual(yield* second.history(id), ["user: one", "assistant: Once"])
-      assert.strictEqual(provider.count(), 2)
-    }))
-
   test("Orchestrator.O3: two hundred waiting turns are all taken up, and answered", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })

@@ -3,15 +3,17 @@ import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import type { TurnEvent } from "@holdfast/wire"
 import { GivenRecords } from "@holdfast/journal/testing"
-import { Effect, type Layer, Option } from "effect"
+import { Clock, Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
 import * as PeriodRows from "../../src/inspection/period/PeriodRows.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import { Lists, type Page, type Position, type TurnFilter } from "../../src/storage/Lists.ts"
+import { Lists, type Page, type Position, SCAN_MS, type TurnFilter } from "../../src/storage/Lists.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
+import * as EventTable from "../../src/storage/tables/EventTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
+import * as TurnSearch from "../../src/storage/tables/TurnSearch.ts"
 import * as NumberedData from "./NumberedData.ts"
 
 type Storage = Store | Lists | Journal | SqlClient.SqlClient
@@ -307,7 +309,17 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       for (const [index, statement] of plans) {
         const plan = yield* planOf(sql, statement)
         expect(plan).toMatch(index)
-        expect(plan).not.toMatch(/TEMP B-TREE|SCAN t\b|SCAN c\b|Seq Scan on (turns|conversations)|\bSort\b/)
+        expect(plan).not.toMatch(WHOLE)
+      }
+      const byModel = yield* planOf(sql, TurnListTable.keysOf(sql, { model: "openai" }, after))
+      expect(byModel).toMatch("events_model_change")
+      for (const statement of [
+        TurnSearch.candidates(sql, [10, 50_000], "disk"),
+        sql`SELECT c.conversation_id, e.payload ${EventTable.untilEnd(sql, NumberedData.turnId(1))}`
+      ]) {
+        const plan = yield* planOf(sql, statement)
+        expect(plan).toMatch(EVENTS)
+        expect(plan).not.toMatch(/SCAN [tcme]\b|Seq Scan on (turns|conversations|events)/)
       }
       const failed = yield* lists.turns({ status: "failed", model: "nowhere" }, undefined, 50)
       // Looked for in steps: a page has an end, though there is nothing to be found.
@@ -316,11 +328,48 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       const page = yield* lists.turns({ status: "failed" }, { at: 90_000, number: 90_000 }, 50)
       expect(page.rows).toHaveLength(50)
       expect(page.rows[0]?.position).toEqual({ at: 89_999, number: 89_999 })
+
+      yield* sql`UPDATE turns SET prompt = 'a needle' WHERE number IN (99700, 99699, 99001, 98900)`
+      const found = (after: number | undefined, limit: number, stepMs = 0) =>
+        lists.turns({ search: "needle" }, after === undefined ? undefined : { at: after, number: after }, limit).pipe(
+          Effect.provideService(Clock.Clock, clockOf(stepMs)),
+          Effect.map(({ next, rows }) => [rows.map(({ position }) => position.number), next?.number])
+        )
+      // However the steps of a page fall, and wherever it ends.
+      expect(yield* found(undefined, 2)).toEqual([[99_700, 99_699], 99_699])
+      expect(yield* found(99_699, 50)).toEqual([[99_001, 98_900], 98_699])
+      expect(yield* found(undefined, 50)).toEqual([[99_700, 99_699, 99_001], 99_001])
+      expect(yield* found(1_001, 50)).toEqual([[], 1])
+      expect(yield* found(1_000, 50)).toEqual([[], undefined])
+      // Looking for them took too long.
+      expect(yield* found(99_701, 50, SCAN_MS)).toEqual([[99_700, 99_699], 99_601])
     })
   )
 }
 
 // --- internal
+
+/** A clock that goes on by so many milliseconds whenever it is read. */
+const clockOf = (stepMs: number): Clock.Clock => {
+  let now = 0
+  const millis = () => (now += stepMs)
+  const nanos = () => BigInt(millis()) * 1_000_000n
+  return {
+    currentTimeMillisUnsafe: millis,
+    currentTimeMillis: Effect.sync(millis),
+    currentTimeNanosUnsafe: nanos,
+    currentTimeNanos: Effect.sync(nanos),
+    monotonicTimeNanosUnsafe: nanos,
+    monotonicTimeNanos: Effect.sync(nanos),
+    sleep: () => Effect.never
+  }
+}
+
+/** How plans name a table that is read from end to end, or sorted. */
+const WHOLE = /TEMP B-TREE|SCAN [tcm]\b|Seq Scan on (turns|conversations|events)|\bSort\b/
+
+/** How each database names a read of the events between two ids of a conversation. */
+const EVENTS = /\(conversation=\? AND event_id>\? AND event_id<\?\)|Index Cond: [^"]*event_id > [^"]*event_id <=/
 
 /** How each database names the key of the table of tags. */
 const TAGS = /SEARCH g USING PRIMARY KEY \(tag=\? AND turn<\?\)|turn_tags_pkey/

@@ -141,6 +141,37 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
+    "the outline of a turn has all its events but the messages of the user and of tools",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(NumberedData.conversation(1))
+      const at = 1_760_000_000_000
+      const turn = NumberedData.turn(1, 1, { ...NumberedData.withImage, acceptedAt: at })
+      yield* store.acceptTurn(turn)
+      const of = (index: number, role: string, rest: object): TurnEvent.MessageEvent => {
+        const { message, ...event } = NumberedData.message(1, 1, index)
+        const { id, turnId } = message
+        return { ...event, message: { role, id, turnId, createdAt: at, ...rest } as Message.Message } // its callers complete it
+      }
+      const content = NumberedData.withImage.content ?? []
+      const result = { type: "tool-result", toolCallId: "a", toolName: "look", output: "ok", content, isError: false }
+      const events = [
+        of(0, "user", { content }),
+        NumberedData.usage(1, 1, 0),
+        NumberedData.message(1, 1, 1),
+        of(2, "tool", { content: [result] }),
+        of(3, "user", { content: [{ type: "text", text: "Go on." }], synthetic: true }),
+        NumberedData.message(1, 1, 4),
+        NumberedData.end(1, 1)
+      ] as const
+      const stored = yield* store.appendEvents(turn.conversationId, turn.turnId, events, 0)
+      expect(yield* store.turnEvents(turn.turnId)).toEqual(stored)
+      expect((yield* store.turnOutline(turn.turnId)).map(({ id }) => id)).toEqual([2, 3, 6, 7])
+      expect(yield* store.turnOutline(turn.turnId)).toEqual(stored.filter(({ id }) => [2, 3, 6, 7].includes(id)))
+    })
+  )
+
+  test(
     "X7: that a turn was submitted is kept, from its first acceptance",
     Effect.gen(function* () {
       const store = yield* Store

@@ -1,53 +1,36 @@
-/** Tests the way from observations of turns to receivers: file, log and order. */
+/** Tests the way from observations of turns to receivers: database, log and order. */
 import { assert, describe, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import type * as Delivery from "../../src/telemetry/incidents/Delivery.ts"
-import * as IncidentFile from "../../src/telemetry/incidents/IncidentFile.ts"
-import type { Notice } from "../../src/telemetry/incidents/Notice.ts"
+import * as Deliveries from "../../src/delivery/Deliveries.ts"
+import * as Patience from "../../src/delivery/Patience.ts"
+import * as ServiceDeliveries from "../../src/delivery/ServiceDeliveries.ts"
+import { Outbox } from "../../src/storage/Outbox.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Notifications from "../../src/telemetry/incidents/Notifications.ts"
-import * as Outbox from "../../src/telemetry/incidents/Outbox.ts"
+import { SharedMemory } from "./incidents/SharedMemory.ts"
 import * as Observations from "./Observations.ts"
 
 const MINUTE = 60_000
 
-/** A file in memory. */
-const memory = (content: IncidentFile.Content = IncidentFile.EMPTY) => {
-  const state = { content, writes: 0 }
-  const file: IncidentFile.IncidentFile = {
-    read: Effect.sync(() => state.content),
-    write: (content) =>
-      Effect.sync(() => {
-        state.writes++
-        state.content = content
-      })
-  }
-  return { state, file }
-}
+/** The listeners of a service; without a database it has no receivers. */
+const start = Effect.fnUntraced(function* (memory?: SharedMemory) {
+  const { keep, listeners } = yield* Notifications.make({
+    after: Duration.minutes(5),
+    isKept: memory !== undefined,
+    timer: yield* Timer.Timer,
+    redact: (text) => text.replaceAll("planted", "[redacted]")
+  })
+  const receivers = ["webhook", "command"]
+  if (memory !== undefined) yield* keep({ storage: memory.storage, receivers, runner: "service" })
+  return listeners
+})
 
-/** Accepts notices and records them. */
-const taking = () => {
-  const taken: Array<Notice> = []
-  const deliver: Delivery.Deliver = (notice) => Effect.sync(() => void taken.push(notice))
-  return { taken, deliver, told: () => taken.map(({ target, type }) => `${type} ${target.model}`) }
-}
-
-const start = (
-  receivers: ReadonlyArray<readonly [IncidentFile.Receiver, Delivery.Deliver]>,
-  file: IncidentFile.IncidentFile = IncidentFile.none
-) =>
-  Effect.flatMap(Timer.Timer, (timer) =>
-    Notifications.make({
-      after: Duration.minutes(5),
-      receivers: new Map(receivers),
-      file,
-      timer,
-      redact: (text) => text.replaceAll("planted", "[redacted]")
-    })
-  )
+/** Notices of a database, by type and model. */
+const told = (memory: SharedMemory) => memory.notices().map(({ model, type }) => `${String(type)} ${String(model)}`)
 
 /** Runs a test; `said` has the log lines. */
 const logged = <E>(test: (said: ReadonlyArray<string>) => Effect.Effect<void, E, Timer.Timer | Scope.Scope>) => {
@@ -82,126 +65,78 @@ const fails = (listeners: Observer.Listeners, n: number, model: string, over: ob
     target: at(model)
   })
 
-const notice: Notice = {
-  type: "incident-began",
-  incidentId: "openai/gpt-5@0",
-  target: at("gpt-5"),
-  since: 0,
-  at: 1,
-  said: { reason: "overloaded", message: "Overloaded" },
-  waiting: 1
-}
-
 describe("a notice", () => {
-  it.effect("Notifications.N2: is in the file before it is sent, and is removed when it was delivered", () =>
+  it.effect("Notifications.N2: is in the outbox with its transition, once for each receiver, in order for each", () =>
     logged(() =>
       Effect.gen(function* () {
-        const { file, state } = memory()
-        const kept: Array<number> = []
-        const deliver = () => Effect.sync(() => void kept.push(state.content.outgoing.length))
-        waits(yield* start([["webhook", deliver]], file))
-        yield* TestClock.adjust(5 * MINUTE)
-        assert.deepStrictEqual(kept, [1])
-        assert.deepStrictEqual(state.content.outgoing, [])
-        assert.lengthOf(state.content.troubles, 1)
-        const { writes } = state
-        yield* TestClock.adjust(10 * MINUTE)
-        assert.strictEqual(state.writes, writes)
-      })
-    )
-  )
-
-  it.effect("Notifications.N2: of an earlier process is sent, to the receivers of this one", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const outgoing = [
-          { to: "webhook", notice },
-          { to: "command", notice }
-        ] as const
-        const { file, state } = memory({ ...IncidentFile.EMPTY, outgoing })
-        const webhook = taking()
-        yield* start([["webhook", webhook.deliver]], file)
-        yield* TestClock.adjust(MINUTE)
-        assert.deepStrictEqual(webhook.taken, [notice])
-        assert.deepStrictEqual(state.content.outgoing, [])
-      })
-    )
-  )
-
-  it.effect("Notifications.N3: reaches each receiver in order, whatever the other one does", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const command = taking()
-        const listeners = yield* start([
-          ["webhook", () => Effect.never],
-          ["command", command.deliver]
-        ])
-        waits(listeners)
-        yield* TestClock.adjust(5 * MINUTE)
-        listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 5 * MINUTE } }))
-        yield* TestClock.adjust(MINUTE)
-        assert.deepStrictEqual(command.told(), ["incident-began gpt-5", "incident-ended gpt-5"])
-      })
-    )
-  )
-
-  it.effect("is given up if its receiver refuses it, which is logged without secrets and counted", () =>
-    logged((said) =>
-      Effect.gen(function* () {
-        const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
-        const { file, state } = memory()
-        const command = taking()
-        const listeners = yield* start(
-          [
-            ["webhook", () => Effect.fail(refusal)],
-            ["command", command.deliver]
-          ],
-          file
-        )
+        const memory = new SharedMemory()
+        const listeners = yield* start(memory)
         waits(listeners)
         yield* TestClock.adjust(6 * MINUTE)
+        assert.strictEqual(memory.rows.size, 1)
+        listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
+        yield* TestClock.adjust(MINUTE)
+        assert.strictEqual(memory.rows.size, 0)
         assert.deepStrictEqual(
-          said.filter((line) => !line.startsWith("Info")),
-          [
-            "Warn The webhook has not taken a notice (incident-began, openai/gpt-5): No [redacted] here",
-            "Error A notice was given up: the webhook did not take it (incident-began, openai/gpt-5): No [redacted] here"
-          ]
-        )
-        assert.deepStrictEqual(state.content.outgoing, [])
-        const count = (receiver: string, outcome: string) =>
-          Effect.map(
-            Metric.value(Metric.withAttributes(Outbox.deliveries, { receiver, outcome })),
-            ({ count }) => count
+          memory.messages.map(({ id, lane }) => [lane, id]),
+          ["began", "ended"].flatMap((what) =>
+            ["webhook", "command"].map((to) => [`notices/${to}`, `openai/gpt-5@0/incident-${what}/${to}`])
           )
-        assert.deepStrictEqual(
-          [
-            yield* count("webhook", "refused"),
-            yield* count("webhook", "taken"),
-            yield* count("command", "taken"),
-            yield* count("command", "refused")
-          ],
-          [1, 0, 1, 0]
         )
+        const { writes } = memory
+        yield* TestClock.adjust(10 * MINUTE)
+        assert.strictEqual(memory.writes, writes)
       })
     )
   )
 
-  it.effect("among the newest hundred waits for a receiver that is down", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const { file, state } = memory()
-        const listeners = yield* start([["webhook", () => Effect.never]], file)
-        for (let n = 0; n < 150; n++) {
-          fails(listeners, n, `m${n}`, { endedAt: n })
-          yield* TestClock.adjust(1)
-        }
-        yield* TestClock.adjust(MINUTE)
-        assert.deepStrictEqual(
-          state.content.outgoing.map(({ notice: { target } }) => target.model),
-          Array.from({ length: 100 }, (_, n) => `m${n + 50}`)
-        )
-      })
-    )
+  it.effect(
+    "Notifications.N3: reaches a receiver whatever the other one does; a refusal is logged without secrets and counted",
+    () =>
+      logged((said) =>
+        Effect.gen(function* () {
+          const outbox = yield* Outbox
+          const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
+          const memory = new SharedMemory()
+          waits(yield* start(memory))
+          yield* TestClock.adjust(6 * MINUTE)
+          yield* outbox.add(memory.messages)
+          const taken: Array<string> = []
+          const sends: Readonly<Record<string, Deliveries.Send>> = {
+            webhook: () => Effect.fail(refusal),
+            command: ({ id }) => Effect.sync(() => void taken.push(id))
+          }
+          const options: Deliveries.Options = {
+            outbox,
+            redact: (text) => text.replaceAll("planted", "[redacted]"),
+            kindOf: ({ receiver }) => {
+              const send = sends[receiver]
+              return send && { patience: Patience.OF_NOTICES, send }
+            },
+            onEnd: ServiceDeliveries.count
+          }
+          yield* Deliveries.round(options, 0)
+          assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
+          assert.deepStrictEqual(
+            said.filter((line) => !line.startsWith("Info")),
+            ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
+          )
+          const count = (receiver: string, outcome: string) =>
+            Effect.map(
+              Metric.value(Metric.withAttributes(ServiceDeliveries.notices, { receiver, outcome })),
+              ({ count }) => count
+            )
+          assert.deepStrictEqual(
+            [
+              yield* count("webhook", "refused"),
+              yield* count("webhook", "taken"),
+              yield* count("command", "taken"),
+              yield* count("command", "refused")
+            ],
+            [1, 0, 1, 0]
+          )
+        }).pipe(Effect.provide(SqlStore.layerMemory))
+      )
   )
 
   it.effect(
@@ -209,7 +144,7 @@ describe("a notice", () => {
     () =>
       logged((said) =>
         Effect.gen(function* () {
-          const listeners = yield* start([])
+          const listeners = yield* start()
           waits(listeners)
           fails(listeners, 2, "other")
           yield* TestClock.adjust(5 * MINUTE)
@@ -224,17 +159,14 @@ describe("an observation of a turn", () => {
   /** The notices of six minutes. */
   const noticesOf = (test: (listeners: Observer.Listeners) => void) =>
     Effect.gen(function* () {
-      const webhook = taking()
-      const told: Array<string> = []
+      const memory = new SharedMemory()
       yield* logged(() =>
         Effect.gen(function* () {
-          const listeners = yield* start([["webhook", webhook.deliver]])
-          test(listeners)
+          test(yield* start(memory))
           yield* TestClock.adjust(6 * MINUTE)
-          told.push(...webhook.told())
         })
       )
-      return { told, taken: webhook.taken }
+      return { told: told(memory), taken: memory.notices() }
     })
 
   it.effect("X12: a wait begins an incident, at the endpoint that the turn waits for", () =>
@@ -272,7 +204,7 @@ describe("an observation of a turn", () => {
   it.effect("X12: a turn that switches to another endpoint waits for the first no more", () =>
     logged(() =>
       Effect.gen(function* () {
-        const listeners = yield* start([])
+        const listeners = yield* start()
         const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
         waits(listeners)
         waits(listeners, { conversationId: conversation(2) })
@@ -299,28 +231,44 @@ describe("an observation of a turn", () => {
         fails(listeners, 3, "c", { error: undefined })
       })
       assert.deepStrictEqual(told.toSorted(), ["turns-failed a", "turns-failed c"])
-      const [a, c] = taken.toSorted((x, y) => (x.target.model < y.target.model ? -1 : 1))
-      assert.match(a?.said.message ?? "", /^\[redacted\] x+…$/)
-      assert.lengthOf(a?.said.message ?? "", 1_000)
-      assert.strictEqual(a?.said.code, "529")
-      assert.deepStrictEqual(c?.said, { reason: "unknown", message: "no error was recorded" })
+      const [a, c] = taken.toSorted((x, y) => (String(x.model) < String(y.model) ? -1 : 1))
+      assert.match(String(a?.message), /^\[redacted\] x+…$/)
+      assert.lengthOf(String(a?.message), 1_000)
+      assert.strictEqual(a?.code, "529")
+      assert.deepInclude(c, { reason: "unknown", message: "no error was recorded" })
     })
   )
 
-  it.effect("Incidents.I4: is saved within five seconds, and when the service shuts down", () =>
+  it.effect("Incidents.I4: is in the database within five seconds, and when the service shuts down", () =>
     logged(() =>
       Effect.gen(function* () {
-        const { file, state } = memory()
+        const memory = new SharedMemory()
         const scope = yield* Scope.make()
-        const listeners = yield* Scope.provide(start([], file), scope)
+        const listeners = yield* Scope.provide(start(memory), scope)
         waits(listeners)
         yield* TestClock.adjust("4999 millis")
-        assert.strictEqual(state.writes, 0)
+        assert.strictEqual(memory.writes, 0)
         yield* TestClock.adjust("1 milli")
-        assert.deepStrictEqual([state.writes, state.content.troubles.length], [1, 1])
+        assert.deepStrictEqual([memory.writes, memory.rows.size], [1, 1])
         waits(listeners, { conversationId: conversation(2), target: at("other"), at: 5_000 })
         yield* Scope.close(scope, Exit.void)
-        assert.deepStrictEqual([state.writes, state.content.troubles.length], [2, 2])
+        assert.deepStrictEqual([memory.writes, memory.rows.size], [2, 2])
+        // The next process reports what had begun before it.
+        yield* start(memory)
+        yield* TestClock.adjust(6 * MINUTE)
+        assert.deepStrictEqual(told(memory).toSorted(), ["incident-began gpt-5", "incident-began other"])
+      })
+    )
+  )
+
+  it.effect("Incidents.I4: of a failed turn is in the database at once", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const memory = new SharedMemory()
+        const listeners = yield* start(memory)
+        fails(listeners, 1, "gpt-5")
+        yield* TestClock.adjust(0)
+        assert.strictEqual(memory.writes, 1)
       })
     )
   )

@@ -8,6 +8,7 @@ import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import * as TelemetryChoice from "../../src/config/TelemetryChoice.ts"
 import { Labels } from "../../src/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../src/telemetry/metrics/TurnMetrics.ts"
@@ -59,8 +60,7 @@ const everything = Effect.gen(function* () {
         ...TelemetryChoice.DEFAULTS.notifications,
         after: Duration.zero,
         webhook: { url: Redacted.make(webhook.url), headers: {} },
-        command: undefined,
-        state: undefined
+        command: undefined
       }
     }
   })
@@ -414,14 +414,22 @@ describe("a turn that switches its target", () => {
   )
 })
 
+/** The messages of a database, and how often each was tried. */
+const sent = (database: string): ReadonlyArray<readonly [id: string, attempts: number]> => {
+  if (!fs.existsSync(database)) return []
+  const reader = new DatabaseSync(database, { readOnly: true })
+  const rows = reader.prepare("SELECT id, attempts FROM outbox").all()
+  reader.close()
+  return rows.map(({ attempts, id }) => [String(id), Number(attempts)])
+}
+
 describe("notifications", () => {
-  const notified = (webhook: string, state: string | undefined, command?: readonly [string, ...Array<string>]) => ({
+  const notified = (webhook: string, command?: readonly [string, ...Array<string>]) => ({
     notifications: {
       ...TelemetryChoice.DEFAULTS.notifications,
       after: Duration.zero,
       webhook: { url: Redacted.make(webhook), headers: { authorization: Redacted.make("Bearer planted-0123") } },
-      command,
-      state
+      command
     }
   })
 
@@ -434,7 +442,7 @@ describe("notifications", () => {
       const append = `process.stdin.pipe(require("node:fs").createWriteStream(process.argv[1], { flags: "a" }))`
       const service = yield* Service.start({
         apiKey: KEY,
-        telemetry: notified(`${webhook.url}/hook`, undefined, [process.execPath, "-e", append, heard])
+        telemetry: notified(`${webhook.url}/hook`, [process.execPath, "-e", append, heard])
       })
       const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
       service.provider.respond(leaky, leaky, leaky, { frames: answerFrames("openai", "Here") })
@@ -469,9 +477,8 @@ describe("notifications", () => {
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver()
       const database = yield* TemporaryFile.temporaryFile
-      const state = path.join(path.dirname(database), "incidents.json")
       const provider = yield* ScriptedServer.start()
-      const options = { database, provider, retry: Service.LONG, telemetry: notified(webhook.url, state) }
+      const options = { database, provider, retry: Service.LONG, telemetry: notified(webhook.url) }
       provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
       const types = () => webhook.requests.map(({ body }): string => JSON.parse(body.toString()).type)
       const again = (service: Running, id: string) =>
@@ -484,7 +491,6 @@ describe("notifications", () => {
       yield* Effect.forkScoped(prompt(first, id, "t1"))
       yield* Receivers.until(() => types().length === 1, "a notice")
       yield* first.stop
-      assert.strictEqual(fs.statSync(state).mode & 0o777, 0o600)
 
       const second = yield* Service.start(options)
       yield* again(second, id)
@@ -502,18 +508,19 @@ describe("notifications", () => {
   it.live("Notifications.N2: that were not delivered before the end are delivered by the next process", () =>
     Effect.gen(function* () {
       const database = yield* TemporaryFile.temporaryFile
-      const state = path.join(path.dirname(database), "incidents.json")
       const service = yield* Service.start({
         database,
         retry: Service.LONG,
-        telemetry: notified("http://127.0.0.1:1/", state)
+        telemetry: notified("http://127.0.0.1:1/")
       })
       service.provider.respond(overloaded)
       yield* Effect.forkScoped(prompt(service, yield* service.create(), "t1"))
-      yield* Receivers.until(() => fs.existsSync(state) && fs.readFileSync(state, "utf8").includes("began"), "a note")
+      // Its first attempt has failed.
+      const hasNote = () => sent(database).some(([id, attempts]) => /incident-began/.test(id) && attempts > 0)
+      yield* Receivers.until(hasNote, "a note")
       yield* service.stop
       const webhook = yield* Receivers.receiver()
-      yield* Service.start({ database, retry: Service.LONG, telemetry: notified(webhook.url, state) })
+      yield* Service.start({ database, retry: Service.LONG, telemetry: notified(webhook.url) })
       yield* Receivers.until(() => webhook.requests.length === 1, "the notice")
     }).pipe(alone)
   )
@@ -528,7 +535,7 @@ describe("notifications", () => {
       fs.writeFileSync(path.join(directory, "no-directory"), "")
       const retryLog = { path: path.join(directory, "no-directory", "retries.jsonl"), maxBytes: 10_000, keep: 1 }
       const service = yield* Service.start({
-        telemetry: { ...notified(webhook.url, undefined, [process.execPath, "-e", hang, running]), retryLog }
+        telemetry: { ...notified(webhook.url, [process.execPath, "-e", hang, running]), retryLog }
       })
       service.provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
       const id = yield* service.create()

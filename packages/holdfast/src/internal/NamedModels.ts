@@ -4,7 +4,7 @@
  * NamedModels.N1. A request goes to the provider that its target names, so a turn can be switched to any other that has a key.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Anthropic, BuiltIn, OpenAiCompatible } from "@holdfast/providers"
+import { Anthropic, BuiltIn, Http, OpenAiCompatible } from "@holdfast/providers"
 import * as Fetch from "@holdfast/providers/fetch"
 import type { Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
@@ -38,6 +38,9 @@ export const make = (environment: Environment, first: Target.Target): Provider.P
 
 // --- internal
 
+/** The global `fetch`, which is looked up at each call. Made without its layer: a bundle has no layers then. */
+const HTTP = Fetch.make((url, init) => fetch(url, init))
+
 const provider = (name: string, environment: Environment): Provider.Provider["Service"] => {
   const builtIn = BuiltIn.find(name)
   if (builtIn === undefined) {
@@ -54,5 +57,5 @@ const provider = (name: string, environment: Environment): Provider.Provider["Se
   const address = baseUrlEnv === undefined ? undefined : environment[baseUrlEnv]
   const options = { baseUrl: address === undefined || address === "" ? baseUrl : address, apiKey: Redacted.make(key) }
   const adapter = type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
-  return Effect.runSync(Effect.provide(adapter, Fetch.layer))
+  return Effect.runSync(Effect.provideService(adapter, Http.Http, HTTP))
 }

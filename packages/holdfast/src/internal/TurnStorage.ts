@@ -1,14 +1,14 @@
 /**
  * The records and events of one turn in a `Store`, as the kernel's `Checkpoint` and `EventSink`.
  *
- * TurnStorage.J1. A record or an event is in the store before the turn acts on it.
- * TurnStorage.J2. Records are written one after the other, and a number is used up when its record is in the store.
+ * The checkpoint is that of `JournalCheckpoint`, over a journal of the store's keys.
+ *
+ * TurnStorage.J1. A record is in the store before the events that follow from it, and an event before a client gets it.
  */
-import { type Checkpoint, type EventSink, Records, TurnStopped } from "@holdfast/kernel"
-import type { Message, Prompt, TurnEvent } from "@holdfast/wire"
+import { JournalCheckpoint } from "@holdfast/journal"
+import { type Records, TurnStopped } from "@holdfast/kernel"
+import { Ids, type Message, type Prompt, type TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
-import * as Semaphore from "effect/Semaphore"
 import type { Store } from "../KeyValueStore.ts"
 import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
 
@@ -92,7 +92,7 @@ export const keep = (
   facts: stored.facts,
   events: stored.events,
   history,
-  ...portsOf(store, turnId, stored, { emit, withdraw }),
+  ...portsOf(store, Ids.TurnId.make(turnId), stored, { emit, withdraw }),
   sleep,
   close: () => close(store, turnId)
 })
@@ -105,57 +105,31 @@ export interface Readers {
   readonly withdraw: () => boolean
 }
 
+// --- internal
+
 /** The kernel's ports over a store. */
-export const portsOf = (
+const portsOf = (
   store: Store,
-  turnId: string,
+  turnId: Ids.TurnId,
   { events, records }: Pick<Stored, "events" | "records">,
   { emit, withdraw }: Readers
-): { readonly checkpoint: Checkpoint.Checkpoint["Service"]; readonly sink: EventSink.EventSink["Service"] } => {
-  const write = (key: string, value: string) =>
-    Effect.tryPromise({
-      try: async () => store.put(`turn/${turnId}/${key}`, value),
-      catch: (error) => new TurnStopped.TurnStopped({ message: messageOf(error) })
-    })
-  const recorded = new Map(records.map(({ name, value }) => [name, value]))
-  const inOrder = Semaphore.makeUnsafe(1)
-  let next = records.length
+): Pick<KeptTurn, "checkpoint" | "sink"> => {
+  const journal = journalOf(store)
+  const { carrying, checkpoint } = JournalCheckpoint.joined(journal, turnId, records)
   let persisted = events.length
-
-  const append = (name: string, value: string) =>
-    Effect.suspend(() => write(`record/${place(next)}`, JSON.stringify({ name, value }))).pipe(
-      Effect.andThen(Effect.sync(() => void next++)),
-      inOrder.withPermits(1),
-      Effect.uninterruptible
-    )
-
   return {
-    checkpoint: {
-      known: records,
-      mark: (name) => append(name, "true"),
-      run: (name, schema, effect) => {
-        if (Records.isInEvents(name)) return effect
-        const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
-        const value = recorded.get(name)
-        if (value !== undefined) return Effect.orDie(Schema.decodeEffect(codec)(value))
-        return Effect.tap(effect, (result) =>
-          Effect.flatMap(Effect.orDie(Schema.encodeEffect(codec)(result)), (value) => append(name, value))
-        )
-      }
-    },
+    checkpoint,
     sink: {
       live: emit,
       persist: (events, position) =>
         Effect.suspend(() => {
           const fresh = events.slice(Math.max(0, persisted - position))
           if (fresh.length === 0) return Effect.void
-          return Effect.andThen(
-            write(`event/${place(persisted)}`, JSON.stringify(fresh)),
-            Effect.sync(() => {
-              persisted += fresh.length
-              for (const event of fresh) emit(event)
-            })
-          )
+          const page = { at: persisted, events: fresh }
+          return Effect.map(carrying(page, journal.persist(turnId, page)), () => {
+            persisted += fresh.length
+            for (const event of fresh) emit(event)
+          })
         }),
       isPersisted: (position) => position < events.length,
       withdraw
@@ -163,7 +137,32 @@ export const portsOf = (
   }
 }
 
-// --- internal
+/** Persisted events of a turn, from a position on. */
+interface Page {
+  readonly at: number
+  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+}
+
+/**
+ * The journal of turns in a store. A store writes one key at a time, so a write that fails, or is cut off, may have written the first of its
+ * keys: a turn that is resumed reaches the others from there (TurnStorage.J1).
+ */
+const journalOf = (store: Store) => {
+  const put = (turnId: string, key: string, value: unknown) =>
+    Effect.tryPromise({
+      try: async () => store.put(`turn/${turnId}/${key}`, JSON.stringify(value)),
+      catch: (error) => new TurnStopped.TurnStopped({ message: messageOf(error) })
+    })
+  const append = (turnId: string, seq: number, ...records: ReadonlyArray<Records.Stored>) =>
+    Effect.forEach(records, (record, n) => put(turnId, `record/${place(seq + n)}`, record), { discard: true })
+  const persist = (turnId: string, { at, events }: Page) => put(turnId, `event/${place(at)}`, events)
+  return {
+    append,
+    persist,
+    appendWith: (turnId: string, seq: number, records: ReadonlyArray<Records.Stored>, page: Page) =>
+      Effect.andThen(append(turnId, seq, ...records), persist(turnId, page))
+  }
+}
 
 const OPEN = "open"
 

@@ -56,7 +56,8 @@ export const CreateConversation = Schema.Struct({
   system: Schema.optionalKey(
     Schema.Union([Text, SystemName]).annotate({
       description: "The system prompt; or the name of one in the configuration's `systemPrompts`.",
-      examples: ["Answer in one sentence.", { name: "reviewer" }]
+      examples: ["Answer in one sentence.", { name: "reviewer" }],
+      message: 'expected a text, or an object such as {"name": "reviewer"}'
     })
   ),
   tools: Schema.optionalKey(

@@ -132,6 +132,7 @@ const SENT = new Set([
   "AutoRetry",
   "CommandOnly",
   "WaitUntil",
+  "SetTitle",
   "SwitchTarget",
   "ExtendBudget"
 ])

@@ -49,7 +49,8 @@ describe("the calls", () => {
       "POST /v1/turns",
       "POST /v1/turns/commands",
       "POST /v1/turns/{turnId}/abort",
-      "PUT /v1/conversations/{conversationId}/auto-retry"
+      "PUT /v1/conversations/{conversationId}/auto-retry",
+      "PUT /v1/conversations/{conversationId}/title"
     ])
   })
 
@@ -166,7 +167,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(12)
+    expect(bodies.length).toBe(13)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])

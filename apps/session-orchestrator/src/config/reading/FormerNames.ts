@@ -59,6 +59,9 @@ const PLACES: ReadonlySet<string> = new Set(["", "retry", "routing", "retry.rout
 
 /** Advice about an unknown key, or a key with a list as its value; `undefined` if it is no former name. */
 export const adviceFor = (path: ReadonlyArray<PropertyKey>, found: unknown): string | undefined => {
+  if (path.join(".") === "telemetry.notifications.state") {
+    return "Incidents are kept in the database: delete this key, and the file that it names."
+  }
   const former = formerNames.get(String(path.at(-1)))
   if (former === undefined || !PLACES.has(path.slice(0, -1).join("."))) return undefined
   return `Here it is ${former.key}: in "retry", write ${former.write(found)}.`

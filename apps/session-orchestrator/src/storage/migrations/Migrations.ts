@@ -25,6 +25,8 @@ import { migration as submitted } from "./0012_submitted.ts"
 import { migration as prompts } from "./0013_prompts.ts"
 import { migration as outbox } from "./0014_outbox.ts"
 import { migration as conversations } from "./0015_conversations.ts"
+import { migration as incidents } from "./0016_incidents.ts"
+import { migration as modelChanges } from "./0017_model_changes.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -42,7 +44,9 @@ const migrations = {
   "0012_submitted": submitted,
   "0013_prompts": prompts,
   "0014_outbox": outbox,
-  "0015_conversations": conversations
+  "0015_conversations": conversations,
+  "0016_incidents": incidents,
+  "0017_model_changes": modelChanges
 }
 
 /** The table in which a database records its migrations. */

@@ -32,10 +32,12 @@ import * as DatabaseCheck from "./DatabaseCheck.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
 import { Deletions } from "../Deletions.ts"
+import { IncidentStates } from "../IncidentStates.ts"
 import { Lists } from "../Lists.ts"
 import { Outbox } from "../Outbox.ts"
 import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
+import * as IncidentTable from "../tables/IncidentTable.ts"
 import * as OutboxTable from "../tables/OutboxTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
@@ -46,7 +48,15 @@ export const PAGE = 256
 const READS_AT_ONCE = 64
 
 /** The ports that a database implements. */
-export type Storage = Store | Journal | Standings | Interruptions.Interruptions | Lists | Deletions | Outbox
+export type Storage =
+  | Store
+  | Journal
+  | Standings
+  | Interruptions.Interruptions
+  | Lists
+  | Deletions
+  | Outbox
+  | IncidentStates
 
 /** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -194,6 +204,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       ).pipe(failed(`record the events of turn ${turnId}`)),
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
+    turnOutline: (id) => EventTable.outlineOf(sql, id).pipe(read(`the events of turn ${id}`)),
     history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
@@ -238,13 +249,21 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       write(OutboxTable.postpone(sql, ...change)).pipe(failed("postpone a message of the outbox")),
     forget: (now) => write(OutboxTable.forget(sql, now)).pipe(failed("delete old messages of the outbox"))
   })
+  const changeIncidents = lane((decisions: ReadonlyArray<IncidentTable.Decide>) => IncidentTable.change(sql, decisions))
+  const incidents = IncidentStates.of({
+    load: IncidentTable.load(sql).pipe(read("incidents")),
+    hasOpenTurn: (acceptedUntil) =>
+      IncidentTable.hasOpenTurn(sql, acceptedUntil).pipe(read("turns that have not ended")),
+    change: (decide) => changeIncidents(decide).pipe(failed("record incidents"))
+  })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
     Context.add(Standings, standings),
     Context.add(Interruptions.Interruptions, interruptions),
     Context.add(Lists, lists),
     Context.add(Deletions, deletions),
-    Context.add(Outbox, outbox)
+    Context.add(Outbox, outbox),
+    Context.add(IncidentStates, incidents)
   )
 })
 

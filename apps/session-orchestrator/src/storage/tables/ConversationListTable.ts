@@ -17,13 +17,20 @@ export const page = Effect.fnUntraced(function* (
   after: Position | undefined,
   limit: number
 ): Effect.fn.Return<Page<ConversationRow>, Failure> {
-  const looked = Keyset.scanned(limit, matching(sql, filter))
-  const keys = yield* Keyset.read(sql, keysOf(sql, filter, after), looked)
-  const found = Keyset.pageOf(keys, limit, looked)
+  const found = yield* keys(sql, filter, after, limit)
   return { rows: yield* rowsOf(sql, found.rows), next: found.next }
 })
 
-/** The statement that reads the keys of a page, up to its limit: what tests ask the plan of. */
+/** The keys of a page. */
+export const keys = (
+  sql: SqlClient.SqlClient,
+  filter: ConversationFilter,
+  after: Position | undefined,
+  limit: number
+): Effect.Effect<Page<Keyset.Key>, SqlError.SqlError> =>
+  Keyset.page(sql, (after) => keysOf(sql, filter, after), matching(sql, filter) !== undefined, after, limit)
+
+/** The statement that reads them, up to its limit: what tests ask the plan of. */
 export const keysOf = (
   sql: SqlClient.SqlClient,
   filter: ConversationFilter,

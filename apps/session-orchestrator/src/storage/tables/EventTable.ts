@@ -85,9 +85,23 @@ export const page = (
 export const ofTurn = (
   sql: SqlClient.SqlClient,
   id: Ids.TurnId
+): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> => select(sql, sql`${untilEnd(sql, id)} ORDER BY e.event_id`)
+
+/** The events of a turn without the messages of the user and of tools, whose files stay in the database. */
+export const outlineOf = (
+  sql: SqlClient.SqlClient,
+  id: Ids.TurnId
 ): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> =>
-  // In a long conversation many events may follow it.
-  select(sql, sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID}) ORDER BY e.event_id`)
+  Effect.map(
+    select(
+      sql,
+      sql`${untilEnd(sql, id)}
+        AND NOT (e.type = 'message' AND (e.payload = '' OR substr(e.payload, 1, 5) IN ${sql.in(EventText.INPUTS)}))
+        ORDER BY e.event_id`
+    ),
+    // A message may be stored in a form that does not begin with its role (EventText).
+    (events) => events.filter(({ event }) => event.type !== "message" || event.message.role === "assistant")
+  )
 
 /** The messages of a conversation. */
 export const messages = (
@@ -212,9 +226,18 @@ const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): State
   sql`FROM conversations c JOIN events e ON e.conversation = c.number JOIN turns t ON t.number = e.turn
     WHERE c.conversation_id = ${id}`
 
-/** Events of a turn. */
+/** Events of a turn, up to its end: in a long conversation many events may follow it. Tests ask the plan of it. */
+export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
+  sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID})`
+
+/**
+ * Events of a turn.
+ *
+ * The sum hides from PostgreSQL that `c.number` is the conversation of the events too. Otherwise its plan reads all events of the
+ * conversation, and drops those outside of the turn's ids.
+ */
 const ofOne = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
-  sql`FROM turns t JOIN conversations c ON c.number = t.conversation
+  sql`FROM turns t JOIN conversations c ON c.number = t.conversation + 0
     JOIN events e ON e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
     WHERE t.turn_id = ${id}`
 

@@ -80,6 +80,9 @@ export const unpackMessage = (packed: string, turnId: Ids.TurnId, opening: Openi
   }
 }
 
+/** How the stored messages of the user and of tools begin, which may have files. The stored message of a prompt may be empty. */
+export const INPUTS = ["user.", "tool."] as const
+
 // --- internal
 
 /** Ids and types contain no character that JSON would escape. */

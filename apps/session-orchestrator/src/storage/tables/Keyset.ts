@@ -2,16 +2,21 @@
  * Pages of a list by an index: rows behind a position, in descending order (`Lists`).
  *
  * Keyset.K1. A statement names the columns of its index in the index's order, so the database steps into it and reads on from there.
+ * Keyset.K2. A filter is applied in steps, so a page reads little more than it needs, and ends within its time (Lists.L3). On SQLite
+ *     other work of the process gets its turn between two steps.
  */
 import { RowNumbers } from "@holdfast/journal/sql"
-import type { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import { type Page, type Position, SCAN } from "../Lists.ts"
+import { type Page, type Position, SCAN, SCAN_MS } from "../Lists.ts"
 
 /** A row of an index, and whether it passes the filter that the index does not answer. */
 export interface Key extends Position {
   readonly matches: number
 }
+
+/** Rows that a filter is applied to at once. */
+const STEP = 100
 
 /** Rows behind a position in an index over a time and a number. */
 export const behind = (
@@ -38,32 +43,41 @@ export const columns = (
   sql`${sql.literal(at)} AS "at", ${RowNumbers.read(sql, number)} AS "number",
     ${matches === undefined ? sql`1` : sql`CASE WHEN ${matches} THEN 1 ELSE 0 END`} AS "matches"`
 
-/** Rows that a statement has to look at for a page (L3). */
-export const scanned = (limit: number, matches: Statement.Fragment | undefined): number =>
-  matches === undefined ? limit + 1 : SCAN
-
-/** The page that keys make: those that match, up to the limit, and where the next one begins. */
-export const pageOf = (keys: ReadonlyArray<Key>, limit: number, looked: number): Page<Key> => {
+/**
+ * The keys of a page: those that pass the filter, up to the limit, and where the next page begins.
+ *
+ * @param keysOf the statement that reads keys behind a position, without a limit
+ * @param isFiltered whether a key that it reads may not pass
+ */
+export const page = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  keysOf: (after: Position | undefined) => Statement.Fragment,
+  isFiltered: boolean,
+  after: Position | undefined,
+  limit: number
+): Effect.fn.Return<Page<Key>, SqlError.SqlError> {
+  const clock = yield* Clock.Clock
+  const elapsedSince = (moment: bigint) => Number(clock.monotonicTimeNanosUnsafe() - moment) / 1e6
+  const begun = clock.monotonicTimeNanosUnsafe()
   const rows: Array<Key> = []
   let last: Key | undefined
-  for (const key of keys) {
-    if (rows.length === limit) return { rows, next: last }
-    last = key
-    if (key.matches === 1) rows.push(key)
+  for (let looked = 0; ;) {
+    const step = isFiltered ? STEP : limit + 1
+    const keys: ReadonlyArray<Key> = yield* sql<Key>`${keysOf(last ?? after)} LIMIT ${step}`
+    for (const key of keys) {
+      if (rows.length === limit) return { rows, next: last }
+      last = key
+      if (key.matches === 1) rows.push(key)
+    }
+    if (keys.length < step) return { rows, next: undefined }
+    looked += step
+    if (looked >= SCAN || elapsedSince(begun) >= SCAN_MS) return { rows, next: last } // Keyset.K2
   }
-  return { rows, next: keys.length < looked ? undefined : last }
-}
+})
 
 /** Whether a column has `provider/model`, or a model of a provider. */
 export const ofModel = (sql: SqlClient.SqlClient, column: string, model: string): Statement.Fragment =>
   sql`(${sql.literal(column)} = ${model} OR substr(${sql.literal(column)}, 1, ${model.length + 1}) = ${`${model}/`})`
-
-/** Reads keys with a statement that ends before its limit. */
-export const read = (
-  sql: SqlClient.SqlClient,
-  statement: Statement.Fragment,
-  looked: number
-): Effect.Effect<ReadonlyArray<Key>, SqlError.SqlError> => sql<Key>`${statement} LIMIT ${looked}`
 
 /** The numbers of keys as one parameter (`IdList`), for `IN`. */
 export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Pick<Key, "number">>): Statement.Fragment => {

@@ -105,6 +105,15 @@ export const postpone = (
       WHERE number = CAST(${number} AS BIGINT)`
   )
 
+/** Gives up the oldest messages of a lane beyond the newest `kept`. One that is under way may still be delivered. */
+export const drop = (sql: SqlClient.SqlClient, lane: string, kept: number): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(
+    sql`UPDATE outbox SET state = 'refused', settled_at = due_at, payload = NULL
+      WHERE state = 'pending' AND lane = ${lane} AND number <= (
+        SELECT number FROM outbox WHERE state = 'pending' AND lane = ${lane} ORDER BY number DESC LIMIT 1 OFFSET CAST(${kept} AS BIGINT)
+      )`
+  )
+
 /** Deletes messages that ended long ago. */
 export const forget = (sql: SqlClient.SqlClient, now: number): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(sql`DELETE FROM outbox WHERE settled_at < ${now - KEPT_MS}`)

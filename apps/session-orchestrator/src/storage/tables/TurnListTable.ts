@@ -9,14 +9,14 @@
  * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
 import { RowNumbers, type TableError } from "@holdfast/journal/sql"
-import type { Ids, Labels, Message } from "@holdfast/wire"
+import type { Ids, Labels } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import type { SqlClient, Statement } from "effect/sql"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
 import * as Contains from "./Contains.ts"
-import * as EventTable from "./EventTable.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
+import * as TurnSearch from "./TurnSearch.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 type Failure = TableError
@@ -28,12 +28,10 @@ export const page = Effect.fnUntraced(function* (
   after: Position | undefined,
   limit: number
 ): Effect.fn.Return<Page<TurnRow>, Failure> {
-  const looked = Keyset.scanned(limit, matching(sql, filter))
-  const keys = yield* Keyset.read(sql, keysOf(sql, filter, after), looked)
-  const found = Keyset.pageOf(keys, limit, looked)
+  const found = yield* keys(sql, filter, after, limit)
   const rows = yield* rowsOf(sql, found.rows)
   const { search } = filter
-  return { rows: search === undefined ? rows : yield* containing(sql, rows, search), next: found.next }
+  return { rows: search === undefined ? rows : yield* TurnSearch.confirm(sql, rows, search), next: found.next }
 })
 
 /** The labels of one turn. */
@@ -45,7 +43,16 @@ export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.E
     return labels
   })
 
-/** The statement that reads the keys of a page, up to its limit: what tests ask the plan of. */
+/** The keys of a page. */
+export const keys = (
+  sql: SqlClient.SqlClient,
+  filter: TurnFilter,
+  after: Position | undefined,
+  limit: number
+): Effect.Effect<Page<Keyset.Key>, SqlError.SqlError> =>
+  Keyset.page(sql, (after) => keysOf(sql, filter, after), matching(sql, filter) !== undefined, after, limit)
+
+/** The statement that reads them, up to its limit: what tests ask the plan of. */
 export const keysOf = (
   sql: SqlClient.SqlClient,
   filter: TurnFilter,
@@ -95,42 +102,23 @@ const ofTagged = (sql: SqlClient.SqlClient, { since, status, tag }: TurnFilter):
 
 const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
   if (model === undefined || status === "open") return undefined
-  const changed = sql`COALESCE(${changeOf(sql)}, '')`
-  const to = (name: string) => sql`${changed} LIKE ${`%"to":"${Contains.escaped(name)}%`} ESCAPE '!'`
-  return sql`(
-    (${changed} = '' AND ${Keyset.ofModel(sql, "(SELECT c.model FROM conversations c WHERE c.number = t.conversation)", model)})
-    OR ${to(`${model}"`)} OR ${to(`${model}/`)})`
+  const to = (name: string) => sql`last.change LIKE ${`%"to":"${Contains.escaped(name)}%`} ESCAPE '!'`
+  const ofConversation = Keyset.ofModel(
+    sql,
+    "(SELECT c.model FROM conversations c WHERE c.number = t.conversation)",
+    model
+  )
+  // With a limit the change is read once a row, not once for each comparison.
+  return sql`(SELECT 1 FROM (SELECT COALESCE(${changeOf(sql)}, '') AS change LIMIT 1) AS last
+    WHERE CASE last.change WHEN '' THEN ${ofConversation} ELSE ${to(`${model}"`)} OR ${to(`${model}/`)} END) = 1`
 }
 
-/** Finds all that contain the text, and some that have it elsewhere in the JSON of a message (`containing`). */
 const ofSearch = (sql: SqlClient.SqlClient, { search }: TurnFilter): Statement.Fragment | undefined =>
-  search === undefined
-    ? undefined
-    : sql`(${Contains.text(sql, "t.prompt", search)} OR (
-        SELECT 1 FROM events m
-        WHERE m.conversation = t.conversation AND m.event_id > t.after_event_id
-          AND m.event_id <= COALESCE(t.end_event_id, ${EventTable.MAX_ID}) AND m.turn = t.number AND m.type = 'message'
-          AND ${Contains.json(sql, "m.payload", search)} LIMIT 1) = 1)`
+  search === undefined ? undefined : TurnSearch.condition(sql, search)
 
-/** Those whose prompt or answer contains the text: tool calls and their results are neither. */
-const containing = (sql: SqlClient.SqlClient, rows: ReadonlyArray<TurnRow>, search: string) =>
-  Effect.filter(rows, ({ hasEvents, turn }) =>
-    hasEvents && !Contains.within(turn.prompt ?? "", search)
-      ? Effect.map(EventTable.ofTurn(sql, turn.turnId), (events) =>
-          events.some(({ event }) => event.type === "message" && Contains.within(textOf(event.message), search))
-        )
-      : Effect.succeed(true)
-  )
-
-/** What a person or a model wrote in a message. */
-const textOf = (message: Message.Message): string =>
-  message.role === "tool" ? "" : message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
-
-/** The last change of the model that a turn made, as it is on disk. */
+/** The last change of the model that a turn made, as it is on disk: by `events_model_change`, however long its conversation is. */
 const changeOf = (sql: SqlClient.SqlClient): Statement.Fragment => sql`(
-  SELECT m.payload FROM events m
-  WHERE m.conversation = t.conversation AND m.event_id > t.after_event_id AND m.turn = t.number AND m.type = 'model-change'
-  ORDER BY m.event_id DESC LIMIT 1)`
+  SELECT m.payload FROM events m WHERE m.turn = t.number AND m.type = 'model-change' ORDER BY m.event_id DESC LIMIT 1)`
 
 const Extra = Schema.Struct({
   at: Schema.Finite,

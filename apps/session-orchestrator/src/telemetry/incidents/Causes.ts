@@ -19,7 +19,7 @@ export const MOST_ENDPOINTS = 1_000
 /** An endpoint that answers most turns and fails some, as with contexts that are too long, is reported once an hour at most. */
 export const QUIET_MS = 3_600_000
 
-/** A cause of failed turns, as the incident file has it. Times are in epoch milliseconds. */
+/** A cause of failed turns, as it is kept. Times are in epoch milliseconds. */
 export const Cause = Schema.Struct({
   target: Target.Target,
   reason: Failure.Reason,

@@ -11,6 +11,9 @@
  *     incident does not count as open.
  * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and an incident about to begin still
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
+ *     Turns of other runners count too (`Others`, `SharedIncidents`): an incident is not given up while one of them waits.
+ *     If the process died before it had recorded how they ended, the notice reports that they have, as soon as the database has none of them
+ *     (`forsaken`).
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
 import { defined, Target, type TurnEvent } from "@holdfast/wire"
@@ -24,7 +27,7 @@ export const MOST_ENDPOINTS = 1_000
 /** Turns that end within this time are reported in one notice. */
 export const SETTLE_MS = 10_000
 
-/** Trouble at an endpoint, as the incident file has it. Times are in epoch milliseconds. */
+/** Trouble at an endpoint, as it is kept. Times are in epoch milliseconds. */
 export const Kept = Schema.Struct({
   target: Target.Target,
   /** The first wait since the last answer. */
@@ -69,11 +72,13 @@ export type Input =
       readonly said?: Notice.LastFailure | undefined
       readonly at: number
     }
+  /** The turns that waited for an endpoint have ended, and their ends were not recorded: their process was killed. */
+  | { readonly _tag: "Abandoned"; readonly target: Target.Target; readonly since: number; readonly at: number }
   /** Time has passed. */
   | { readonly _tag: "Passed"; readonly at: number }
 
 /** Everything that `Incidents` has recorded. */
-interface IncidentState {
+export interface IncidentState {
   readonly troubles: HashMap.HashMap<string, Trouble>
   /** Where each turn is counted, by its conversation, which has one running turn at a time. */
   readonly turns: HashMap.HashMap<string, Counted>
@@ -101,7 +106,20 @@ interface Counted {
   readonly left: ReadonlyArray<TroubleId>
 }
 
-interface Trouble extends Kept {
+/** Turns of other runners that wait for an endpoint. Times are in epoch milliseconds. */
+export interface Others {
+  /** Until then one of them counts as waiting. */
+  readonly until: number
+  /** The same of runners that are gone: their turns continue elsewhere. */
+  readonly orphanedUntil: number
+  readonly waiting: number
+}
+
+/** This process is alone. */
+const ALONE: Others = { until: 0, orphanedUntil: 0, waiting: 0 }
+
+/** Trouble at an endpoint, with the turns of this process and of others. */
+export interface Trouble extends Kept {
   readonly number: number
   /** Shared by all turns that wait for it and have waited for nothing else: there may be a hundred thousand. */
   readonly waiter: Counted
@@ -113,6 +131,7 @@ interface Trouble extends Kept {
   readonly hasMoved: boolean
   /** Until then a turn of an earlier process counts as waiting (Incidents.I4). */
   readonly inheritedUntil: number
+  readonly others: Others
 }
 
 /** The state without troubles. */
@@ -129,20 +148,25 @@ export const restore = ({ causes, troubles }: Saved): IncidentState => ({
   made: troubles.length,
   causes: Causes.restore(causes),
   troubles: HashMap.fromIterable(
-    troubles.map((trouble, number) => [
-      Target.format(trouble.target),
-      {
-        ...trouble,
-        number,
-        waiter: waiterOf(trouble.target, number),
-        waiting: 0,
-        elsewhere: 0,
-        hasMoved: false,
-        inheritedUntil: trouble.waitsUntil
-      }
-    ])
+    troubles.map((trouble, number) => [Target.format(trouble.target), inherited(trouble, number)])
   )
 })
+
+/** Trouble of which this process has seen no turn. */
+export const inherited = (kept: Kept, number: number, others: Others = ALONE): Trouble => ({
+  ...kept,
+  number,
+  waiter: waiterOf(kept.target, number),
+  waiting: 0,
+  elsewhere: 0,
+  hasMoved: false,
+  inheritedUntil: kept.waitsUntil,
+  others
+})
+
+/** Whether a turn of this process, or of an earlier one, may still get the endpoint's answer. */
+export const isHeld = (trouble: Trouble, at: number): boolean =>
+  isWaitedForHere(trouble, at) || trouble.elsewhere > 0 || trouble.hasMoved
 
 /** The state to keep over a restart (Incidents.I4). */
 export const save = ({ causes, troubles }: IncidentState): Saved => ({
@@ -157,11 +181,28 @@ export const save = ({ causes, troubles }: IncidentState): Saved => ({
   }))
 })
 
+/** Reported trouble that no turn is known to wait for, without an end; `until`: the last moment at which one was known. */
+export const forsaken = (
+  { troubles }: IncidentState,
+  at: number
+): ReadonlyArray<{ readonly target: Target.Target; readonly since: number; readonly until: number }> =>
+  Array.from(HashMap.values(troubles)).flatMap((trouble) =>
+    trouble.isTold && trouble.endsAt === undefined && !isHeld(trouble, at) && trouble.others.until <= at
+      ? [
+          {
+            target: trouble.target,
+            since: trouble.since,
+            until: Math.max(trouble.inheritedUntil, trouble.others.until)
+          }
+        ]
+      : []
+  )
+
 /** The endpoints in trouble at a moment in epoch milliseconds, with their counts. */
 export const counts = ({ troubles }: IncidentState, at: number): ReadonlyArray<Count> =>
   Array.from(HashMap.values(troubles), (trouble) => ({
     isTold: trouble.isTold,
-    isOpen: trouble.isTold && isWaitedFor(trouble, at),
+    isOpen: trouble.isTold && isWaitedForHere(trouble, at),
     waiting: trouble.waiting
   }))
 
@@ -178,8 +219,8 @@ interface Count {
 /** When the next notice may be due if nothing else happens, in epoch milliseconds; `undefined` if none can be. */
 export const dueAt = ({ causes, troubles }: IncidentState, afterMs: number): number | undefined => {
   let first = Causes.dueAt(causes, settleOf(afterMs), (target) => endingOf(troubles, target))
-  for (const { endsAt = Infinity, isTold, since } of HashMap.values(troubles)) {
-    first = Math.min(first, isTold ? endsAt : since + afterMs)
+  for (const trouble of HashMap.values(troubles)) {
+    first = Math.min(first, trouble.isTold ? (endOf(trouble) ?? Infinity) : trouble.since + afterMs)
   }
   return Number.isFinite(first) ? first : undefined
 }
@@ -206,6 +247,8 @@ export const record = (
       const causes = said === undefined ? next.causes : Causes.failed(next.causes, { target, said, at })
       return due({ ...next, causes }, at, afterMs)
     }
+    case "Abandoned":
+      return due(abandoned(state, input), at, afterMs)
     case "Passed":
       return due(state, at, afterMs)
     default:
@@ -217,7 +260,7 @@ export const record = (
 
 const settleOf = (afterMs: number): number => Math.min(afterMs, SETTLE_MS)
 
-type Outcome = keyof Notice.Outcomes | "moved"
+type Outcome = Exclude<keyof Notice.Outcomes, "isPartial"> | "moved"
 
 const OUTCOMES: Readonly<Record<TurnEvent.TurnStatus, Outcome>> = {
   failed: "failed",
@@ -279,6 +322,20 @@ const waits = (before: IncidentState, input: Extract<Input, { _tag: "Waits" }>):
   )
 }
 
+/** The notice of its end does not report how the turns ended. */
+const abandoned = (
+  state: IncidentState,
+  { at, since, target }: Extract<Input, { _tag: "Abandoned" }>
+): IncidentState => {
+  const key = Target.format(target)
+  const trouble = forsaken(state, at).some((one) => one.since === since && Target.format(one.target) === key)
+    ? Option.getOrUndefined(HashMap.get(state.troubles, key))
+    : undefined
+  if (trouble === undefined) return state
+  const outcomes = { ...Notice.NO_OUTCOMES, ...trouble.outcomes, isPartial: true as const }
+  return { ...state, troubles: HashMap.set(state.troubles, key, { ...trouble, endsAt: at, outcomes }) }
+}
+
 const waiterOf = (target: Target.Target, number: number): Counted => ({
   waits: { key: Target.format(target), number },
   left: []
@@ -295,7 +352,8 @@ const troubleOf = ({ at, said, target, until }: Extract<Input, { _tag: "Waits" }
   waiting: 0,
   elsewhere: 0,
   hasMoved: false,
-  inheritedUntil: at
+  inheritedUntil: at,
+  others: ALONE
 })
 
 /** The turn has stopped waiting and has not ended. */
@@ -366,7 +424,8 @@ const inheritedEnded = (
 ): IncidentState => {
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(state.troubles, key))
-  return trouble === undefined || !trouble.isTold || trouble.inheritedUntil <= trouble.since
+  const inheritedUntil = trouble === undefined ? 0 : Math.max(trouble.inheritedUntil, trouble.others.orphanedUntil)
+  return trouble === undefined || !trouble.isTold || inheritedUntil <= trouble.since
     ? state
     : withTrouble(state, key, withOutcome(trouble, outcome, at, settleMs), at)
 }
@@ -379,7 +438,16 @@ const withOutcome = (trouble: Trouble, outcome: Outcome, at: number, settleMs: n
   return isOver ? { ...next, endsAt: Math.max(at, next.inheritedUntil) + settleMs } : next
 }
 
-const isWaitedFor = ({ inheritedUntil, waiting }: Trouble, at: number): boolean => waiting > 0 || inheritedUntil > at
+const isWaitedForHere = ({ inheritedUntil, waiting }: Trouble, at: number): boolean =>
+  waiting > 0 || inheritedUntil > at
+
+const isWaitedFor = (trouble: Trouble, at: number): boolean => isWaitedForHere(trouble, at) || trouble.others.until > at
+
+/** When the notice of its end is due; `undefined`: it does not end yet. The last turn may have ended at another runner. */
+const endOf = ({ elsewhere, endsAt, hasMoved, inheritedUntil, others, waiting }: Trouble): number | undefined =>
+  endsAt === undefined || waiting > 0 || elsewhere > 0 || hasMoved
+    ? undefined
+    : Math.max(endsAt, inheritedUntil, others.until)
 
 /** Makes the notices of causes that are due and of incidents that have begun or given up, and removes trouble without a waiting turn. */
 const due = (
@@ -389,13 +457,16 @@ const due = (
 ): readonly [IncidentState, ReadonlyArray<Notice.Notice>] => {
   const [causes, failures] = Causes.dueNotices(state.causes, at, settleOf(afterMs), (target) => {
     const trouble = Option.getOrUndefined(HashMap.get(state.troubles, Target.format(target)))
-    return { waiting: trouble?.waiting ?? 0, ending: endingOf(state.troubles, target) }
+    return {
+      waiting: (trouble?.waiting ?? 0) + (trouble?.others.waiting ?? 0),
+      ending: endingOf(state.troubles, target)
+    }
   })
   const notices: Array<Notice.Notice> = []
   let { troubles } = state
   for (const [key, trouble] of state.troubles) {
     if (trouble.isTold) {
-      if (trouble.endsAt === undefined || trouble.endsAt > at) continue
+      if ((endOf(trouble) ?? Infinity) > at) continue
       troubles = HashMap.remove(troubles, key)
       notices.push(noticeOf("incident-gave-up", trouble, at)) // Incidents.I3
     } else if (at - trouble.since >= afterMs) {
@@ -413,14 +484,20 @@ const due = (
 /** The end of an endpoint's incident, whose notice reports failed turns; it is due if no turn waits again. */
 const endingOf = (troubles: IncidentState["troubles"], target: Target.Target): Causes.Ending | undefined => {
   const trouble = Option.getOrUndefined(HashMap.get(troubles, Target.format(target)))
-  if (trouble?.isTold !== true || trouble.endsAt === undefined || (trouble.outcomes?.failed ?? 0) === 0)
+  const endsAt = trouble === undefined ? undefined : endOf(trouble)
+  if (
+    trouble?.isTold !== true ||
+    endsAt === undefined ||
+    trouble.others.waiting > 0 ||
+    (trouble.outcomes?.failed ?? 0) === 0
+  )
     return undefined
-  return { reason: trouble.said.reason, at: trouble.endsAt }
+  return { reason: trouble.said.reason, at: endsAt }
 }
 
 const noticeOf = (
   type: Notice.Notice["type"],
-  { outcomes = Notice.NO_OUTCOMES, said, since, target, waiting }: Trouble,
+  { others, outcomes = Notice.NO_OUTCOMES, said, since, target, waiting }: Trouble,
   at: number
 ): Notice.Notice => ({
   type,
@@ -429,6 +506,6 @@ const noticeOf = (
   since,
   at,
   said,
-  waiting,
+  waiting: waiting + others.waiting,
   outcomes
 })

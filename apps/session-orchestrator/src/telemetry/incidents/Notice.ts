@@ -1,7 +1,7 @@
 /**
  * Defines a notice to an operator: an incident began or ended, or turns failed.
  *
- * Pure. A notice is kept in the incident file until it is delivered.
+ * Pure. A notice goes into the outbox with its transition (`Notifications`).
  */
 import { Failure, Target } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -20,7 +20,9 @@ export const Outcomes = Schema.Struct({
   failed: Schema.Int,
   aborted: Schema.Int,
   /** Answered by another endpoint. */
-  elsewhere: Schema.Int
+  elsewhere: Schema.Int,
+  /** Other turns have ended, and how was not recorded: their process was killed. */
+  isPartial: Schema.optionalKey(Schema.Literal(true))
 })
 export type Outcomes = typeof Outcomes.Type
 
@@ -36,7 +38,7 @@ export const Notice = Schema.Struct({
   since: Schema.Finite,
   at: Schema.Finite,
   said: LastFailure,
-  /** Turns of this process that wait for the endpoint. */
+  /** Turns that wait for the endpoint, on all runners. */
   waiting: Schema.Int,
   /** Absent in a notice that an older version saved. */
   outcomes: Schema.optionalKey(Outcomes)

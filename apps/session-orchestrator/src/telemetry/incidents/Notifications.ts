@@ -1,38 +1,62 @@
 /**
- * Delivers one notice per incident's begin and end, and per cause of failed turns (X12).
+ * Puts one notice per incident's begin and end, and per cause of failed turns, into the outbox (X12).
  *
- * `Incidents` decides on the notices. This file has the clock and the log; `IncidentInputs` translates observations, `Outbox` delivers.
+ * `Incidents` decides on the notices. This file has the clock and the log; `IncidentInputs` translates observations, `SharedIncidents` rows, and
+ * `Deliveries` sends what is in the outbox.
  *
- * Notifications.N1. A turn reports its facts and continues: separate fibers write the file and deliver notices.
- * Notifications.N2. A notice is in the file before it is sent, and is removed after it was delivered or given up. So a service that dies
- *     delivers the remaining notices at its next start. It repeats a notice, under the same id, only if it died between delivery and
- *     removal.
- * Notifications.N3. Each receiver gets its notices in order and does not wait for another receiver.
- * Notifications.N4. The beginning and the end of an incident are logged, with receivers or without. `TurnLog` logs failed turns.
+ * Notifications.N1. A turn reports its facts and continues: a fiber of its own writes them to the database.
+ * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made twice. The
+ *     id of a notice follows from its incident or cause. A process that is killed loses the facts of its last moments: an incident whose turns
+ *     ended then is given up all the same (`Incidents.forsaken`).
+ * Notifications.N3. Each receiver gets the notices in order and does not wait for another receiver.
+ * Notifications.N4. The beginning and the end of an incident are logged by the runner that has found them, with receivers or without. `TurnLog` logs
+ *     failed turns.
+ * Notifications.N5. A notice of quiet hours is due at their end.
  */
-import type { Timer } from "@holdfast/journal"
+import type { StorageError, Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
-import { Clock, Duration, Effect, Metric, type Scope } from "effect"
-import type * as QuietHours from "../../delivery/QuietHours.ts"
-import type * as Delivery from "./Delivery.ts"
-import * as IncidentFile from "./IncidentFile.ts"
+import { Clock, Context, Duration, Effect, Metric, Queue, type Scope } from "effect"
+import * as QuietHours from "../../delivery/QuietHours.ts"
+import type { IncidentRow, IncidentStates } from "../../storage/IncidentStates.ts"
+import type { NewMessage } from "../../storage/Outbox.ts"
 import * as IncidentInputs from "./IncidentInputs.ts"
 import * as Incidents from "./Incidents.ts"
+import type { Notice } from "./Notice.ts"
 import * as NoticeText from "./NoticeText.ts"
-import { Outbox } from "./Outbox.ts"
+import * as SharedIncidents from "./SharedIncidents.ts"
 
-/** The receivers and the limits. */
+/** The limits. */
 interface Options {
   readonly after: Duration.Duration
-  readonly receivers: ReadonlyMap<IncidentFile.Receiver, Delivery.Deliver>
-  readonly file: IncidentFile.IncidentFile
   readonly timer: Timer.Timer["Service"]
   readonly redact: (text: string) => string
+  /** There are receivers: incidents are kept in the database, once `keep` runs. */
+  readonly isKept: boolean
+}
+
+/** The database, and who reads it. */
+interface KeepOptions {
+  readonly storage: IncidentStates["Service"]
+  /** The receivers of notices, as the outbox names them. */
+  readonly receivers: ReadonlyArray<string>
+  /** Names this process in the database; the same after a restart if it is the only one. */
+  readonly runner: string
   readonly quiet?: QuietHours.QuietHours | undefined
 }
 
-/** How long the file may be behind if there is no notice to save. */
-const SAVE_INTERVAL = "5 seconds"
+/** The notifications of this process. */
+export class Notifications extends Context.Service<
+  Notifications,
+  {
+    /** What turns report to. */
+    readonly listeners: Observer.Listeners
+    /** Shares incidents through the database while the scope lives, beginning with those that are in it. */
+    readonly keep: (options: KeepOptions) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("@holdfast/session-orchestrator/telemetry/incidents/Notifications") {}
+
+/** How long the database may be behind if there is no notice to write, and how long another runner's change may be unknown. */
+const INTERVAL = "5 seconds"
 
 /** How long a shutdown waits for the disk. */
 const LAST_WORDS = "2 seconds"
@@ -43,24 +67,23 @@ export const openIncidents = Metric.gauge("holdfast_incidents_open", {
     "Endpoints that turns of this process wait for and that have answered nobody for longer than telemetry.notifications.after."
 })
 
-/** Starts the deliveries, those of an earlier process first, and returns the listeners of turns. */
+/** Makes the listeners of turns. */
 export const make = Effect.fnUntraced(function* ({
   after,
-  file,
-  quiet,
-  receivers,
+  isKept,
   redact,
   timer
-}: Options): Effect.fn.Return<Observer.Listeners, never, Scope.Scope> {
+}: Options): Effect.fn.Return<Notifications["Service"], never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
   const afterMs = Duration.toMillis(after)
-  const before = yield* file.read
   const log = Effect.runSyncWith(context)
-  let state = Incidents.restore(before)
-  const outbox = new Outbox(before.outgoing.filter(({ to }) => receivers.has(to)))
-  const saver = IncidentFile.saver(file, () => ({ ...Incidents.save(state), outgoing: outbox.content }))
-  yield* outbox.deliver({ quiet, receivers, redact, saver, timer })
+  const bell = yield* Queue.sliding<void>(1)
+  /** The state in the database, and the inputs that are not in it yet. */
+  let written = Incidents.empty
+  let inputs: Array<Incidents.Input> = []
+  /** The state with these inputs. */
+  let state = Incidents.empty
 
   const countOpen = (): void => {
     const counts = Incidents.counts(state, clock.currentTimeMillisUnsafe())
@@ -82,32 +105,106 @@ export const make = Effect.fnUntraced(function* ({
     })
   }
 
+  const logNotices = (notices: ReadonlyArray<Notice>): void => {
+    for (const notice of notices) {
+      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice))) // Notifications.N4
+    }
+  }
+
   const record = (input: Incidents.Input): void => {
     const [next, notices] = Incidents.record(state, input, afterMs)
     if (next === state) return
     const isChanged = next.troubles !== state.troubles || next.causes !== state.causes
     state = next
+    if (isKept) inputs.push(input)
     if (!isChanged) return
-    saver.changed()
     countOpen()
     setAlarm()
-    if (notices.length === 0) return
-    for (const notice of notices) {
-      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice))) // Notifications.N4
-    }
-    outbox.add(notices.flatMap((notice) => Array.from(receivers.keys(), (to) => ({ to, notice }))))
+    if (!isKept) return logNotices(notices)
+    // The end of a turn is not lost if the process dies soon; the database decides on notices.
+    if (notices.length > 0 || input._tag === "Sealed") Queue.offerUnsafe(bell, undefined)
   }
 
-  countOpen()
-  setAlarm()
-  // The turns that waited in an earlier process stop counting when their waits are due (Incidents.I4).
-  const refresh = Effect.andThen(Effect.sync(countOpen), saver.save)
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(SAVE_INTERVAL), refresh)))
-  yield* Effect.addFinalizer(() =>
-    Effect.suspend(() => {
-      cancelAlarm()
-      return Effect.timeoutOption(saver.save, LAST_WORDS)
+  const keep = Effect.fnUntraced(function* ({ quiet, receivers, runner, storage }: KeepOptions) {
+    /** Incidents of which a process was killed before it had recorded how its turns ended. */
+    const abandonedAt = Effect.fnUntraced(function* (
+      at: number
+    ): Effect.fn.Return<ReadonlyArray<Incidents.Input>, StorageError> {
+      const found: Array<Incidents.Input> = []
+      for (const { since, target, until } of Incidents.forsaken(state, at)) {
+        if (!(yield* storage.hasOpenTurn(until))) found.push({ _tag: "Abandoned", target, since, at })
+      }
+      return found
     })
-  )
-  return IncidentInputs.listeners(record, redact)
+    const flush = Effect.fnUntraced(function* (isLeaving: boolean): Effect.fn.Return<void, StorageError> {
+      const now = yield* Clock.currentTimeMillis
+      const reader = { now, runner }
+      const taken = inputs.slice()
+      const abandoned = yield* abandonedAt(now)
+      let next = written
+      let notices: ReadonlyArray<Notice> = []
+      const decide = (rows: ReadonlyArray<IncidentRow>) => {
+        const passed: Incidents.Input = { _tag: "Passed", at: now }
+        const folded = fold(SharedIncidents.adopt(written, rows, reader), [...taken, ...abandoned, passed], afterMs)
+        next = folded.state
+        notices = folded.notices
+        const dueAt = (quiet && QuietHours.endOf(quiet, now)) ?? now // Notifications.N5
+        const messages = notices.flatMap((notice) => receivers.map((to) => messageOf(notice, to, dueAt)))
+        return { ...SharedIncidents.changes(next, rows, reader, isLeaving), messages }
+      }
+      const { messages, removed, rows } = decide(yield* storage.load)
+      if (messages.length + removed.length + rows.length > 0) yield* storage.change(decide) // Notifications.N2
+      written = next
+      inputs = inputs.slice(taken.length)
+      state = fold(written, inputs, afterMs).state
+      logNotices(notices)
+      countOpen()
+      setAlarm()
+    })
+    let isRefused = false
+    const flushed = (isLeaving: boolean): Effect.Effect<boolean> =>
+      flush(isLeaving).pipe(
+        Effect.map(() => {
+          isRefused = false
+          return true
+        }),
+        Effect.catchTag("StorageError", ({ message }) =>
+          Effect.suspend(() => {
+            const said = isRefused ? Effect.void : Effect.logError(`Incidents are not recorded for now. ${message}`)
+            isRefused = true
+            return Effect.as(said, false)
+          })
+        )
+      )
+    let isFresh = yield* flushed(false)
+    yield* Effect.addFinalizer(() => Effect.timeoutOption(flushed(true), LAST_WORDS))
+    const next = Effect.gen(function* () {
+      yield* isFresh ? Effect.timeoutOption(Queue.take(bell), INTERVAL) : Effect.sleep(INTERVAL)
+      isFresh = yield* flushed(false)
+    })
+    yield* Effect.forkScoped(Effect.forever(next))
+  })
+
+  countOpen()
+  yield* Effect.addFinalizer(() => Effect.sync(() => cancelAlarm()))
+  return { listeners: IncidentInputs.listeners(record, redact), keep }
 })
+
+// --- internal
+
+const fold = (before: Incidents.IncidentState, inputs: ReadonlyArray<Incidents.Input>, afterMs: number) => {
+  let state = before
+  const notices: Array<Notice> = []
+  for (const input of inputs) {
+    const [next, more] = Incidents.record(state, input, afterMs)
+    state = next
+    notices.push(...more)
+  }
+  return { state, notices }
+}
+
+const messageOf = (notice: Notice, receiver: string, dueAt: number): NewMessage => {
+  const body = NoticeText.bodyOf(notice)
+  const id = `${body.id}/${receiver}`
+  return { id, lane: `notices/${receiver}`, receiver, payload: JSON.stringify(body), dueAt } // Notifications.N3
+}

@@ -13,6 +13,13 @@ describe("other agents' names of settings", () => {
     expect(advice(1_500)).toContain('write "maxDelay": "1500 millis".')
   })
 
+  it("a file for incidents is in the database now", () => {
+    expect(FormerNames.adviceFor(["telemetry", "notifications", "state"], "./incidents.json")).toContain(
+      "in the database"
+    )
+    expect(FormerNames.adviceFor(["state"], "./incidents.json")).toBeUndefined()
+  })
+
   it.each<[string, unknown, ReadonlyArray<string>]>([
     [
       "in retry",

@@ -12,6 +12,7 @@ import { Store } from "../../../src/storage/Store.ts"
 import * as DeletionSuite from "../DeletionSuite.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as NumberedData from "../NumberedData.ts"
+import * as IncidentSuite from "../IncidentSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as ListSuite from "../ListSuite.ts"
@@ -38,6 +39,7 @@ StoreSuite.suite("PostgreSQL", layer)
 JournalWithEventsSuite.suite("PostgreSQL", layer)
 StandingSuite.suite("PostgreSQL", layer)
 OutboxSuite.suite("PostgreSQL", layer)
+IncidentSuite.suite("PostgreSQL", layer)
 GateSuite.suite(
   "PostgreSQL",
   Layer.unwrap(

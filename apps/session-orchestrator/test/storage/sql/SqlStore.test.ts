@@ -4,6 +4,7 @@ import * as GateTable from "../../../src/storage/tables/GateTable.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import * as DeletionSuite from "../DeletionSuite.ts"
 import * as GateSuite from "../GateSuite.ts"
+import * as IncidentSuite from "../IncidentSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as ListSuite from "../ListSuite.ts"
@@ -16,6 +17,7 @@ StoreSuite.suite("memory", SqlStore.layerMemory)
 JournalWithEventsSuite.suite("memory", SqlStore.layerMemory)
 StandingSuite.suite("memory", SqlStore.layerMemory)
 OutboxSuite.suite("memory", SqlStore.layerMemory)
+IncidentSuite.suite("memory", SqlStore.layerMemory)
 GateSuite.suite(
   "memory",
   GateTable.layer(":memory:").pipe(

@@ -2,24 +2,24 @@ import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import { Observer } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
-import { Duration, Effect, Logger, Metric, PlatformError } from "effect"
+import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as IncidentFile from "../../../src/telemetry/incidents/IncidentFile.ts"
 import * as Notifications from "../../../src/telemetry/incidents/Notifications.ts"
 import * as Observations from "../Observations.ts"
+import { SharedMemory } from "./SharedMemory.ts"
 
 const { conversationId } = Observations.place
 
 /** Tests the notifications of one runner. */
-const make = Effect.fnUntraced(function* (file: IncidentFile.IncidentFile = IncidentFile.none) {
-  const told: Array<string> = []
-  const listeners = yield* Notifications.make({
+const make = Effect.fnUntraced(function* (memory: SharedMemory = new SharedMemory(), runner = "r1") {
+  const { keep, listeners } = yield* Notifications.make({
     after: Duration.minutes(5),
-    receivers: new Map([["webhook", ({ at, type }) => Effect.sync(() => void told.push(`${type} ${at}`))]]),
-    file,
+    isKept: true,
     timer: yield* Timer.Timer,
     redact: (text) => text
   })
+  yield* keep({ storage: memory.storage, receivers: ["webhook"], runner })
+  const told = () => memory.notices().map(({ at, type }) => `${type} ${Date.parse(String(at))}`)
   const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
   /** A turn of a conversation waits for half an hour. */
   const waits = (at: number, id: Ids.ConversationId = conversationId) =>
@@ -58,13 +58,11 @@ describe("the alarm of notifications", () => {
           }
         }
       }
-      const told: Array<string> = []
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const listeners = yield* Notifications.make({
+          const { listeners } = yield* Notifications.make({
             after: Duration.minutes(5),
-            receivers: new Map([["webhook", ({ type }) => Effect.sync(() => void told.push(type))]]),
-            file: IncidentFile.none,
+            isKept: false,
             timer: watched,
             redact: (text) => text
           })
@@ -77,7 +75,7 @@ describe("the alarm of notifications", () => {
             yield* TestClock.adjust(MINUTE)
           }
           yield* TestClock.adjust(2.5 * MINUTE)
-          expect(told).toEqual(["incident-began"])
+          expect(yield* Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)).toBe(1)
           expect(Array.from(set)).toEqual([6 * MINUTE])
         })
       )
@@ -95,7 +93,7 @@ describe("notifications of one of several runners", () => {
       yield* TestClock.adjust(MINUTE)
       moves(MINUTE)
       yield* TestClock.adjust("1 hour")
-      expect(told).toEqual([])
+      expect(told()).toEqual([])
       expect(yield* open).toBe(0)
     }).pipe(Effect.provide(Timer.layer))
   )
@@ -120,43 +118,103 @@ describe("notifications of one of several runners", () => {
         yield* TestClock.adjust(3 * MINUTE)
         listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 9 * MINUTE } }))
         yield* TestClock.adjust(1)
-        expect(told).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${9 * MINUTE}`])
+        expect(told()).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${9 * MINUTE}`])
         expect(yield* open).toBe(0)
       }).pipe(Effect.provide(Timer.layer))
   )
 
+  it.effect("X12: two runners report one incident once, whichever finds its begin and its end", () =>
+    Effect.gen(function* () {
+      const memory = new SharedMemory()
+      const first = yield* make(memory, "r1")
+      const second = yield* make(memory, "r2")
+      first.waits(0)
+      second.waits(0, Ids.ConversationId.make("c2"))
+      yield* TestClock.adjust(6 * MINUTE)
+      expect(memory.notices()[0]).toMatchObject({ type: "incident-began", waiting: 2 })
+      second.listeners.attempt?.(
+        Observations.attempt({
+          conversationId: Ids.ConversationId.make("c2"),
+          outcome: { ...Observations.completed, endedAt: 7 * MINUTE }
+        })
+      )
+      yield* TestClock.adjust(MINUTE)
+      first.listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 8 * MINUTE } }))
+      yield* TestClock.adjust("1 hour")
+      expect(first.told()).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${7 * MINUTE}`])
+      expect(new Set(memory.messages.map(({ lane }) => lane)).size).toBe(1)
+      expect(memory.rows.size).toBe(0)
+    }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+  )
+
   it.effect(
-    "X12: incidents that cannot be saved are logged once, saved again later, and logged once more if that fails again",
+    "X12: an announced incident whose turns ended while their process was killed is given up after it, and not before",
+    () =>
+      Effect.gen(function* () {
+        const memory = new SharedMemory()
+        const scope = yield* Scope.make()
+        const first = yield* Scope.provide(make(memory, "r1"), scope)
+        first.waits(0)
+        yield* TestClock.adjust(6 * MINUTE)
+        memory.isAway = true
+        yield* Scope.close(scope, Exit.void)
+        memory.isAway = false
+        // Its turn is due after half an hour, and then calls.
+        const { told } = yield* make(memory, "r2")
+        yield* TestClock.adjust("1 hour")
+        expect(told()).toEqual([`incident-began ${5 * MINUTE}`])
+        memory.hasOpenTurn = false
+        yield* TestClock.adjust(MINUTE)
+        expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-gave-up"])
+        expect(memory.notices()[1]?.text).toMatch(
+          /^No turn waits for openai\/gpt-5 any more, .*`holdfast report` has it\.$/
+        )
+        expect(memory.rows.size).toBe(0)
+      }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+  )
+
+  it.effect("X12: a notice of quiet hours is due at their end", () =>
+    Effect.gen(function* () {
+      const memory = new SharedMemory()
+      const begin = new Date(2031, 3, 2, 23, 0).getTime()
+      yield* TestClock.setTime(begin)
+      const { keep, listeners } = yield* Notifications.make({
+        after: Duration.minutes(5),
+        isKept: true,
+        timer: yield* Timer.Timer,
+        redact: String
+      })
+      const time = (hours: number) => ({ hours, minutes: 0 })
+      const quiet = { from: time(22), to: time(7) }
+      yield* keep({ storage: memory.storage, receivers: ["webhook"], runner: "service", quiet })
+      const directive = { _tag: "Retry" as const, attempt: 0, delayMs: 1_800_000, retryAt: begin + 1_800_000 }
+      listeners.decision?.(Observations.decision({ at: begin, directive }))
+      yield* TestClock.adjust(6 * MINUTE)
+      expect(memory.messages.map(({ dueAt }) => dueAt)).toEqual([new Date(2031, 3, 3, 7, 0).getTime()])
+    }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+  )
+
+  it.effect(
+    "X12: incidents that cannot be recorded are logged once, recorded later, and logged once more if that fails again",
     () => {
       const said: Array<string> = []
       return Effect.gen(function* () {
-        const kept: Array<number> = []
-        let isFull = true
-        const full = PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "writeFile" })
-        const { waits } = yield* make({
-          read: IncidentFile.none.read,
-          write: ({ troubles }) =>
-            Effect.suspend(() => {
-              kept.push(troubles.length)
-              return isFull ? Effect.fail(full) : Effect.void
-            })
-        })
-        const passes = Effect.map(TestClock.adjust(MINUTE), () => [kept.length, said.length])
-        expect(yield* passes).toEqual([0, 0])
+        const memory = new SharedMemory()
+        const { told, waits } = yield* make(memory)
+        memory.isAway = true
         waits(0)
-        const [tries = 0, ...told] = yield* passes
-        expect([tries > 1, ...told]).toEqual([true, 1])
-        expect(said[0]).toMatch(/^Incidents are not kept over a restart for now\. /)
-        isFull = false
-        expect(yield* passes).toEqual([tries + 1, 1])
-        expect(kept.at(-1)).toBe(1)
-        // A saved state is not written again.
-        expect(yield* passes).toEqual([tries + 1, 1])
-        isFull = true
-        waits(4 * MINUTE, Ids.ConversationId.make("c2"))
-        const [more = 0, ...again] = yield* passes
-        expect([more > tries + 2, ...again]).toEqual([true, 2])
+        yield* TestClock.adjust(6 * MINUTE)
+        expect([said.length, memory.writes]).toEqual([1, 0])
+        expect(said[0]).toMatch(/^Incidents are not recorded for now\. /)
+        memory.isAway = false
+        yield* TestClock.adjust(MINUTE)
+        // The begin is that of its time.
+        expect(told()).toEqual([`incident-began ${5 * MINUTE}`])
+        memory.isAway = true
+        yield* TestClock.adjust(MINUTE)
+        expect(said.length).toBe(2)
       }).pipe(
+        Effect.scoped,
         Effect.provide(Timer.layer),
         Effect.provide(
           Logger.layer([
