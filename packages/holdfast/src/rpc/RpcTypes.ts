@@ -1,5 +1,5 @@
 /** Results and states of `holdfast rpc`, as plain types. */
-import type { Failure, Reason, TurnEnd } from "../Events.ts"
+import type { Failure, ProviderRetry, Reason, TurnEnd } from "../Events.ts"
 
 /** The end of a turn. */
 export interface RpcResult {
@@ -40,13 +40,7 @@ export interface RpcState {
     readonly code?: string
     readonly maxAttempts?: number
     /** The turn waits for a person's answer. */
-    readonly asks?: {
-      readonly because: "request" | "turn"
-      readonly tokens: number
-      readonly limit: number
-      readonly waitedMs: number
-      readonly message: string
-    }
+    readonly asks?: NonNullable<ProviderRetry["asks"]>
   }
   /** The last persisted event that this client has received: the option `after` continues behind it. */
   readonly lastEventId: number

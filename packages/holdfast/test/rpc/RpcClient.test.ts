@@ -1,8 +1,10 @@
 /** Tests the parts of the client that need no process; `Rpc.e2e.test.ts` of the service has the client with one. */
+import type { RpcLines } from "@holdfast/wire/rpc"
 import { describe, expect, it } from "vitest"
 import type { TurnEnd, TurnEvent } from "../../src/Events.ts"
 import { EventQueue, MOST_BEHIND } from "../../src/rpc/EventQueue.ts"
 import { RpcError } from "../../src/rpc/RpcError.ts"
+import type { RpcState } from "../../src/rpc/RpcTypes.ts"
 import { TurnResults } from "../../src/rpc/TurnResults.ts"
 
 const of = (turnId: string) => ({ conversationId: "c", turnId })
@@ -32,6 +34,11 @@ const answer = (turnId: string, text: string): TurnEvent => ({
     ],
     target: { provider: "test", model: "m" }
   }
+})
+
+it("P16: a state of the protocol fits the plain type", () => {
+  const plain = (state: RpcLines.RpcState): RpcState => state
+  expect(plain).toBeTypeOf("function")
 })
 
 describe("results", () => {
