@@ -29,6 +29,8 @@ export class IncidentStates extends Context.Service<
   {
     /** All rows. */
     readonly load: Effect.Effect<ReadonlyArray<IncidentRow>, StorageError>
+    /** Whether a turn that was accepted up to a moment, in epoch milliseconds, has not ended. */
+    readonly hasOpenTurn: (acceptedUntil: number) => Effect.Effect<boolean, StorageError>
     /** Writes what `decide` makes of the rows (IncidentStates.S1). It is called again if the transaction is. */
     readonly change: (decide: (rows: ReadonlyArray<IncidentRow>) => IncidentChange) => Effect.Effect<void, StorageError>
   }

@@ -252,6 +252,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const changeIncidents = lane((decisions: ReadonlyArray<IncidentTable.Decide>) => IncidentTable.change(sql, decisions))
   const incidents = IncidentStates.of({
     load: IncidentTable.load(sql).pipe(read("incidents")),
+    hasOpenTurn: (acceptedUntil) =>
+      IncidentTable.hasOpenTurn(sql, acceptedUntil).pipe(read("turns that have not ended")),
     change: (decide) => changeIncidents(decide).pipe(failed("record incidents"))
   })
   return Context.make(Store, store).pipe(

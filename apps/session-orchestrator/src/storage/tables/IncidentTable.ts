@@ -11,6 +11,16 @@ export type Decide = (rows: ReadonlyArray<IncidentRow>) => IncidentChange
 export const load = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<IncidentRow>, SqlError.SqlError> =>
   sql<IncidentRow>`SELECT endpoint, state FROM incidents ORDER BY endpoint`
 
+/** Whether a turn that was accepted up to a moment has not ended. */
+export const hasOpenTurn = (
+  sql: SqlClient.SqlClient,
+  acceptedUntil: number
+): Effect.Effect<boolean, SqlError.SqlError> =>
+  Effect.map(
+    sql`SELECT number FROM turns WHERE end_event_id IS NULL AND accepted_at <= ${acceptedUntil} LIMIT 1`,
+    (rows) => rows.length > 0
+  )
+
 /** Makes one change after the other, within one transaction (IncidentStates.S1). */
 export const change = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

@@ -12,6 +12,8 @@
  * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and an incident about to begin still
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  *     Turns of other runners count too (`Others`, `SharedIncidents`): an incident is not given up while one of them waits.
+ *     If the process died before it had recorded how they ended, the notice reports that they have, as soon as the database has none of them
+ *     (`forsaken`).
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
 import { defined, Target, type TurnEvent } from "@holdfast/wire"
@@ -70,6 +72,8 @@ export type Input =
       readonly said?: Notice.LastFailure | undefined
       readonly at: number
     }
+  /** The turns that waited for an endpoint have ended, and their ends were not recorded: their process was killed. */
+  | { readonly _tag: "Abandoned"; readonly target: Target.Target; readonly since: number; readonly at: number }
   /** Time has passed. */
   | { readonly _tag: "Passed"; readonly at: number }
 
@@ -177,6 +181,23 @@ export const save = ({ causes, troubles }: IncidentState): Saved => ({
   }))
 })
 
+/** Reported trouble that no turn is known to wait for, without an end; `until`: the last moment at which one was known. */
+export const forsaken = (
+  { troubles }: IncidentState,
+  at: number
+): ReadonlyArray<{ readonly target: Target.Target; readonly since: number; readonly until: number }> =>
+  Array.from(HashMap.values(troubles)).flatMap((trouble) =>
+    trouble.isTold && trouble.endsAt === undefined && !isHeld(trouble, at) && trouble.others.until <= at
+      ? [
+          {
+            target: trouble.target,
+            since: trouble.since,
+            until: Math.max(trouble.inheritedUntil, trouble.others.until)
+          }
+        ]
+      : []
+  )
+
 /** The endpoints in trouble at a moment in epoch milliseconds, with their counts. */
 export const counts = ({ troubles }: IncidentState, at: number): ReadonlyArray<Count> =>
   Array.from(HashMap.values(troubles), (trouble) => ({
@@ -226,6 +247,8 @@ export const record = (
       const causes = said === undefined ? next.causes : Causes.failed(next.causes, { target, said, at })
       return due({ ...next, causes }, at, afterMs)
     }
+    case "Abandoned":
+      return due(abandoned(state, input), at, afterMs)
     case "Passed":
       return due(state, at, afterMs)
     default:
@@ -237,7 +260,7 @@ export const record = (
 
 const settleOf = (afterMs: number): number => Math.min(afterMs, SETTLE_MS)
 
-type Outcome = keyof Notice.Outcomes | "moved"
+type Outcome = Exclude<keyof Notice.Outcomes, "isPartial"> | "moved"
 
 const OUTCOMES: Readonly<Record<TurnEvent.TurnStatus, Outcome>> = {
   failed: "failed",
@@ -297,6 +320,20 @@ const waits = (before: IncidentState, input: Extract<Input, { _tag: "Waits" }>):
     conversationId,
     others.length === 0 ? trouble.waiter : { waits: trouble.waiter.waits, left: others }
   )
+}
+
+/** The notice of its end does not report how the turns ended. */
+const abandoned = (
+  state: IncidentState,
+  { at, since, target }: Extract<Input, { _tag: "Abandoned" }>
+): IncidentState => {
+  const key = Target.format(target)
+  const trouble = forsaken(state, at).some((one) => one.since === since && Target.format(one.target) === key)
+    ? Option.getOrUndefined(HashMap.get(state.troubles, key))
+    : undefined
+  if (trouble === undefined) return state
+  const outcomes = { ...Notice.NO_OUTCOMES, ...trouble.outcomes, isPartial: true as const }
+  return { ...state, troubles: HashMap.set(state.troubles, key, { ...trouble, endsAt: at, outcomes }) }
 }
 
 const waiterOf = (target: Target.Target, number: number): Counted => ({

@@ -20,7 +20,9 @@ export const Outcomes = Schema.Struct({
   failed: Schema.Int,
   aborted: Schema.Int,
   /** Answered by another endpoint. */
-  elsewhere: Schema.Int
+  elsewhere: Schema.Int,
+  /** Other turns have ended, and how was not recorded: their process was killed. */
+  isPartial: Schema.optionalKey(Schema.Literal(true))
 })
 export type Outcomes = typeof Outcomes.Type
 

@@ -32,7 +32,8 @@ interface Body extends NoticeBody {
 
 /** The JSON for a webhook and for a command. */
 export const bodyOf = (notice: Notice): Body => {
-  const { at, incidentId, outcomes = NO_OUTCOMES, said, since, target, type, waiting } = notice
+  const { at, incidentId, said, since, target, type, waiting } = notice
+  const { isPartial: _partial, ...outcomes } = notice.outcomes ?? NO_OUTCOMES
   return {
     id: `${incidentId}/${type}`,
     type,
@@ -66,6 +67,9 @@ export const textOf = ({ at, outcomes = NO_OUTCOMES, said, since, target, type, 
       return `${name} answers again, after ${lasted}.${lost}`
     }
     case "incident-gave-up":
+      if (outcomes.isPartial === true) {
+        return `No turn waits for ${name} any more, after ${lasted} ${because}. ${UNRECORDED}`
+      }
       return (
         `${name} has answered no turn for ${lasted} ${because}, and no turn waits for it any more: ${endsOf(outcomes)}. ` +
         NOT_BY_ITSELF
@@ -80,6 +84,9 @@ export const textOf = ({ at, outcomes = NO_OUTCOMES, said, since, target, type, 
 }
 
 // --- internal
+
+const UNRECORDED =
+  "How the last ones ended was not recorded here, because their process was killed: `holdfast report` has it."
 
 const NOT_BY_ITSELF = "A turn that failed does not go on by itself."
 

@@ -6,7 +6,8 @@
  *
  * Notifications.N1. A turn reports its facts and continues: a fiber of its own writes them to the database.
  * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made twice. The
- *     id of a notice follows from its incident or cause. Facts that a process had not written when it was killed are lost with it.
+ *     id of a notice follows from its incident or cause. A process that is killed loses the facts of its last moments: an incident whose turns
+ *     ended then is given up all the same (`Incidents.forsaken`).
  * Notifications.N3. Each receiver gets the notices in order and does not wait for another receiver.
  * Notifications.N4. The beginning and the end of an incident are logged by the runner that has found them, with receivers or without. `TurnLog` logs
  *     failed turns.
@@ -125,15 +126,26 @@ export const make = Effect.fnUntraced(function* ({
   }
 
   const keep = Effect.fnUntraced(function* ({ quiet, receivers, runner, storage }: KeepOptions) {
+    /** Incidents of which a process was killed before it had recorded how its turns ended. */
+    const abandonedAt = Effect.fnUntraced(function* (
+      at: number
+    ): Effect.fn.Return<ReadonlyArray<Incidents.Input>, StorageError> {
+      const found: Array<Incidents.Input> = []
+      for (const { since, target, until } of Incidents.forsaken(state, at)) {
+        if (!(yield* storage.hasOpenTurn(until))) found.push({ _tag: "Abandoned", target, since, at })
+      }
+      return found
+    })
     const flush = Effect.fnUntraced(function* (isLeaving: boolean): Effect.fn.Return<void, StorageError> {
       const now = yield* Clock.currentTimeMillis
       const reader = { now, runner }
       const taken = inputs.slice()
+      const abandoned = yield* abandonedAt(now)
       let next = written
       let notices: ReadonlyArray<Notice> = []
       const decide = (rows: ReadonlyArray<IncidentRow>) => {
         const passed: Incidents.Input = { _tag: "Passed", at: now }
-        const folded = fold(SharedIncidents.adopt(written, rows, reader), [...taken, passed], afterMs)
+        const folded = fold(SharedIncidents.adopt(written, rows, reader), [...taken, ...abandoned, passed], afterMs)
         next = folded.state
         notices = folded.notices
         const dueAt = (quiet && QuietHours.endOf(quiet, now)) ?? now // Notifications.N5

@@ -2,7 +2,7 @@ import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import { Observer } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
-import { Duration, Effect, Logger, Metric } from "effect"
+import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Notifications from "../../../src/telemetry/incidents/Notifications.ts"
 import * as Observations from "../Observations.ts"
@@ -145,6 +145,32 @@ describe("notifications of one of several runners", () => {
       expect(new Set(memory.messages.map(({ lane }) => lane)).size).toBe(1)
       expect(memory.rows.size).toBe(0)
     }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+  )
+
+  it.effect(
+    "X12: an announced incident whose turns ended while their process was killed is given up after it, and not before",
+    () =>
+      Effect.gen(function* () {
+        const memory = new SharedMemory()
+        const scope = yield* Scope.make()
+        const first = yield* Scope.provide(make(memory, "r1"), scope)
+        first.waits(0)
+        yield* TestClock.adjust(6 * MINUTE)
+        memory.isAway = true
+        yield* Scope.close(scope, Exit.void)
+        memory.isAway = false
+        // Its turn is due after half an hour, and then calls.
+        const { told } = yield* make(memory, "r2")
+        yield* TestClock.adjust("1 hour")
+        expect(told()).toEqual([`incident-began ${5 * MINUTE}`])
+        memory.hasOpenTurn = false
+        yield* TestClock.adjust(MINUTE)
+        expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-gave-up"])
+        expect(memory.notices()[1]?.text).toMatch(
+          /^No turn waits for openai\/gpt-5 any more, .*`holdfast report` has it\.$/
+        )
+        expect(memory.rows.size).toBe(0)
+      }).pipe(Effect.scoped, Effect.provide(Timer.layer))
   )
 
   it.effect("X12: a notice of quiet hours is due at their end", () =>

@@ -9,6 +9,8 @@ export class SharedMemory {
   readonly rows = new Map<string, string>()
   readonly messages: Array<NewMessage> = []
   writes = 0
+  /** A turn has not ended. */
+  hasOpenTurn = true
   /** Reads and writes fail. */
   isAway = false
 
@@ -25,6 +27,7 @@ export class SharedMemory {
 
   readonly storage: IncidentStates["Service"] = {
     load: Effect.suspend(() => (this.isAway ? Effect.fail(AWAY) : Effect.succeed(this.all))),
+    hasOpenTurn: () => Effect.sync(() => this.hasOpenTurn),
     change: (decide) =>
       Effect.suspend(() => (this.isAway ? Effect.fail(AWAY) : Effect.succeed(this.apply(decide(this.all)))))
   }
