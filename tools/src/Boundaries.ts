@@ -82,6 +82,7 @@ export const rooms: ReadonlyArray<string> = [
   "pacing",
   "gate",
   "session",
+  "spend",
   "turn",
   "parking",
   "recovery",

@@ -38,6 +38,7 @@ import * as PeriodReports from "./inspection/period/PeriodReports.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
+import * as TurnUse from "./inspection/TurnUse.ts"
 import * as TurnStates from "./inspection/TurnStates.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
@@ -158,11 +159,15 @@ const gates = Layer.unwrap(
 
 const defaults = Layer.effect(
   Defaults,
-  Config.useSync(({ model, models, retry, systemPrompts, webhooks }) => ({
+  Config.useSync(({ database, model, models, prices, retry, spend = [], systemPrompts, webhooks }) => ({
     model,
     models,
     retry,
     systemPrompts,
+    spend:
+      spend.length === 0
+        ? undefined
+        : { limits: spend, prices, isShared: database.url !== undefined, reading: TurnUse.reading },
     receivers: webhooks?.turnEnd === undefined ? [] : [ServiceDeliveries.EVERY_TURN]
   }))
 )

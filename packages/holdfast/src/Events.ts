@@ -168,7 +168,7 @@ export interface ProviderRetry extends Of<"provider-retry"> {
   readonly maxAttempts?: number
   /** A person must answer before the turn continues: the spend guard asks. */
   readonly asks?: {
-    readonly because: "request" | "turn"
+    readonly because: "request" | "turn" | "spend"
     readonly tokens: number
     readonly limit: number
     readonly waitedMs: number

@@ -58,8 +58,8 @@ const fields = {
    */
   evidence: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   /**
-   * No call was made: another turn's call of the same endpoint had just failed this way (X5). `turn-end` does not count it
-   * as an attempt, but it uses one of the retries that the schedule allows.
+   * No call was made: another turn's call of the same endpoint had just failed this way (X5), or a limit of spending was reached (the code
+   * is `spend-limit` then). `turn-end` does not count it as an attempt, but it uses one of the retries that the schedule allows.
    */
   shared: Schema.optionalKey(Schema.Literal(true)),
   /** The failure is a bug of the program itself, not of an endpoint (C10). */
@@ -89,6 +89,13 @@ export class ProviderFailure extends Data.TaggedError("ProviderFailure")<{
     return this.failure.message
   }
 }
+
+/** The code of a failure that stands for a call that a limit of spending did not allow. */
+export const SPEND_LIMIT = "spend-limit"
+
+/** Whether no call was made because a limit of spending was reached. */
+export const isOfSpendLimit = ({ code, shared }: Pick<Failure, "code" | "shared">): boolean =>
+  shared === true && code === SPEND_LIMIT
 
 /** The code shown to people and in `code` fields: the HTTP status, or else the provider's code (D5, D13). */
 export const codeOf = (failure: Failure): string | undefined =>

@@ -46,16 +46,17 @@ export const ReasoningDelta = event("reasoning-delta", { delta: Schema.String })
 export type ReasoningDelta = typeof ReasoningDelta.Type
 
 /**
- * Why a turn asks before its next attempt after a long wait: the attempt could exceed a token limit (X11).
+ * Why a turn asks before its next attempt: the attempt could exceed a limit of spending (X11).
  *
- * - `request`: the limit of one request.
- * - `turn`: the limit of the turn's tokens so far.
+ * - `request`: after a long wait, the limit of one request.
+ * - `turn`: after a long wait, the limit of the turn's tokens so far.
+ * - `spend`: a limit of what may be spent a day.
  */
 export const Asks = Schema.Struct({
-  because: Schema.Literals(["request", "turn"]),
-  /** Estimated tokens of the next request; or tokens of the turn's responses so far, input and output. */
+  because: Schema.Literals(["request", "turn", "spend"]),
+  /** Estimated tokens of the next request; or tokens of the turn's responses so far, input and output; or those of the day. */
   tokens: Schema.Int,
-  /** The most tokens that are spent without an answer. */
+  /** The most tokens that are spent without an answer. 0 for a limit of money alone: `message` has the amounts. */
   limit: Schema.Int,
   /** How long the step has waited since a person's last command, in milliseconds. */
   waitedMs: Schema.Finite,

@@ -25,6 +25,7 @@ import { Providers } from "../conversation/Providers.ts"
 import { type Offered, Tools } from "../conversation/Tools.ts"
 import { Journal } from "../storage/EventJournal.ts"
 import type { Standings } from "../storage/Standings.ts"
+import type { Lists } from "../storage/Lists.ts"
 import { Store } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
@@ -56,6 +57,7 @@ export type Requirements =
   | Store
   | Journal
   | Standings
+  | Lists
   | Interruptions.Interruptions
   | Timer.Timer
   | Providers

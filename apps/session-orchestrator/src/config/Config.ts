@@ -6,7 +6,7 @@
  */
 import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import type { ToolServerConfig } from "@holdfast/mcp"
-import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
+import type { Allowance, Models, Prices, Profile, SpendLimits } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
@@ -110,6 +110,8 @@ export class Config extends Context.Service<
     readonly models: Models.Models
     /** Prices that the file lists, by `provider/model`; others are those of well-known models. */
     readonly prices: Prices.Prices
+    /** Limits of spending; absent: there are none. */
+    readonly spend?: ReadonlyArray<SpendLimits.SpendLimit>
     /** System prompts that conversations may name. */
     readonly systemPrompts: Readonly<Record<string, string>>
     /** The default retry settings, which a conversation's own settings override; `Profile.resolve` makes a policy of the result. */

@@ -6,7 +6,7 @@
  * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
  *     reported together. A problem that may result from another mistake is not reported beside it.
  */
-import { RetrySettings } from "@holdfast/policy"
+import { RetrySettings, SpendLimits } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import { Redacted, Result } from "effect"
 import { isLoopback } from "../system/Loopback.ts"
@@ -97,6 +97,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     model: chosen.model,
     models: capabilitiesOf(settings.models ?? {}),
     prices: settings.prices ?? {},
+    spend: settings.spend ?? [],
     systemPrompts: settings.systemPrompts ?? {},
     retry: settings.retry ?? {},
     telemetry,
@@ -105,6 +106,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     origins,
     notices: [
       ...chosen.notices,
+      ...unpriced(settings, chosen.model),
       ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
       ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
       ...Environment.unknownVariables(
@@ -116,6 +118,12 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
 }
 
 // --- internal
+
+/** The default model has no price, so limits of money are not checked for it. */
+const unpriced = ({ prices = {}, spend = [] }: Settings.Settings, model: Target.Target): ReadonlyArray<string> => {
+  const notice = SpendLimits.uncheckable(spend, prices, Target.format(model))
+  return notice === undefined ? [] : [notice]
+}
 
 const databasePath = (sources: Sources.Sources, path: string | undefined, origin: Origin): string =>
   path === ":memory:"

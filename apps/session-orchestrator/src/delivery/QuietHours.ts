@@ -3,7 +3,7 @@
  *
  * QuietHours.Q1. Quiet hours may span midnight. Equal times mean no quiet hours: a whole day of them would never end.
  */
-import * as DailyTime from "./DailyTime.ts"
+import * as DailyTime from "../text/DailyTime.ts"
 
 /** Two times of day, in the time zone of this process. */
 export interface QuietHours {

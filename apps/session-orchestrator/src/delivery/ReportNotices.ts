@@ -9,7 +9,7 @@ import type { StorageError } from "@holdfast/journal"
 import type { PeriodReport } from "@holdfast/wire"
 import { Clock, Effect, Schedule } from "effect"
 import type { NewMessage } from "../storage/Outbox.ts"
-import * as DailyTime from "./DailyTime.ts"
+import * as DailyTime from "../text/DailyTime.ts"
 
 /** How late a report is still made. */
 export const LATE_MS = 6 * 3_600_000

@@ -51,7 +51,7 @@ export const make = (
   const setting = TurnSetting.of(services, session, life, resumption)
   const { isEnabled, policy, target } = setting
   const plain = TurnPorts.plain({ credentials: providers.credentials, models: defaults.models }, policy)
-  if (plain === undefined || policy.spendGuard !== undefined) return undefined
+  if (plain === undefined || policy.spendGuard !== undefined || services.spending?.asks === true) return undefined
   const { hub } = session
   const { acceptedAt, conversationId, turnId } = turn
   const { system } = conversation

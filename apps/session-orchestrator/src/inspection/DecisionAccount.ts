@@ -6,7 +6,7 @@
  */
 import type { Directive, Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
-import { defined, type Failure, Target, type TurnExplanation } from "@holdfast/wire"
+import { defined, Failure, Target, type TurnExplanation } from "@holdfast/wire"
 import { Option, Schema } from "effect"
 
 /** A decision without its words. */
@@ -53,7 +53,9 @@ const retried = (
 }
 
 /** Why a retry was allowed. */
-const mayRetry = ({ defect, reason }: Failure.Failure): ReadonlyArray<string> => {
+const mayRetry = (failure: Failure.Failure): ReadonlyArray<string> => {
+  if (Failure.isOfSpendLimit(failure)) return ["X11"]
+  const { defect, reason } = failure
   if (defect === true) return ["C10"]
   if (reason === "aborted") return ["M3"]
   return reason === "quota-exhausted" ? ["C2"] : ["D3"]
@@ -130,13 +132,15 @@ const limitOf = (because: TurnExplanation.GaveUpBecause, basis: Basis.Basis | un
 const gaveUpRules = (
   because: TurnExplanation.GaveUpBecause,
   midStream: TurnExplanation.GaveUp["midStream"],
-  { reason }: Failure.Failure,
+  failure: Failure.Failure,
   basis: Basis.Basis | undefined
 ): ReadonlyArray<string> => {
+  const { reason } = failure
   switch (because) {
     case "after-content":
       return midStream === "fail" ? ["D4"] : ["D4", "X7"]
     case "not-retryable":
+      if (Failure.isOfSpendLimit(failure)) return ["X11"]
       return reason === "quota-exhausted" ? ["D3", "C2"] : ["D3"]
     case "context-overflow":
       return ["P2"]

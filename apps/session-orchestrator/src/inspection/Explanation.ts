@@ -8,7 +8,7 @@
 import { Interruption } from "@holdfast/journal"
 import { Directive, Records, type RetryStrategy } from "@holdfast/kernel"
 import { ModelContext } from "@holdfast/kernel/host"
-import { defined, type Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
+import { defined, Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"
 import * as Account from "../recovery/Account.ts"
@@ -157,7 +157,8 @@ const compactionOf = (
 
 const rulesOf = (outcome: Account.AttemptAccount["outcome"]): ReadonlyArray<string> => {
   if (outcome?._tag === "Lost") return ["X2"]
-  if (outcome?._tag === "Failed" && outcome.failure.shared === true) return ["X5"]
+  if (outcome?._tag === "Failed" && outcome.failure.shared === true)
+    return [Failure.isOfSpendLimit(outcome.failure) ? "X11" : "X5"]
   return compactionOf(outcome).compaction === undefined ? [] : ["P19"]
 }
 

@@ -5,7 +5,7 @@
  * Words.W2. A provider's text is quoted, on one line.
  */
 import { Directive } from "@holdfast/kernel"
-import type { Failure, TurnExplanation } from "@holdfast/wire"
+import { Failure, type TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
 import * as DurationText from "../text/DurationText.ts"
 
@@ -50,6 +50,8 @@ export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string 
     case "completed":
       return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
     case "failed": {
+      if (attempt.failure !== undefined && Failure.isOfSpendLimit(attempt.failure))
+        return ended(`${name} was not made: ${Prose.oneLine(attempt.failure.message)}`)
       if (attempt.failure?.shared === true)
         return ended(
           `${name} was not made, because another turn's call had just failed here: ${failure(attempt.failure)}`
@@ -332,6 +334,7 @@ const whyNot = (
       return `content had left, and shown text is not produced twice: ${whyKept(midStream, failed)}`
     case "not-retryable":
       if (evidence?.["x-should-retry"] === "false") return "the provider forbade a retry (x-should-retry)"
+      if (Failure.isOfSpendLimit(failed)) return "the limit fails the turn (spend)"
       return reason === "quota-exhausted"
         ? "the quota is used up, and the provider named no time of its reset"
         : `a failure of this kind (${reason}) is not retried`

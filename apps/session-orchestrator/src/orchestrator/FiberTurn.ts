@@ -27,7 +27,7 @@ export const run = Effect.fnUntraced(function* (
   turn: TurnLife.TurnLife,
   handover: Handover.Handover | undefined
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> {
-  const { providers, defaults, gates, journal, observer, standings, store, timer, tools } = services
+  const { providers, defaults, gates, journal, observer, spending, standings, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
   const early = handover?.early ?? arrival?.early
@@ -83,15 +83,18 @@ export const run = Effect.fnUntraced(function* (
     ports,
     isEnabled,
     store,
+    spending,
     provider: failure === undefined ? provider : MissingTools.failing(failure),
     emitting,
     journaled,
     toolbox,
     sleepUntil: timer.sleepUntil
   })
-  return yield* early === undefined || observer === undefined
+  if (observer === undefined) return yield* running
+  const observing = early === undefined ? observer : early.observing(observer)
+  return yield* early === undefined && spending === undefined
     ? running
-    : Effect.provideService(running, Observer.Observer, early.observing(observer))
+    : Effect.provideService(running, Observer.Observer, observing)
 })
 
 // --- internal

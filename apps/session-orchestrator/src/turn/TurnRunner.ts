@@ -32,6 +32,7 @@ import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Hub } from "../session/Hub.ts"
 import type { Session } from "../session/Session.ts"
+import * as Spending from "../spend/Spending.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
 import * as Warnings from "./Warnings.ts"
@@ -55,6 +56,8 @@ interface Setting {
   /** How its transient events leave (Early.E1). */
   readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
   readonly journaled: JournalCheckpoint.Joined<Events, ReadonlyArray<StoredEvent>>
+  /** The limits of spending; absent: there are none. */
+  readonly spending: Spending.Spending | undefined
   /** The toolbox that runs its tools. */
   readonly toolbox: Toolbox.Toolbox["Service"]
   /** Waits for a moment in epoch milliseconds (rule D11). */
@@ -69,7 +72,12 @@ export const run = (
   setting: Setting
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> => {
   const { target, provider, ports } = setting
-  const { compactor, limits, report, router } = ports
+  const { compactor, limits, report } = ports
+  const strategy = strategyOf(setting)
+  const router =
+    setting.spending === undefined || ports.router === undefined
+      ? ports.router
+      : Spending.routed(ports.router, strategy)
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, acceptedAt } = turn
   const { system } = conversation
@@ -90,7 +98,7 @@ export const run = (
     Effect.provideContext(
       Context.make(Provider.Provider, resumed?.provider ?? provider).pipe(
         Context.add(EventSink.EventSink, sinkOf(setting)),
-        Context.add(RetryStrategy.RetryStrategy, strategyOf(setting)),
+        Context.add(RetryStrategy.RetryStrategy, strategy),
         Context.add(Checkpoint.Checkpoint, setting.journaled.checkpoint),
         Context.add(Toolbox.Toolbox, setting.toolbox),
         Context.add(Compactor.Compactor, compactor),
@@ -205,8 +213,12 @@ const strategyOf = ({
   life,
   policy,
   ports,
+  resumption: {
+    turn: { turnId }
+  },
   session,
-  sleepUntil
+  sleepUntil,
+  spending
 }: Setting): RetryStrategy.RetryStrategy["Service"] => {
   const { wait } = life
   const resume = () => session.hub.inProgress.resume()
@@ -227,5 +239,6 @@ const strategyOf = ({
       if (Duration.toMillis(delay) > RESIDENT_MS && !wait.hasNews) return park(end)
       return asleep(Admission.waitAtGate(life, sleepUntil(end), awaited, held), awaited)
     })
-  return switched(RetryStrategies.make(policy, sleep, ports.countTokens), policy, isEnabled)
+  const strategy = switched(RetryStrategies.make(policy, sleep, ports.countTokens), policy, isEnabled)
+  return spending === undefined ? strategy : spending.asking(strategy, turnId)
 }

@@ -5,6 +5,7 @@ import type { Ids } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Random } from "effect"
 import { Journal } from "../storage/EventJournal.ts"
 import { Standings } from "../storage/Standings.ts"
+import { Lists } from "../storage/Lists.ts"
 import { Store } from "../storage/Store.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Gates } from "../gate/Gates.ts"
@@ -14,6 +15,7 @@ import { Quarantine } from "../pacing/Quarantine.ts"
 import { RightOfWay } from "../pacing/RightOfWay.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import { Tools } from "../conversation/Tools.ts"
+import * as Spending from "../spend/Spending.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 
 /** The services that the turns of this process share. */
@@ -21,6 +23,14 @@ export type TurnServices = Effect.Success<ReturnType<typeof collect>>
 
 /** Collects the services. `down` is done when the service shuts down. */
 export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
+  const defaults = yield* Defaults
+  const journal = yield* Journal
+  const spending =
+    defaults.spend === undefined
+      ? undefined
+      : // A service whose storage cannot be read does not start.
+        yield* Effect.orDie(Spending.shared(defaults.spend, { journal, lists: yield* Lists }))
+  const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
   return {
     sessions,
     isStopping: Deferred.isDone(down),
@@ -29,10 +39,14 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     life: yield* ProcessName.ProcessName,
     clock: yield* Clock.Clock,
     chance: yield* Random.Random,
-    observer: Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer)),
+    observer:
+      spending === undefined
+        ? observer
+        : Observer.all([spending.listeners, ...(observer === undefined ? [] : [observer])]),
+    spending,
     timer: yield* Timer.Timer,
     store: yield* Store,
-    journal: yield* Journal,
+    journal,
     interruptions: yield* Interruptions.Interruptions,
     quarantine: yield* Quarantine,
     place: yield* ParkingPlace,
@@ -40,7 +54,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     providers: yield* Providers,
     gates: yield* Gates,
     tools: yield* Tools,
-    defaults: yield* Defaults,
+    defaults,
     standings: yield* Standings
   }
 })

@@ -3,13 +3,14 @@ import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
-import { Target, type TurnEvent } from "@holdfast/wire"
+import { type Ids, type Labels, Target, type TurnEvent } from "@holdfast/wire"
 import { Result, Stream } from "effect"
 import type { Conversation, Resumption } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type { Providers } from "../conversation/Providers.ts"
 import type { Session } from "../session/Session.ts"
+import type * as Spending from "../spend/Spending.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import type { TurnServices } from "./TurnServices.ts"
 
@@ -25,10 +26,10 @@ export interface TurnSetting {
 
 /** The settings of one turn. */
 export const of = (
-  { defaults, gates, providers }: Pick<TurnServices, "defaults" | "gates" | "providers">,
+  { defaults, gates, providers, spending }: Pick<TurnServices, "defaults" | "gates" | "providers" | "spending">,
   session: Session,
   turn: TurnLife.TurnLife,
-  { conversation, turn: { isSubmitted } }: Pick<Resumption, "conversation" | "turn">
+  { conversation, turn: { isSubmitted, labels, turnId } }: Pick<Resumption, "conversation" | "turn">
 ): TurnSetting => {
   // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
   const { midStream = defaultMidStream(isSubmitted === true), ...own } = policyOf(conversation, defaults)
@@ -37,11 +38,12 @@ export const of = (
   const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
   const limited = Limits.withLimits(route(providers), policy.requestTimeout)
+  const gated = Admission.throughGates(limited, gates, turn, isRetried)
   return {
     target: Target.parse(conversation.model) ?? defaults.model,
     policy,
     isEnabled,
-    provider: Admission.throughGates(limited, gates, turn, isRetried)
+    provider: spending === undefined ? gated : spending.checked(gated, checkedOf(turn, turnId, labels))
   }
 }
 
@@ -63,6 +65,13 @@ export const policyOf = (
 }
 
 // --- internal
+
+/** A turn that has just arrived may not be on disk, so its own labels count. */
+const checkedOf = (
+  { state }: TurnLife.TurnLife,
+  turnId: Ids.TurnId,
+  labels: Labels.Labels | undefined
+): Spending.CheckedTurn => (state.arrival === undefined ? { turnId } : { turnId, tags: labels?.tags ?? [] })
 
 const policies = new WeakMap<Profile.RetrySettings, RetryPolicy.RetryPolicy>()
 

@@ -37,6 +37,10 @@ export const example = {
     "gateway/big-model": { contextWindow: 8_192, tools: false, files: ["image/*"], body: { reasoning_effort: "high" } }
   },
   prices: { "gateway/big-model": { input: 1.25, output: 10, cachedInput: 0.125, cacheWrite: 1.5 } },
+  spend: [
+    { per: "day", money: 20, then: "ask", answerWithin: "12 hours" },
+    { per: "tag", tag: "nightly", tokens: 2_000_000, then: "fail" }
+  ],
   systemPrompts: { reviewer: "Find mistakes." },
   retry: {
     profile: "overnight",

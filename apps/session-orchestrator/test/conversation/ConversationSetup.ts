@@ -36,6 +36,7 @@ export interface Options {
   readonly journal?: (journal: Journal["Service"]) => Partial<Journal["Service"]>
   readonly gates?: Gates.Gates["Service"]
   readonly tools?: Tools.Tools["Service"]
+  readonly spend?: Defaults["Service"]["spend"]
   readonly systemPrompts?: Readonly<Record<string, string>>
   readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
   /** The storage; if absent, in memory. */
@@ -54,6 +55,7 @@ export const withService = <E>(
     gates,
     isNative = false,
     tools,
+    spend,
     systemPrompts = {},
     storage = SqlStore.layerMemory
   }: Options,
@@ -83,7 +85,7 @@ export const withService = <E>(
         unusable: () => undefined,
         credentials
       }),
-      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {}, systemPrompts }),
+      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {}, systemPrompts, spend }),
       gates === undefined ? Gates.layerNoop : Layer.succeed(Gates.Gates, gates),
       tools === undefined ? Tools.layerNoop : Layer.succeed(Tools.Tools, tools),
       Timer.layer,

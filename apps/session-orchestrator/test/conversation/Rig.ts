@@ -24,6 +24,7 @@ import { RightOfWay } from "../../src/pacing/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import { Lists } from "../../src/storage/Lists.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
 import { Tenancy } from "../../src/storage/sqlite/Tenancy.ts"
@@ -52,7 +53,7 @@ export interface Asked {
 }
 
 /** The parts that a rig keeps over its lives. */
-export type Ports = Pick<Rig, "store" | "journal" | "standings" | "interruptions">
+export type Ports = Pick<Rig, "store" | "journal" | "standings" | "interruptions" | "lists">
 
 /** A database in memory. */
 export const memory: Effect.Effect<Ports, StorageError, Scope.Scope> = Effect.map(
@@ -61,6 +62,7 @@ export const memory: Effect.Effect<Ports, StorageError, Scope.Scope> = Effect.ma
     store: Context.get(context, Store),
     journal: Context.get(context, Journal),
     standings: Context.get(context, Standings),
+    lists: Context.get(context, Lists),
     interruptions: Context.get(context, Interruptions.Interruptions)
   })
 )
@@ -104,6 +106,7 @@ export class Rig {
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
   readonly standings: Standings["Service"]
+  readonly lists: Lists["Service"]
   readonly interruptions: Interruptions.Interruptions["Service"]
   deaths = 0
   /** Writes of all processes, of turns and of their results. */
@@ -124,7 +127,7 @@ export class Rig {
   private readonly options: Options
 
   constructor(
-    { interruptions, journal, standings, store }: Ports,
+    { interruptions, journal, lists, standings, store }: Ports,
     script: ReadonlyArray<Attempt>,
     isGated: boolean,
     options: Options = {}
@@ -133,6 +136,7 @@ export class Rig {
     this.store = store
     this.journal = journal
     this.standings = standings
+    this.lists = lists
     this.interruptions = interruptions
     this.script = script
     this.isGated = isGated
@@ -260,6 +264,7 @@ export class Rig {
           appendEvents: (...append) => alive(store.appendEvents(...append))
         }),
         Layer.succeed(Standings, standings),
+        Layer.succeed(Lists, this.lists),
         Layer.succeed(Interruptions.Interruptions, {
           ...interruptions,
           takeUp: (...note) => alive(interruptions.takeUp(...note)),

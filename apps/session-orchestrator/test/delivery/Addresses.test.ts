@@ -1,7 +1,7 @@
 /** Tests which addresses of requests are reached, how messages are signed, and the moments of a day. */
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as DailyTime from "../../src/delivery/DailyTime.ts"
+import * as DailyTime from "../../src/text/DailyTime.ts"
 import * as PublicAddress from "../../src/delivery/PublicAddress.ts"
 import * as QuietHours from "../../src/delivery/QuietHours.ts"
 import * as Signature from "../../src/delivery/Signature.ts"

@@ -5,7 +5,7 @@
  * `Resolve.ts` checks relations between keys. docs/configuration.md describes each key with its default and unit; a test compares it
  * with this schema.
  */
-import { Durations, Models, Prices, RetrySettings } from "@holdfast/policy"
+import { Durations, Models, Prices, RetrySettings, SpendLimits } from "@holdfast/policy"
 import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import * as NoticeFormats from "./NoticeFormats.ts"
@@ -385,6 +385,8 @@ export const Settings = Schema.Struct({
   models: Schema.optionalKey(byModel(ModelSettings)),
   /** US dollars per million tokens. */
   prices: Schema.optionalKey(byModel(Prices.Price)),
+  /** What may be spent a day. */
+  spend: Schema.optionalKey(Schema.Array(SpendLimits.SpendLimit)),
   /** System prompts that conversations may name. */
   systemPrompts: Schema.optionalKey(
     named(SYSTEM_PROMPT_NAME, "at most 64 letters, digits, '_' and '-'", text("a text"))

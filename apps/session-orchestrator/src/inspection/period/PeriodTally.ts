@@ -154,7 +154,7 @@ export class PeriodTally {
         lastAt: last.endedAt,
         message: redact(last.message),
         turnId,
-        remedy: Remedies.of({ reason, target, turnId }, since, keyVariables)
+        remedy: Remedies.of({ code, reason, target, turnId }, since, keyVariables)
       }
       return { key, cause }
     })

@@ -4,11 +4,13 @@
  * Remedies.R1. A command runs as it is printed, in a shell: what it quotes has no character that a shell would read.
  * Remedies.R2. Turns that would fail in the same way again are not retried by the command.
  */
-import { type Failure, type PeriodReport, Target } from "@holdfast/wire"
+import { Failure, type PeriodReport, Target } from "@holdfast/wire"
 
 /** A cause, as far as its remedy depends on it. */
 export interface CauseOfFailure {
   readonly reason: Failure.Reason
+  /** The provider's code. */
+  readonly code?: string | undefined
   /** `provider/model`. */
   readonly target: string
   /** A turn that failed of it. */
@@ -25,7 +27,7 @@ export const retryCommand = (target: string, since: number): string =>
  * @param keyVariables the variables of a provider's keys
  */
 export const of = (
-  { reason, target, turnId }: CauseOfFailure,
+  { code, reason, target, turnId }: CauseOfFailure,
   since: number,
   keyVariables: (provider: string) => ReadonlyArray<string>
 ): PeriodReport.Remedy => {
@@ -43,6 +45,8 @@ export const of = (
     case "aborted":
       return { advice: "A proxy or the provider broke the call off.", command: retry }
     case "quota-exhausted":
+      if (code === Failure.SPEND_LIMIT)
+        return { advice: "Raise the limit in `spend`, or wait for the next day, then:", command: retry }
       return { advice: "Add credit at the provider, or wait for the quota's reset, then:", command: retry }
     case "auth": {
       const variables = keyVariables(Target.parse(target)?.provider ?? "")

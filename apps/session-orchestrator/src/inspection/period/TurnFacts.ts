@@ -84,7 +84,10 @@ export const of = (row: TurnRow, account: Account.Account, now: number): TurnFac
     tags: row.labels.tags ?? [],
     error: end?.error === undefined ? undefined : TurnReport.errorOf(end.error),
     calls: end?.attempts ?? Account.endedCalls(attempts),
-    savedCalls: attempts.filter(({ outcome }) => outcome?._tag === "Failed" && outcome.failure.shared === true).length,
+    savedCalls: attempts.filter(
+      ({ outcome }) =>
+        outcome?._tag === "Failed" && outcome.failure.shared === true && !Failure.isOfSpendLimit(outcome.failure)
+    ).length,
     waits: attempts.flatMap((attempt) => waitOf(attempt, end?.endedAt ?? now)),
     endpoints:
       attempts.length === 0

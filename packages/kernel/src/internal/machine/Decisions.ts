@@ -222,9 +222,10 @@ const next = (ledger: Ledger, { attempt, last, number, of }: FailedCall): Ledger
 const unanswered = ({ askedAt, failedCall }: Wait, asks: TurnEvent.Asks, at: number): Failure.Failure => {
   const { message, reason } = failedCall.failure
   const within = Duration.format(Duration.millis(at - (askedAt ?? at)))
+  const last = message === asks.message ? "" : ` The last error was: ${message}`
   return {
     reason,
-    message: `${asks.message} Nobody answered within ${within}. The last error was: ${message}`,
+    message: `${asks.message} Nobody answered within ${within}.${last}`,
     retryable: false
   }
 }

@@ -1,0 +1,173 @@
+/**
+ * Keeps what the day has cost, and refuses steps that begin at a limit (`spend`). In memory, and synchronous.
+ *
+ * SpendAccount.A1. Each call counts when it ends: answers, void attempts and compactions. At its end a turn counts what is still missing,
+ *     so the sum of a turn is that of its `turn-end`.
+ * SpendAccount.A2. An answer to a question lets the turn pass that limit until its end.
+ * SpendAccount.A3. Turns that have ended are remembered for `REMEMBERED_MS`: a turn that is read from the database again counts once.
+ */
+import type { Observer } from "@holdfast/kernel"
+import { Prices, SpendLimits, SpendSums, Durations, SpendGuard } from "@holdfast/policy"
+import { Failure, type Ids, Target } from "@holdfast/wire"
+import * as DailyTime from "../text/DailyTime.ts"
+import type { TurnRow } from "../storage/Lists.ts"
+import * as Usage from "./Usage.ts"
+
+/** Limits, and the prices that money is computed by. */
+export interface Limited {
+  readonly limits: ReadonlyArray<SpendLimits.SpendLimit>
+  readonly prices: Prices.Prices
+  readonly timeZone: string
+}
+
+/** The spending of a day and of the turns that have not ended. */
+export class SpendAccount {
+  private readonly limited: Limited
+  private readonly sums = new SpendSums.SpendSums((at) => DailyTime.last(MIDNIGHT, at))
+  private readonly turns = new Map<Ids.TurnId, OpenTurn>()
+  private readonly ended = new Map<Ids.TurnId, number>()
+
+  constructor(limited: Limited) {
+    this.limited = limited
+  }
+
+  /** Whether the tags of a turn are known. */
+  knows(turnId: Ids.TurnId): boolean {
+    return this.turns.get(turnId)?.tags !== undefined
+  }
+
+  /** Sets the tags of a turn; absent: it has none. */
+  enter(turnId: Ids.TurnId, tags: ReadonlyArray<string> = []): void {
+    this.turn(turnId).tags = tags
+  }
+
+  /** Adds tokens of a turn that has not ended. */
+  add(turnId: Ids.TurnId, use: SpendSums.Use): void {
+    const turn = this.turn(turnId)
+    turn.counted = Prices.add(turn.counted, use.tokens)
+    this.sums.add(use, turn.tags ?? [])
+  }
+
+  /** Adds the tokens of a turn that has ended, once (SpendAccount.A3). */
+  enterEnded(
+    { labels: { tags = [] }, model, turn: { end, turnId } }: TurnRow,
+    uses: ReadonlyArray<SpendSums.Use>
+  ): void {
+    if (end === undefined || this.ended.has(turnId)) return
+    const open = this.turns.get(turnId)
+    const missing = open === undefined ? uses : Usage.rest(end, open.counted, uses.at(-1)?.target ?? model)
+    for (const use of missing) this.sums.add(use, tags)
+    this.turns.delete(turnId)
+    this.noteEnd(turnId, end.endedAt)
+  }
+
+  /** The failure of a step that would begin at a limit; `undefined`: it may begin. */
+  refusal(turnId: Ids.TurnId, at: number): Failure.Failure | undefined {
+    const reached = this.reached(turnId, at)
+    if (reached === undefined) return undefined
+    const { index, limit, message } = reached
+    const isAsking = limit.then === "ask"
+    if (isAsking) this.turn(turnId).asks = index
+    return {
+      reason: "quota-exhausted",
+      message: isAsking ? message : `${message} ${HOW}`,
+      retryable: isAsking,
+      code: Failure.SPEND_LIMIT,
+      shared: true
+    }
+  }
+
+  /** The question of a turn that was refused; `undefined`: no limit is reached any more. */
+  question(turnId: Ids.TurnId, at: number) {
+    const reached = this.reached(turnId, at)
+    if (reached === undefined) return undefined
+    const { index, limit, message, spent } = reached
+    this.turn(turnId).asks = index
+    return {
+      asks: { because: "spend" as const, tokens: spent.tokens, limit: limit.tokens ?? 0, waitedMs: 0, message },
+      answerWithinMs: Durations.millisOr(limit.answerWithin, SpendGuard.ANSWER_WITHIN_MS)
+    }
+  }
+
+  /** The turn goes on after a refusal: a person has answered (SpendAccount.A2), or the limit was no longer reached. */
+  goesOn(turnId: Ids.TurnId): void {
+    const turn = this.turns.get(turnId)
+    if (turn?.asks === undefined) return
+    turn.allowed.add(turn.asks)
+    turn.asks = undefined
+  }
+
+  /** A person has answered a question of the turn in an earlier life of this process. */
+  letPass(turnId: Ids.TurnId): void {
+    const { allowed } = this.turn(turnId)
+    for (const [index, limit] of this.limited.limits.entries()) if (limit.then === "ask") allowed.add(index)
+  }
+
+  /** Counts what turns use (SpendAccount.A1). */
+  readonly listeners: Observer.Listeners = {
+    attempt: ({ outcome, request, target, turnId }) => this.counted(turnId, request?.target ?? target, outcome),
+    compaction: ({ outcome, target, turnId }) => this.counted(turnId, target, outcome),
+    seal: ({ end, target, turnId }) => {
+      const { counted, tags } = this.turn(turnId)
+      for (const use of Usage.rest(end, counted, Target.format(target))) this.sums.add(use, tags ?? [])
+      this.turns.delete(turnId)
+      this.noteEnd(turnId, end.endedAt)
+    }
+  }
+
+  // --- internal
+
+  /** SpendAccount.A3 */
+  private noteEnd(turnId: Ids.TurnId, endedAt: number): void {
+    this.ended.set(turnId, endedAt)
+    for (const [id, at] of this.ended) {
+      if (at > endedAt - REMEMBERED_MS) break
+      this.ended.delete(id)
+    }
+  }
+
+  private counted(turnId: Ids.TurnId, target: Target.Target, outcome: { readonly endedAt?: number }): void {
+    if (!("usage" in outcome) || outcome.usage === undefined) return
+    const { endedAt = 0 } = outcome
+    this.add(turnId, {
+      target: Target.format(target),
+      tokens: Usage.tokensOf(outcome.usage as Parameters<typeof Usage.tokensOf>[0]),
+      at: endedAt
+    })
+  }
+
+  private reached(turnId: Ids.TurnId, at: number): SpendLimits.Reached | undefined {
+    const { limits, prices, timeZone } = this.limited
+    const { allowed, tags = [] } = this.turn(turnId)
+    return SpendLimits.reached(limits, this.sums, { allowed, prices, tags, timeZone, at })
+  }
+
+  private turn(turnId: Ids.TurnId): OpenTurn {
+    let turn = this.turns.get(turnId)
+    if (turn === undefined) {
+      turn = { tags: undefined, counted: Prices.NO_TOKENS, asks: undefined, allowed: new Set() }
+      this.turns.set(turnId, turn)
+    }
+    return turn
+  }
+}
+
+/** The first moment of a day. */
+export const MIDNIGHT: DailyTime.TimeOfDay = { hours: 0, minutes: 0 }
+
+/** Longer than the time between two reads of the same turn, in milliseconds. */
+const REMEMBERED_MS = 600_000
+
+// --- internal
+
+interface OpenTurn {
+  /** `undefined`: not read yet. */
+  tags: ReadonlyArray<string> | undefined
+  /** The tokens that were added to the sums. */
+  counted: Prices.Tokens
+  /** The place of the limit that the turn asks about. */
+  asks: number | undefined
+  readonly allowed: Set<number>
+}
+
+const HOW = "No call was made. Raise or remove the limit, or retry the turn on another day."

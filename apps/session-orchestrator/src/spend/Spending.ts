@@ -1,0 +1,215 @@
+/**
+ * Applies the limits of spending (`spend`) to turns: before the first call of each step.
+ *
+ * Spending.P1. A step is checked once, before its first call; its retries are not. Nothing is done per token.
+ * Spending.P2. The day is read from the database once, when the service starts. From then on this process counts what its own turns use.
+ * Spending.P3. Where runners share a database, the turns that other runners have ended are read before a step, once in `REREAD_MS` at most. A
+ *     turn of another runner counts when it has ended.
+ * Spending.P4. A refused step is a failed attempt without a call. No gate, router or standing of an endpoint gets it.
+ */
+import type { StorageError } from "@holdfast/journal"
+import { Directive, type Observer, type Provider, type RetryStrategy, type Router } from "@holdfast/kernel"
+import { Opening, Push } from "@holdfast/kernel/host"
+import { SpendLimits } from "@holdfast/policy"
+import { Failure, type Ids } from "@holdfast/wire"
+import { Clock, Duration, Effect, Schedule, Stream } from "effect"
+import type { SpendReading, SpendSettings, TurnUse } from "../conversation/Defaults.ts"
+import * as DailyTime from "../text/DailyTime.ts"
+import type { Journal } from "../storage/EventJournal.ts"
+import type { Lists, TurnRow } from "../storage/Lists.ts"
+import * as LocalTime from "../text/LocalTime.ts"
+import { MIDNIGHT, SpendAccount } from "./SpendAccount.ts"
+
+/** The turns of other runners are read so often, in milliseconds. */
+export const REREAD_MS = 60_000
+
+/** The limits of one process. */
+export interface Spending {
+  readonly listeners: Observer.Listeners
+  /** Whether turns may be asked about their spending. */
+  readonly asks: boolean
+  /** Returns the provider of a turn, whose calls are checked (Spending.P1). */
+  readonly checked: (provider: Provider.Provider["Service"], turn: CheckedTurn) => Provider.Provider["Service"]
+  /** Returns the strategy of a turn, which asks at a limit with `"then": "ask"`. */
+  readonly asking: (
+    strategy: RetryStrategy.RetryStrategy["Service"],
+    turnId: Ids.TurnId
+  ) => RetryStrategy.RetryStrategy["Service"]
+}
+
+/** A turn whose steps are checked. */
+export interface CheckedTurn {
+  readonly turnId: Ids.TurnId
+  /** The tags of a turn that may not be on disk yet; absent: they are read from there. */
+  readonly tags?: ReadonlyArray<string> | undefined
+}
+
+/** Where what was spent is read from. */
+export interface Sources {
+  readonly lists: Pick<Lists["Service"], "turns" | "labelsOf">
+  readonly journal: Pick<Journal["Service"], "load">
+}
+
+/** The limits of this process, which the conversations of a runner share. The first call reads the day (Spending.P2). */
+export const shared = (settings: SpendSettings, sources: Sources): Effect.Effect<Spending, StorageError> =>
+  Effect.suspend(() => {
+    const known = made.get(settings)
+    if (known !== undefined) return known
+    const making = Effect.runSync(
+      Effect.cached(
+        Effect.uninterruptible(make(settings, sources)).pipe(
+          Effect.tapError(() => Effect.sync(() => made.delete(settings)))
+        )
+      )
+    )
+    made.set(settings, making)
+    return making
+  })
+
+/** Reads the day (Spending.P2). */
+export const make = Effect.fn("Spending.make")(function* (
+  { isShared, limits, prices, reading }: SpendSettings,
+  { journal, lists }: Sources
+): Effect.fn.Return<Spending, StorageError> {
+  const clock = yield* Clock.Clock
+  const logged = new Set<string>()
+  const account = new SpendAccount({ limits, prices, timeZone: LocalTime.here() })
+  const hasTags = limits.some(({ per }) => per === "tag")
+  let readAt = clock.currentTimeMillisUnsafe()
+  const since = DailyTime.last(MIDNIGHT, readAt)
+  yield* read({ journal, lists }, "open", undefined, reading, (row, { uses, wasAsked }) => {
+    account.enter(row.turn.turnId, row.labels.tags)
+    for (const use of uses) account.add(row.turn.turnId, use)
+    if (wasAsked) account.letPass(row.turn.turnId)
+  })
+  const ended = (from: number) =>
+    Effect.forEach(
+      ENDED,
+      (status) => read({ journal, lists }, status, from, reading, (row, { uses }) => account.enterEnded(row, uses)),
+      { discard: true }
+    )
+  yield* ended(since)
+
+  const reread = Effect.suspend(() => {
+    const now = clock.currentTimeMillisUnsafe()
+    if (now - readAt < REREAD_MS) return Effect.void
+    const from = readAt - OVERLAP_MS
+    readAt = now
+    return ended(from)
+  })
+  /** Reads what the check of a step needs. */
+  const prepared = (turnId: Ids.TurnId) =>
+    Effect.gen(function* () {
+      if (hasTags && !account.knows(turnId)) account.enter(turnId, (yield* lists.labelsOf(turnId)).tags)
+      if (isShared) yield* reread
+    }).pipe(
+      Effect.tapError(({ message }) => Effect.logWarning(`The limits of spending cannot be checked: ${message}`)),
+      Effect.retry(Schedule.spaced("5 seconds")),
+      Effect.orDie
+    )
+  const isPrepared = (turnId: Ids.TurnId) => !isShared && (!hasTags || account.knows(turnId))
+  const warned = (target: string) =>
+    Effect.suspend(() => {
+      if (logged.has(target)) return Effect.void
+      logged.add(target)
+      const warning = SpendLimits.uncheckable(limits, prices, target)
+      return warning === undefined ? Effect.void : Effect.logWarning(warning)
+    })
+
+  return {
+    listeners: account.listeners,
+    asks: limits.some((limit) => limit.then === "ask"),
+    checked: (provider, { tags, turnId }) => ({
+      stream: (request) => {
+        if (tags !== undefined) account.enter(turnId, tags)
+        if (request.attempt > 0) {
+          account.goesOn(turnId)
+          return provider.stream(request)
+        }
+        return Opening.through(
+          () => provider.stream(request),
+          (inner) =>
+            Push.unwrap(
+              Effect.gen(function* () {
+                yield* warned(`${request.target.provider}/${request.target.model}`)
+                yield* prepared(turnId)
+                const refusal = account.refusal(turnId, clock.currentTimeMillisUnsafe())
+                return refusal === undefined ? inner() : Stream.make({ type: "error" as const, failure: refusal })
+              })
+            ),
+          (opening) => {
+            const target = `${request.target.provider}/${request.target.model}`
+            if (!isPrepared(turnId) || !logged.has(target)) return undefined
+            return (world, listener) => {
+              const refusal = account.refusal(turnId, world.now())
+              if (refusal === undefined) return opening(world, listener)
+              listener.refused({ type: "error", failure: refusal })
+              return () => {}
+            }
+          }
+        )
+      }
+    }),
+    asking: (strategy, turnId) => {
+      let isRefused = false
+      return {
+        ...strategy,
+        decide: (attempt, failure, spent) =>
+          Failure.isOfSpendLimit(failure)
+            ? { delay: Duration.millis(BEFORE_QUESTION_MS) }
+            : strategy.decide(attempt, failure, spent),
+        sleep: (delay, awaited) => {
+          isRefused = awaited !== undefined && Failure.isOfSpendLimit(awaited.failure)
+          return strategy.sleep(delay, isRefused ? undefined : awaited)
+        },
+        ask: (outlook) =>
+          isRefused ? account.question(turnId, clock.currentTimeMillisUnsafe()) : strategy.ask?.(outlook)
+      }
+    }
+  }
+})
+
+/** Returns a router that gets no failure of a limit of spending (Spending.P4). */
+export const routed = (
+  router: Router.Router["Service"],
+  strategy: Pick<RetryStrategy.RetryStrategy["Service"], "decide">
+): Router.Router["Service"] => ({
+  ...router,
+  direct: (situation, question) =>
+    Failure.isOfSpendLimit(situation.failure)
+      ? Effect.succeed(Directive.decide(situation, strategy))
+      : router.direct(situation, question)
+})
+
+// --- internal
+
+const made = new WeakMap<SpendSettings, Effect.Effect<Spending, StorageError>>()
+
+/** A question follows a wait, so there is a shortest one. */
+const BEFORE_QUESTION_MS = 1
+
+/** Clocks of runners may differ by so much. A turn that was read before is not counted again. */
+const OVERLAP_MS = 30_000
+
+const ENDED = ["completed", "failed", "aborted"] as const
+
+const PAGE = 100
+
+/** Reads turns page by page, with their records where those matter. */
+const read = Effect.fnUntraced(function* (
+  { journal, lists }: Sources,
+  status: "open" | (typeof ENDED)[number],
+  since: number | undefined,
+  reading: SpendReading,
+  take: (row: TurnRow, use: TurnUse) => void
+): Effect.fn.Return<void, StorageError> {
+  let position: TurnRow["position"] | undefined
+  do {
+    const page: { readonly rows: ReadonlyArray<TurnRow>; readonly next: TurnRow["position"] | undefined } =
+      yield* lists.turns(since === undefined ? { status } : { status, since }, position, PAGE)
+    for (const row of page.rows) {
+      take(row, reading.of(row, reading.needsRecords(row) ? yield* journal.load(row.turn.turnId) : []))
+    }
+    position = page.next
+  } while (position !== undefined)
+})

@@ -1,0 +1,161 @@
+/** Tests limits of spending in the service, on a store in memory and a test clock. */
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import type { SpendLimits } from "@holdfast/policy"
+import { Duration, Effect, Layer, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as ConversationSetup from "../conversation/ConversationSetup.ts"
+import * as TurnUse from "../../src/inspection/TurnUse.ts"
+import * as Account from "../../src/recovery/Account.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+
+/** Its answers report 15 tokens each. */
+const { answer, breaksOff, text, unauthorized, emits } = ScriptedProvider
+
+type Service = Parameters<Parameters<typeof ConversationSetup.withService>[1]>[0]
+
+const limited = (
+  limits: ReadonlyArray<SpendLimits.SpendLimit>,
+  scripts: ReadonlyArray<ScriptedProvider.Script>,
+  test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>,
+  options: Partial<ConversationSetup.Options> = {}
+) =>
+  ConversationSetup.withService(
+    { scripts, isNative: true, ...options, spend: { limits, prices: {}, isShared: false, reading: TurnUse.reading } },
+    test
+  )
+
+/** Runs a turn in a conversation of its own, to its end. */
+const turn = ({ conversations }: Service, tags: ReadonlyArray<string> = []) =>
+  Effect.gen(function* () {
+    const id = yield* conversations.create({})
+    const turnId = yield* conversations.prompt(id, { prompt: "Hi", labels: { tags } })
+    return yield* conversations.result(turnId)
+  })
+
+describe("a limit of the day that fails turns", () => {
+  for (const isNative of [true, false]) {
+    it.effect(`lets the step pass that reaches it, and fails the next turn without a call (native: ${isNative})`, () =>
+      limited(
+        [{ per: "day", tokens: 30, then: "fail" }],
+        [answer("one"), answer("two")],
+        (service) =>
+          Effect.gen(function* () {
+            for (const expected of ["one", "two"]) assert.strictEqual((yield* turn(service)).text, expected)
+            const { end } = yield* turn(service)
+            assert.strictEqual(end.status, "failed")
+            assert.strictEqual(end.attempts, 0)
+            assert.strictEqual(end.error?.code, "spend-limit")
+            assert.include(end.error?.message, "it allows 30 tokens a day, and 30 tokens were spent since midnight (")
+            assert.include(end.error?.message, "spend[0]")
+            if (isNative) assert.strictEqual(service.provider.requests.length, 2)
+          }),
+        { isNative }
+      )
+    )
+  }
+
+  it.effect("begins anew on the next day", () =>
+    limited([{ per: "day", tokens: 15, then: "fail" }], [answer("one"), answer("two")], (service) =>
+      Effect.gen(function* () {
+        yield* turn(service)
+        assert.strictEqual((yield* turn(service)).end.status, "failed")
+        yield* TestClock.adjust("24 hours")
+        assert.strictEqual((yield* turn(service)).text, "two")
+      })
+    )
+  )
+
+  it.effect("counts an answer that broke off, and one whose turn failed", () =>
+    limited(
+      [{ per: "day", tokens: 15, then: "fail" }],
+      [breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 10, outputTokens: 5 } })],
+      (service) =>
+        Effect.gen(function* () {
+          assert.strictEqual((yield* turn(service)).end.error?.code, undefined)
+          assert.strictEqual((yield* turn(service)).end.error?.code, "spend-limit")
+        })
+    )
+  )
+
+  it.effect("does not refuse the retries of a step that has begun", () =>
+    limited([{ per: "day", tokens: 15, then: "fail" }], [emits(unauthorized), answer("one")], (service) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* turn(service)).end.error?.reason, "auth")
+        assert.strictEqual((yield* turn(service)).text, "one")
+      })
+    )
+  )
+
+  it.effect("counts what turns of the day have used before the service started", () =>
+    Effect.gen(function* () {
+      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(SqlStore.layerMemory)))
+      const limits = [{ per: "tag", tag: "nightly", tokens: 15, then: "fail" }] as const
+      const life = (scripts: ReadonlyArray<ScriptedProvider.Script>, test: Parameters<typeof limited>[2]) =>
+        limited(limits, scripts, test, { storage })
+      yield* life([answer("one"), answer("two")], (service) =>
+        Effect.gen(function* () {
+          yield* turn(service, ["nightly"])
+          yield* turn(service)
+        })
+      )
+      yield* life([answer("three")], (service) =>
+        Effect.gen(function* () {
+          const { end } = yield* turn(service, ["nightly", "other"])
+          assert.include(end.error?.message, "on turns with the tag nightly, and 15 tokens were spent")
+          assert.strictEqual((yield* turn(service, ["other"])).text, "three")
+        })
+      )
+    })
+  )
+})
+
+describe("X11: a limit of the day that asks", () => {
+  const limits = [{ per: "day", tokens: 15, then: "ask", answerWithin: Duration.hours(2) }] as const
+
+  const asked = (service: Service) =>
+    Effect.gen(function* () {
+      const { conversations } = service
+      yield* turn(service)
+      const id = yield* conversations.create({})
+      const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+      const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+      yield* watcher.until("provider-retry")
+      yield* TestClock.adjust("1 millis")
+      yield* watcher.until("provider-retry", 2)
+      const event = watcher.seen.findLast(({ event }) => event.type === "provider-retry")?.event
+      assert.isTrue(event?.type === "provider-retry" && event.asks?.because === "spend")
+      assert.strictEqual(service.provider.requests.length, 1)
+      return { id, turnId }
+    })
+
+  it.effect("X11: waits for a person without a call, and goes on when the answer is retry-now", () =>
+    limited(
+      limits,
+      [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")],
+      (service) =>
+        Effect.gen(function* () {
+          const { id, turnId } = yield* asked(service)
+          assert.isTrue(yield* service.conversations.steer({ type: "retry-now", conversationId: id }, "test"))
+          const { end, text } = yield* service.conversations.result(turnId)
+          // An answer holds for the rest of the turn: its second step asks nothing.
+          assert.deepStrictEqual([end.status, text, end.attempts], ["completed", "three", 2])
+          const [first] = Account.of(yield* service.journal.load(turnId)).attempts
+          assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
+        })
+    )
+  )
+
+  it.effect("X11: fails the turn when nobody answers in time, with the limit in its error", () =>
+    limited(limits, [answer("one")], (service) =>
+      Effect.gen(function* () {
+        const { turnId } = yield* asked(service)
+        yield* TestClock.adjust("2 hours")
+        const { end } = yield* service.conversations.result(turnId)
+        assert.strictEqual(end.status, "failed")
+        assert.include(end.error?.message, "The limit spend[0] of the configuration is reached")
+        assert.include(end.error?.message, "Nobody answered within 2h")
+      })
+    )
+  )
+})

@@ -1,0 +1,44 @@
+/** Tests the tokens of a turn, by its calls. */
+import { Prices } from "@holdfast/policy"
+import type { TurnEvent } from "@holdfast/wire"
+import * as fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import type * as Account from "../../src/recovery/Account.ts"
+import type { TurnRow } from "../../src/storage/Lists.ts"
+import * as Usage from "../../src/spend/Usage.ts"
+import * as TurnUse from "../../src/inspection/TurnUse.ts"
+
+const usage = fc.record({ inputTokens: fc.nat(1000), outputTokens: fc.nat(1000) })
+
+const sumOf = (usages: ReadonlyArray<{ readonly inputTokens: number; readonly outputTokens: number }>) => ({
+  inputTokens: usages.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
+  outputTokens: usages.reduce((sum, { outputTokens }) => sum + outputTokens, 0)
+})
+
+describe("TurnUse.U1: the tokens of a turn's calls", () => {
+  it("add up to those of its end, whatever its records lack", () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ usage, isRecorded: fc.boolean() }), { maxLength: 6 }), (calls) => {
+        const attempts = calls.map(({ isRecorded, usage }, n) => ({
+          target: `test/${n % 2}`,
+          outcome: isRecorded ? { _tag: "Completed", usage, endedAt: n } : { _tag: "Lost", endedAt: n }
+        }))
+        const end = { status: "completed", endedAt: 9, usage: sumOf(calls.map(({ usage }) => usage)) }
+        const row = { model: "test/0", turn: { end } } as unknown as TurnRow
+        const account = { attempts, progress: { _tag: "Running" } } as unknown as Account.Account
+        const uses = TurnUse.of(row, account)
+        const total = uses.map(({ tokens }) => tokens).reduce(Prices.add, Prices.NO_TOKENS)
+        expect({ inputTokens: total.input, outputTokens: total.output }).toEqual(end.usage)
+        const open = TurnUse.of({ ...row, turn: { ...row.turn, end: undefined } }, account)
+        expect(open.length).toBe(calls.filter(({ isRecorded }) => isRecorded).length)
+      })
+    )
+  })
+
+  it("are unknown where the provider reported none", () => {
+    const end = { status: "completed", endedAt: 9, usage: {} } as TurnEvent.TurnEnd
+    expect(Usage.rest(end, Prices.NO_TOKENS, "test/m")).toEqual([
+      { target: "test/m", tokens: Prices.NO_TOKENS, at: 9, isUnreported: true }
+    ])
+  })
+})

@@ -1,0 +1,87 @@
+/**
+ * Adds up the tokens of one day: of all turns, and of the turns with each tag. Not shared between processes.
+ *
+ * SpendSums.S1. Tokens are added as whole numbers by model, and multiplied by prices when they are read: the order of additions changes no
+ *     figure, and sums equal a recount.
+ * SpendSums.S2. Sums are of the latest day that had an addition. Earlier days are not kept.
+ */
+import * as Prices from "./Prices.ts"
+
+/** Tokens that were used at a target. */
+export interface Use {
+  /** `provider/model`. */
+  readonly target: string
+  readonly tokens: Prices.Tokens
+  /** Epoch milliseconds. */
+  readonly at: number
+  /** The provider reported no tokens for an answer. */
+  readonly isUnreported?: boolean
+}
+
+/** What was spent. */
+export interface Spent {
+  /** In and out. */
+  readonly tokens: number
+  /** US dollars, of the models that have a price. */
+  readonly money: number
+  /** Targets with tokens and without a price, by name. */
+  readonly unpriced: ReadonlyArray<string>
+  /** Answers without a count of tokens. */
+  readonly unreported: number
+}
+
+/** The sums of a day. */
+export class SpendSums {
+  private readonly dayOf: (at: number) => number
+  private day = -Infinity
+  private readonly scopes = new Map<string | undefined, Map<string, Sum>>()
+
+  /** @param dayOf the beginning of the day of a moment */
+  constructor(dayOf: (at: number) => number) {
+    this.dayOf = dayOf
+  }
+
+  /** Adds tokens of a turn with these tags. */
+  add({ at, isUnreported, target, tokens }: Use, tags: ReadonlyArray<string>): void {
+    const day = this.dayOf(at)
+    if (day < this.day) return // SpendSums.S2
+    if (day > this.day) this.scopes.clear()
+    this.day = day
+    for (const scope of [undefined, ...tags]) {
+      let targets = this.scopes.get(scope)
+      if (targets === undefined) this.scopes.set(scope, (targets = new Map()))
+      const sum = targets.get(target) ?? NOTHING
+      targets.set(target, {
+        tokens: Prices.add(sum.tokens, tokens),
+        unreported: sum.unreported + (isUnreported === true ? 1 : 0)
+      })
+    }
+  }
+
+  /** What was spent on the day of a moment: by turns with a tag, or without one by all turns. */
+  spent(tag: string | undefined, prices: Prices.Prices, at: number): Spent {
+    const targets = this.dayOf(at) > this.day ? undefined : this.scopes.get(tag)
+    let tokens = 0
+    let money = 0
+    let unreported = 0
+    const unpriced: Array<string> = []
+    for (const [target, sum] of targets ?? []) {
+      const ofTarget = sum.tokens.input + sum.tokens.output
+      const price = Prices.find(prices, target)
+      tokens += ofTarget
+      unreported += sum.unreported
+      if (price !== undefined) money += Prices.costOf(price, sum.tokens)
+      else if (ofTarget > 0) unpriced.push(target)
+    }
+    return { tokens, money, unpriced: unpriced.toSorted(), unreported }
+  }
+}
+
+// --- internal
+
+interface Sum {
+  readonly tokens: Prices.Tokens
+  readonly unreported: number
+}
+
+const NOTHING: Sum = { tokens: Prices.NO_TOKENS, unreported: 0 }
