@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
 import * as LineOutput from "../../src/rpc/LineOutput.ts"
 
-/** A stream whose reader takes what is written when the test says so. */
+/** A stream whose reader takes the written text when the test calls `take`. */
 class Pipe extends EventEmitter {
   readonly written: Array<string> = []
   isFull = false
