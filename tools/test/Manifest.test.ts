@@ -17,7 +17,7 @@ describe("a published manifest", () => {
   const published = Manifest.published(folder, {
     catalog: { effect: "4.1.0", ajv: "8.20.0" },
     modules: { "./Turn": "./src/turn/Turn.ts" },
-    repository: { url: Manifest.repositoryOf("git@example.com:a/holdfast.git"), directory: "packages/example" }
+    repository: { url: "git+https://example.com/a/holdfast.git", directory: "packages/example" }
   })
 
   it("M1: names JavaScript with its types, and the program of the published package", () => {
@@ -60,4 +60,14 @@ it("declarations and scripts name the files that the compiler wrote", () => {
     Manifest.script('new Worker(new URL("./Thread.ts", import.meta.url))'),
     'new Worker(new URL("./Thread.js", import.meta.url))'
   )
+})
+
+it.each([
+  ["git@example.com:a/holdfast.git", "git+https://example.com/a/holdfast.git"],
+  ["ssh://git@example.com/a/holdfast.git", "git+https://example.com/a/holdfast.git"],
+  ["https://example.com/a/holdfast.git", "git+https://example.com/a/holdfast.git"],
+  ["/a/folder/holdfast", undefined],
+  ["file:///a/folder/holdfast", undefined]
+])("the origin %s is published as %s", (origin, address) => {
+  assert.strictEqual(Manifest.repositoryOf(origin), address)
 })

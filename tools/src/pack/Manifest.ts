@@ -80,10 +80,11 @@ export const published = (manifest: Manifest, { catalog, modules, repository }: 
   }
 }
 
-/** The address of a repository as a manifest has it, of the address that git has. */
-export const repositoryOf = (origin: string): string => {
+/** The address of a repository as a manifest has it, of the address that git has; absent where that is a folder of this machine. */
+export const repositoryOf = (origin: string): string | undefined => {
   const [, host, path] = /^git@([^:]+):(.+)$/.exec(origin) ?? []
   const address = host === undefined ? origin.replace(/^ssh:\/\/git@/, "https://") : `https://${host}/${path}`
+  if (!/^(git\+)?https?:\/\//.test(address)) return undefined
   return address.startsWith("git+") ? address : `git+${address}`
 }
 

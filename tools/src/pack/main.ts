@@ -41,6 +41,7 @@ const entries = globSync("packages/*/package.json", { cwd: root }).flatMap((path
 })
 const imported = Object.fromEntries(entries.map(({ modules, name, subpath }) => [join(name, subpath), modules]))
 const { status, stdout: origin } = spawnSync("git", ["remote", "get-url", "origin"], { cwd: root, encoding: "utf8" })
+const url = status === 0 ? Manifest.repositoryOf(origin.trim()) : undefined
 const surroundings: Manifest.Surroundings = {
   catalog,
   modules: Object.assign(
@@ -49,8 +50,7 @@ const surroundings: Manifest.Surroundings = {
       .filter(({ name }) => name === manifest.name)
       .map(({ modules, subpath }) => Subpaths.exportsOf(subpath, modules))
   ),
-  repository:
-    status === 0 ? { url: Manifest.repositoryOf(origin.trim()), directory: relative(root, folder) } : undefined
+  repository: url === undefined ? undefined : { url, directory: relative(root, folder) }
 }
 
 const { bundle: program } = manifest.publish ?? {}

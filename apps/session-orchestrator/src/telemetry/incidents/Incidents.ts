@@ -12,7 +12,7 @@
  * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and an incident about to begin still
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  *     Turns of other runners count too (`Others`, `SharedIncidents`): an incident is not given up while one of them waits.
- *     If the process died before it had recorded how they ended, the notice reports that they have, as soon as the database has none of them
+ *     If a process died before it had recorded how they ended, the notice reports that they have, as soon as the database has none of them
  *     (`forsaken`).
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
@@ -165,8 +165,7 @@ export const inherited = (kept: Kept, number: number, others: Others = ALONE): T
 })
 
 /** Whether a turn of this process, or of an earlier one, may still get the endpoint's answer. */
-export const isHeld = (trouble: Trouble, at: number): boolean =>
-  isWaitedForHere(trouble, at) || trouble.elsewhere > 0 || trouble.hasMoved
+export const isHeld = (trouble: Trouble, at: number): boolean => isWaitedForHere(trouble, at) || trouble.elsewhere > 0
 
 /** The state to keep over a restart (Incidents.I4). */
 export const save = ({ causes, troubles }: IncidentState): Saved => ({
@@ -187,14 +186,8 @@ export const forsaken = (
   at: number
 ): ReadonlyArray<{ readonly target: Target.Target; readonly since: number; readonly until: number }> =>
   Array.from(HashMap.values(troubles)).flatMap((trouble) =>
-    trouble.isTold && trouble.endsAt === undefined && !isHeld(trouble, at) && trouble.others.until <= at
-      ? [
-          {
-            target: trouble.target,
-            since: trouble.since,
-            until: Math.max(trouble.inheritedUntil, trouble.others.until)
-          }
-        ]
+    trouble.isTold && trouble.endsAt === undefined && !isHeld(trouble, at) && lastWaitOf(trouble) <= at
+      ? [{ target: trouble.target, since: trouble.since, until: lastWaitOf(trouble) }]
       : []
   )
 
@@ -443,11 +436,15 @@ const isWaitedForHere = ({ inheritedUntil, waiting }: Trouble, at: number): bool
 
 const isWaitedFor = (trouble: Trouble, at: number): boolean => isWaitedForHere(trouble, at) || trouble.others.until > at
 
+/** The last moment at which a turn is known to wait that this process does not count: one of before, of another runner, or that moved there. */
+const lastWaitOf = ({ hasMoved, inheritedUntil, others, waitsUntil }: Trouble): number =>
+  Math.max(inheritedUntil, others.until, hasMoved ? waitsUntil : 0)
+
 /** When the notice of its end is due; `undefined`: it does not end yet. The last turn may have ended at another runner. */
-const endOf = ({ elsewhere, endsAt, hasMoved, inheritedUntil, others, waiting }: Trouble): number | undefined =>
-  endsAt === undefined || waiting > 0 || elsewhere > 0 || hasMoved
+const endOf = (trouble: Trouble): number | undefined =>
+  trouble.endsAt === undefined || trouble.waiting > 0 || trouble.elsewhere > 0
     ? undefined
-    : Math.max(endsAt, inheritedUntil, others.until)
+    : Math.max(trouble.endsAt, lastWaitOf(trouble))
 
 /** Makes the notices of causes that are due and of incidents that have begun or given up, and removes trouble without a waiting turn. */
 const due = (

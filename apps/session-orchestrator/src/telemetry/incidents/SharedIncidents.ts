@@ -159,6 +159,7 @@ const holderOf = (
   const { since, waiting, waitsUntil } = trouble
   if (waitsUntil <= since) return undefined
   if (!Incidents.isHeld(trouble, now)) {
+    if (trouble.hasMoved) return { until: waitsUntil, seenAt: 0, waiting: 0 }
     // The moment since which nothing waits is written once.
     return before?.isDone === true ? before : { until: Math.min(waitsUntil, now), seenAt: 0, waiting: 0, isDone: true }
   }

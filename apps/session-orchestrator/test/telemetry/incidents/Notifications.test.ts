@@ -173,6 +173,22 @@ describe("notifications of one of several runners", () => {
       }).pipe(Effect.scoped, Effect.provide(Timer.layer))
   )
 
+  it.effect("X12: an announced incident whose turn moved to another runner and was aborted there is given up", () =>
+    Effect.gen(function* () {
+      const memory = new SharedMemory()
+      const first = yield* make(memory, "r1")
+      const second = yield* make(memory, "r2")
+      first.waits(0)
+      yield* TestClock.adjust(6 * MINUTE)
+      first.moves(6 * MINUTE)
+      yield* TestClock.adjust(MINUTE)
+      second.listeners.seal?.(Observations.seal({ status: "aborted", endedAt: 7 * MINUTE }))
+      yield* TestClock.adjust("1 hour")
+      expect(first.told()[0]).toBe(`incident-began ${5 * MINUTE}`)
+      expect(memory.notices()[1]).toMatchObject({ type: "incident-gave-up", aborted: 1 })
+    }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+  )
+
   it.effect("X12: a notice of quiet hours is due at their end", () =>
     Effect.gen(function* () {
       const memory = new SharedMemory()
