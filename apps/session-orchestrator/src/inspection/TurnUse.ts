@@ -36,5 +36,6 @@ export const of = ({ model, turn: { end } }: TurnRow, account: Account.Account):
 
 // --- internal
 
-const wasAsked = ({ outcome }: Account.AttemptAccount): boolean =>
-  outcome?._tag === "Failed" && outcome.failure.retryable && Failure.isOfSpendLimit(outcome.failure)
+/** Its question is on disk. A turn whose process died before that still has to ask. */
+const wasAsked = ({ outcome, wakes }: Account.AttemptAccount): boolean =>
+  outcome?._tag === "Failed" && Failure.isOfSpendLimit(outcome.failure) && wakes.some(({ type }) => type === "asked")

@@ -51,7 +51,7 @@ export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string 
       return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
     case "failed": {
       if (attempt.failure !== undefined && Failure.isOfSpendLimit(attempt.failure))
-        return ended(`${name} was not made: ${Prose.oneLine(attempt.failure.message)}`)
+        return `${name} was not made: ${Prose.oneLine(attempt.failure.message)}`
       if (attempt.failure?.shared === true)
         return ended(
           `${name} was not made, because another turn's call had just failed here: ${failure(attempt.failure)}`

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { SpendLimits } from "@holdfast/policy"
+import type { Ids } from "@holdfast/wire"
 import { Duration, Effect, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
@@ -78,6 +79,24 @@ describe("a limit of the day that fails turns", () => {
     )
   )
 
+  it.effect("counts an answer that is void, beside the one that follows it", () =>
+    limited(
+      [{ per: "day", tokens: 30, then: "fail" }],
+      [breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 10, outputTokens: 5 } }), answer("Hello")],
+      (service) =>
+        Effect.gen(function* () {
+          const { conversations } = service
+          const id = yield* conversations.create({ retry: { midStream: "discard" } })
+          const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+          yield* watcher.until("provider-retry")
+          yield* TestClock.adjust("1 second")
+          assert.strictEqual((yield* conversations.result(turnId)).text, "Hello")
+          assert.include((yield* turn(service)).end.error?.message, "and 30 tokens were spent")
+        })
+    )
+  )
+
   it.effect("does not refuse the retries of a step that has begun", () =>
     limited([{ per: "day", tokens: 15, then: "fail" }], [emits(unauthorized), answer("one")], (service) =>
       Effect.gen(function* () {
@@ -144,6 +163,29 @@ describe("X11: a limit of the day that asks", () => {
           assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
         })
     )
+  )
+
+  it.effect("X11: a question is kept over a restart, and its answer holds for the rest of the turn", () =>
+    Effect.gen(function* () {
+      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(SqlStore.layerMemory)))
+      let waiting: { readonly id: Ids.ConversationId; readonly turnId: Ids.TurnId } | undefined
+      yield* limited(limits, [answer("one")], (service) => Effect.map(asked(service), (ids) => void (waiting = ids)), {
+        storage
+      })
+      const again = [ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")]
+      yield* limited(
+        limits,
+        again,
+        ({ conversations }) =>
+          Effect.gen(function* () {
+            if (waiting === undefined) return assert.fail("no turn has asked")
+            const { id, turnId } = waiting
+            assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "test"))
+            assert.strictEqual((yield* conversations.result(turnId)).text, "three")
+          }),
+        { storage }
+      )
+    })
   )
 
   it.effect("X11: fails the turn when nobody answers in time, with the limit in its error", () =>

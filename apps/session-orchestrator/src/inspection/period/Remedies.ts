@@ -46,7 +46,10 @@ export const of = (
       return { advice: "A proxy or the provider broke the call off.", command: retry }
     case "quota-exhausted":
       if (code === Failure.SPEND_LIMIT)
-        return { advice: "Raise the limit in `spend`, or wait for the next day, then:", command: retry }
+        return {
+          advice: "Raise the limit in the configuration (spend), or wait for the next day, then:",
+          command: retry
+        }
       return { advice: "Add credit at the provider, or wait for the quota's reset, then:", command: retry }
     case "auth": {
       const variables = keyVariables(Target.parse(target)?.provider ?? "")

@@ -1,0 +1,56 @@
+/** Tests the account of a day that several runners add to. */
+import type { Observer } from "@holdfast/kernel"
+import { Ids } from "@holdfast/wire"
+import * as fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { SpendAccount } from "../../src/spend/SpendAccount.ts"
+import type { TurnRow } from "../../src/storage/Lists.ts"
+
+const TARGET = { provider: "test", model: "m" }
+
+const call = fc.record({ isHere: fc.boolean(), inputTokens: fc.integer({ min: 1, max: 1000 }) })
+const turn = fc.record({ calls: fc.array(call, { maxLength: 5 }), endsHere: fc.boolean(), reads: fc.nat(2) })
+
+const accountOf = (tokens: number) =>
+  new SpendAccount({ limits: [{ per: "day", tokens, then: "fail" }], prices: {}, timeZone: "UTC" })
+
+describe("the account of a day", () => {
+  it("SpendAccount.A1, A3: equals a recount of the turns that have ended, wherever their calls were made and however often they are read", () => {
+    fc.assert(
+      fc.property(fc.array(turn, { maxLength: 8 }), (turns) => {
+        const account = accountOf(0)
+        turns.forEach(({ calls, endsHere, reads }, n) => {
+          const turnId = Ids.TurnId.make(`turn-${n}`)
+          for (const { inputTokens, isHere } of calls) {
+            const outcome = { _tag: "Completed", usage: { inputTokens, outputTokens: 0 }, endedAt: n }
+            if (isHere)
+              account.listeners.attempt?.({ turnId, target: TARGET, outcome } as unknown as Observer.AttemptEnded)
+          }
+          const total = calls.reduce((sum, { inputTokens }) => sum + inputTokens, 0)
+          const end = { status: "completed", endedAt: n, usage: { inputTokens: total, outputTokens: 0 } }
+          if (endsHere) account.listeners.seal?.({ turnId, target: TARGET, end } as unknown as Observer.Sealed)
+          const tokens = { input: total, output: 0, cachedInput: 0, cacheWrite: 0 }
+          const row = { model: "test/m", labels: {}, turn: { turnId, end } } as unknown as TurnRow
+          const uses = total === 0 ? [] : [{ target: "test/m", tokens, at: n }]
+          for (let read = endsHere ? 0 : -1; read < reads; read++) account.enterEnded(row, uses)
+        })
+        const sum = turns.flatMap(({ calls }) => calls).reduce((sum, { inputTokens }) => sum + inputTokens, 0)
+        expect(account.refusal(Ids.TurnId.make("next"), 0)?.message).toContain(
+          `and ${sum.toLocaleString("en-US")} tokens were spent`
+        )
+      })
+    )
+  })
+
+  it("SpendAccount.A2: a turn that has asked before a restart passes the limits that ask, and no other", () => {
+    const limits = [{ per: "day", tokens: 0, then: "ask" }] as const
+    const asking = new SpendAccount({ limits, prices: {}, timeZone: "UTC" })
+    const turnId = Ids.TurnId.make("a")
+    expect(asking.refusal(turnId, 0)?.retryable).toBe(true)
+    asking.letPass(turnId)
+    expect(asking.refusal(turnId, 0)).toBeUndefined()
+    const failing = accountOf(0)
+    failing.letPass(turnId)
+    expect(failing.refusal(turnId, 0)?.retryable).toBe(false)
+  })
+})
