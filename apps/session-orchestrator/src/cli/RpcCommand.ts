@@ -69,7 +69,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
                     Signals.layer
                   ])
             yield* begun
-            yield* output.flush
+            // Node does not destroy its standard output, and would wait for the reader without end.
+            if (!(yield* output.flush)) process.exit(ExitCode.COMPLETED)
           })
       )
     }

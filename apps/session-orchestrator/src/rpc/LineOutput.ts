@@ -2,7 +2,7 @@
  * Writes lines to a stream that may be read slowly, or not at all.
  *
  * LineOutput.O1. A write returns when the stream takes more, so what waits in memory is one write and the stream's own buffer.
- * LineOutput.O2. At the end a reader has `LAST_READ` to take what was written. After that the stream is destroyed, so the process can end.
+ * LineOutput.O2. At the end a reader has `LAST_READ` to take what was written.
  */
 import { Duration, Effect } from "effect"
 
@@ -12,8 +12,8 @@ export const LAST_READ = Duration.seconds(5)
 /** An output for lines. */
 export interface LineOutput {
   readonly write: (lines: string) => Effect.Effect<void>
-  /** Waits until the written lines have left the process. */
-  readonly flush: Effect.Effect<void>
+  /** Waits until the written lines have left the process; returns whether they have (LineOutput.O2). */
+  readonly flush: Effect.Effect<boolean>
 }
 
 /** The required part of a stream. Its errors are the caller's to handle: after one, a write does not return. */
@@ -21,14 +21,13 @@ export interface Writable {
   readonly write: (text: string, onWritten?: () => void) => boolean
   readonly once: (event: "drain", onDrain: () => void) => unknown
   readonly off: (event: "drain", onDrain: () => void) => unknown
-  readonly destroy: () => unknown
 }
 
 /** Makes an output on a stream. */
 export const make = (stream: Writable): LineOutput => ({
   write: (lines) => Effect.suspend(() => (stream.write(lines) ? Effect.void : drained(stream))), // LineOutput.O1
-  flush: Effect.callback<void>((resume) => void stream.write("", () => resume(Effect.void))).pipe(
-    Effect.timeoutOrElse({ duration: LAST_READ, orElse: () => Effect.sync(() => void stream.destroy()) })
+  flush: Effect.callback<boolean>((resume) => void stream.write("", () => resume(Effect.succeed(true)))).pipe(
+    Effect.timeoutOrElse({ duration: LAST_READ, orElse: () => Effect.succeed(false) })
   )
 })
 

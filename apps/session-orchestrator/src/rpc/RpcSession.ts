@@ -3,8 +3,8 @@
  *
  * RpcSession.S1. Commands take effect in the order of their lines, and are answered as soon as they are on disk. `get_state` and a line that is
  *     refused wait for no command.
- * RpcSession.S2. Lines are written whole, one write after the other. While the output is not taken, nothing is read beyond `MOST_WAITING`
- *     commands, and the conversation's hub keeps the events, up to its limit.
+ * RpcSession.S2. Lines are written whole, one write after the other. While the output is not taken, nothing is read beyond some
+ *     `MOST_WAITING` lines, and the conversation's hub keeps the events, up to its limit.
  * RpcSession.S3. A session that falls behind that limit watches again from the last event that it wrote, so no event is lost (X3).
  * RpcSession.S4. The end of the input ends the session: commands that were read are answered first, for `LAST_ANSWERS` at most. Turns stay on
  *     disk, unsealed.
@@ -16,7 +16,7 @@ import { type ConversationNotFound, Conversations, type Frame } from "../convers
 import * as Prose from "../text/Prose.ts"
 import * as RpcCommands from "./RpcCommands.ts"
 
-/** The commands that wait for the command before them (RpcSession.S2). */
+/** The lines that wait for their response, of each kind (RpcSession.S2). */
 export const MOST_WAITING = 64
 
 /** How long the answers to the last commands may take once the input has ended (RpcSession.S4). */
@@ -69,25 +69,33 @@ export const run = Effect.fnUntraced(function* <E>({ after, conversationId, inpu
       send(Effect.suspend(() => lineOf(withPosition(response, lastEventId))))
     )
 
+  // Two queues, because the reader must not wait for the output: it would not receive the end of the input.
   const changes = yield* Queue.bounded<RpcCommands.Change, Cause.Done>(MOST_WAITING)
+  const replies = yield* Queue.bounded<Effect.Effect<void>, Cause.Done>(MOST_WAITING)
+  const reply = (response: RpcLines.RpcResponse) => Queue.offer(replies, respond(response))
   const receive = (line: LineSplitter.Line): Effect.Effect<unknown> => {
-    if (line._tag !== "Text") return respond(RpcLines.unreadable(UNREADABLE[line._tag]))
+    if (line._tag !== "Text") return reply(RpcLines.unreadable(UNREADABLE[line._tag]))
     if (line.text.trim() === "") return Effect.void
     const decoded = RpcLines.decode(line.text)
-    if (Result.isFailure(decoded)) return respond(decoded.failure)
+    if (Result.isFailure(decoded)) return reply(decoded.failure)
     const command = decoded.success
-    return command.type === "get_state" ? state(command) : Queue.offer(changes, command)
+    return command.type === "get_state" ? Queue.offer(replies, state(command)) : Queue.offer(changes, command)
   }
 
   const session = Effect.gen(function* () {
-    const answers = yield* Stream.fromQueue(changes).pipe(
-      Stream.runForEach((change) => Effect.flatMap(RpcCommands.answer(conversations, conversationId, change), respond)),
-      Effect.forkScoped
+    const answering = Stream.runForEach(Stream.fromQueue(changes), (change) =>
+      Effect.flatMap(RpcCommands.answer(conversations, conversationId, change), respond)
     )
+    const replying = Stream.runForEach(Stream.fromQueue(replies), (reply) => reply)
+    const answers = yield* Effect.forkScoped(Effect.all([answering, replying], { concurrency: 2, discard: true }))
     const splitter = new LineSplitter.LineSplitter(LineSplitter.MOST_COMMAND_BYTES)
     yield* Stream.runForEach(input, (bytes) => Effect.forEach(splitter.push(bytes), receive, { discard: true }))
-    const rest = Effect.forEach(splitter.end(), receive, { discard: true })
-    const last = Effect.andThen(rest, Effect.andThen(Queue.end(changes), Fiber.join(answers)))
+    const last = Effect.gen(function* () {
+      yield* Effect.forEach(splitter.end(), receive, { discard: true })
+      yield* Queue.end(changes)
+      yield* Queue.end(replies)
+      yield* Fiber.join(answers)
+    })
     yield* Effect.timeoutOption(last, LAST_ANSWERS) // RpcSession.S4
   })
   yield* Effect.raceFirst(events, session)

@@ -4,7 +4,7 @@ import type { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { type Ids } from "@holdfast/wire"
 import { RpcLines } from "@holdfast/wire/rpc"
-import { type Cause, Effect, Fiber, Queue, Schema, type Scope, Stream } from "effect"
+import { Array as Arr, type Cause, Effect, Fiber, Queue, Schema, type Scope, Stream } from "effect"
 import { Conversations } from "../../src/conversation/Conversations.ts"
 import * as RpcSession from "../../src/rpc/RpcSession.ts"
 import { type Options, withService } from "../conversation/ConversationSetup.ts"
@@ -60,7 +60,8 @@ export const withSession = <E>(
       const session = yield* RpcSession.run({
         conversationId,
         after: options.after ?? 0,
-        input: Stream.fromQueue(input),
+        // One text at a time: what the session has not taken stays in the queue.
+        input: Stream.fromPull(Effect.succeed(Effect.map(Queue.take(input), Arr.of))),
         write: (lines) =>
           Effect.andThen(
             Effect.sync(() => void written.push(lines)),

@@ -61,6 +61,13 @@ describe("docs/rpc.md", () => {
     )
   })
 
+  it("P16: has the program of the example as it is", () => {
+    const example = readFileSync(new URL("../examples/src/18-rpc.ts", docs), "utf8")
+    const [, region = ""] = example.split(/\/\/ #(?:end)?region rpc\n?/)
+    assert.isNotEmpty(region)
+    assert.include(page, "<!-- examples/src/18-rpc.ts#rpc -->\n\n```ts\n" + region.trimEnd() + "\n```")
+  })
+
   it("P16: names every command, and the limits in force", () => {
     const text = page.replaceAll(/\s+/g, " ")
     for (const type of Object.keys(RpcLines.commands)) assert.include(text, `| \`${type}\` |`)

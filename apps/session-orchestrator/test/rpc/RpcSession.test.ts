@@ -4,11 +4,11 @@ import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { defined, TurnEvent } from "@holdfast/wire"
 import type { RpcLines } from "@holdfast/wire/rpc"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Backlog from "../../src/session/Backlog.ts"
 import { MOST_WAITING } from "../../src/rpc/RpcSession.ts"
-import { waits } from "../conversation/ConversationSetup.ts"
+import { asking, waits } from "../conversation/ConversationSetup.ts"
 import { type GivenSession, withSession } from "./GivenSession.ts"
 
 const { answer, emits, hangs, overloaded, text } = ScriptedProvider
@@ -320,17 +320,33 @@ describe("lines", () => {
     )
   )
 
+  it.effect("P16: a session whose output is not taken ends five seconds after its input", () =>
+    withSession({ scripts: [] }, ({ ask, close, pipe, sendText }) =>
+      Effect.gen(function* () {
+        yield* ask({ type: "get_state" })
+        pipe.isTaken = false
+        yield* sendText('{"type":"get_state"}\nnonsense\n{"type":"get_state"}\n{"type":"abort"}\n{"type":"abort"}\n')
+        const end = yield* asking(close)
+        yield* TestClock.adjust("4 seconds")
+        assert.isUndefined(end.pollUnsafe())
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(end)
+      })
+    )
+  )
+
   it.effect("P16: while the output is not taken, few commands are read, and none is lost", () =>
     withSession({ scripts: [] }, ({ ask, conversations, conversationId, pipe, responded, sendText, unread }) =>
       Effect.gen(function* () {
         yield* ask({ type: "get_state" })
         pipe.isTaken = false
-        const many = 2 * MOST_WAITING
+        const many = 4 * MOST_WAITING
         for (let n = 0; n < many; n++) yield* sendText(`{"id":${n},"type":"set_auto_retry","enabled":${n % 2 === 0}}\n`)
         // The first has taken effect: its answer is what is not taken.
-        yield* Effect.repeat(Effect.yieldNow, { times: 200 })
+        yield* Effect.repeat(Effect.yieldNow, { times: 600 })
         assert.isTrue((yield* conversations.state(conversationId)).autoRetryEnabled)
-        assert.isAtLeast(unread(), many - MOST_WAITING - 3)
+        // Those in the queue, and those that its reader has taken together.
+        assert.isAtLeast(unread(), many - 2 * MOST_WAITING - 3)
         pipe.isTaken = true
         const responses = yield* responded(many + 1)
         assert.deepStrictEqual(
