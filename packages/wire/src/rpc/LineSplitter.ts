@@ -87,6 +87,12 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 const NOTHING = new Uint8Array(0)
 
+/** Every runtime has one; its type comes with the types of a runtime, which this package does without. */
+declare const TextDecoder: new (
+  label: string,
+  options: { readonly fatal: boolean }
+) => { readonly decode: (bytes: Uint8Array) => string }
+
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
 const textOf = (bytes: Uint8Array): Line => {
