@@ -184,7 +184,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "Turns that wait for one endpoint do not stampede it: one finds out, the others share that or are held, and are woken early when there is room."
       },
       { id: "X6", says: "Several processes share the work; one that is killed loses no turn." },
-      { id: "X7", says: "On request, a response that broke off is voided and asked for again.", claimed: false },
+      { id: "X7", says: "On request, a response that broke off is voided and asked for again." },
       { id: "X8", says: "A tool that ran when its process died is not run again, unless that does no harm." },
       { id: "X9", says: "Every decision is on record, and one command tells it in words." },
       {
