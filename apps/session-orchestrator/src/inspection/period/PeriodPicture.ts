@@ -21,8 +21,7 @@ const HEADLINE = { lines: 3, columns: 120 }
 export const svg = (report: PeriodReport.PeriodReport): string => {
   const { outages, since, timeline, until } = report
   const right = WIDTH - MARGIN
-  const x = (at: number): number =>
-    LABELS + ((Math.min(until, Math.max(since, at)) - since) / Math.max(1, until - since)) * (right - LABELS)
+  const x = Svg.scale({ from: since, to: until }, { left: LABELS, right })
   const moment = LocalTime.within(report)
   const headline = Prose.wrap(report.line, HEADLINE.columns, HEADLINE.lines)
   const top = MARGIN + headline.length * 18 + 28
@@ -30,7 +29,7 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
   const chartTop = top + lanes.length * LANE + 16
   const chartBottom = chartTop + CHART
   const height = chartBottom + 52
-  const most = Math.max(1, ...timeline.waiting)
+  const most = Math.max(0, ...timeline.waiting)
   const mostEnds = Math.max(1, ...timeline.answered.map((answered, i) => answered + (timeline.failed[i] ?? 0)))
   const part = (index: number) => ({
     x: x(since + index * timeline.partMs),
@@ -38,17 +37,15 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
   })
   const upTo = (share: number): number => share * (CHART / 2 - 8)
   return Svg.document({ width: WIDTH, height, title: report.line }, [
-    ...headline.map((line, i) => Svg.text(MARGIN, MARGIN + 8 + i * 18, line, { "font-weight": "bold" })),
+    ...headline.map((line, i) => Svg.heading(MARGIN, MARGIN + 8 + i * 18, line)),
     Svg.text(
       MARGIN,
       top - 18,
       `${LocalTime.full(report.timeZone)(since)} to ${LocalTime.full(report.timeZone)(until)}, ${report.timeZone}`,
-      {
-        class: "muted"
-      }
+      { class: "muted" }
     ),
     ...Svg.ticks(since, until, 12).flatMap((at) => [
-      Svg.element("line", { class: "line", x1: x(at), y1: top, x2: x(at), y2: chartBottom }),
+      Svg.path(`M${Math.round(x(at))} ${top}V${chartBottom}`, "line"),
       Svg.text(x(at), chartBottom + 16, moment(at), { class: "muted", "text-anchor": "middle" })
     ]),
     ...lanes.flatMap((target, lane) => {
@@ -68,18 +65,14 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
           })
       ]
     }),
-    Svg.text(
-      MARGIN,
-      chartTop + 30,
-      `waiting turns, ${most === 1 && timeline.waiting.every((n) => n === 0) ? 0 : most} at most`
-    ),
+    Svg.text(MARGIN, chartTop + 30, `waiting turns, ${most} at most`),
     ...timeline.waiting.flatMap((waiting, i) =>
       waiting === 0
         ? []
         : [
             Svg.bar(
               { ...part(i), y: chartTop + CHART / 2 - 4 - upTo(waiting / most), height: upTo(waiting / most) },
-              "wait",
+              "warn",
               `${moment(since + i * timeline.partMs)}: ${waiting} waiting`
             )
           ]
@@ -99,9 +92,9 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
           : [Svg.bar({ ...part(i), y: chartBottom - good - bad, height: bad }, "bad", `${at}: ${failed} failed`)])
       ]
     }),
-    Svg.element("line", { class: "line", x1: LABELS, y1: chartBottom, x2: right, y2: chartBottom }),
-    ...LEGEND.flatMap(([style, words], i) => [
-      Svg.element("rect", { class: style, x: LABELS + i * 150, y: chartBottom + 28, width: 12, height: 12 }),
+    Svg.path(`M${LABELS} ${chartBottom}H${right}`, "line"),
+    ...LEGEND.flatMap(([color, words], i) => [
+      Svg.element("rect", { class: color, x: LABELS + i * 150, y: chartBottom + 28, width: 12, height: 12 }),
       Svg.text(LABELS + i * 150 + 18, chartBottom + 38, words, { class: "muted" })
     ])
   ])
@@ -111,6 +104,6 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
 
 const LEGEND = [
   ["bad", "down, or failed"],
-  ["wait", "waiting"],
+  ["warn", "waiting"],
   ["good", "answered"]
 ] as const
