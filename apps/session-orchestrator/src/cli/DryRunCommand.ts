@@ -99,9 +99,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const now = yield* Clock.currentTimeMillis
           const replay = Option.getOrUndefined(flags.replay)
           if (replay === undefined) return yield* tryAll(configured, yield* sceneOf(flags, outages, now), flags)
-          const since = Since.parse(replay, now)
-          if (since === undefined)
-            return yield* refuse(`--replay: found ${JSON.stringify(replay)}; expected ${Since.EXPECTED}.`)
+          const since = yield* Since.orRefused(replay, now, "--replay")
           const { hours, json, svg } = flags
           const forMs = Duration.toMillis(Duration.hours(hours))
           const target = model === undefined ? undefined : config.model

@@ -1,5 +1,5 @@
 /** Runs `holdfast report`: what happened since a moment, from the database, with a service running or without (X12). */
-import { Clock, Effect, FileSystem, Option } from "effect"
+import { Clock, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Inspection } from "../inspection/Inspection.ts"
@@ -8,9 +8,8 @@ import * as PeriodPicture from "../inspection/period/PeriodPicture.ts"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as LocalTime from "../text/LocalTime.ts"
 import * as Prose from "../text/Prose.ts"
-import { Refused } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
+import * as PictureFile from "./PictureFile.ts"
 import * as Setup from "./Setup.ts"
 import * as Since from "./Since.ts"
 import { Terminal } from "./terminal/Terminal.ts"
@@ -31,11 +30,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Print it as JSON; times in milliseconds"),
         Flag.withDefault(false)
       ),
-      svg: Flag.String("svg").pipe(
-        Flag.withMetavar("FILE"),
-        Flag.withDescription("Write the timeline to this file, as a picture"),
-        Flag.optional
-      )
+      svg: PictureFile.flag
     },
     ({ config: file, json, markdown, since: text, svg }) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
@@ -50,7 +45,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             until,
             timeZone: LocalTime.here()
           })
-          if (Option.isSome(svg)) yield* writeFile(svg.value, PeriodPicture.svg(report))
+          yield* PictureFile.write(svg, () => PeriodPicture.svg(report))
           const terminal = yield* Terminal
           const lines = json
             ? [Prose.inJson(JSON.stringify(report, null, 2))]
@@ -73,14 +68,4 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       },
       { command: "holdfast report --json | jq .line", description: "For programs" }
     ])
-  )
-
-// --- internal
-
-const writeFile = (path: string, text: string) =>
-  Effect.flatMap(FileSystem.FileSystem, (files) => files.writeFileString(path, text)).pipe(
-    Effect.mapError(
-      ({ reason }) =>
-        new Refused({ message: `--svg: ${path} could not be written (${reason._tag}).`, exitCode: ExitCode.FAILED })
-    )
   )

@@ -1,5 +1,6 @@
 /** Reads a moment in the past as a person writes it: a length of time, a time of day, or a date. */
 import { Duration, Effect, Option } from "effect"
+import * as DailyTime from "../text/DailyTime.ts"
 import * as Prose from "../text/Prose.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -16,20 +17,20 @@ export const EXPECTED = '"12 hours", a time of day such as "22:00", or a date su
  */
 export const parse = (text: string, now: number): number | undefined => {
   const [, hours, minutes] = TIME_OF_DAY.exec(text) ?? []
-  if (hours !== undefined) return timeOfDay(Number(hours), Number(minutes), now)
+  if (hours !== undefined) return DailyTime.last({ hours: Number(hours), minutes: Number(minutes) }, now)
   const length = Option.getOrUndefined(Duration.fromInput(text as Duration.Input)) // `fromInput` checks the text
   if (length !== undefined) return Duration.isFinite(length) ? now - Math.abs(Duration.toMillis(length)) : undefined
   const date = DATE.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(date) ? undefined : date
 }
 
-/** The moment of a flag `--since`; a text that has none of the forms is refused. */
-export const orRefused = (text: string, now: number): Effect.Effect<number, Refused> => {
+/** The moment of a flag; a text that has none of the forms is refused. */
+export const orRefused = (text: string, now: number, flag = "--since"): Effect.Effect<number, Refused> => {
   const moment = parse(text, now)
   if (moment !== undefined) return Effect.succeed(moment)
   const found = JSON.stringify(Prose.clip(Prose.oneLine(text), 60))
   return Effect.fail(
-    new Refused({ message: `--since: found ${found}; expected ${EXPECTED}.`, exitCode: ExitCode.USAGE })
+    new Refused({ message: `${flag}: found ${found}; expected ${EXPECTED}.`, exitCode: ExitCode.USAGE })
   )
 }
 
@@ -39,10 +40,3 @@ const TIME_OF_DAY = /^([01]?\d|2[0-3]):([0-5]\d)$/
 
 /** RFC 3339, or a day alone; `Date.parse` would accept many other texts. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
-
-const timeOfDay = (hours: number, minutes: number, now: number): number => {
-  const date = new Date(now)
-  date.setHours(hours, minutes, 0, 0)
-  if (date.getTime() > now) date.setDate(date.getDate() - 1)
-  return date.getTime()
-}

@@ -192,7 +192,7 @@ describe("holdfast report", () => {
       expect(yield* report("--svg", "nowhere/night.svg")).toMatchObject({
         code: 1,
         stdout: "",
-        stderr: expect.stringMatching(/^holdfast: --svg: nowhere\/night\.svg could not be written/)
+        stderr: expect.stringMatching(/^holdfast: --svg: nowhere\/night\.svg cannot be written/)
       })
     })
   )
