@@ -3,6 +3,7 @@
  *
  * ReplayCommand.R1. The database is opened for reading alone, with a service running or without.
  */
+import type { Target } from "@holdfast/wire"
 import type { Option } from "effect"
 import { Clock, Effect } from "effect"
 import type { Values } from "../config/Config.ts"
@@ -13,7 +14,7 @@ import * as Replay from "../dry-run/Replay.ts"
 import * as ReplayText from "../dry-run/ReplayText.ts"
 import * as Trial from "../dry-run/Trial.ts"
 import { Inspection } from "../inspection/Inspection.ts"
-import type { Target } from "@holdfast/wire"
+import * as LocalTime from "../text/LocalTime.ts"
 import * as PictureFile from "./PictureFile.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
@@ -37,7 +38,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   const inspection = yield* Inspection
   const readAt = yield* Clock.currentTimeMillis
   const recording = yield* inspection.recording(since)
-  const moment = ReplayText.momentOf(readAt)
+  const moment = LocalTime.toSeconds(readAt)
   if (recording.turns.length === 0)
     return terminal.stdout(`No turn was accepted or ended since ${moment(since)}, and none is open.\n`)
   const scene = { ...how, recording, readAt, seed: 1 }

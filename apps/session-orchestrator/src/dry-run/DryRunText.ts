@@ -1,8 +1,8 @@
 /** Writes the accounts of dry runs as a table, a column for each configuration. Pure. */
 import type { DryRunReport } from "@holdfast/wire"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
+import * as Columns from "../text/Columns.ts"
 import * as DurationText from "../text/DurationText.ts"
-import * as Prose from "../text/Prose.ts"
 
 /** One account and the name of its column. */
 export interface Column {
@@ -39,7 +39,7 @@ export const table = (columns: ReadonlyArray<Column>): ReadonlyArray<string> => 
       return endpoint && `${counted(endpoint.calls, "call")}, ${count(endpoint.answered)} answered`
     })
   }
-  return [...aligned(rows), ...failures(columns), ...cuts(columns)]
+  return [...Columns.aligned(rows), ...failures(columns), ...cuts(columns)]
 }
 
 /** Why a turn failed, in words. */
@@ -50,17 +50,6 @@ export const because = ({ because, reason }: Pick<DryRunReport.DryRunFailure, "b
 
 /** A number of things, such as `1 turn` and `1,000 turns`. */
 export const counted = (n: number, one: string): string => `${count(n)} ${n === 1 ? one : `${one}s`}`
-
-/** Rows of cells, in columns. */
-export const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
-  const widths = (rows[0] ?? []).map((_, n) => Math.max(...rows.map((row) => Prose.widthOf(row[n] ?? ""))))
-  return rows.map((row) =>
-    row
-      .map((cell, n) => cell + " ".repeat((widths[n] ?? 0) - Prose.widthOf(cell)))
-      .join("  ")
-      .trimEnd()
-  )
-}
 
 // --- internal
 

@@ -1,4 +1,5 @@
 /** Writes what a replay changed, turn by turn. Pure, but for the time zone. */
+import * as Columns from "../text/Columns.ts"
 import * as Prose from "../text/Prose.ts"
 import * as DryRunText from "./DryRunText.ts"
 import type { Followed } from "./ReplayedTurn.ts"
@@ -28,21 +29,10 @@ export const changes = (was: Trial, would: Trial, moment: (ms: number) => string
   return [
     "",
     `By ${would.name} ${DryRunText.counted(pairs.length, "turn")} ${pairs.length === 1 ? "ends" : "end"} otherwise:`,
-    ...DryRunText.aligned([["turn", "as it was", "would be"], ...rows]).map((line) => `  ${line}`),
+    ...Columns.aligned([["turn", "as it was", "would be"], ...rows]).map((line) => `  ${line}`),
     ...(more > 0 ? [`  and ${more} more; --json has all`] : [])
   ]
 }
-
-/** The local time of day, with the date where it is not that of `now`. */
-export const momentOf =
-  (now: number) =>
-  (ms: number): string => {
-    const date = new Date(ms)
-    const time = date.toTimeString().slice(0, 8)
-    if (date.toDateString() === new Date(now).toDateString()) return time
-    const two = (n: number) => String(n).padStart(2, "0")
-    return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`
-  }
 
 /** Hours and minutes, for an axis. */
 export const timeOfDay = (ms: number): string => new Date(ms).toTimeString().slice(0, 5)

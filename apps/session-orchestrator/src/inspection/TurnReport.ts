@@ -150,6 +150,10 @@ export const stateOf = (
 export const targetOf = ({ progress, target }: Pick<Account.Account, "progress" | "target">): string | undefined =>
   progress._tag === "Waiting" ? progress.target : target
 
+/** `provider/model` that a turn waits for, or used last; absent if it has used none. */
+export const lastTargetOf = (account: Account.Account): string | undefined =>
+  targetOf(account) ?? account.attempts.at(-1)?.target
+
 /** A failure without the evidence that it was classified by. */
 export const errorOf = (failure: Failure.Failure): ErrorReport => {
   const code = Failure.codeOf(failure)

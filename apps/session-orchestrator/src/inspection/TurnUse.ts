@@ -29,7 +29,7 @@ export const of = ({ model, turn: { end } }: TurnRow, account: Account.Account):
     return [{ target, tokens: Usage.tokensOf(outcome.usage), at: endedAt }]
   })
   if (end === undefined) return uses
-  const last = TurnReport.targetOf(account) ?? account.attempts.at(-1)?.target ?? model
+  const last = TurnReport.lastTargetOf(account) ?? model
   const counted = uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS)
   return [...uses, ...Usage.rest(end, counted, last)]
 }

@@ -28,6 +28,17 @@ export const within = ({ since, timeZone, until }: LocalPeriod): ((at: number) =
   }
 }
 
+/** Moments to the second, in the time zone of this process: the time of day alone if it is on the day of `now`. */
+export const toSeconds =
+  (now: number) =>
+  (at: number): string => {
+    const date = new Date(at)
+    const time = date.toTimeString().slice(0, 8)
+    if (date.toDateString() === new Date(now).toDateString()) return time
+    const two = (n: number) => String(n).padStart(2, "0")
+    return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`
+  }
+
 // --- internal
 
 const DAY = 86_400_000

@@ -27,8 +27,10 @@ export interface Call {
 /** Turns of `large` and of `medium` that are answered in the evening: `large-0`, `large-1` and so on. */
 export const ANSWERED = 10
 
-/** The retry of `large` that is cut, and the first one that is answered; counted from 0, of all turns. */
+/** The retry of `large` that is cut. Retries of all turns are counted together, from 0. */
 const CUT = 1
+
+/** The first retry of `large` that is answered. */
 const BACK = 4
 
 /** The quota of `medium` is refilled so long after it was used up. */

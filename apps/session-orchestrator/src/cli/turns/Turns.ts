@@ -4,6 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { Secrets } from "../../redaction/Secrets.ts"
 import { Inspection, type Service } from "../../inspection/Inspection.ts"
 import type { TurnReport } from "../../inspection/TurnReport.ts"
+import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
 import { Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
@@ -126,18 +127,9 @@ const lines = (
     database,
     // A file or a pipe has no limit of width.
     columns: terminal.isStdoutTerminal ? terminal.columns() : Number.POSITIVE_INFINITY,
-    moment: (epochMs) => momentOf(epochMs, now),
+    moment: LocalTime.toSeconds(now),
     paint: (color, text) => paint(terminal.colors.stdout, color, text)
   })
-
-/** The time of day, with the date if it is not today. */
-const momentOf = (epochMs: number, now: number): string => {
-  const date = new Date(epochMs)
-  const time = date.toTimeString().slice(0, 8)
-  if (date.toDateString() === new Date(now).toDateString()) return time
-  const [year, month, day] = [date.getFullYear(), date.getMonth() + 1, date.getDate()]
-  return `${year}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")} ${time}`
-}
 
 /** A note that no service will run the open turns. */
 const noteOf = (turns: ReadonlyArray<TurnReport>, service: Service): string | undefined => {

@@ -5,6 +5,7 @@
  * PeriodText.X2. Commands are whole, on a line of their own: people copy them.
  */
 import type { PeriodReport } from "@holdfast/wire"
+import * as Columns from "../../text/Columns.ts"
 import * as DurationText from "../../text/DurationText.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
@@ -23,7 +24,9 @@ export const lines = (report: PeriodReport.PeriodReport): ReadonlyArray<string> 
   ...sections(report).flatMap(({ hasHead, head, notes, rows, title }) => [
     "",
     title,
-    ...aligned(hasHead === true ? [head.map((name) => name.toUpperCase()), ...rows] : rows),
+    ...Columns.aligned(hasHead === true ? [head.map((name) => name.toUpperCase()), ...rows] : rows).map(
+      (line) => `  ${line}`
+    ),
     ...notes.flatMap(noteLines)
   ])
 ]
@@ -227,13 +230,6 @@ const rest = (entries: ReadonlyArray<unknown>, shown: ReadonlyArray<unknown>): R
 
 const named = ({ code, reason }: { readonly reason: string; readonly code?: string }): string =>
   code === undefined ? reason : `${reason} ${Prose.oneLine(code)}`
-
-const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => Prose.widthOf(row[column] ?? ""))))
-  return rows.map((row) =>
-    `  ${row.map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - Prose.widthOf(cell)))).join("  ")}`.trimEnd()
-  )
-}
 
 const noteLines = ({ advice, command, text }: Note): ReadonlyArray<string> => [
   `  ${text}`,

@@ -16,7 +16,7 @@ export const of = (
   model: string,
   prices: Prices.Prices
 ): PeriodReport.Cost => {
-  const last = TurnReport.targetOf(account) ?? account.attempts.at(-1)?.target ?? model
+  const last = TurnReport.lastTargetOf(account) ?? model
   let sum = 0
   for (const { isUnreported, target, tokens } of TurnFacts.usageOf(end, account.attempts, last, model)) {
     const price = Prices.find(prices, target)
