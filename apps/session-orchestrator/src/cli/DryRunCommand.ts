@@ -185,15 +185,12 @@ const checkNames = Effect.fnUntraced(function* (
   outages: Outages.Outages,
   isReplay: boolean
 ) {
-  const names = new Set(configured.flatMap(({ config }) => ConfiguredRun.namesOf(config)))
   // Recorded conversations have models of their own, of any provider.
-  const isKnown = (name: string) =>
-    names.has(name) || (isReplay && configured.some(({ config }) => config.providers.has(name.split("/")[0] ?? "")))
-  const stranger = Outages.names(outages).find((name) => !isKnown(name))
-  if (stranger !== undefined)
-    return yield* refuse(
-      `--outage: no turn calls ${JSON.stringify(stranger)}; expected one of ${Array.from(names).join(", ")}.`
-    )
+  const isRecorded = (name: string) =>
+    isReplay && configured.some(({ config }) => config.providers.has(name.split("/")[0] ?? ""))
+  const configs = configured.map(({ config }) => config)
+  const stranger = ConfiguredRun.strangerIn(outages, configs, isRecorded)
+  if (stranger !== undefined) return yield* refuse(`--outage: ${stranger}`)
 })
 
 const sceneOf = Effect.fnUntraced(function* (

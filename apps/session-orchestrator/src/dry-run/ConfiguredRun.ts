@@ -4,10 +4,10 @@
  * ConfiguredRun.C1. Every endpoint has a gate where the configuration has gates, the simulated provider too: it stands for a real one.
  */
 import { Profile, RetrySettings } from "@holdfast/policy"
-import type { Target } from "@holdfast/wire"
+import { Quote, type Target } from "@holdfast/wire"
 import type { Values } from "../config/Config.ts"
 import * as DryRun from "./DryRun.ts"
-import type * as Outages from "./Outages.ts"
+import * as Outages from "./Outages.ts"
 import * as SimulatedReplies from "./SimulatedReplies.ts"
 
 /** The parts of a configuration that a dry run reads. */
@@ -72,6 +72,17 @@ export const namesOf = ({ model, providers, retry }: Configured): ReadonlyArray<
   const targets = [`${provider}/${name}`, ...RetrySettings.targetNames(retry).map(({ name }) => name)]
   const used = new Set(targets.map((target) => target.split("/")[0] ?? ""))
   return Array.from(new Set([...Array.from(providers.keys()).filter((name) => used.has(name)), ...targets]))
+}
+
+/** Why outages are refused: no turn calls an endpoint that one of them is for; `undefined`: they are not. */
+export const strangerIn = (
+  outages: Outages.Outages,
+  configured: ReadonlyArray<Configured>,
+  isKnown: (name: string) => boolean = () => false
+): string | undefined => {
+  const names = new Set(configured.flatMap(namesOf))
+  const stranger = Outages.names(outages).find((name) => !names.has(name) && !isKnown(name))
+  return stranger && `no turn calls ${Quote.of(stranger)}; expected one of ${Array.from(names).join(", ")}.`
 }
 
 // --- internal

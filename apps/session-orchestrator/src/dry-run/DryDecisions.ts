@@ -9,7 +9,8 @@ import { Directive, type Machine, type Records, type Route } from "@holdfast/ker
 import { Basis, type Models, Prospect, type RetryPolicy, RetryStrategies, Routes, Standing } from "@holdfast/policy"
 import { defined, type Failure } from "@holdfast/wire"
 
-type Of<Tag extends Machine.Command["_tag"]> = Extract<Machine.Command, { readonly _tag: Tag }>
+/** The command of a kind. */
+export type CommandOf<Tag extends Machine.Command["_tag"]> = Extract<Machine.Command, { readonly _tag: Tag }>
 
 /** What the decisions of all turns share. */
 export interface Shared extends Omit<Routes.Known, "standing"> {
@@ -32,14 +33,14 @@ export class DryDecisions {
   }
 
   /** Chooses the route of a step's first attempt; `present` is the turn's own. */
-  begin({ from, question }: Of<"Route">, present: Route.Route, now: number): Records.Beginning {
+  begin({ from, question }: CommandOf<"Route">, present: Route.Route, now: number): Records.Beginning {
     const { policy } = this.shared
     const chosen = question === undefined ? { route: present } : Routes.begin(policy, question, this.read(now), now)
     return { ...chosen, ...defined({ from }) }
   }
 
   /** Decides about a failure. */
-  decide({ question, ...command }: Of<"Decide">, now: number): Directive.Directive {
+  decide({ question, ...command }: CommandOf<"Decide">, now: number): Directive.Directive {
     const { policy } = this.shared
     const situation = { ...command.situation, now }
     const directive = ((): Directive.Directive => {
@@ -71,7 +72,7 @@ export class DryDecisions {
   }
 
   /** The question to a person at the end of a wait (X11); `undefined`: none. */
-  ask({ awaited, outlook }: Of<"Wait">, now: number): RetryStrategy.Question | undefined {
+  ask({ awaited, outlook }: CommandOf<"Wait">, now: number): RetryStrategy.Question | undefined {
     return outlook && this.strategy.ask?.(outlook(Math.max(0, now - awaited.since)))
   }
 

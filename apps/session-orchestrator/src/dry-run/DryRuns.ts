@@ -98,9 +98,6 @@ const outagesOf = (
 ): Result.Result<Outages.Outages, string> => {
   const read = Outages.read(outages)
   if (Result.isFailure(read)) return Result.fail(`outages: ${read.failure}`)
-  const names = ConfiguredRun.namesOf(configured)
-  const stranger = Outages.names(read.success).find((name) => !names.includes(name))
-  return stranger === undefined
-    ? read
-    : Result.fail(`outages: no turn calls ${Quote.of(stranger)}; expected one of ${names.join(", ")}.`)
+  const stranger = ConfiguredRun.strangerIn(read.success, [configured])
+  return stranger === undefined ? read : Result.fail(`outages: ${stranger}`)
 }

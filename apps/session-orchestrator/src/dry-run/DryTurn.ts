@@ -18,10 +18,10 @@ import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
 import * as DryDecisions from "./DryDecisions.ts"
+import type { CommandOf } from "./DryDecisions.ts"
 import type { CallMark, TurnCourse, TurnEnding, WaitMark } from "./TurnCourse.ts"
 import type { VirtualClock } from "./VirtualClock.ts"
 
-type Of<Tag extends Machine.Command["_tag"]> = Extract<Machine.Command, { readonly _tag: Tag }>
 type Completed = Extract<Records.AttemptOutcome, { readonly _tag: "Completed" }>
 type Failed = Extract<Records.AttemptOutcome, { readonly _tag: "Failed" }>
 
@@ -36,7 +36,7 @@ export interface Reply {
 /** A call that is made at `now`, in epoch milliseconds. */
 export interface DryCall {
   readonly prompted: Prompted
-  readonly request: Of<"Call">["request"]
+  readonly request: CommandOf<"Call">["request"]
   readonly now: number
 }
 
@@ -170,10 +170,8 @@ export class DryTurn {
         return { kind: "Tool", step, number, value: { output: "", isError: false, endedAt: now } }
       case "Compact": // DryTurn.D2
         return { kind: "Compaction", step, number, value: { _tag: "Nothing", endedAt: now } }
-      case "Seal": {
-        const cut = command.cut && { cut: { status: "failed" as const, failure: command.cut } }
-        return { kind: "Seal", step: 0, number: 0, value: { at: now, ...cut } }
-      }
+      case "Seal":
+        return this.seal(command, now)
       default:
         return command satisfies never
     }
@@ -181,11 +179,16 @@ export class DryTurn {
 
   /** The record of a decision. */
   protected decision(
-    { failedCall: { failure }, number, step }: Of<"Decide">,
+    { failedCall: { failure }, number, step }: CommandOf<"Decide">,
     directive: Directive.Directive
   ): Records.TurnRecord {
     this.decided = { directive, failure }
     return { kind: "Decision", step, number, value: directive }
+  }
+
+  /** The record of the turn's end. */
+  protected seal({ cut }: CommandOf<"Seal">, at: number): Records.TurnRecord {
+    return cut === undefined ? { kind: "Seal", step: 0, number: 0, value: { at } } : this.cut(at, "failed", cut)
   }
 
   /** Ends the turn by a cut, whatever it does. */
@@ -212,7 +215,7 @@ export class DryTurn {
   // --- calls
 
   /** As `Admission.throughGates`: the gate admits the call or shares a failure, and then the limits of the provider admit it. */
-  private call(command: Of<"Call">): Records.TurnRecord | undefined {
+  private call(command: CommandOf<"Call">): Records.TurnRecord | undefined {
     const { clock, gates, policy } = this.around
     const { request } = command
     const isRetried = () => policy.enabled && RetryPolicy.mostRetries(policy) !== 0
@@ -234,13 +237,13 @@ export class DryTurn {
     return undefined
   }
 
-  private shares(command: Of<"Call">, failure: Failure.Failure): Records.TurnRecord {
+  private shares(command: CommandOf<"Call">, failure: Failure.Failure): Records.TurnRecord {
     const now = this.around.clock.now()
     return this.called(command, now, { _tag: "Failed", content: [], failure, contentSeen: false })
   }
 
   private start(
-    command: Of<"Call">,
+    command: CommandOf<"Call">,
     gate: Call | undefined,
     permit: Permit | undefined
   ): Records.TurnRecord | undefined {
@@ -267,7 +270,11 @@ export class DryTurn {
   }
 
   /** The record of a call that ends now; it began at `at`. */
-  private called({ number, request, step }: Of<"Call">, at: number, outcome: Reply["outcome"]): Records.TurnRecord {
+  private called(
+    { number, request, step }: CommandOf<"Call">,
+    at: number,
+    outcome: Reply["outcome"]
+  ): Records.TurnRecord {
     const { clock, spread } = this.around
     const endedAt = clock.now()
     const value: Completed | Failed =
@@ -284,7 +291,7 @@ export class DryTurn {
 
   /** Notes an attempt for the course. */
   protected mark(
-    { credential, target }: Pick<Of<"Call">["request"], "target" | "credential">,
+    { credential, target }: Pick<CommandOf<"Call">["request"], "target" | "credential">,
     at: number,
     outcome: Completed | Failed
   ): void {
@@ -305,7 +312,7 @@ export class DryTurn {
   // --- waits
 
   /** As `Admission.waitAtGate`: the gate may end the wait before its time, or hold the turn after it. */
-  private wait(command: Of<"Wait">): undefined {
+  private wait(command: CommandOf<"Wait">): undefined {
     const { clock, gates } = this.around
     const { awaited, wait } = command
     const gateWait = Gates.waitOf(gates, awaited)
@@ -344,7 +351,7 @@ export class DryTurn {
   }
 
   /** The record of a wait that ends now: of its own, or because a person is asked first. */
-  protected woken(command: Of<"Wait">, wake: RetryStrategy.Wake): Records.TurnRecord {
+  protected woken(command: CommandOf<"Wait">, wake: RetryStrategy.Wake): Records.TurnRecord {
     const { number, step } = command
     const at = this.around.clock.now()
     const question = this.decisions.ask(command, at)
@@ -358,7 +365,7 @@ export class DryTurn {
   }
 
   /** Notes a wait for the course. */
-  protected waited({ wait, awaited }: Of<"Wait">, wake: RetryStrategy.Wake, endedAt: number): void {
+  protected waited({ wait, awaited }: CommandOf<"Wait">, wake: RetryStrategy.Wake, endedAt: number): void {
     const isEarly = wake.type === "now" && wake.early === true
     const from = Math.max(awaited.since, this.waits.at(-1)?.endedAt ?? awaited.since)
     this.waits.push({ from, retryAt: wait.retryAt, endedAt, ...(isEarly ? { early: true } : {}) })

@@ -1,7 +1,7 @@
 /**
  * Draws the courses of turns: the calls of each endpoint, and the waits, attempts and ends of turns.
  *
- * Picture.P1. Of more turns than `MOST_ROWS` every so many is drawn, so that early and late ones are seen; the rows of endpoints have all.
+ * Picture.P1. With more turns than `MOST_ROWS` an even sample is drawn, from the first turn to the last. The rows of endpoints have all calls.
  */
 import type { Result } from "./DryRun.ts"
 import * as Timeline from "./Timeline.ts"

@@ -1,4 +1,5 @@
 /** Writes what a replay changed, turn by turn. Pure, but for the time zone. */
+import { defined } from "@holdfast/wire"
 import * as Columns from "../text/Columns.ts"
 import * as Prose from "../text/Prose.ts"
 import * as DryRunText from "./DryRunText.ts"
@@ -51,7 +52,7 @@ const endOf = ({ calls, end }: TurnCourse, moment: (ms: number) => string): stri
   const how = end.status === "completed" ? "answered" : end.status
   const why =
     end.status === "failed" && end.because !== undefined
-      ? `, ${DryRunText.because({ because: end.because, ...(end.reason && { reason: end.reason }) })}`
+      ? `, ${DryRunText.because({ because: end.because, ...defined({ reason: end.reason }) })}`
       : ""
   return Prose.oneLine(`${how} ${moment(end.at)}, ${after}${why}`)
 }

@@ -8,13 +8,12 @@
  * ReplayedTurn.P3. A person's commands count until then. A turn that a person aborted is aborted at the same time, unless it has ended.
  */
 import type { Directive, Machine, Records, Route } from "@holdfast/kernel"
-import { Target } from "@holdfast/wire"
+import { defined, Target } from "@holdfast/wire"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
+import type { CommandOf } from "./DryDecisions.ts"
 import { DryTurn, type Surroundings } from "./DryTurn.ts"
 import type { RecordedTurn } from "../inspection/Recording.ts"
 import type { RecordedCall } from "./RecordedReplies.ts"
-
-type Of<Tag extends Machine.Command["_tag"]> = Extract<Machine.Command, { readonly _tag: Tag }>
 
 /** How far a replayed turn has followed its record. */
 export interface Followed {
@@ -57,7 +56,7 @@ export class ReplayedTurn extends DryTurn {
 
   /** How far it has followed its record. */
   get followed(): Followed {
-    return { decisions: this.decisionsMade, ...(this.leftAt === undefined ? {} : { leftAt: this.leftAt }) }
+    return { decisions: this.decisionsMade, ...defined({ leftAt: this.leftAt }) }
   }
 
   /** Lets it begin behind another turn of its conversation; in the record it began at `recordedAt`. */
@@ -147,22 +146,21 @@ export class ReplayedTurn extends DryTurn {
     return this.later(end.endedAt, () => {
       if (command._tag !== "Seal")
         return this.cut(end.endedAt, end.status === "aborted" ? "aborted" : "failed", end.error)
-      const cut = command.cut && { cut: { status: "failed" as const, failure: command.cut } }
-      return { kind: "Seal", step: 0, number: 0, value: { at: end.endedAt, ...cut } }
+      return this.seal(command, end.endedAt)
     })
   }
 
-  private routed(command: Of<"Route">, record: Records.RecordOf<"Route">): Records.TurnRecord {
+  private routed(command: CommandOf<"Route">, record: Records.RecordOf<"Route">): Records.TurnRecord {
     if (this.isVerbatim) return record
     const { clock } = this.around
     const chosen = this.decisions.begin(sinceLast(command, record.value.from), this.ledger.routing.route, clock.now())
     if (isSameRoute(chosen.route, record.value.route)) return record
     this.left()
     const { from } = record.value
-    return { ...record, value: { ...chosen, ...(from === undefined ? {} : { from }) } }
+    return { ...record, value: { ...chosen, ...defined({ from }) } }
   }
 
-  private attempted(command: Of<"Call">, record: Records.RecordOf<"Attempt">): Records.TurnRecord | undefined {
+  private attempted(command: CommandOf<"Call">, record: Records.RecordOf<"Attempt">): Records.TurnRecord | undefined {
     const { clock, gates } = this.around
     const { request, step } = command
     const { value } = record
@@ -181,13 +179,16 @@ export class ReplayedTurn extends DryTurn {
       if (value._tag === "Completed" || value.whole === true) this.decisions.answered(request, at, clock.now())
       this.mark(request, at, value)
       const { credential, target } = request
-      const route = credential === undefined ? { target } : { target, credential }
+      const route = { target, ...defined({ credential }) }
       if (!isShared) this.onCall({ turnId: this.prompted.turnId, step, route, at, outcome: value })
       return record
     })
   }
 
-  private redecided(command: Of<"Decide">, record: Records.RecordOf<"Decision">): Records.TurnRecord | undefined {
+  private redecided(
+    command: CommandOf<"Decide">,
+    record: Records.RecordOf<"Decision">
+  ): Records.TurnRecord | undefined {
     const { value } = record
     const at = value._tag === "Retry" ? value.retryAt - value.delayMs : 0
     return this.later(at, () => {
@@ -202,7 +203,7 @@ export class ReplayedTurn extends DryTurn {
     })
   }
 
-  private waitedFor(command: Of<"Wait">, record: Records.RecordOf<"Wake">): Records.TurnRecord | undefined {
+  private waitedFor(command: CommandOf<"Wait">, record: Records.RecordOf<"Wake">): Records.TurnRecord | undefined {
     const { clock, gates } = this.around
     const { awaited, wait } = command
     const { value } = record
@@ -245,7 +246,7 @@ const isOf = (record: Records.TurnRecord, { _tag, number, step }: Machine.Comman
   (_tag === "RunTool" || record.number === number)
 
 /** The target that the conversation used last stands for its last answer, which a router asks for (TurnRouter.R1). */
-const sinceLast = (command: Of<"Route">, from: string | undefined): Of<"Route"> => {
+const sinceLast = (command: CommandOf<"Route">, from: string | undefined): CommandOf<"Route"> => {
   const target = from === undefined ? undefined : Target.parse(from)
   const { question } = command
   return question === undefined || question.current !== undefined || target === undefined

@@ -1,5 +1,5 @@
 /**
- * Reads the record of turns: what a replay follows (X10). It reads alone, and changes nothing.
+ * Reads the record of turns: what a replay follows (X10). It changes nothing.
  *
  * Recording.R1. A turn belongs to the record from a moment on if it was accepted or ended since, or has not ended.
  * Recording.R2. At most `MOST_TURNS`, the newest: more would take longer to read than a person waits.

@@ -3,7 +3,7 @@
  * answer may no longer be worth its price.
  *
  * SpendGuard.G1. It does not ask before the step has waited for `afterMs` since a person's last command: an answer is valid for that long.
- *     The exception is G4.
+ *     The exception is SpendGuard.G4.
  * SpendGuard.G2. It asks when a limit is exceeded, not when it is met.
  * SpendGuard.G3. Tokens are counted only if there is a limit, and only after a long wait or a void attempt.
  * SpendGuard.G4. An attempt whose content is void (X7) was paid for in vain. After one the turn's tokens are checked without a long wait, so
