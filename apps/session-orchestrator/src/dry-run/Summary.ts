@@ -1,6 +1,7 @@
 /** Sums up the courses of turns: how many were answered, when, after how many calls, and why the others were not. */
 import { Prices } from "@holdfast/policy"
-import { defined, type DryRunReport, type Message } from "@holdfast/wire"
+import { defined, type DryRunReport } from "@holdfast/wire"
+import * as Usage from "../spend/Usage.ts"
 import type { Result } from "./DryRun.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
 
@@ -86,7 +87,7 @@ const spentOf = (
   if (counted.length === 0) return {}
   const byTarget = new Map<string, Prices.Tokens>()
   for (const { target, usage = {} } of counted)
-    byTarget.set(target, Prices.add(byTarget.get(target) ?? Prices.NO_TOKENS, tokensOf(usage)))
+    byTarget.set(target, Prices.add(byTarget.get(target) ?? Prices.NO_TOKENS, Usage.tokensOf(usage)))
   let usd: number | undefined
   let unknown = answers.length - counted.length
   for (const [target, tokens] of byTarget) {
@@ -100,15 +101,3 @@ const spentOf = (
     cost: { ...defined({ usd }), unknown }
   }
 }
-
-const tokensOf = ({
-  cacheWriteTokens = 0,
-  cachedInputTokens = 0,
-  inputTokens = 0,
-  outputTokens = 0
-}: Message.Usage): Prices.Tokens => ({
-  input: inputTokens,
-  output: outputTokens,
-  cachedInput: cachedInputTokens,
-  cacheWrite: cacheWriteTokens
-})

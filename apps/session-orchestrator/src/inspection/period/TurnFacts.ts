@@ -6,8 +6,9 @@
  */
 import { Directive, RetryStrategy } from "@holdfast/kernel"
 import { Prices } from "@holdfast/policy"
-import { Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { Failure, type Ids, type TurnEvent } from "@holdfast/wire"
 import * as Account from "../../recovery/Account.ts"
+import * as Usage from "../../spend/Usage.ts"
 import type { TurnRow } from "../../storage/Lists.ts"
 import * as TurnReport from "../TurnReport.ts"
 
@@ -109,26 +110,19 @@ export const usageOf = (
   last: string,
   model: string
 ): ReadonlyArray<UsageFact> => {
-  const total = tokensOf(end.usage)
-  const isUnreported =
-    end.status === "completed" && (end.usage.inputTokens === undefined || end.usage.outputTokens === undefined)
+  const total = Usage.tokensOf(end.usage)
+  const isUnreported = Usage.isUnreported(end)
   const parts = new Map<string, Prices.Tokens>()
   for (const { outcome, target = model } of attempts) {
     if (outcome === undefined || !("usage" in outcome) || outcome.usage === undefined) continue
-    parts.set(target, Prices.add(parts.get(target) ?? Prices.NO_TOKENS, tokensOf(outcome.usage)))
+    parts.set(target, Prices.add(parts.get(target) ?? Prices.NO_TOKENS, Usage.tokensOf(outcome.usage)))
   }
   if (parts.size <= 1) {
     const [target = last] = parts.keys()
     return isUnreported || total.input > 0 || total.output > 0 ? [{ target, tokens: total, isUnreported }] : []
   }
   const known = Array.from(parts.values()).reduce(Prices.add, Prices.NO_TOKENS)
-  const rest: Prices.Tokens = {
-    input: Math.max(0, total.input - known.input),
-    output: Math.max(0, total.output - known.output),
-    cachedInput: Math.max(0, total.cachedInput - known.cachedInput),
-    cacheWrite: Math.max(0, total.cacheWrite - known.cacheWrite)
-  }
-  parts.set(last, Prices.add(parts.get(last) ?? Prices.NO_TOKENS, rest))
+  parts.set(last, Prices.add(parts.get(last) ?? Prices.NO_TOKENS, Usage.missing(total, known)))
   return Array.from(parts, ([target, tokens]) => ({ target, tokens, isUnreported: isUnreported && target === last }))
 }
 
@@ -153,10 +147,3 @@ const endpointOf = ({ outcome }: Attempt, target: string): ReadonlyArray<Endpoin
 /** Without records: a turn that was answered by its first call. */
 const answerOf = ({ model, turn: { end } }: TurnRow): ReadonlyArray<EndpointFact> =>
   end?.status === "completed" ? [{ target: model, at: end.endedAt }] : []
-
-const tokensOf = (usage: Message.Usage): Prices.Tokens => ({
-  input: usage.inputTokens ?? 0,
-  output: usage.outputTokens ?? 0,
-  cachedInput: usage.cachedInputTokens ?? 0,
-  cacheWrite: usage.cacheWriteTokens ?? 0
-})
