@@ -20,6 +20,7 @@ import type * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import * as ProxyChoice from "./ProxyChoice.ts"
 import * as Settings from "./reading/Settings.ts"
+import * as SecretChoice from "./SecretChoice.ts"
 import * as Sources from "./Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
@@ -48,7 +49,10 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
   const chosen = ModelChoice.choose(settings, judged, sources.simulated, originOf("model"))
   const tools = ToolTable.make(settings.tools ?? {}, sources.environment, (path) => sources.absolute(path, "file"))
   const proxies = ProxyChoice.choose(sources.environment)
-  const token = tokenOf(settings, sources.environment)
+  const token = SecretChoice.choose(
+    { key: "server.token", value: settings.server?.token, variable: settings.server?.tokenEnv },
+    sources.environment
+  )
   const { token: _token, tokenEnv, ...server } = { ...Settings.DEFAULTS.server, ...settings.server }
   const { host } = server
 
@@ -186,32 +190,6 @@ const namedVariables = (
       : [settings.telemetry.notifications.webhookEnv]),
     ...Array.from(providers.values()).flatMap((provider) => (provider.type === "simulated" ? [] : provider.apiKeyEnv))
   ])
-
-const tokenOf = (
-  { server }: Settings.Settings,
-  environment: Environment.Environment
-): { readonly value: Redacted.Redacted | undefined; readonly problems: ReadonlyArray<ConfigProblem.Problem> } => {
-  if (server?.tokenEnv === undefined) return { value: server?.token, problems: [] }
-  const place = "server.tokenEnv"
-  if (server.token !== undefined) {
-    return { value: undefined, problems: [{ place, message: "there is a server.token too. Keep one of them." }] }
-  }
-  const value = Environment.get(environment, server.tokenEnv)
-  if (value === undefined) {
-    return { value, problems: [{ place, message: `the environment variable ${server.tokenEnv} is not set.` }] }
-  }
-  return value.length < Settings.SHORTEST_TOKEN
-    ? {
-        value: undefined,
-        problems: [
-          {
-            place,
-            message: `the token in ${server.tokenEnv} has ${value.length} characters; expected at least ${Settings.SHORTEST_TOKEN}.`
-          }
-        ]
-      }
-    : { value: Redacted.make(value), problems: [] }
-}
 
 const alone = (origin: Origin): string =>
   `cluster.runner is set (${origin}), and database.url is not: this service runs alone, on its own file.`

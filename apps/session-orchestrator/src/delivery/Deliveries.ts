@@ -96,10 +96,7 @@ const deliver = Effect.fnUntraced(function* (
   const kind = kindOf(message)
   const failure = yield* kind === undefined
     ? Effect.succeed(UNKNOWN_RECEIVER)
-    : Effect.matchEffect(kind.send(message), {
-        onSuccess: () => Effect.undefined,
-        onFailure: (failure) => Effect.succeed(failure)
-      })
+    : Effect.match(kind.send(message), { onSuccess: () => undefined, onFailure: (failure) => failure })
   const now = yield* Clock.currentTimeMillis
   if (failure === undefined) {
     yield* outbox.settle(message.number, "delivered", now)

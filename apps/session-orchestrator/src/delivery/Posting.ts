@@ -69,6 +69,13 @@ export const toPublic =
       judged(status, headers, body)
     ).pipe(timed)
 
+/** An attempt that fails after `LIMIT_MS` (Posting.H2). */
+export const timed = (attempt: Effect.Effect<void, Failure.Failure>): Effect.Effect<void, Failure.Failure> =>
+  Effect.timeoutOrElse(attempt, {
+    duration: Duration.millis(LIMIT_MS),
+    orElse: () => Effect.fail(Classification.timedOut("first-content", LIMIT_MS))
+  })
+
 /** How names are resolved, and which addresses may be connected to. */
 export interface Network {
   readonly lookup?: Lookup
@@ -104,7 +111,7 @@ const send = (
 ): Effect.Effect<Answer, Failure.Failure> =>
   Effect.callback<Answer, Error>((resume) => {
     const target = new URL(url)
-    const host = target.hostname.replace(/^\[(.*)\]$/, "$1")
+    const host = PublicAddress.hostOf(target)
     if (isIP(host) !== 0 && !isAllowed(host)) return resume(Effect.fail(new NotPublic()))
     const request = (target.protocol === "https:" ? https : http).request(
       target,
@@ -174,9 +181,3 @@ const judged = (
 
 const presentOf = (headers: Answer["headers"]): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
-
-const timed = (posting: Effect.Effect<void, Failure.Failure>): Effect.Effect<void, Failure.Failure> =>
-  Effect.timeoutOrElse(posting, {
-    duration: Duration.millis(LIMIT_MS),
-    orElse: () => Effect.fail(Classification.timedOut("first-content", LIMIT_MS))
-  })

@@ -14,6 +14,9 @@ export const isPublic = (address: string): boolean => {
   return family === 4 ? !blocked.ipv4.check(address, "ipv4") : !blocked.ipv6.check(address, "ipv6")
 }
 
+/** The name or IP address of a URL's host; that of IPv6 without its brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1")
+
 /** Why an address in a request is refused, before it is resolved; `undefined`: it is not. */
 export const refusalOf = (text: string): string | undefined => {
   const url = URL.parse(text)
@@ -21,7 +24,7 @@ export const refusalOf = (text: string): string | undefined => {
     return "expected an http or https address"
   }
   if (url.username !== "" || url.password !== "") return "expected an address without a user"
-  const host = url.hostname.replace(/^\[(.*)\]$/, "$1")
+  const host = hostOf(url)
   if ((isIP(host) !== 0 && !isPublic(host)) || /(?:^|\.)localhost\.?$/i.test(host)) {
     return "expected a public address: this one is private"
   }

@@ -5,8 +5,7 @@
  * Receivers.R2. Errors never quote the webhook's address or the command's arguments.
  */
 import type { Failure } from "@holdfast/wire"
-import { Classification } from "@holdfast/policy"
-import { Duration, Effect, Redacted, Stream } from "effect"
+import { Effect, Redacted, Stream } from "effect"
 import type { HttpClient } from "effect/http"
 import type { ChildProcessSpawner } from "effect/process"
 import { ChildProcess } from "effect/process"
@@ -54,10 +53,7 @@ export const command =
     return spawner.exitCode(command).pipe(
       Effect.catchTag("PlatformError", (error) => Effect.fail(failed(`${program} did not run: ${causeOf(error)}.`))),
       Effect.flatMap((code) => (code === 0 ? Effect.void : Effect.fail(failed(`${program} ended with ${code}.`)))),
-      Effect.timeoutOrElse({
-        duration: Duration.millis(Posting.LIMIT_MS),
-        orElse: () => Effect.fail(Classification.timedOut("first-content", Posting.LIMIT_MS))
-      })
+      Posting.timed
     )
   }
 

@@ -29,14 +29,13 @@ export const run = (options: Options): Effect.Effect<never> =>
     const now = yield* Clock.currentTimeMillis
     const missed = DailyTime.last(options.time, now)
     if (now - missed <= LATE_MS) yield* make(options, missed) // ReportNotices.R2
-    yield* Effect.forever(
+    return yield* Effect.forever(
       Effect.gen(function* () {
         const at = DailyTime.next(options.time, yield* Clock.currentTimeMillis)
         yield* options.sleepUntil(at)
         yield* make(options, at)
       })
     )
-    return yield* Effect.never
   })
 
 /** The message of a report for one receiver. */

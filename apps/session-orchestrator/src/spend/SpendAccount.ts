@@ -126,14 +126,14 @@ export class SpendAccount {
     }
   }
 
-  private counted(turnId: Ids.TurnId, target: Target.Target, outcome: { readonly endedAt?: number }): void {
+  private counted(
+    turnId: Ids.TurnId,
+    target: Target.Target,
+    outcome: (Observer.AttemptEnded | Observer.CompactionEnded)["outcome"]
+  ): void {
     if (!("usage" in outcome) || outcome.usage === undefined) return
-    const { endedAt = 0 } = outcome
-    this.add(turnId, {
-      target: Target.format(target),
-      tokens: Usage.tokensOf(outcome.usage as Parameters<typeof Usage.tokensOf>[0]),
-      at: endedAt
-    })
+    const { endedAt = 0, usage } = outcome
+    this.add(turnId, { target: Target.format(target), tokens: Usage.tokensOf(usage), at: endedAt })
   }
 
   private reached(turnId: Ids.TurnId, at: number): SpendLimits.Reached | undefined {

@@ -1,28 +1,27 @@
 /** Reads the tokens of calls and of turns as sums of spending need them. Pure. */
-import type { Prices } from "@holdfast/policy"
-import { type SpendSums } from "@holdfast/policy"
+import type { Prices, SpendSums } from "@holdfast/policy"
 import type { Message, TurnEvent } from "@holdfast/wire"
 
 /** The tokens of a turn's end that were not counted before. */
-export const rest = (
-  { endedAt, status, usage }: TurnEvent.TurnEnd,
-  counted: Prices.Tokens,
-  target: string
-): ReadonlyArray<SpendSums.Use> => {
-  const tokens = remaining(tokensOf(usage), counted)
-  const isUnreported = status === "completed" && (usage.inputTokens === undefined || usage.outputTokens === undefined)
-  return isUnreported || Object.values(tokens).some((n) => n > 0)
-    ? [{ target, tokens, at: endedAt, ...(isUnreported ? { isUnreported } : undefined) }]
+export const rest = (end: TurnEvent.TurnEnd, counted: Prices.Tokens, target: string): ReadonlyArray<SpendSums.Use> => {
+  const tokens = missing(tokensOf(end.usage), counted)
+  const hasNone = isUnreported(end)
+  return hasNone || Object.values(tokens).some((n) => n > 0)
+    ? [{ target, tokens, at: end.endedAt, ...(hasNone ? { isUnreported: true } : undefined) }]
     : []
 }
 
-/** The tokens of a total without those that were counted; never below 0. */
-export const remaining = (total: Prices.Tokens, counted: Prices.Tokens): Prices.Tokens => ({
-  input: Math.max(0, total.input - counted.input),
-  output: Math.max(0, total.output - counted.output),
-  cachedInput: Math.max(0, total.cachedInput - counted.cachedInput),
-  cacheWrite: Math.max(0, total.cacheWrite - counted.cacheWrite)
+/** The tokens of a total that are not in a part of it. */
+export const missing = (total: Prices.Tokens, part: Prices.Tokens): Prices.Tokens => ({
+  input: Math.max(0, total.input - part.input),
+  output: Math.max(0, total.output - part.output),
+  cachedInput: Math.max(0, total.cachedInput - part.cachedInput),
+  cacheWrite: Math.max(0, total.cacheWrite - part.cacheWrite)
 })
+
+/** Whether a turn was answered, and its provider did not report the tokens. */
+export const isUnreported = ({ status, usage }: TurnEvent.TurnEnd): boolean =>
+  status === "completed" && (usage.inputTokens === undefined || usage.outputTokens === undefined)
 
 /** The tokens of a usage; a number that the provider did not report counts as 0. */
 export const tokensOf = (usage: Message.Usage): Prices.Tokens => ({

@@ -61,11 +61,11 @@ export const round = (dependencies: Dependencies, rules: ReadonlyArray<Rule>): E
 // --- internal
 
 const sweep = Effect.fnUntraced(function* (
-  { deleted: ended, deletions, lists }: Dependencies,
+  { deleted, deletions, lists }: Dependencies,
   { after, tag }: Rule
 ): Effect.fn.Return<number, StorageError> {
   const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(after)
-  let deleted = 0
+  let count = 0
   // Newer ones are no older than their creation. A list by tag is ordered by numbers, and read whole.
   let position: Position | undefined = tag === undefined ? { at: before, number: 0 } : undefined
   for (;;) {
@@ -74,10 +74,10 @@ const sweep = Effect.fnUntraced(function* (
       if (isBusy || (lastEndedAt ?? conversation.createdAt) >= before) continue // N1
       const { conversationId } = conversation
       if ((yield* deletions.conversation(conversationId)) !== "deleted") continue
-      yield* ended(conversationId)
-      deleted++
+      yield* deleted(conversationId)
+      count++
     }
-    if (page.next === undefined) return deleted
+    if (page.next === undefined) return count
     position = page.next
     yield* Effect.sleep(PAUSE)
   }

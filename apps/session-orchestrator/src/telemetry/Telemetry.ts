@@ -8,7 +8,7 @@
 import manifest from "../../package.json" with { type: "json" }
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Timer } from "@holdfast/journal"
+import { ProcessName, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
@@ -77,7 +77,7 @@ export const incidents: Layer.Layer<never, never, Config | Notifications.Notific
         storage: yield* IncidentStates,
         receivers: [...(webhook === undefined ? [] : ["webhook"]), ...(command === undefined ? [] : ["command"])],
         // A file has one service; the runners of a shared database come and go.
-        runner: database.url === undefined ? "service" : globalThis.crypto.randomUUID(),
+        runner: database.url === undefined ? "service" : yield* ProcessName.ProcessName,
         quiet: quiet === undefined ? undefined : QuietHours.parse(quiet)
       })
     })

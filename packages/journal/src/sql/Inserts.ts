@@ -14,19 +14,16 @@ const SIZES = [64, 8, 1] as const
 /**
  * Inserts rows that all have the same columns, in their order.
  *
- * @param returning the clause `RETURNING …`, where the rows are to be returned
+ * @param clause what follows the rows: `RETURNING …` where they are to be returned, or `ON CONFLICT …`
  */
 export const insertAll = <Returned extends object = never>(
   sql: SqlClient.SqlClient,
   table: string,
   rows: ReadonlyArray<Record<string, string | number | null>>,
-  returning: Statement.Fragment = sql.literal("")
+  clause: Statement.Fragment = sql.literal("")
 ): Effect.Effect<ReadonlyArray<Returned>, SqlError.SqlError> =>
   Effect.map(
-    Effect.forEach(
-      chunksOf(rows),
-      (chunk) => sql<Returned>`INSERT INTO ${sql(table)} ${sql.insert(chunk)} ${returning}`
-    ),
+    Effect.forEach(chunksOf(rows), (chunk) => sql<Returned>`INSERT INTO ${sql(table)} ${sql.insert(chunk)} ${clause}`),
     (returned) => returned.flat()
   )
 

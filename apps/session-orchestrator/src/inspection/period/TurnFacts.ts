@@ -72,7 +72,7 @@ export const needsRecords = ({ turn: { end } }: TurnRow): boolean =>
 export const of = (row: TurnRow, account: Account.Account, now: number): TurnFacts => {
   const { end } = row.turn
   const { attempts } = account
-  const target = TurnReport.lastTargetOf(account) ?? row.model
+  const target = TurnReport.targetOf(account) ?? attempts.at(-1)?.target ?? row.model
   const targetAt = (index: number): string => attempts[index]?.target ?? row.model
   return {
     turnId: row.turn.turnId,
@@ -111,8 +111,7 @@ export const usageOf = (
   model: string
 ): ReadonlyArray<UsageFact> => {
   const total = Usage.tokensOf(end.usage)
-  const isUnreported =
-    end.status === "completed" && (end.usage.inputTokens === undefined || end.usage.outputTokens === undefined)
+  const isUnreported = Usage.isUnreported(end)
   const parts = new Map<string, Prices.Tokens>()
   for (const { outcome, target = model } of attempts) {
     if (outcome === undefined || !("usage" in outcome) || outcome.usage === undefined) continue
@@ -123,8 +122,7 @@ export const usageOf = (
     return isUnreported || total.input > 0 || total.output > 0 ? [{ target, tokens: total, isUnreported }] : []
   }
   const known = Array.from(parts.values()).reduce(Prices.add, Prices.NO_TOKENS)
-  const rest = Usage.remaining(total, known)
-  parts.set(last, Prices.add(parts.get(last) ?? Prices.NO_TOKENS, rest))
+  parts.set(last, Prices.add(parts.get(last) ?? Prices.NO_TOKENS, Usage.missing(total, known)))
   return Array.from(parts, ([target, tokens]) => ({ target, tokens, isUnreported: isUnreported && target === last }))
 }
 

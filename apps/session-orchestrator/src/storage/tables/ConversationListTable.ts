@@ -1,5 +1,5 @@
 /** Pages of conversations, by the index of their creation (`Lists`). */
-import { RowNumbers } from "@holdfast/journal/sql"
+import { RowNumbers, type TableError } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
@@ -8,15 +8,13 @@ import * as Contains from "./Contains.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
 
-type Failure = SqlError.SqlError | Schema.SchemaError
-
 /** A page of conversations. */
 export const page = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   filter: ConversationFilter,
   after: Position | undefined,
   limit: number
-): Effect.fn.Return<Page<ConversationRow>, Failure> {
+): Effect.fn.Return<Page<ConversationRow>, TableError> {
   const found = yield* keys(sql, filter, after, limit)
   return { rows: yield* rowsOf(sql, found.rows), next: found.next }
 })
@@ -84,7 +82,7 @@ const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const rowsOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   keys: ReadonlyArray<Keyset.Key>
-): Effect.fn.Return<ReadonlyArray<ConversationRow>, Failure> {
+): Effect.fn.Return<ReadonlyArray<ConversationRow>, TableError> {
   if (keys.length === 0) return []
   const found = yield* decodeRows(
     yield* sql`

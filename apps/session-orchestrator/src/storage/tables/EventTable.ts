@@ -130,10 +130,14 @@ export const probe = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.Sq
     SELECT (SELECT max(number) FROM turns) AS turns,
       (SELECT max(event_id) FROM events WHERE conversation = (SELECT max(number) FROM conversations)) AS events`)
 
-// --- internal
-
 /** PostgreSQL's largest INTEGER. */
 export const MAX_ID = 2_147_483_647
+
+/** Events of a turn, up to its end: in a long conversation many events may follow it. Tests ask the plan of it. */
+export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
+  sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID})`
+
+// --- internal
 
 /** The row numbers, last ids and last positions of the turns of a group. Each subquery is one step into an index, for any length (E2). */
 const findEnds = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) => {
@@ -225,10 +229,6 @@ const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Ap
 const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Statement.Fragment =>
   sql`FROM conversations c JOIN events e ON e.conversation = c.number JOIN turns t ON t.number = e.turn
     WHERE c.conversation_id = ${id}`
-
-/** Events of a turn, up to its end: in a long conversation many events may follow it. Tests ask the plan of it. */
-export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
-  sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID})`
 
 /**
  * Events of a turn.

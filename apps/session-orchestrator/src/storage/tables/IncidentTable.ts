@@ -17,7 +17,8 @@ export const hasOpenTurn = (
   acceptedUntil: number
 ): Effect.Effect<boolean, SqlError.SqlError> =>
   Effect.map(
-    sql`SELECT number FROM turns WHERE end_event_id IS NULL AND accepted_at <= ${acceptedUntil} LIMIT 1`,
+    // The sum hides the index by acceptance from SQLite, which would read all turns that have ended with it.
+    sql`SELECT number FROM turns WHERE end_event_id IS NULL AND accepted_at + 0 <= ${acceptedUntil} LIMIT 1`,
     (rows) => rows.length > 0
   )
 

@@ -1,11 +1,10 @@
 /** Reads and writes messages for receivers outside (`Outbox`). */
-import { RowNumbers } from "@holdfast/journal/sql"
+import { Inserts, RowNumbers, type TableError } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Claimed, KEPT_MS, type NewMessage } from "../Outbox.ts"
-
-type Failure = SqlError.SqlError | Schema.SchemaError
+import * as Keyset from "./Keyset.ts"
 
 /** The due time of a message whose turn has not ended: the end of the year 9999. */
 export const NOT_YET = 253_402_300_799_999
@@ -19,24 +18,24 @@ export interface OfTurn {
 }
 
 /** Adds messages. Those with a known id are left out (Outbox.X1). */
-export const add = Effect.fnUntraced(function* (
+export const add = (
   sql: SqlClient.SqlClient,
   messages: ReadonlyArray<NewMessage>
-): Effect.fn.Return<void, SqlError.SqlError> {
-  for (const { dueAt, id, lane, payload, receiver } of messages) {
-    yield* sql`INSERT INTO outbox ${sql.insert({ ...NEW, id, lane, receiver, payload, due_at: dueAt })} ON CONFLICT (id) DO NOTHING`
-  }
-})
+): Effect.Effect<void, SqlError.SqlError> =>
+  insert(
+    sql,
+    messages.map(({ dueAt, id, lane, payload, receiver }) => ({ id, lane, receiver, payload, due_at: dueAt }))
+  )
 
 /** Adds messages about the ends of turns that are added in the same transaction. */
-export const addOfTurns = Effect.fnUntraced(function* (
+export const addOfTurns = (
   sql: SqlClient.SqlClient,
   messages: ReadonlyArray<OfTurn>
-): Effect.fn.Return<void, SqlError.SqlError> {
-  for (const { id, lane, receiver, turn } of messages) {
-    yield* sql`INSERT INTO outbox ${sql.insert({ ...NEW, id, lane, receiver, turn, due_at: NOT_YET })} ON CONFLICT (id) DO NOTHING`
-  }
-})
+): Effect.Effect<void, SqlError.SqlError> =>
+  insert(
+    sql,
+    messages.map(({ id, lane, receiver, turn }) => ({ id, lane, receiver, turn, due_at: NOT_YET }))
+  )
 
 /** Makes messages due whose turns have ended since a moment. Nothing is written if there are none. */
 export const release = Effect.fnUntraced(function* (
@@ -44,13 +43,17 @@ export const release = Effect.fnUntraced(function* (
   endedSince: number,
   now: number
 ): Effect.fn.Return<void, SqlError.SqlError> {
-  // The statuses lead the index.
-  const due = yield* sql<{ readonly number: number }>`
-    SELECT ${RowNumbers.read(sql, "o.number")} AS "number" FROM turns t JOIN outbox o ON o.turn = t.number
-    WHERE t.status IN ('completed', 'failed', 'aborted') AND t.ended_at >= ${endedSince}
-      AND o.state = 'pending' AND o.due_at = ${NOT_YET}`
-  for (const { number } of due) yield* sql`UPDATE outbox SET due_at = ${now} WHERE number = CAST(${number} AS BIGINT)`
+  const due = yield* sql<{ readonly number: number }>`${ofEnded(sql, endedSince)}`
+  if (due.length === 0) return
+  yield* sql`UPDATE outbox SET due_at = ${now} WHERE number IN (${Keyset.numbers(sql, due)})`
 })
+
+/** Reads the messages of turns that have ended since a moment, and that are not due yet: what tests ask the plan of. */
+export const ofEnded = (sql: SqlClient.SqlClient, endedSince: number): Statement.Fragment =>
+  // The statuses lead the index. SQLite joins in this order: it would read the messages of all open turns otherwise.
+  sql`SELECT ${RowNumbers.read(sql, "o.number")} AS "number" FROM turns t CROSS JOIN outbox o
+    WHERE t.status IN ('completed', 'failed', 'aborted') AND t.ended_at >= ${endedSince}
+      AND o.turn = t.number AND o.state = 'pending' AND o.due_at = ${NOT_YET}`
 
 /** Claims due messages, the first of each lane, oldest first. */
 export const claim = Effect.fnUntraced(function* (
@@ -58,7 +61,7 @@ export const claim = Effect.fnUntraced(function* (
   now: number,
   until: number,
   limit: number
-): Effect.fn.Return<ReadonlyArray<Claimed>, Failure> {
+): Effect.fn.Return<ReadonlyArray<Claimed>, TableError> {
   const lock = sql.onDialectOrElse({ pg: () => sql.literal("FOR UPDATE SKIP LOCKED"), orElse: () => sql.literal("") })
   const numbers = yield* sql<{ readonly number: number }>`
     UPDATE outbox SET claimed_until = ${until} WHERE number IN (
@@ -71,10 +74,7 @@ export const claim = Effect.fnUntraced(function* (
   const rows = yield* sql`
     SELECT ${RowNumbers.read(sql, "o.number")} AS "number", o.id, o.receiver, o.payload, o.attempts, t.turn_id
     FROM outbox o LEFT JOIN turns t ON t.number = o.turn
-    WHERE ${sql.in(
-      "o.number",
-      numbers.map(({ number }) => number)
-    )} ORDER BY o.number`
+    WHERE o.number IN (${Keyset.numbers(sql, numbers)}) ORDER BY o.number`
   return (yield* decodeRows(rows)).map(({ payload, turn_id, ...row }) => ({
     ...row,
     payload: payload ?? undefined,
@@ -105,7 +105,7 @@ export const postpone = (
       WHERE number = CAST(${number} AS BIGINT)`
   )
 
-/** Gives up the oldest messages of a lane beyond the newest `kept`. One that is under way may still be delivered. */
+/** Gives up all pending messages of a lane but the newest `kept`. A message that is being sent may still arrive. */
 export const drop = (sql: SqlClient.SqlClient, lane: string, kept: number): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(
     sql`UPDATE outbox SET state = 'refused', settled_at = due_at, payload = NULL
@@ -120,7 +120,18 @@ export const forget = (sql: SqlClient.SqlClient, now: number): Effect.Effect<voi
 
 // --- internal
 
-const NEW = { state: "pending", attempts: 0, claimed_until: 0 } as const
+const insert = (
+  sql: SqlClient.SqlClient,
+  messages: ReadonlyArray<Record<string, string | number>>
+): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(
+    Inserts.insertAll(
+      sql,
+      "outbox",
+      messages.map((message) => ({ ...message, state: "pending", attempts: 0, claimed_until: 0 })),
+      sql`ON CONFLICT (id) DO NOTHING`
+    )
+  )
 
 const Row = Schema.Struct({
   number: Schema.Finite,

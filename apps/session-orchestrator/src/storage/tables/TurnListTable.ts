@@ -19,15 +19,13 @@ import * as LabelTable from "./LabelTable.ts"
 import * as TurnSearch from "./TurnSearch.ts"
 import * as TurnTable from "./TurnTable.ts"
 
-type Failure = TableError
-
 /** A page of turns. */
 export const page = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   filter: TurnFilter,
   after: Position | undefined,
   limit: number
-): Effect.fn.Return<Page<TurnRow>, Failure> {
+): Effect.fn.Return<Page<TurnRow>, TableError> {
   const found = yield* keys(sql, filter, after, limit)
   const rows = yield* rowsOf(sql, found.rows)
   const { search } = filter
@@ -35,7 +33,7 @@ export const page = Effect.fnUntraced(function* (
 })
 
 /** The labels of one turn. */
-export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<Labels.Labels, Failure> =>
+export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<Labels.Labels, TableError> =>
   Effect.gen(function* () {
     const rows = yield* sql<{ readonly number: number }>`
       SELECT ${RowNumbers.read(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
@@ -133,7 +131,7 @@ const decodeExtras = Schema.decodeUnknownEffect(Schema.Array(Extra))
 const rowsOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   keys: ReadonlyArray<Keyset.Key>
-): Effect.fn.Return<ReadonlyArray<TurnRow>, Failure> {
+): Effect.fn.Return<ReadonlyArray<TurnRow>, TableError> {
   if (keys.length === 0) return []
   const found = yield* sql`
     SELECT t.turn_id, c.conversation_id, substr(t.prompt, 1, ${PROMPT_CHARACTERS}) AS prompt, t.accepted_at,

@@ -13,7 +13,7 @@ const TARGETS = [
   { provider: "xai", model: "grok-4" }
 ]
 
-/** A runner, which writes each fact at once, and one that dies keeps nothing but what is in the database. */
+/** A runner that writes each fact to the database at once. After its death a new one begins with the database alone. */
 class Runner {
   state = Incidents.empty
   private readonly memory: SharedMemory
