@@ -11,7 +11,7 @@ import type { StorageError } from "@holdfast/journal"
 import { Directive, type Observer, type Provider, type RetryStrategy, type Router } from "@holdfast/kernel"
 import { Opening, Push } from "@holdfast/kernel/host"
 import { SpendLimits } from "@holdfast/policy"
-import { Failure, type Ids } from "@holdfast/wire"
+import { Failure, type Ids, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { SpendReading, SpendSettings, TurnUse } from "../conversation/Defaults.ts"
 import * as DailyTime from "../text/DailyTime.ts"
@@ -131,14 +131,14 @@ export const make = Effect.fn("Spending.make")(function* (
           (inner) =>
             Push.unwrap(
               Effect.gen(function* () {
-                yield* warned(`${request.target.provider}/${request.target.model}`)
+                yield* warned(Target.format(request.target))
                 yield* prepared(turnId)
                 const refusal = account.refusal(turnId, clock.currentTimeMillisUnsafe())
                 return refusal === undefined ? inner() : Stream.make({ type: "error" as const, failure: refusal })
               })
             ),
           (opening) => {
-            const target = `${request.target.provider}/${request.target.model}`
+            const target = Target.format(request.target)
             if (!isPrepared(turnId) || !logged.has(target)) return undefined
             return (world, listener) => {
               const refusal = account.refusal(turnId, world.now())
