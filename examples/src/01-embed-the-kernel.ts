@@ -35,7 +35,7 @@ const turn = Turn.runTurn({
       live: (event) => console.log(event.type, "delta" in event ? event.delta : ""),
       persist: (events) => Effect.sync(() => events.forEach((event) => console.log(event.type)))
     }),
-    RetryStrategies.layer(policy, (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" })),
+    RetryStrategies.layer(policy, RetryStrategies.sleepInMemory),
     Checkpoint.layerMemory,
     Toolbox.layerNoop
   ])

@@ -21,7 +21,7 @@ async function* myModels({ target }: Provider.ProviderRequest): AsyncIterable<Pr
 const policy = Profile.resolve({ routing: { type: "fallback-chain", chains: { default: ["second/model"] } } })
 
 const patience = Layer.mergeAll(
-  RetryStrategies.layer(policy, (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" })),
+  RetryStrategies.layer(policy, RetryStrategies.sleepInMemory),
   Routers.layerMemory(policy) // cooldowns, for all turns that run on this layer
 )
 // #endregion fall-back

@@ -44,7 +44,7 @@ const turn = Turn.runTurn({
     listening,
     Layer.succeed(Provider.Provider, FromAsyncIterable.fromAsyncIterable(myModel)),
     Layer.succeed(EventSink.EventSink, { live: () => {}, persist: () => Effect.void }),
-    RetryStrategies.layer(policy, (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" })),
+    RetryStrategies.layer(policy, RetryStrategies.sleepInMemory),
     Checkpoint.layerMemory,
     Toolbox.layerNoop
   ])

@@ -5,7 +5,6 @@
  */
 // #region decide
 import { Classification, Hint, Profile, RetryPolicy, RetryStrategies } from "@holdfast/policy"
-import { Effect } from "effect"
 
 const policy = Profile.resolve({ profile: "overnight", budget: { clip: true } })
 const now = Date.now()
@@ -20,8 +19,8 @@ Hint.find({ headers, body: "", now }) // { retryAfterMs: 90000, source: "retry-a
 const failure = Classification.ofResponse({ status: 529, headers, body: "", now })
 RetryPolicy.decide(policy, 0, failure) // { _tag: "Delay", delayMs: 90000, … }: a hint lengthens a wait
 
-/** The port of the kernel: this policy decides, the given function sleeps. */
-const strategy = RetryStrategies.layer(policy, (delay) => Effect.as(Effect.sleep(delay), { type: "elapsed" }))
+/** The port of the kernel: this policy decides, the given function waits. */
+const strategy = RetryStrategies.layer(policy, RetryStrategies.sleepInMemory)
 // #endregion decide
 console.log(RetryPolicy.delay(policy, 0), RetryPolicy.delay(policy, 21), RetryPolicy.decide(policy, 22))
 console.log(Hint.find({ headers, body: "", now }), RetryPolicy.decide(policy, 0, failure), typeof strategy)

@@ -40,9 +40,7 @@ const turn = Turn.runTurn({
   Effect.provide([
     Layer.succeed(Provider.Provider, FromAsyncIterable.fromAsyncIterable(myModel)),
     Layer.succeed(EventSink.EventSink, { live: ({ type }) => console.log(type), persist: () => Effect.void }),
-    RetryStrategies.layer(Profile.resolve({ profile: "interactive" }), (delay) =>
-      Effect.as(Effect.sleep(delay), { type: "elapsed" })
-    ),
+    RetryStrategies.layer(Profile.resolve({ profile: "interactive" }), RetryStrategies.sleepInMemory),
     Toolbox.layerNoop,
     Layer.provide(JournalCheckpoint.layer(turnId), SqliteJournal.layer({ path }))
   ])

@@ -231,7 +231,10 @@ for (const [what, text] of [
   ["service", old([join(modules, "@holdfast/server/program/main.js"), "--version"])],
   ["library", old(["--input-type=module", "-e", 'import { holdfast } from "holdfast"; holdfast({ model: () => [] })'])]
 ] as const)
-  check(`on Node 20 the ${what} says what it needs`, text.includes("needs Node 22 or newer") ? undefined : text)
+  check(
+    `on Node 20 the ${what} names the version that it needs`,
+    text.includes("needs Node 22 or newer") ? undefined : text
+  )
 checkRun(
   "the published service loads packages of the AI SDK beside its configuration",
   join(modules, "node-22/bin/node"),

@@ -4,6 +4,7 @@
  * The published server is this bundle. `vitest` calls `setup` before the tests that start processes, so they run a bundle of the present sources.
  */
 import { join } from "node:path"
+import * as Manifest from "./pack/Manifest.ts"
 
 const root = join(import.meta.dirname, "../..")
 const sources = join(root, "apps/session-orchestrator/src")
@@ -28,7 +29,12 @@ export const bundle = async (target: string = folder): Promise<ReadonlyArray<str
     platform: "node",
     external: EXTERNAL,
     resolve: { mainFields: ["module", "main"] },
-    plugins: [{ name: "threads", transform: { filter: { code: "Thread.ts" }, handler: nameThread } }],
+    plugins: [
+      {
+        name: "threads",
+        transform: { filter: { code: "Thread.ts" }, handler: (code) => ({ code: Manifest.script(code) }) }
+      }
+    ],
     logLevel: "silent"
   })
   const { output } = await bundled.write({ dir: target, format: "esm", cleanDir: true, sourcemap: false })
@@ -38,12 +44,6 @@ export const bundle = async (target: string = folder): Promise<ReadonlyArray<str
 
 /** For `globalSetup` of vitest. */
 export const setup = async (): Promise<void> => void (await bundle())
-
-// --- internal
-
-const nameThread = (code: string): { readonly code: string } => ({
-  code: code.replaceAll(/new URL\("\.\/(\w+Thread)\.ts", import\.meta\.url\)/g, 'new URL("./$1.js", import.meta.url)')
-})
 
 if (process.argv[1] === import.meta.filename) {
   await bundle(process.argv[2])

@@ -27,6 +27,7 @@ import {
   type LanguageModelV4StreamPart,
   type LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
+import { defined } from "@holdfast/wire"
 import { cut, patience, type PatienceOptions } from "holdfast"
 import * as CallId from "./internal/CallId.ts"
 import { isCut } from "./internal/FinishPart.ts"
@@ -148,8 +149,6 @@ const final = (error: unknown): unknown => {
     isRetryable: false,
     cause: cause ?? error,
     data,
-    ...(statusCode === undefined ? undefined : { statusCode }),
-    ...(responseHeaders === undefined ? undefined : { responseHeaders }),
-    ...(responseBody === undefined ? undefined : { responseBody })
+    ...defined({ statusCode, responseHeaders, responseBody })
   })
 }

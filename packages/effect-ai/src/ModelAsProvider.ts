@@ -6,7 +6,7 @@
  */
 import { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
-import { defined, Failure, type Message } from "@holdfast/wire"
+import { defined, Failure, Message } from "@holdfast/wire"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
@@ -95,10 +95,8 @@ class Reader {
   }
 }
 
-const REASONS = ["stop", "length", "tool-calls", "content-filter"] as const
-
 const reasonOf = (reason: Response.FinishReason): Message.FinishReason =>
-  REASONS.find((known) => known === reason) ?? "other"
+  Message.FinishReason.literals.find((known) => known === reason) ?? "other"
 
 const usageOf = ({ inputTokens, outputTokens }: Response.Usage): Message.Usage =>
   defined({

@@ -57,10 +57,6 @@ export const make = ({ onRetry, retry, signal }: PatienceOptions) => {
   }
 }
 
-/** An error that Effect AI has a class for. */
-export const errorOf = (method: string, description: string): AiError.AiError =>
-  AiError.make({ module: "Holdfast", method, reason: new AiError.InternalProviderError({ description }) })
-
 // --- internal
 
 /** What is called, where `Model` provided its names. */
@@ -116,5 +112,7 @@ const givenUp = <A>(
   const error = cause?.error
   if (AiError.isAiError(error)) return Stream.fail(error)
   // An error part reaches the consumer as it came.
-  return Response.isPart(error) ? Stream.succeed(error as A) : Stream.fail(errorOf(method, failure.message))
+  if (Response.isPart(error)) return Stream.succeed(error as A)
+  const reason = new AiError.InternalProviderError({ description: failure.message })
+  return Stream.fail(AiError.make({ module: "Holdfast", method, reason }))
 }

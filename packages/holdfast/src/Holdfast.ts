@@ -26,7 +26,7 @@ import * as EngineJournal from "./internal/EngineJournal.ts"
 import type { KeptBy, KeptTurn } from "./internal/KeptTurn.ts"
 import * as TurnStorage from "./internal/TurnStorage.ts"
 import * as NamedModels from "./internal/NamedModels.ts"
-import { RunningTurn, type Services } from "./internal/RunningTurn.ts"
+import { type Place, RunningTurn, type Services } from "./internal/RunningTurn.ts"
 import * as ProgramPorts from "./internal/ProgramPorts.ts"
 import { type Model, providerOf } from "./Model.ts"
 import type { RetryChoice } from "./RetryChoice.ts"
@@ -224,7 +224,7 @@ class Library implements Holdfast {
   private start(
     id: string,
     conversationId: string,
-    how: ConstructorParameters<typeof RunningTurn>[4],
+    place: Place,
     keep: (turn: KeptBy) => Promise<KeptTurn>
   ): RunningTurn {
     if (this.isClosed) throw new HoldfastError("closed", "This Holdfast was closed.")
@@ -233,7 +233,7 @@ class Library implements Holdfast {
       await before
       return keep(turn)
     }
-    const turn = new RunningTurn(this.services, id, conversationId, begin, how)
+    const turn = new RunningTurn(this.services, id, conversationId, begin, place)
     this.running.set(id, turn)
     const over = turn.result
       .catch(() => {})
@@ -253,8 +253,7 @@ class Library implements Holdfast {
     if (this.services.ports.policy.spendGuard !== undefined)
       throw new HoldfastError("invalid-options", "retry.spendGuard: a turn in an engine takes no answers.")
     void this.running.get(id)?.stop()
-    const how = { signal: undefined, isInEngine: true }
-    const turn = this.start(id, facts.conversationId, how, (by) =>
+    const turn = this.start(id, facts.conversationId, IN_ENGINE, (by) =>
       EngineJournal.keep(engine, facts, history.success, by)
     )
     const stop = () => void turn.stop()
@@ -292,7 +291,8 @@ class Library implements Holdfast {
   }
 }
 
-const IN_STORE = { signal: undefined, isInEngine: false }
+const IN_STORE: Place = { signal: undefined, isInEngine: false }
+const IN_ENGINE: Place = { signal: undefined, isInEngine: true }
 
 /** Throws where the runtime has no `Iterator`, such as Node 20: tools and retries use its methods. */
 export const checkRuntime = (world: { readonly Iterator?: unknown }): void => {

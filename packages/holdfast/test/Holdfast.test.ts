@@ -108,7 +108,7 @@ describe("files", () => {
   })
 
   it("are refused where they are none, with the part and the reason", () => {
-    const { turn } = { turn: () => holdfast({ model: scripted([]).model }).turn([{ ...png, data: "no" }]) }
+    const turn = () => holdfast({ model: scripted([]).model }).turn([{ ...png, data: "no" }])
     assert.throws(turn, /prompt: expected the file's bytes as base64[^]*\[0\]\["data"\]/)
   })
 })

@@ -44,12 +44,9 @@ const shown = (message: Message.Message, refuses: Files.Refuses): Message.Messag
     ...message,
     content: message.content.map((result) => {
       if (!hasRefused(result, refuses)) return result
-      const { content, ...rest } = result
-      const parts = Files.partsOf(result, refuses)
-      return content?.some((part) => part.type === "file" && refuses(part) === undefined) === true &&
-        parts !== undefined
-        ? { ...rest, content: parts }
-        : rest
+      const { content: _, ...rest } = result
+      const content = Files.partsOf(result, refuses)
+      return content?.some(({ type }) => type === "file") === true ? { ...rest, content } : rest
     })
   }
 }

@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import * as ResponseBody from "./http/PlainBody.ts"
+import * as PlainBody from "./http/PlainBody.ts"
 import * as Decoder from "./decoding/Decoder.ts"
 import type { HttpResponse, Broken, ResponseListener } from "./http/Http.ts"
 import * as ReadPace from "./http/ReadPace.ts"
@@ -108,7 +108,7 @@ const attempt = (self: Attempt): StreamedResponse.EventPull => {
   const begun = (response: HttpResponse): EventPull =>
     Pull.matchEffect(response.bytes, {
       onSuccess: (reads): EventPull => {
-        switch (ResponseBody.kindOf(reads)) {
+        switch (PlainBody.kindOf(reads)) {
           case "blank":
             return begun(response)
           case "page":
@@ -129,7 +129,7 @@ const attempt = (self: Attempt): StreamedResponse.EventPull => {
 
   /** The endpoint has responded, and not with a stream. */
   const refused = (response: HttpResponse, read: ReadonlyArray<Uint8Array>): EventPull =>
-    Effect.map(ResponseBody.text(response, read), (body) => failed(response, body))
+    Effect.map(PlainBody.text(response, read), (body) => failed(response, body))
 
   const failed = (response: HttpResponse, body: string): Arr.NonEmptyReadonlyArray<Provider.ProviderEvent> => {
     next = Cause.done()
@@ -138,13 +138,13 @@ const attempt = (self: Attempt): StreamedResponse.EventPull => {
 
   /** A server that ignores `stream: true` sends one document; an error may arrive this way, too (C3). */
   const whole = (response: HttpResponse, reads: ReadonlyArray<Uint8Array>): EventPull =>
-    Effect.matchEffect(ResponseBody.document(response.bytes, reads, Decoder.mostOfFrame(most), self.progress), {
+    Effect.matchEffect(PlainBody.document(response.bytes, reads, Decoder.mostOfFrame(most), self.progress), {
       onFailure: (broken) => Effect.fail(failureOf(broken)),
       onSuccess: (text): EventPull => {
         next = Cause.done()
         if (text === undefined) return Effect.succeed([{ type: "error", failure: ResponseLimit.exceeded(most) }])
         const { decoder, take } = decoding(self, response, most)
-        if (!decoder.whole(text)) return Effect.succeed(failed(response, text.slice(0, ResponseBody.MAX_BYTES)))
+        if (!decoder.whole(text)) return Effect.succeed(failed(response, text.slice(0, PlainBody.MAX_BYTES)))
         return StreamedResponse.lastOf(decoder, take)
       }
     })

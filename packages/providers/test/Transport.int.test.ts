@@ -6,7 +6,7 @@ import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Anthropic from "../src/Anthropic.ts"
 import * as Fetch from "../src/http/Fetch.ts"
-import * as ResponseBody from "../src/http/PlainBody.ts"
+import * as PlainBody from "../src/http/PlainBody.ts"
 import { type Http, layerClient } from "../src/http/Http.ts"
 import * as Limits from "../src/limits/Limits.ts"
 import * as OpenAiCompatible from "../src/OpenAiCompatible.ts"
@@ -83,7 +83,7 @@ describe.each(clients)("Transport over %s", (name, layer) => {
         const fiber = yield* Effect.forkChild(run(yield* dialect.make(server.url)))
         const { exit, passedMs } = yield* advanceUntilDone(fiber, 500)
         expect(exit).toMatchObject({ value: { emitted: { status: 503, retryable: true } } })
-        expect(passedMs).toBeGreaterThanOrEqual(ResponseBody.MAX_WAIT_MS)
+        expect(passedMs).toBeGreaterThanOrEqual(PlainBody.MAX_WAIT_MS)
         yield* server.closed(1)
       })
     )

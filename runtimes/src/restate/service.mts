@@ -1,7 +1,7 @@
 /**
  * A service of Restate whose turns call the scripted endpoint: `service.mts PORT ENDPOINT`.
  *
- * Each turn's prompt names its script (`Endpoint.ts`). Prints `waiting RETRY_AT` at each wait, and `over` when Restate has ended a run of a turn.
+ * Each turn's prompt names its script (`Endpoint.ts`). Prints `waiting TURN RETRY_AT` at each wait.
  */
 import process from "node:process"
 import { tool, type Model } from "holdfast"

@@ -16,7 +16,7 @@ export const prepare = (folder: string, worker: string): void => {
   writeFileSync(join(folder, "config.capnp"), config.replace("STORAGE", join(folder, "storage")))
 }
 
-/** Starts it. With a path, one request is made as soon as it listens; without one nobody calls it. */
+/** Starts workerd. It gets one request, to the path, as soon as it listens; without a path it gets none. */
 export const begin = (program: string, folder: string, path?: string): Life.Life =>
   Life.begin(
     program,
@@ -31,7 +31,7 @@ export const begin = (program: string, folder: string, path?: string): Life.Life
     }
   )
 
-/** Shows that an alarm ends the wait of a turn: workerd is killed in the wait, and nobody calls the object in the life after. */
+/** Shows that an alarm ends the wait of a turn: workerd is killed in the wait, and started again without a request. */
 export const showAlarm = async (program: string, folder: string, check: Check): Promise<void> => {
   const provider = await Provider.listen()
   try {

@@ -19,7 +19,7 @@ export class Resident extends DurableObject {
   }
 }
 
-/** Leaves memory at each wait: nobody calls it in its second life. */
+/** Leaves memory at each wait. In its second life only its alarm calls it. */
 export class Alarmed extends DurableObject {
   constructor(ctx, env) {
     super(ctx, env)

@@ -1,5 +1,7 @@
 /** Copies of errors without secrets: endpoints often quote the key that they reject. */
 import { APICallError } from "@ai-sdk/provider"
+import { defined } from "@holdfast/wire"
+import * as Record from "effect/Record"
 
 /** The error with its texts concealed, five causes deep. What an endpoint was sent is left out. */
 export const concealed = (error: unknown, conceal: (text: string) => string, depth = 5): unknown => {
@@ -15,17 +17,17 @@ export const concealed = (error: unknown, conceal: (text: string) => string, dep
       requestBodyValues: {},
       isRetryable,
       cause,
-      ...(statusCode === undefined ? undefined : { statusCode }),
-      ...(responseBody === undefined ? undefined : { responseBody: conceal(responseBody) }),
-      ...(responseHeaders === undefined
-        ? undefined
-        : { responseHeaders: Object.fromEntries(Object.entries(responseHeaders).map(([k, v]) => [k, conceal(v)])) })
+      ...defined({
+        statusCode,
+        responseBody: responseBody && conceal(responseBody),
+        responseHeaders: responseHeaders && Record.map(responseHeaders, (value) => conceal(value))
+      })
     })
   }
   const { code, status, statusCode, type } = error as {
     readonly [field in "code" | "status" | "statusCode" | "type"]?: unknown
   }
-  const copy = Object.assign(new Error(conceal(error.message), { cause }), known({ code, status, statusCode, type }))
+  const copy = Object.assign(new Error(conceal(error.message), { cause }), defined({ code, status, statusCode, type }))
   return Object.defineProperty(copy, "name", { value: error.name })
 }
 
@@ -39,6 +41,3 @@ const plain = (error: object, conceal: (text: string) => string): unknown => {
     return new Error("An error that is no JSON")
   }
 }
-
-const known = (fields: { readonly [field: string]: unknown }): object =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

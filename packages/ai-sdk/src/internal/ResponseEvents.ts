@@ -11,6 +11,7 @@ import type {
   SharedV4ProviderMetadata
 } from "@ai-sdk/provider"
 import { ToolArguments } from "@holdfast/providers"
+import { defined, Message } from "@holdfast/wire"
 import type { ModelEvent, Usage } from "holdfast"
 import { type FinishPart, isCut } from "./FinishPart.ts"
 
@@ -101,17 +102,15 @@ export class ResponseEvents {
 const proofOf = (metadata: SharedV4ProviderMetadata | undefined): { readonly proof?: string } =>
   metadata === undefined || Object.keys(metadata).length === 0 ? {} : { proof: JSON.stringify(metadata) }
 
-const REASONS = ["stop", "length", "tool-calls", "content-filter"] as const
-
-const reasonOf = (reason: FinishPart["finishReason"]): (typeof REASONS)[number] | "other" => {
+const reasonOf = (reason: FinishPart["finishReason"]): Message.FinishReason => {
   const unified = typeof reason === "string" ? reason : reason.unified
-  return REASONS.find((known) => known === unified) ?? "other"
+  return Message.FinishReason.literals.find((known) => known === unified) ?? "other"
 }
 
 const usageOf = (usage: FinishPart["usage"]): Usage => {
   const { inputTokens, outputTokens } = usage
   if (typeof inputTokens === "object" && typeof outputTokens === "object")
-    return counted({
+    return defined({
       inputTokens: inputTokens.total,
       outputTokens: outputTokens.total,
       reasoningTokens: outputTokens.reasoning,
@@ -122,13 +121,10 @@ const usageOf = (usage: FinishPart["usage"]): Usage => {
     readonly cachedInputTokens?: number
     readonly reasoningTokens?: number
   }
-  return counted({
+  return defined({
     inputTokens: typeof inputTokens === "number" ? inputTokens : undefined,
     outputTokens: typeof outputTokens === "number" ? outputTokens : undefined,
     cachedInputTokens,
     reasoningTokens
   })
 }
-
-const counted = (usage: { readonly [K in keyof Usage]: Usage[K] | undefined }): Usage =>
-  Object.fromEntries(Object.entries(usage).filter(([, tokens]) => tokens !== undefined))

@@ -40,6 +40,12 @@ export interface Services {
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
 }
 
+/** Where a turn runs: in an engine, which alone ends it early, or in this process, where a signal may abort it. */
+export interface Place {
+  readonly isInEngine: boolean
+  readonly signal: AbortSignal | undefined
+}
+
 /** A turn of this process, run by the kernel. */
 export class RunningTurn implements Turn {
   readonly id: string
@@ -61,7 +67,7 @@ export class RunningTurn implements Turn {
     id: string,
     conversationId: string,
     begin: (turn: KeptBy) => Promise<KeptTurn>,
-    { isInEngine, signal }: { readonly isInEngine: boolean; readonly signal: AbortSignal | undefined }
+    { isInEngine, signal }: Place
   ) {
     this.services = services
     this.isInEngine = isInEngine

@@ -28,8 +28,7 @@ export class EventQueue<A> implements AsyncIterableIterator<A> {
     if (reader !== undefined) return reader.resolve({ done: false, value: item })
     this.items.push(item)
     if (this.items.length - this.taken <= MOST_BEHIND) return
-    this.items = []
-    this.taken = 0
+    this.clear()
     this.failure = new RpcError("too-slow", `The iteration was more than ${MOST_BEHIND} events behind.`)
     this.end()
   }
@@ -46,10 +45,7 @@ export class EventQueue<A> implements AsyncIterableIterator<A> {
     if (this.taken < this.items.length) {
       const value = this.items[this.taken++] as A
       // `shift` of a long array would copy it at each item.
-      if (this.taken === this.items.length) {
-        this.items = []
-        this.taken = 0
-      }
+      if (this.taken === this.items.length) this.clear()
       return { done: false, value }
     }
     const { failure } = this
@@ -64,9 +60,13 @@ export class EventQueue<A> implements AsyncIterableIterator<A> {
   }
 
   async return(): Promise<IteratorResult<A>> {
-    this.items = []
-    this.taken = 0
+    this.clear()
     this.end()
     return { done: true, value: undefined }
+  }
+
+  private clear(): void {
+    this.items = []
+    this.taken = 0
   }
 }

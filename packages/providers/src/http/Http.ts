@@ -53,7 +53,7 @@ export interface Post {
 export interface ResponseListener {
   /** The response has a success status. The listener reads its body, or closes it. */
   readonly answered: (answer: HttpResponse, close: () => void) => void
-  /** The response has an error status; `text` is the body, up to the limits of `ResponseBody.text`. */
+  /** The response has an error status; `text` is the body, up to the limits of `PlainBody.text`. */
   readonly refused: (answer: Pick<HttpResponse, "status" | "headers">, text: string) => void
   readonly broken: (broken: Broken) => void
 }

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { Dispatcher } from "undici"
-import * as ResponseBody from "./PlainBody.ts"
+import * as PlainBody from "./PlainBody.ts"
 import * as Deadline from "../limits/Deadline.ts"
 import { type HttpResponse, type Begin, Broken, type BytePull, type ResponseListener, Http } from "./Http.ts"
 import * as Proxy from "./Proxy.ts"
@@ -126,7 +126,7 @@ class Reader implements Dispatcher.DispatchHandler {
     const give = ({ headers, status }: Pick<HttpResponse, "status" | "headers">): void => {
       settle()
       if (!this.isEnded) this.close()
-      refused({ status, headers }, ResponseBody.decoded(this.reads, this.held))
+      refused({ status, headers }, PlainBody.decoded(this.reads, this.held))
     }
     this.report = () => {
       const { fault, head } = this
@@ -140,8 +140,8 @@ class Reader implements Dispatcher.DispatchHandler {
         settle()
         return answered(this.answerOf(head), () => this.close())
       }
-      if (this.isEnded || fault !== undefined || this.held >= ResponseBody.MAX_BYTES) return give(head)
-      stop ??= Deadline.after(world, ResponseBody.MAX_WAIT_MS, () => give(head))
+      if (this.isEnded || fault !== undefined || this.held >= PlainBody.MAX_BYTES) return give(head)
+      stop ??= Deadline.after(world, PlainBody.MAX_WAIT_MS, () => give(head))
     }
   }
 

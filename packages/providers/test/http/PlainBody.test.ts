@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as ResponseBody from "../../src/http/PlainBody.ts"
+import * as PlainBody from "../../src/http/PlainBody.ts"
 import { type HttpResponse, Broken, type BytePull } from "../../src/http/Http.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -23,7 +23,7 @@ const answer = (bytes: BytePull, isWhole = true): HttpResponse => ({
   isWhole: () => isWhole
 })
 
-const kindOf = (...reads: ReadonlyArray<string>) => ResponseBody.kindOf(reads.map(bytes))
+const kindOf = (...reads: ReadonlyArray<string>) => PlainBody.kindOf(reads.map(bytes))
 
 describe("the first bytes of a response", () => {
   it("C3: distinguish a page, a JSON document and a stream, after any blanks and a byte order mark", () => {
@@ -49,11 +49,11 @@ describe("a document", () => {
   it.effect("C11: is read up to its limit, and not beyond it", () =>
     Effect.gen(function* () {
       const read = (begun: string, ...pieces: ReadonlyArray<string>) =>
-        ResponseBody.document(pulling(pieces), [bytes(begun)], 10, () => {})
+        PlainBody.document(pulling(pieces), [bytes(begun)], 10, () => {})
       expect(yield* read("01234", "56789")).toBe("0123456789")
       expect(yield* read("01234", "567890")).toBeUndefined()
       expect(yield* read("01234567890")).toBeUndefined()
-      const endless = ResponseBody.document(
+      const endless = PlainBody.document(
         Effect.sync(() => [bytes("x")] as const),
         [],
         1_000,
@@ -67,15 +67,15 @@ describe("a document", () => {
     Effect.gen(function* () {
       const cut = bytes("aü🙂b")
       const single = Array.from(cut, (_, i) => cut.subarray(i, i + 1))
-      expect(yield* ResponseBody.document(pulling(single), [], 10, () => {})).toBe("aü🙂b")
-      expect(yield* ResponseBody.document(pulling(single.slice(0, -2)), [], 10, () => {})).toBe("aü\uFFFD")
+      expect(yield* PlainBody.document(pulling(single), [], 10, () => {})).toBe("aü🙂b")
+      expect(yield* PlainBody.document(pulling(single.slice(0, -2)), [], 10, () => {})).toBe("aü\uFFFD")
     })
   )
 
   it.effect("C8: each piece with more than blanks is progress, including the first one", () =>
     Effect.gen(function* () {
       let calls = 0
-      yield* ResponseBody.document(pulling([" ", '"a"', "\n", ":1}"]), [bytes("{")], 100, () => calls++)
+      yield* PlainBody.document(pulling([" ", '"a"', "\n", ":1}"]), [bytes("{")], 100, () => calls++)
       expect(calls).toBe(3)
     })
   )
@@ -83,7 +83,7 @@ describe("a document", () => {
   it.effect("C6: a connection that breaks fails it", () =>
     Effect.gen(function* () {
       const broken = new Broken({ cause: "cut" })
-      const exit = yield* Effect.exit(ResponseBody.document(pulling(["{"], Effect.fail(broken)), [], 10, () => {}))
+      const exit = yield* Effect.exit(PlainBody.document(pulling(["{"], Effect.fail(broken)), [], 10, () => {}))
       expect(exit).toEqual(Exit.fail(broken))
     })
   )
@@ -92,8 +92,8 @@ describe("a document", () => {
 describe("an error's text", () => {
   it.effect("is the first bytes and the rest, even if the connection breaks", () =>
     Effect.gen(function* () {
-      expect(yield* ResponseBody.text(answer(pulling(["b", "c"])), [bytes("a")])).toBe("abc")
-      expect(yield* ResponseBody.text(answer(pulling(["b"], Effect.fail(new Broken({ cause: "cut" })))), [])).toBe("b")
+      expect(yield* PlainBody.text(answer(pulling(["b", "c"])), [bytes("a")])).toBe("abc")
+      expect(yield* PlainBody.text(answer(pulling(["b"], Effect.fail(new Broken({ cause: "cut" })))), [])).toBe("b")
     })
   )
 
@@ -110,7 +110,7 @@ describe("an error's text", () => {
           rest.map((length) => "x".repeat(length)),
           end
         )
-        const text = yield* ResponseBody.text(answer(pieces), [bytes("x".repeat(first))])
+        const text = yield* PlainBody.text(answer(pieces), [bytes("x".repeat(first))])
         return { length: text.length, isReadToItsEnd: ended > 0 }
       })
       expect(yield* read(0, 65_534, 1)).toEqual({ length: 65_535, isReadToItsEnd: true })
@@ -129,14 +129,14 @@ describe("an error's text", () => {
         buffer[0] = 0x60 + reads
         return Effect.succeed([buffer] as const)
       })
-      expect(yield* ResponseBody.text(answer(reused), [])).toBe("abc")
+      expect(yield* PlainBody.text(answer(reused), [])).toBe("abc")
     })
   )
 
   it.effect("has a time limit of five seconds, unless it has arrived already", () =>
     Effect.gen(function* () {
       const late = pulling(["a"], Effect.never)
-      const fiber = yield* Effect.forkChild(ResponseBody.text(answer(late, false), []), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(PlainBody.text(answer(late, false), []), { startImmediately: true })
       yield* TestClock.adjust(4999)
       expect(fiber.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust(1)

@@ -345,7 +345,7 @@ describe("a request without a fiber", () => {
     expect(refused.waits).toEqual([])
   })
 
-  it("an error's body has the time and size limits of `ResponseBody.text`, and ends where the connection breaks", () => {
+  it("an error's body has the time and size limits of `PlainBody.text`, and ends where the connection breaks", () => {
     const slow = begun()
     slow.handler.onResponseStart?.(slow.controller, 500, {})
     slow.handler.onResponseData?.(slow.controller, Buffer.from("Half"))
