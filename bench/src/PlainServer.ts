@@ -75,7 +75,7 @@ class Turn implements Dispatcher.DispatchHandler {
     else this.hold(lines)
   }
 
-  /** P2. Commits keep the order in which they were asked for. */
+  /** PlainServer.P2. Commits keep the order in which they were asked for. */
   private hold(lines: string): void {
     this.held += lines
     if (this.isMarked) return

@@ -66,7 +66,7 @@ export const add = (left: Count, right: Count): Count => {
   return { words: left.words + right.words, hits }
 }
 
-/** Idioms per 1,000 words, rounded up to a tenth (E3). */
+/** Idioms per 1,000 words, rounded up to a tenth (PlainEnglish.E3). */
 export const rateOf = ({ hits, words }: Count): number => {
   const total = Object.values(hits).reduce((sum, count) => sum + count, 0)
   return words === 0 ? 0 : Math.ceil((total * 10_000) / words) / 10
@@ -80,7 +80,7 @@ export const lineOf = (part: string, count: Count): string => {
   return `${part}: ${rateOf(count).toFixed(1)} per 1,000 of ${count.words} words${hits.length === 0 ? "" : ` (${hits.join(", ")})`}`
 }
 
-/** What is wrong, one sentence each (E3). */
+/** What is wrong, one sentence each (PlainEnglish.E3). */
 export const problems = (
   counts: ReadonlyMap<string, Count>,
   recorded: { readonly [part: string]: number }
@@ -109,7 +109,7 @@ export const lowered = (
 /** Comments that a tool reads. */
 const isDirective = /^[/\s]*(?:#(?:end)?region|@ts-|oxlint-|eslint-)/
 
-/** E1. */
+/** PlainEnglish.E1. */
 const withoutCode = (text: string): string =>
   text
     .replaceAll(/^[ \t]*(`{3,}|~{3,})[^\n]*\n[\s\S]*?^[ \t]*\1[ \t]*$/gm, " ")

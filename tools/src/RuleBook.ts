@@ -208,7 +208,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       },
       {
         id: "X15",
-        says: "A turn can be left: accepted, run with nobody attached, listed, fetched, cancelled, retried, and its end delivered."
+        says: "A turn needs no attached client: it is accepted and runs by itself, can be listed, fetched, cancelled and retried, and its end is delivered."
       }
     ]
   }

@@ -1,8 +1,7 @@
 /**
  * The program of the service as a few files instead of some two thousand: a process that runs them is up in a third of the time.
  *
- * The published server is this bundle, and `vitest` calls `setup` before the tests that start processes: they start the sources of
- * that moment, as people run them.
+ * The published server is this bundle. `vitest` calls `setup` before the tests that start processes, so they run a bundle of the present sources.
  */
 import { join } from "node:path"
 import * as Manifest from "./pack/Manifest.ts"

@@ -104,7 +104,7 @@ export const formatBytes = (bytes: number): string => {
   return bytes < 999_500 ? `${Math.round(bytes / 1_000)} kB` : `${Math.round(bytes / 100_000) / 10} MB`
 }
 
-/** A file as text, such as `[image image/png 34 kB]` (FilePart.F2). Of an address it has the host alone, because the rest may be secret. */
+/** A file as text, such as `[image image/png 34 kB]` (FilePart.F2). An address is shown by its host alone, because the rest may be secret. */
 export const placeholderOf = (part: FilePart): string => {
   const kind = kindOf(part)
   const where = "data" in part ? formatBytes(sizeOf(part)) : `at ${HTTPS_URL.exec(part.url)?.[1] ?? "an address"}`

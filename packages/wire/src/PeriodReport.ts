@@ -14,7 +14,7 @@ const Timestamp = Schema.Finite
 export const Cost = Schema.Union([Schema.Finite, Schema.Literal("unknown")])
 export type Cost = typeof Cost.Type
 
-/** Turns by what they are at. */
+/** The number of turns by status. */
 const Turns = Schema.Struct({
   /** Ended in the period with an answer. */
   answered: Schema.Int,

@@ -66,7 +66,7 @@ export const published = (manifest: Manifest, { catalog, modules, repository }: 
     versions &&
     Object.fromEntries(Object.entries(versions).map(([name, range]) => [name, rangeOf(manifest, catalog, name, range)]))
   const needed = publish?.dependencies
-  const left = Object.entries(dependencies ?? {}).filter(([name]) => needed?.includes(name) !== false)
+  const left = Object.entries(dependencies ?? {}).filter(([name]) => needed === undefined || needed.includes(name))
   return {
     ...rest,
     ...COMMON,
@@ -75,7 +75,7 @@ export const published = (manifest: Manifest, { catalog, modules, repository }: 
     exports:
       exports &&
       Object.fromEntries(Object.entries({ ...exports, ...modules }).map(([path, file]) => [path, entryOf(file)])),
-    dependencies: versioned(dependencies && Object.fromEntries(left)), // M3
+    dependencies: versioned(dependencies && Object.fromEntries(left)), // Manifest.M3
     peerDependencies: versioned(peerDependencies ?? publish?.peerDependencies)
   }
 }

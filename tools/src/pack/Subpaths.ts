@@ -4,8 +4,8 @@
  * esbuild keeps the whole of a module that it reaches as `export * as Turn` of an index. Of a module that is imported by itself it keeps what is
  * used. So published packages import each other's modules by subpath, and programs may.
  *
- * Subpaths.S1. A subpath is that of the entry with the name that it gives to the module: `@holdfast/kernel/Turn`, `@holdfast/kernel/host/Push`. A
- *     package is written as if it had its entries alone.
+ * Subpaths.S1. A subpath is that of the entry with the name that it gives to the module: `@holdfast/kernel/Turn`, `@holdfast/kernel/host/Push`.
+ *     Sources import entries alone; packing rewrites their imports.
  */
 import { dirname, join } from "node:path/posix"
 import { parseSync } from "oxc-parser"

@@ -1,7 +1,8 @@
 /**
  * Builds the package of the working directory and packs it: `node tools/src/pack/main.ts`, called by the `pack` task of each package.
  *
- * The service is published as a bundle (docs/decisions/0027-the-service-is-a-bundle.md). For others the compiler writes JavaScript and types into `.pack/`, at the paths that the sources have; the tarball goes to `dist/` of the repository.
+ * The service is published as a bundle (docs/decisions/0027-the-service-is-a-bundle.md). For other packages the compiler writes JavaScript and
+ * types, at the paths that the sources have. Both go into `.pack/`, and the tarball into `dist/` of the repository.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"

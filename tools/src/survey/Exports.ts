@@ -39,7 +39,7 @@ export const exportsOf = (parsed: Parsed): ReadonlyArray<Export> => {
       })
     }
   }
-  return Array.from(found.values(), (one) => ({ ...one, isDocumented: documented.has(one.name) })) // E2
+  return Array.from(found.values(), (one) => ({ ...one, isDocumented: documented.has(one.name) })) // Exports.E2
 }
 
 /** Modules that a module imports or re-exports, as they are written. */
@@ -78,7 +78,7 @@ const namesOf = (node: Statement | Directive | Node): ReadonlyArray<Named> => {
   }
 }
 
-/** Local names in `export { a, b }` without `from` (E1). */
+/** Local names in `export { a, b }` without `from` (Exports.E1). */
 const namesExportedApart = ({ program }: Parsed): ReadonlySet<string> =>
   new Set(
     program.body.flatMap((statement) =>

@@ -137,8 +137,8 @@ export class AlarmClock {
     if (!this.isOwned(id)) return
     const { now, rouse, timer } = this.dependencies
     entry.leaveGate()
-    if (now() >= entry.ticketUntil) giveBack(entry) // A4
-    entry.cancel = timer.at(now() + AGAIN_MS, () => this.ring(id)) // A2
+    if (now() >= entry.ticketUntil) giveBack(entry) // AlarmClock.A4
+    entry.cancel = timer.at(now() + AGAIN_MS, () => this.ring(id)) // AlarmClock.A2
     rouse(id)
   }
 
@@ -160,7 +160,7 @@ export class AlarmClock {
     sleeper?.gatekeeper.enter(sleeper)
   }
 
-  /** A4 */
+  /** AlarmClock.A4 */
   private letIn(id: Ids.ConversationId, ticket: GateTicket): void {
     const entry = this.entries.get(id)
     if (entry === undefined || this.isSilent) return ticket.giveBack()
@@ -179,7 +179,7 @@ export class AlarmClock {
     giveBack(entry)
   }
 
-  /** Whether a conversation is this runner's (A3). */
+  /** Whether a conversation is this runner's (AlarmClock.A3). */
   private isOwned(id: Ids.ConversationId): boolean {
     const { owns, shardOf } = this.dependencies
     const shard = shardOf(id)

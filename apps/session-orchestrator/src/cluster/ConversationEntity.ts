@@ -1,11 +1,11 @@
 /**
  * A conversation as the cluster knows it: what can be asked of its owner, whichever runner that is.
  *
- * E1. Every message is volatile: it is for the owner that there is now, and is sent again when that one is gone. So all of them
+ * ConversationEntity.E1. Every message is volatile: it is for the owner that there is now, and is sent again when that one is gone. So all of them
  *     can be sent twice: a turn and a command carry their ids from the runner that they came in at.
- * E2. Frames travel as batches, one message each, however many deltas they hold.
- * E3. No message holds up an owner that has to go: not a stream or a result, and not what waits for a disk, or to be sure of the owner.
- * E4. A command names the turn that it was meant for: sent again, it cannot hit the next one.
+ * ConversationEntity.E2. Frames travel as batches, one message each, however many deltas they hold.
+ * ConversationEntity.E3. No message holds up an owner that has to go: not a stream or a result, and not what waits for a disk, or to be sure of the owner.
+ * ConversationEntity.E4. A command names the turn that it was meant for: sent again, it cannot hit the next one.
  */
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
@@ -133,4 +133,4 @@ export const ConversationEntity = Entity.make("Conversation", [
   WatchTurn,
   EndStreams,
   Stay
-]).annotateRpcs(ClusterSchema.InterruptOnTermination, true) // E3
+]).annotateRpcs(ClusterSchema.InterruptOnTermination, true) // ConversationEntity.E3

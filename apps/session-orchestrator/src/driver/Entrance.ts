@@ -2,7 +2,7 @@
  * Admits turns that may be driven without a fiber, and reads their state.
  *
  * Entrance.N1. An admitted turn was new, or has come back from a wait, and has no command.
- *     Its conversation has the tools of the service: those with a choice of their own need a toolbox of their own.
+ *     Its conversation uses all tool servers: a conversation that chose some of them needs its own toolbox.
  * Entrance.N2. A turn that cannot be driven, or cannot be read, goes elsewhere as if it had never been here.
  */
 import { JournalCheckpoint } from "@holdfast/journal"

@@ -58,7 +58,7 @@ export class Limiter {
     this.settle()
   }
 
-  /** Calls `admit` once there is a permit for a call of so many tokens, now or then; returns a function that ends the wait for it. */
+  /** Calls `admit` when there is a permit for a call of so many tokens, at once if there is one now; returns a function that ends the wait. */
   request(tokens: number, admit: (permit: Permit) => void): () => void {
     const waiting: Waiting = { tokens, admit }
     this.queue.add(waiting)

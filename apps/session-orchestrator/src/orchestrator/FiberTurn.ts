@@ -91,10 +91,7 @@ export const run = Effect.fnUntraced(function* (
     sleepUntil: timer.sleepUntil
   })
   if (observer === undefined) return yield* running
-  const observing = early === undefined ? observer : early.observing(observer)
-  return yield* early === undefined && spending === undefined
-    ? running
-    : Effect.provideService(running, Observer.Observer, observing)
+  return yield* Effect.provideService(running, Observer.Observer, early?.observing(observer) ?? observer)
 })
 
 // --- internal

@@ -57,7 +57,6 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store | Defa
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const store = yield* Store
-
     const defaults = yield* Defaults
 
     const open = ({ labels, model, retry, system, title, tools }: Submission, conversationId?: Ids.ConversationId) =>

@@ -24,7 +24,7 @@ export const seal = Effect.fnUntraced(function* (
   turnId: Ids.TurnId,
   outcome: Outcome
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
-  const { journal, store } = services
+  const { journal, observer, store } = services
   const patiently = services.patiently(turnId)
   const turn = Option.getOrThrow(yield* patiently(store.turn(turnId)))
   if (turn.end !== undefined) return turn.end
@@ -35,10 +35,16 @@ export const seal = Effect.fnUntraced(function* (
   const endedAt = yield* Clock.currentTimeMillis
   const { discarded, tally, unclosed } = standingOf(account, known, endedAt)
   const { end, events } = KernelSealing.sealing(turn, tally, { ...outcome, endedAt, discarded, unclosed })
-  // Only a turn without events needs its whole prompt here.
-  const prompt = known.length === 0 ? yield* patiently(store.prompt(turnId)) : undefined
-  const start = { conversationId, turnId, startedAt: acceptedAt, ...defined({ prompt }) }
-  const all = known.length === 0 ? Arr.appendAll(KernelTurn.firstEvents(start), events) : events
+  const opening =
+    known.length > 0
+      ? []
+      : KernelTurn.firstEvents({
+          conversationId,
+          turnId,
+          startedAt: acceptedAt,
+          ...defined({ prompt: yield* patiently(store.prompt(turnId)) })
+        })
+  const all = Arr.appendAll(opening, events)
   const stored = yield* patiently(store.appendEvents(conversationId, turnId, all, known.length))
   if (stored.at(-1)?.event.type !== "turn-end") {
     return yield* new TurnStopped.TurnStopped({ message: `Turn ${turnId} is being run elsewhere.` })
@@ -46,7 +52,6 @@ export const seal = Effect.fnUntraced(function* (
   session.hub.persisted(stored)
   const target = Target.parse(account.target ?? model) ?? { provider: "", model }
   const place = { conversationId, turnId, step: tally.steps, stepStartedAt: acceptedAt, target }
-  const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
   Observer.sealed(observer, all, { ...place, startedAt: acceptedAt, end, retryLoopMs: 0 })
   return end
 })

@@ -38,8 +38,6 @@ export class Hub {
   private last: number | undefined = undefined
   /** A subscriber has been given content of the step in progress (Hub.H5). */
   private isReceived = false
-  /** The number of subscribers by the turn that they watch. */
-  private readonly watched = new Map<Ids.TurnId | undefined, number>()
 
   /** The id of the newest persisted event that has passed; `undefined` before the first. */
   get lastId(): number | undefined {
@@ -104,7 +102,7 @@ export class Hub {
   stopped(turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void {
     this.restarted()
     for (const subscriber of this.subscribers) {
-      if (subscriber.turnId === undefined || subscriber.turnId === turnId) subscriber.fail(error)
+      if (subscriber.watches(turnId)) subscriber.fail(error)
     }
   }
 
@@ -126,21 +124,18 @@ export class Hub {
     const subscriber = new Subscriber(
       this.backlog,
       this.inProgress.frames(),
-      (self) => {
-        if (this.subscribers.delete(self)) this.watched.set(turnId, (this.watched.get(turnId) ?? 1) - 1)
-        if (this.watched.get(turnId) === 0) this.watched.delete(turnId)
-      },
+      (self) => this.subscribers.delete(self),
       turnId
     )
     this.subscribers.add(subscriber)
-    this.watched.set(turnId, (this.watched.get(turnId) ?? 0) + 1)
     const { contentOf } = this.inProgress
-    if (contentOf !== undefined) this.isReceived ||= turnId === undefined || turnId === contentOf
+    if (contentOf !== undefined && subscriber.watches(contentOf)) this.isReceived = true
     return subscriber
   }
 
   private isWatchedBy(turnId: Ids.TurnId): boolean {
-    return this.watched.has(undefined) || this.watched.has(turnId)
+    for (const subscriber of this.subscribers) if (subscriber.watches(turnId)) return true
+    return false
   }
 
   private emit(event: TurnEvent.TransientEvent): void {
@@ -209,6 +204,11 @@ export class Subscriber {
     this.own = inProgress
     this.leave = leave
     this.turnId = turnId
+  }
+
+  /** Whether it watches this turn. */
+  watches(turnId: Ids.TurnId): boolean {
+    return this.turnId === undefined || this.turnId === turnId
   }
 
   /** Frames may have come into the backlog. */

@@ -48,7 +48,7 @@ export class InProgress {
 
   /** Whether content was emitted that is not on disk yet, or that is on disk without its sequel: the results of tools, or the seal. */
   get isAnswering(): boolean {
-    return this.isFinishing || this.hasContent
+    return this.isFinishing || this.contentOf !== undefined
   }
 
   /** The turn whose content is in progress; `undefined`: there is none. */
@@ -56,15 +56,11 @@ export class InProgress {
     return this.last?.event.turnId ?? this.deltas[0]?.turnId
   }
 
-  private get hasContent(): boolean {
-    return this.deltas.length > 0 || this.last !== undefined
-  }
-
   /** Whether an event only repeats the state of the turn: its present wait, or the beginning of this step. */
   isKnown(event: TurnEvent.TransientEvent): boolean {
     const { start, waiting } = this
     if (event.type === "provider-retry") return waiting?.turnId === event.turnId && this.dueAt === event.retryAt
-    if (event.type !== "step-start" || this.last !== undefined || this.deltas.length > 0) return false
+    if (event.type !== "step-start" || this.contentOf !== undefined) return false
     return start?.turnId === event.turnId && start.step === event.step && start.target === event.target
   }
 

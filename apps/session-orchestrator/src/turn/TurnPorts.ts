@@ -58,7 +58,7 @@ export const plain = (
 const counts = (models: Dependencies["models"], policy: RetryPolicy.RetryPolicy): boolean =>
   policy.finalReport?.contextBudget !== undefined ||
   policy.spendGuard?.maxInputTokens !== undefined ||
-  (policy.spendGuard?.maxTurnTokens !== undefined && RetryPolicy.mayVoid(policy)) || // of an answer that broke off
+  (policy.spendGuard?.maxTurnTokens !== undefined && RetryPolicy.mayVoid(policy)) || // the guard estimates void answers
   Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
 
 /** TurnPorts.P1 */

@@ -47,7 +47,7 @@ export const of = (
   }
 }
 
-/** The default for failures after content (rule X7). No client has received content of a submitted turn. */
+/** The default for failures after content (rule X7): usually no client is attached to a submitted turn. */
 export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (isSubmitted ? "unseen" : "fail")
 
 /**

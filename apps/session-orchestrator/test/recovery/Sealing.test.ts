@@ -1,7 +1,7 @@
 /** Tests turns that are sealed without being run: their last events, from stored data. */
 import { assert, describe, it } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/journal/testing"
-import type { Records } from "@holdfast/kernel"
+import type { Observer, Records } from "@holdfast/kernel"
 import { type Failure, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Effect, identity } from "effect"
 import { TestClock } from "effect/testing"
@@ -27,7 +27,8 @@ const closed = (attempt: number): TurnEvent.PersistedEvent => ({ type: "retry-en
 const sealed = (
   records: ReadonlyArray<Records.Stored>,
   events: ReadonlyArray<TurnEvent.PersistedEvent> = [opened],
-  over: Partial<Store["Service"]> = {}
+  over: Partial<Store["Service"]> = {},
+  observer?: Observer.Listeners
 ) =>
   Effect.gen(function* () {
     const store = yield* NumberedData.oneTurn
@@ -37,7 +38,12 @@ const sealed = (
     yield* TestClock.setTime(100_000)
     const session = new Session(conversationId)
     // The sealing uses these services alone.
-    const services = { journal, store: { ...store, ...over }, patiently: () => identity } as unknown as TurnServices
+    const services = {
+      journal,
+      observer,
+      store: { ...store, ...over },
+      patiently: () => identity
+    } as unknown as TurnServices
     const end = yield* Sealing.seal(services, session, turnId, outcome)
     const stored = yield* store.turnEvents(turnId)
     return { end, session, types: stored.map(({ event }) => event.type), lastId: stored.at(-1)?.id, services }
@@ -63,6 +69,14 @@ describe("a turn that is sealed without being run", () => {
     Effect.gen(function* () {
       const { types } = yield* sealed([], [])
       assert.deepStrictEqual(types, ["turn-start", "message", "error", "turn-end"])
+    })
+  )
+
+  it.effect("is reported to the observer of the turns of this process, which counts spending", () =>
+    Effect.gen(function* () {
+      const seals: Array<TurnEvent.TurnEnd> = []
+      const { end } = yield* sealed([], [opened], {}, { seal: ({ end }) => void seals.push(end) })
+      assert.deepStrictEqual(seals, [end])
     })
   )
 

@@ -5,7 +5,6 @@
  * Tool.V2. Arguments that do not fit are answered with each error and its path, so that the model can send them again. A failure of `run`
  *     is answered with its message. Neither ends the turn.
  * Tool.V3. Two tools with the same name are a bug of the program: `toolbox` throws.
- *
  * Tool.V4. A result of `content` may have files. Any other result goes to the model as JSON.
  *
  * **Example** (A tool that is safe to run again after a crash)

@@ -129,7 +129,7 @@ export const stream = <A, E, R>(call: Call<A, E, R>): Stream.Stream<A, CallEnded
               : Queue.fail(elements, new CallEnded({ status, failure: error ?? ABORTED, cause: last }))
         })
       )
-      yield* Effect.forkScoped(run) // P3
+      yield* Effect.forkScoped(run) // Patience.P3
       return Stream.fromQueue(elements)
     })
   )
@@ -154,7 +154,7 @@ const EVENTS = [
 
 const IN_MEMORY: Checkpoint["Service"] = { run: (_name, _schema, effect) => effect }
 
-/** P2 */
+/** Patience.P2 */
 const withoutVoids = (services: Context.Context<never>) => {
   const strategy = Context.getOrUndefined(services, RetryStrategy)
   return <A, E, R>(run: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -209,7 +209,7 @@ const events = <A, E>(
                 held.push(element)
                 isOpen ||= isContent(element)
               }
-              return isOpen ? Effect.as(handOver(), CONTENT) : next // P1
+              return isOpen ? Effect.as(handOver(), CONTENT) : next // Patience.P1
             },
             onFailure: (cause): EventPull => Effect.failCause(cause),
             onDone: (): EventPull => {

@@ -56,7 +56,7 @@ export const RunDryRun = Schema.Struct({
 })
 export type RunDryRun = typeof RunDryRun.Type
 
-/** What came of it. */
+/** The result of a dry run. */
 export const DryRunAnswer = Schema.Struct({
   report: DryRunReport,
   outages: Schema.Array(Schema.String).annotate({ description: "The outages in words." }),

@@ -108,8 +108,10 @@ export const conversationsQuery = {
   ...paging
 }
 
-/** What a report is asked for. */
-export const reportQuery = { since: Schema.optionalKey(since("The begin of the period. Absent: twelve hours ago.")) }
+/** The query of a report. */
+export const reportQuery = {
+  since: Schema.optionalKey(since("The beginning of the period. Absent: twelve hours ago."))
+}
 
 const next = Schema.optionalKey(
   Schema.String.annotate({ description: "Cursor of the next page; absent on the last one." })

@@ -177,7 +177,7 @@ const report = HttpApiEndpoint.get("report", "/v1/report", {
   OpenApi.annotations({
     summary: "Report a period",
     description: [
-      "What happened since a moment: turns by their ends, outages with begin and end, causes of failures with the command that mends each,",
+      "What happened since a moment: turns by their ends, outages with beginning and end, causes of failures with the command that mends each,",
       "switches, calls that the gate saved, tokens, and money. `line` has it in one line.",
       "",
       "Turns count if they ended since then, or have not ended. A cost that is not known is `unknown`, never 0."

@@ -184,15 +184,15 @@ const runTools = Effect.fnUntraced(function* (
   const running = new Set(calls.map(({ number }) => number))
   const [only] = calls
   if (only !== undefined && calls.length === 1) return yield* ToolRuns.call(run, only, round, running)
-  const flush = oneAfterTheOther(run.flush)
+  const flush = oneAtATime(run.flush)
   yield* Effect.forEach(calls, (call) => Effect.andThen(ToolRuns.call(run, call, round, running), flush), {
     concurrency: calls.length,
     discard: true
   })
 })
 
-/** Runs an effect again where it is under way, instead of a second time beside it. */
-const oneAfterTheOther = <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> => {
+/** Runs an effect at most once at a time. Calls during a run return at once, and one more run follows for all of them. */
+const oneAtATime = <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> => {
   let isRunning = false
   let isDue = false
   const run: Effect.Effect<void, E> = Effect.suspend(() => {
