@@ -161,11 +161,8 @@ const capabilitiesOf = ({ contextWindow, files, tools }: Models.Capabilities): s
     ...(files === undefined ? [] : [filesInWords(files)])
   ].join(", ") || "nothing is known"
 
-const filesInWords = (files: Models.Capabilities["files"]): string => {
-  const accepted = Models.filesOf(defined({ files }))
-  if (accepted === undefined) return "files"
-  return accepted.length === 0 ? "no files" : accepted.join(", ")
-}
+const filesInWords = (files: NonNullable<Models.Capabilities["files"]>): string =>
+  typeof files === "boolean" ? (files ? "files" : "no files") : files.length === 0 ? "no files" : files.join(", ")
 
 /** The origin of a value, unless it is the expected one: the file, or without a file the defaults. */
 const originOf = ({ file, origins }: Values, key: string): string => {
