@@ -189,8 +189,8 @@ const checkNames = Effect.fnUntraced(function* (
   const isRecorded = (name: string) =>
     isReplay && configured.some(({ config }) => config.providers.has(name.split("/")[0] ?? ""))
   const configs = configured.map(({ config }) => config)
-  const stranger = ConfiguredRun.strangerIn(outages, configs, isRecorded)
-  if (stranger !== undefined) return yield* refuse(`--outage: ${stranger}`)
+  const refusal = ConfiguredRun.refusalOf(outages, configs, isRecorded)
+  if (refusal !== undefined) return yield* refuse(`--outage: ${refusal}`)
 })
 
 const sceneOf = Effect.fnUntraced(function* (

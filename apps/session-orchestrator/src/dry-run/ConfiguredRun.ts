@@ -75,7 +75,7 @@ export const namesOf = ({ model, providers, retry }: Configured): ReadonlyArray<
 }
 
 /** Why outages are refused: no turn calls an endpoint that one of them is for; `undefined`: they are not. */
-export const strangerIn = (
+export const refusalOf = (
   outages: Outages.Outages,
   configured: ReadonlyArray<Configured>,
   isKnown: (name: string) => boolean = () => false

@@ -98,6 +98,6 @@ const outagesOf = (
 ): Result.Result<Outages.Outages, string> => {
   const read = Outages.read(outages)
   if (Result.isFailure(read)) return Result.fail(`outages: ${read.failure}`)
-  const stranger = ConfiguredRun.strangerIn(read.success, [configured])
-  return stranger === undefined ? read : Result.fail(`outages: ${stranger}`)
+  const refusal = ConfiguredRun.refusalOf(read.success, [configured])
+  return refusal === undefined ? read : Result.fail(`outages: ${refusal}`)
 }
