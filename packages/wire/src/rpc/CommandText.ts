@@ -1,5 +1,5 @@
 /**
- * Decodes the text of one command, and says what is wrong with a text that is none.
+ * Decodes the text of one command. A refusal names its mistakes.
  *
  * CommandText.C1. Commands are closed: an unknown key is an error, so a misspelt one is never ignored.
  * CommandText.C2. A refusal has the id and the type of the command, where they can be read.

@@ -21,7 +21,7 @@ import * as RpcLines from "./RpcLines.ts"
 /** The path of the WebSocket. */
 export const PATH = "/v1/ws"
 
-/** The subprotocol. A client that offers subprotocols has to offer this one; it is the one that the server selects. */
+/** The subprotocol. A client that offers subprotocols has to offer this one; the server selects it. */
 export const SUBPROTOCOL = "holdfast.v1"
 
 /** What a subprotocol with the token begins with. */
