@@ -13,7 +13,7 @@
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  *     Turns of other runners count too (`Others`, `SharedIncidents`): an incident is not given up while one of them waits.
  *     Where incidents are kept in a database, none is given up before it was asked: while a turn that has not ended waits for the endpoint
- *     or calls it, the incident lasts (`unanswered`, `Asked`). If a process died, its last facts may be missing, and the notice says so.
+ *     or calls it, the incident lasts (`unanswered`, `Asked`). If a process died, its last facts may be missing, and the notice names that.
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
 import { defined, type Ids, Target, type TurnEvent } from "@holdfast/wire"

@@ -134,7 +134,7 @@ export const make = Effect.fnUntraced(function* ({
   }
 
   const keep = Effect.fnUntraced(function* ({ quiet, receivers, runner, storage }: KeepOptions) {
-    /** The incidents that end if no turn is at their endpoints, with what the database says (Incidents.I4). */
+    /** The incidents that end if no turn is at their endpoints, with the answers of the database (Incidents.I4). */
     const askedAt = (at: number) =>
       Effect.forEach(Incidents.unanswered(state, at), ({ since, target }) =>
         Effect.map(storage.hasOpenTurn(target), (hasOpenTurn): Incidents.Input => ({
