@@ -97,6 +97,7 @@ export const rooms: ReadonlyArray<string> = [
   "telemetry/traces",
   "telemetry/incidents",
   "telemetry",
+  "gateway",
   "http/body",
   "http/docs",
   "http",
