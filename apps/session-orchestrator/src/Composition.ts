@@ -10,7 +10,7 @@ import { Anthropic, Http, ModelFiles, OpenAiCompatible } from "@holdfast/provide
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
-import * as Proxy from "@holdfast/providers/proxy"
+import * as RawCall from "@holdfast/providers/raw"
 import * as Undici from "@holdfast/providers/undici"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
@@ -237,7 +237,7 @@ const retention = Layer.effectDiscard(
 /** The calls that pass through to providers. They have connections of their own. */
 const gateway = Layer.unwrap(
   Effect.gen(function* () {
-    return Gateway.layer(yield* Proxy.dispatcher(proxiesOf(yield* Config)))
+    return Gateway.layer(yield* RawCall.sendVia(proxiesOf(yield* Config)))
   })
 )
 

@@ -5,6 +5,7 @@
  * ClientKey.K2. Holdfast's token, or the word `holdfast` where no token is configured, stands for the provider's key, which is put in its place.
  * ClientKey.K3. On an address that others can reach, the token is required: as the credential, or in `x-holdfast-token`.
  */
+import type { RawHeaders } from "@holdfast/providers/raw"
 import type { Redacted } from "effect"
 import { Redacted as Secret } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -28,7 +29,7 @@ export type Decision =
 export type KeyHeader = "authorization" | "x-api-key" | "x-goog-api-key"
 
 /** Makes the decision for a service. */
-export const make = ({ isLoopback, token }: Policy): ((headers: Headers.RawHeaders) => Decision) => {
+export const make = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => Decision) => {
   const expected = digest(token === undefined ? "holdfast" : Secret.value(token))
   const isExpected = (value: string): boolean => timingSafeEqual(digest(value), expected)
   return (headers) => {
@@ -55,7 +56,7 @@ export const make = ({ isLoopback, token }: Policy): ((headers: Headers.RawHeade
 
 /** The headers with the provider's key in the place of Holdfast's. */
 export const replaced = (
-  headers: Headers.RawHeaders,
+  headers: RawHeaders,
   at: KeyHeader | undefined,
   key: string,
   isAnthropic: boolean

@@ -6,10 +6,10 @@
  * Gateway.G2. A refusal is an error in the wire format of the path that was called.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import type * as RawCall from "@holdfast/providers/raw"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { IncomingMessage, ServerResponse } from "node:http"
-import type { Dispatcher } from "undici"
 import { Config, type ProviderConfig, type Values } from "../config/Config.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
@@ -30,12 +30,12 @@ export class Gateway extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/gateway/Gateway") {}
 
-/** The gateway over a dispatcher of requests. */
-export const layer = (dispatcher: Pick<Dispatcher, "dispatch">): Layer.Layer<Gateway, never, Config | Drain> =>
+/** The gateway over a way to send requests. */
+export const layer = (send: RawCall.Send): Layer.Layer<Gateway, never, Config | Drain> =>
   Layer.effect(
     Gateway,
     Effect.gen(function* () {
-      const parts = { ...partsOf(yield* Config), dispatcher, drain: yield* Drain }
+      const parts = { ...partsOf(yield* Config), send, drain: yield* Drain }
       return { answer: (request) => answer(parts, request) }
     })
   )
@@ -48,14 +48,14 @@ interface Endpoint {
 }
 
 interface Parts {
-  readonly dispatcher: Pick<Dispatcher, "dispatch">
+  readonly send: RawCall.Send
   readonly drain: Drain["Service"]
   readonly endpoints: ReadonlyMap<string, Endpoint>
   readonly keyOf: ReturnType<typeof ClientKey.make>
   readonly maxBodyBytes: number
 }
 
-const partsOf = ({ gateway, providers, server }: Values): Omit<Parts, "dispatcher" | "drain"> => ({
+const partsOf = ({ gateway, providers, server }: Values): Omit<Parts, "send" | "drain"> => ({
   endpoints: new Map(
     Array.from(providers).flatMap(([name, config]): ReadonlyArray<readonly [string, Endpoint]> =>
       config.type === "simulated" || config.baseUrl === undefined ? [] : [[name, { baseUrl: config.baseUrl, config }]]
@@ -93,7 +93,7 @@ const answer = Effect.fnUntraced(function* (parts: Parts, request: HttpServerReq
   if (request.headers["expect"] !== undefined) client.response.writeContinue()
   const upstream = { url: Address.below(endpoint.baseUrl, read.rest), method: request.method, headers }
   const outcome = yield* Effect.raceFirst(
-    Passage.through(parts.dispatcher, client, upstream, maxBodyBytes),
+    Passage.through(parts.send, client, upstream, maxBodyBytes),
     Effect.as(parts.drain.ended, CUT)
   )
   switch (outcome?._tag) {
@@ -123,8 +123,8 @@ const written = ({ response }: Passage.Client): HttpServerResponse.HttpServerRes
 const headersFor = (
   { config }: Endpoint,
   key: Exclude<ClientKey.Decision, { readonly _tag: "Refused" }>,
-  headers: Headers.RawHeaders
-): Headers.RawHeaders | undefined => {
+  headers: RawCall.RawHeaders
+): RawCall.RawHeaders | undefined => {
   if (key._tag === "Client") return headers
   const [credential] = config.credentials
   if (credential === undefined && config.apiKeyEnv.length > 0) return undefined

@@ -4,8 +4,7 @@
  * Headers are lists of name, value, name, value …, as they were on the wire: order, case and repetition stay.
  */
 
-/** Headers as they were on the wire. */
-export type RawHeaders = ReadonlyArray<string>
+import type { RawHeaders } from "@holdfast/providers/raw"
 
 /** The headers of a request that go up. */
 export const ofRequest = (raw: RawHeaders): Array<string> => {

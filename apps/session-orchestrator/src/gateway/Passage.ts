@@ -5,12 +5,11 @@
  * Passage.P2. A client that disconnects frees the endpoint's connection.
  * Passage.P3. An answer that breaks off reaches the client as one that breaks off.
  */
+import type * as RawCall from "@holdfast/providers/raw"
 import { Effect } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Transform } from "node:stream"
-import type { Dispatcher } from "undici"
 import * as Headers from "./Headers.ts"
-import * as Upstream from "./Upstream.ts"
 
 /** The connection to the client. */
 export interface Client {
@@ -27,14 +26,14 @@ export type Unanswered =
 
 /** Sends the client's request to the endpoint, and the endpoint's answer to the client. Interruption ends both. */
 export const through = (
-  dispatcher: Pick<Dispatcher, "dispatch">,
+  send: RawCall.Send,
   { request, response }: Client,
-  upstream: Omit<Upstream.Request, "body">,
+  upstream: Omit<RawCall.Request, "body">,
   maxBodyBytes: number
 ): Effect.Effect<Unanswered | undefined> =>
   Effect.callback((resume) => {
-    let call: Upstream.Call | undefined
-    let body: Upstream.Request["body"] = null
+    let call: RawCall.Call | undefined
+    let body: RawCall.Request["body"] = null
     const done = (outcome?: Unanswered): void => {
       call?.close()
       resume(Effect.succeed(outcome))
@@ -48,8 +47,7 @@ export const through = (
         body = counted
       }
     }
-    call = Upstream.send(
-      dispatcher,
+    call = send(
       { ...upstream, body },
       answering(response, done, () => call?.resume())
     )
@@ -64,7 +62,7 @@ export const answering = (
   response: ServerResponse,
   done: (outcome?: Unanswered) => void,
   resume: () => void
-): Upstream.Listener => ({
+): RawCall.Listener => ({
   head: (head) => begin(response, head),
   data: (bytes) => {
     if (response.write(bytes)) return true
@@ -83,7 +81,7 @@ export const answering = (
 })
 
 /** Writes the head of an endpoint's answer. */
-export const begin = (response: ServerResponse, { headers, status, statusText }: Upstream.Head): void => {
+export const begin = (response: ServerResponse, { headers, status, statusText }: RawCall.Head): void => {
   response.sendDate = false // the endpoint's own counts
   response.writeHead(status, statusText, Headers.ofResponse(headers, true))
   response.flushHeaders()

@@ -1,20 +1,25 @@
 /**
  * Sends one request to a provider's endpoint, and passes on its response as it comes.
  *
- * Upstream.U1. One call is one request: nothing is sent again, and no redirect is followed (rule C9).
- * Upstream.U2. After `close` the listener is not called any more, and the connection of an unfinished response is freed.
- * Upstream.U3. There are no limits of time here.
+ * RawCall.R1. One call is one request: nothing is sent again, and no redirect is followed (rule C9).
+ * RawCall.R2. After `close` the listener is not called any more, and the connection of an unfinished response is freed.
+ * RawCall.R3. There are no limits of time here.
  */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
-import type * as Headers from "./Headers.ts"
+import * as Proxy from "./Proxy.ts"
+
+/** Headers as on the wire: name, value, name, value … */
+export type RawHeaders = ReadonlyArray<string>
 
 /** A request as it goes up. */
 export interface Request {
   /** The whole address, with its query. */
   readonly url: string
   readonly method: string
-  readonly headers: Headers.RawHeaders
+  readonly headers: RawHeaders
   readonly body: Buffer | Readable | null
 }
 
@@ -22,7 +27,7 @@ export interface Request {
 export interface Head {
   readonly status: number
   readonly statusText: string
-  readonly headers: Headers.RawHeaders
+  readonly headers: RawHeaders
 }
 
 /** Takes a response. */
@@ -42,7 +47,15 @@ export interface Call {
 }
 
 /** Sends a request. */
-export const send = (dispatcher: Pick<Dispatcher, "dispatch">, request: Request, listener: Listener): Call => {
+export type Send = (request: Request, listener: Listener) => Call
+
+/** Sends over connections of its own, which close with the scope; through proxies, where given. */
+export const sendVia = (proxies: Proxy.Proxies | undefined): Effect.Effect<Send, never, Scope.Scope> =>
+  Effect.map(Proxy.dispatcher(proxies), (dispatcher) => (request, listener) => send(dispatcher, request, listener))
+
+// --- internal
+
+const send = (dispatcher: Dispatcher, request: Request, listener: Listener): Call => {
   const handler = new Handler(listener)
   try {
     const { origin, path } = addressOf(request.url)
@@ -56,8 +69,6 @@ export const send = (dispatcher: Pick<Dispatcher, "dispatch">, request: Request,
   }
   return handler
 }
-
-// --- internal
 
 /** The origin, and the rest of the address as it is written: a URL's own reading could change escapes and dots of the path. */
 const addressOf = (url: string): { readonly origin: string; readonly path: string } => {
@@ -117,7 +128,7 @@ class Handler implements Dispatcher.DispatchHandler, Call {
 
   close(): void {
     if (this.isOver) return
-    this.isOver = true // Upstream.U2
+    this.isOver = true // RawCall.R2
     this.controller?.abort(new Error(OVER))
   }
 }
@@ -125,10 +136,7 @@ class Handler implements Dispatcher.DispatchHandler, Call {
 const OVER = "The call is over."
 
 /** HTTP/1.1 gives the bytes of the headers; HTTP/2 and proxies may give the record alone. */
-const rawOf = (
-  raw: unknown,
-  record: Readonly<Record<string, string | Array<string> | undefined>>
-): Headers.RawHeaders => {
+const rawOf = (raw: unknown, record: Readonly<Record<string, string | Array<string> | undefined>>): RawHeaders => {
   if (Array.isArray(raw))
     return raw.map((text: unknown) => (Buffer.isBuffer(text) ? text.toString("latin1") : String(text)))
   return Object.entries(record).flatMap(([name, value]) =>
