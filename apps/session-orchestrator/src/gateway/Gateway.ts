@@ -115,7 +115,7 @@ const refusal = (path: string, status: number, message: string): HttpServerRespo
     contentType: "application/json"
   })
 
-/** The response that stands for one that was written to the socket. */
+/** Stands for the response that was written to the socket. */
 const written = ({ response }: Passage.Client): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.empty({ status: response.statusCode })
 

@@ -3,7 +3,7 @@
  *
  * Passage.P1. Bytes are equal in both directions. A slow client slows the endpoint down, and a slow endpoint the client.
  * Passage.P2. A client that disconnects frees the endpoint's connection.
- * Passage.P3. An answer that breaks off reaches the client as one that breaks off.
+ * Passage.P3. An answer that breaks off at the endpoint breaks off at the client.
  */
 import type * as RawCall from "@holdfast/providers/raw"
 import { Effect } from "effect"
