@@ -187,7 +187,7 @@ describe("ContentGate", () => {
     expect(decode(gate(`data: ${JSON.stringify(delta)}\n\n`).passed)).toContain("sk-1")
   })
 
-  it("a client that asked for JSON gets a stream, and one that asked for a stream gets JSON, if the endpoint answers so", () => {
+  it("an endpoint may answer a call for JSON with a stream, and a call for a stream with JSON", () => {
     for (const wire of wireFormats) {
       const text = [...wire.preamble, ...wire.content, ...wire.ending].join("")
       expect(decode(run(wire, "document", { name: "", head: head(), reads: [encode(text)] }).passed)).toBe(text)

@@ -162,7 +162,7 @@ describe("Heartbeats", () => {
   const text = (...[format, framing, userAgent]: Parameters<typeof Heartbeats.of>) =>
     new TextDecoder().decode(Heartbeats.of(format, framing, userAgent))
 
-  it("each client gets the one that holds it", () => {
+  it("each client gets the heartbeat that holds it", () => {
     expect(text("messages", "events", "claude-cli/2.1.330 (external, cli)")).toContain('"stop_reason":null')
     expect(text("messages", "events", "Anthropic/JS 0.70")).toBe('event: ping\ndata: {"type":"ping"}\n\n')
     expect(text("messages", "events")).toContain("ping")

@@ -13,7 +13,7 @@ export interface Attempt {
   readonly breaks?: "cut" | "stall"
 }
 
-/** A call: attempts that fail before content, then one that succeeds. */
+/** A call: attempts that fail before content, then a good answer. */
 export interface Script {
   readonly failures: ReadonlyArray<Attempt>
   readonly answer: Attempt
