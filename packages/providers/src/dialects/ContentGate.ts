@@ -11,7 +11,7 @@
  * ContentGate.G4. What is held is bounded. An answer that exceeds the bound before content passes as if it had content.
  */
 import { Classification } from "@holdfast/policy"
-import type { Message } from "@holdfast/wire"
+import { defined, type Message } from "@holdfast/wire"
 import type { JsonObject } from "../decoding/Json.ts"
 import * as PlainBody from "../http/PlainBody.ts"
 import * as AnswerEnd from "./AnswerEnd.ts"
@@ -71,8 +71,8 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
   const counts: Array<JsonObject> = []
   let ending: AnswerEnd.AnswerEnd = AnswerEnd.none
 
-  const fail = (failed: Failed): void => {
-    standing = { kind: "failed", hasPassed: standing.kind !== "held", ...failed }
+  const fail = ({ body, failure }: Failed): void => {
+    standing = { kind: "failed", hasPassed: standing.kind !== "held", failure, ...defined({ body }) }
   }
 
   const pass = (): ReadonlyArray<Uint8Array> => {
@@ -116,6 +116,7 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
   }
 
   const receive = (bytes: Uint8Array): ReadonlyArray<Uint8Array> => {
+    const wasBlank = kind === "blank"
     begin(bytes)
     held.push(bytes.slice())
     heldBytes += bytes.length
@@ -123,7 +124,8 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
       if (heldBytes > PlainBody.MAX_BYTES) fail(ofBody(text().slice(0, PlainBody.MAX_BYTES), head))
       return []
     }
-    for (const frame of splitter?.feed(bytes) ?? []) {
+    // White space, or a part of a byte order mark, may have come before.
+    for (const frame of splitter?.feed(wasBlank ? Frames.join(held) : bytes) ?? []) {
       hasData ||= frame.data !== undefined
       if (judged(dialect.judge(frame, head))) return pass()
       if (standing.kind === "failed") return []

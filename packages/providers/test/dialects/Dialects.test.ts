@@ -3,6 +3,7 @@ import type { Judgement } from "../../src/dialects/Dialect.ts"
 import * as Dialects from "../../src/dialects/Dialects.ts"
 import * as Frames from "../../src/dialects/Frames.ts"
 import * as Heartbeats from "../../src/dialects/Heartbeats.ts"
+import * as Progress from "../../src/dialects/Progress.ts"
 import * as Wires from "../harness/Dialect.ts"
 import { encode, head, wireFormats } from "../harness/WireFormats.ts"
 
@@ -144,11 +145,24 @@ describe("judgements of recordings", () => {
   }
 })
 
+describe("Progress", () => {
+  it("C8: pings, comments and blanks are no progress; content and half a frame are", () => {
+    for (const { content, format, preamble } of wireFormats) {
+      const isProgress = (text: string) => Progress.isProgress(Dialects.byFormat[format], encode(text), head())
+      const ping = new TextDecoder().decode(Heartbeats.of(format, "events"))
+      for (const text of [ping, ": ping\n\n", "\n"]) expect(isProgress(text), text).toBe(false)
+      for (const frame of content) expect(isProgress(frame), frame).toBe(true)
+      expect(isProgress('data: {"cho')).toBe(true)
+      expect(isProgress(preamble.join(""))).toBe(true)
+    }
+  })
+})
+
 describe("Heartbeats", () => {
   const text = (...[format, framing, userAgent]: Parameters<typeof Heartbeats.of>) =>
     new TextDecoder().decode(Heartbeats.of(format, framing, userAgent))
 
-  it("each client gets the one that holds it", () => {
+  it("each client gets the heartbeat that holds it", () => {
     expect(text("messages", "events", "claude-cli/2.1.330 (external, cli)")).toContain('"stop_reason":null')
     expect(text("messages", "events", "Anthropic/JS 0.70")).toBe('event: ping\ndata: {"type":"ping"}\n\n')
     expect(text("messages", "events")).toContain("ping")

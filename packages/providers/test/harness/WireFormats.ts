@@ -159,6 +159,10 @@ export const responses: WireFormat = {
     named({ type: "response.content_part.added", part: { type: "output_text", text: "", annotations: [] } }),
     named({ type: "response.reasoning_summary_part.added", part: { type: "summary_text", text: "" } }),
     named({ type: "response.web_search_call.searching", item_id: "ws_1" }),
+    named({
+      type: "response.output_item.done",
+      item: { id: "mcpl_1", type: "mcp_list_tools", tools: [{ name: "x" }] }
+    }),
     named({ type: "response.output_text.delta", delta: "" })
   ],
   content: [
