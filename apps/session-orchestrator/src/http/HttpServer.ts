@@ -10,10 +10,10 @@
 import { DefaultAddress } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Api } from "@holdfast/wire/api"
-import { ByteSize, Duration, Effect, Layer, Predicate, type Redacted, Schema } from "effect"
+import { ByteSize, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { createServer, type Server } from "node:http"
+import { createServer, type IncomingMessage, type Server } from "node:http"
 import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
@@ -22,6 +22,8 @@ import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
 import * as Drain from "../system/Drain.ts"
 import * as FileLimit from "./FileLimit.ts"
+import * as Address from "../gateway/Address.ts"
+import { Gateway } from "../gateway/Gateway.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
@@ -123,32 +125,42 @@ const guard = (host: string, options: Options) => {
     maxBodyBytes,
     openPaths: DocsRoutes.paths
   })
-  return HttpRouter.middleware(
-    (call) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        const refusal = refusalOf(request)
-        const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
-        const answer =
-          refusal === undefined
-            ? call.pipe(
-                Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
-                Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
-              )
-            : ProblemResponse.toResponse(refusal, request)
-        return HttpMetrics.counted(
-          request.method,
-          Effect.map(answer, (response) =>
-            HttpServerResponse.setHeaders(response, {
-              ...ResponseHeaders.all,
-              ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
-              ...response.headers
-            })
+  const middleware = (gateway: Option.Option<Gateway["Service"]>) =>
+    HttpRouter.middleware(
+      (call) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          const refusal = refusalOf(request)
+          const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
+          const answer =
+            refusal === undefined
+              ? callOf(gateway, request, call).pipe(
+                  Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
+                  Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
+                )
+              : ProblemResponse.toResponse(refusal, request)
+          return HttpMetrics.counted(
+            request.method,
+            Effect.map(answer, (response) =>
+              HttpServerResponse.setHeaders(response, {
+                ...ResponseHeaders.all,
+                ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
+                ...response.headers
+              })
+            )
           )
-        )
-      }),
-    { global: true }
-  )
+        }),
+      { global: true }
+    )
+  return Layer.unwrap(Effect.map(Effect.serviceOption(Gateway), middleware))
 }
+
+/** A path below a provider's base URL is the gateway's (rule X13). A client that disconnects ends its call, as it does a route's. */
+const callOf = <E, R>(
+  gateway: Option.Option<Gateway["Service"]>,
+  request: HttpServerRequest.HttpServerRequest,
+  call: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+  Option.isSome(gateway) && Address.isOurs(request.url) ? Effect.interruptible(gateway.value.answer(request)) : call
 
 /** Built last, so closed first: clients that wait are released before the socket waits for the other connections (HttpServer.H3). */
 const drainOnClose = Layer.effectDiscard(
@@ -222,7 +234,11 @@ const makeServer = (options: Options): Server => {
 const holdEarly = (server: Server): void => {
   for (const held of ["request", "upgrade"]) {
     const early: Array<ReadonlyArray<unknown>> = []
-    const hold = (...exchange: ReadonlyArray<unknown>) => void early.push(exchange)
+    const hold = (request: IncomingMessage, ...rest: ReadonlyArray<unknown>) => {
+      early.push([request, ...rest])
+      // A connection that waits for its upgrade has no listener of Node's.
+      if (held === "upgrade") request.socket.on("error", () => request.socket.destroy())
+    }
     const handOver = (event: string | symbol): void => {
       if (event !== held) return
       server.off("newListener", handOver)
