@@ -2,7 +2,7 @@
  * Decides what a client subscribes from, which events it passes on, and when it reconnects. Pure: the shell connects and sleeps.
  *
  * Cursor.C1. Persisted events are passed on in the order of their ids, each once, over any number of connections (X3). A connection that leaves
- *     one out is given up. The first event of a turn's stream is the one that comes first.
+ *     one out is given up. A stream of a turn begins with whichever event comes first.
  * Cursor.C2. Transient events are passed on as they come: `step-start` begins the text of its step anew, so nothing of them is held twice.
  * Cursor.C3. A stream of one turn ends with its `turn-end`, and nothing after that is passed on.
  * Cursor.C4. A reconnect is immediate after a connection that lasted or that passed an event on. Connections that fail in a row are made less and
@@ -125,7 +125,7 @@ export const ended = (
 /** A connection that lasted so long was no failure. */
 const LASTING_MS = 5_000
 
-/** The least delay where the server says that it cannot serve now. */
+/** The least delay where the server cannot serve now. */
 const PAUSE_MS = 2_000
 
 const UNAVAILABLE: ReadonlySet<Sse.Reconnect["code"]> = new Set(["storage-unavailable", "shutting-down", "unexpected"])

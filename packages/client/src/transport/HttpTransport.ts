@@ -108,7 +108,7 @@ class HttpTransport implements Transport {
     const at = `/v1/conversations/${encodeURIComponent(id)}`
     const [method, path] = PATHS[type]
     const body = Object.keys(rest).length === 0 ? undefined : rest
-    // A repeated abort could end the turn after the one that it was meant for.
+    // A repeated abort could end the turn behind its own.
     const isRepeatable = type !== "abort"
     const headers = type === "prompt" || type === "retry" ? { headers: SUBMITTED } : undefined
     await this.call({ method, path: at + path, body, isRepeatable, signal, ...headers })
@@ -239,7 +239,7 @@ const finalOf = (error: unknown, url: string): unknown =>
     ? error
     : new ClientError("unreachable", `The service at ${url} does not answer: ${messageOf(error)}`, { cause: error })
 
-/** `fetch failed` says nothing; its cause does. */
+/** `fetch failed` is no reason; its cause is. */
 const messageOf = (error: unknown): string => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   return cause instanceof Error ? cause.message || cause.name : String(cause)

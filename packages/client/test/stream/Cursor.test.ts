@@ -23,7 +23,7 @@ interface Run {
   readonly cursor: Cursor.Cursor
 }
 
-/** Runs a client over its connections, and then over one that is not cut. */
+/** Runs a client over its connections, and at last over a connection that is not cut. */
 const run = ({ connections, frames }: Scenario, turnId: string | undefined): Run => {
   const passed: Array<TurnEvent.TurnEvent> = []
   let view = ConversationView.empty

@@ -36,7 +36,7 @@ describe("ConversationView", () => {
     for (const frames of fc.sample(conversation, 20)) for (const frame of frames) decode(frame.event)
   })
 
-  it("is the same for a client that was always connected and for one that begins at any moment", () => {
+  it("is the same for a client that was always connected and for another that begins at any moment", () => {
     fc.assert(
       fc.property(conversation, fc.nat(), (frames, number) => {
         const passed = number % (frames.length + 1)
