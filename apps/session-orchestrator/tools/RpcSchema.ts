@@ -10,7 +10,7 @@ import { JsonSchema, Schema } from "effect"
 export const ofLines = (): JsonSchema.JsonSchema =>
   make("The lines of holdfast rpc", "docs/rpc.md", RpcLines.RpcCommand, RpcLines.RpcOutput)
 
-/** The messages: `definitions.command` is one that the server reads, `definitions.output` one that it sends. */
+/** The messages: `definitions.command` is what a client sends, `definitions.output` what the server sends. */
 export const ofMessages = (): JsonSchema.JsonSchema =>
   make("The messages of /v1/ws", "docs/websocket.md", SocketMessages.SocketCommand, SocketMessages.SocketMessage)
 

@@ -4,7 +4,7 @@ import { Problem } from "@holdfast/wire/api"
 import type { RpcLines } from "@holdfast/wire/rpc"
 import { Effect } from "effect"
 import type { Conversations } from "../conversation/Conversations.ts"
-import { problemOf, type Refusal } from "../http/DomainProblems.ts"
+import { problemOf, type Refusal } from "../conversation/DomainProblems.ts"
 
 /** Every command except `get_state`, which changes nothing and is answered beside the others. */
 export type Change = Exclude<RpcLines.RpcCommand, { readonly type: "get_state" }>

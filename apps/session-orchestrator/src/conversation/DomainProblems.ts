@@ -4,8 +4,8 @@ import { defined } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
-import type * as Conversations from "../conversation/Conversations.ts"
-import type { TurnNotFound } from "../inspection/TurnNotFound.ts"
+import type * as Conversations from "./Conversations.ts"
+import type { TurnNotFound } from "./TurnNotFound.ts"
 
 /** What the conversations refuse. */
 export type Refusal =
