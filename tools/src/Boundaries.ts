@@ -41,7 +41,14 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   client: ["@holdfast/wire"],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
-  holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "@holdfast/journal"],
+  holdfast: [
+    "@holdfast/client",
+    "@holdfast/wire",
+    "@holdfast/kernel",
+    "@holdfast/policy",
+    "@holdfast/providers",
+    "@holdfast/journal"
+  ],
   restate: ["holdfast", "@restatedev/restate-sdk"],
   cloudflare: ["holdfast"],
   "session-orchestrator": [
@@ -148,6 +155,7 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   // A store on a file: likewise.
   "packages/holdfast/src/stores/Sqlite.ts": ["node:"],
   // A process: likewise.
+  "packages/client/src/stdio/": ["node:"],
   "packages/holdfast/src/rpc/": ["node:"],
   // The command, which no module imports.
   "packages/holdfast/src/bin.ts": ["node:"]
