@@ -5,7 +5,7 @@
  *
  * Access.A1. A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the
  *     service's own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does
- *     not have. An address as `Host` passes: no DNS server can rebind it.
+ *     not have. An address as `Host` passes: no DNS server can rebind it. Pages of `server.allowedOrigins` may call too (`Cors`).
  * Access.A2. If there is a token, every call needs it except `/healthz` and the pages about the API, which hold no data: a browser sends no
  *     token by itself, and a person enters it on those pages. A comparison takes the same time wherever two tokens differ. A page
  *     cannot set a header on a WebSocket, so there the token may be a subprotocol; it is never read from an address.
@@ -23,6 +23,7 @@ import { Redacted } from "effect"
 import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as Address from "../gateway/Address.ts"
+import * as Cors from "./Cors.ts"
 import * as Loopback from "../system/Loopback.ts"
 
 /** The conditions of access. */
@@ -31,6 +32,8 @@ export interface Policy {
   readonly host: string
   /** Further names that clients reach the service by, such as the name of a proxy; without ports. */
   readonly hostnames?: ReadonlyArray<string> | undefined
+  /** The pages of other origins that may call. */
+  readonly cors?: Pick<Cors.Cors, "allows"> | undefined
   readonly token?: Redacted.Redacted | undefined
   /** Paths that may be read without the token. */
   readonly openPaths?: ReadonlyArray<string> | undefined
@@ -69,9 +72,13 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
       })
     }
     const origin = headers["origin"]
-    if (origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== authority.toLowerCase()) {
-      return new Problem.Forbidden({ detail: `Pages of ${quoted(origin)} may not call this service.` })
+    const isOwn = origin?.replace(/^https?:\/\//i, "").toLowerCase() === authority.toLowerCase()
+    if (origin !== undefined && !isOwn && policy.cors?.allows(origin) !== true) {
+      return new Problem.Forbidden({
+        detail: `Pages of ${quoted(origin)} may not call this service. If they are yours, add it to server.allowedOrigins.`
+      })
     }
+    if (Cors.isPreflight(head) && !isOwn) return undefined // Cors.C3
     if (Address.isOurs(head.url)) return undefined // Access.A4
     // Access.A2
     const isOpen = READ_METHODS.has(head.method) && open.has(pathOf(head.url))
