@@ -37,6 +37,8 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "@ai-sdk/provider"
   ],
   "effect-ai": ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "holdfast"],
+  // Without Effect: types of wire alone.
+  client: ["@holdfast/wire"],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "@holdfast/journal"],

@@ -1,0 +1,1 @@
+export * as ConversationView from "./view/ConversationView.ts"
