@@ -44,6 +44,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "@holdfast/journal"],
   restate: ["holdfast", "@restatedev/restate-sdk"],
   cloudflare: ["holdfast"],
+  terminal: ["@holdfast/wire", "@holdfast/client", "get-east-asian-width", "ink", "react", "node:"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",

@@ -23,7 +23,6 @@ export type Control =
   | "yank"
   | "cancel"
   | "end-of-input"
-  | "redraw"
   | "stop"
 
 /** A key, typed text, or a text that was pasted. */
@@ -38,7 +37,9 @@ export const ofInk = (input: string, key: Partial<InkKey>): ReadonlyArray<Key> =
   const control = controlOf(input, key)
   if (control !== undefined) return [{ type: control }]
   if (key.ctrl === true || key.meta === true || key.super === true || input === "") return []
-  return input.split(/(\r|\n|\t)/).flatMap((text): ReadonlyArray<Key> => {
+  // Before the terminal was read key by key, it made a line feed of Enter.
+  const keys = input.length > 1 ? input.replace(/\n$/, "\r") : input
+  return keys.split(/(\r|\n|\t)/).flatMap((text): ReadonlyArray<Key> => {
     if (text === "") return []
     if (text === "\r") return [{ type: "enter" }]
     if (text === "\n") return [{ type: "newline" }]
@@ -75,7 +76,6 @@ const WITH_CONTROL: { readonly [letter: string]: Control } = {
   h: "backspace",
   j: "newline",
   k: "kill-end",
-  l: "redraw",
   m: "enter",
   n: "down",
   p: "up",

@@ -45,7 +45,7 @@ export interface Keyboard {
 /** What a key has asked for beyond editing. */
 export type Action =
   | { readonly type: "prompt"; readonly text: string }
-  | { readonly type: "retry" | "abort" | "abort-retry" | "redraw" | "stop" | "leave" }
+  | { readonly type: "retry" | "abort" | "abort-retry" | "stop" | "leave" }
   | { readonly type: "command"; readonly command: Command.Command }
   | { readonly type: "choose"; readonly id: string }
   | { readonly type: "notice"; readonly text: string }
@@ -82,9 +82,8 @@ export const press = (
         ? [next, []]
         : [{ ...next, editor: Editor.withText(editor, `/${only.name} `) }, []]
     }
-    case "redraw":
     case "stop":
-      return [next, [{ type: key.type }]]
+      return [next, [{ type: "stop" }]]
     default:
       return [{ ...next, editor: Editor.press(editor, key, situation.width) }, []]
   }

@@ -6,7 +6,6 @@
  * Markdown.M3. Each line feed begins a new line: models mean it so, and nothing is joined that was apart.
  */
 import * as Line from "./Line.ts"
-import * as Width from "./Width.ts"
 
 /** The lines of a text, which must have passed `Foreign.shown`. */
 export const lines = (text: string, width: number): ReadonlyArray<Line.Line> => {
@@ -198,7 +197,3 @@ const cellsOf = (row: string): ReadonlyArray<string> =>
     .replace(/\|$/, "")
     .split("|")
     .map((cell) => cell.trim())
-
-/** The columns of the widest line. */
-export const widest = (lines: ReadonlyArray<Line.Line>): number =>
-  lines.reduce((most, line) => Math.max(most, Width.of(Line.textOf(line))), 0)
