@@ -14,7 +14,7 @@ import * as Keyboard from "./editor/Keyboard.ts"
 import type { Service } from "./service/Service.ts"
 import * as Foreign from "./text/Foreign.ts"
 import * as Transcript from "./transcript/Transcript.ts"
-import * as WaitText from "./wait/WaitText.ts"
+import type * as WaitText from "./wait/WaitText.ts"
 
 /** What the screen is drawn from. */
 export interface Snapshot {
@@ -120,7 +120,8 @@ export const make = (options: Options): OpenConversation => {
     const events = arrived
     arrived = []
     const entries: Array<Transcript.Entry> = []
-    let { keyboard, sent } = snapshot
+    const prompts: Array<string> = []
+    let { sent } = snapshot
     for (const event of events) {
       const [next, added] = Transcript.take(seen, event)
       seen = next
@@ -128,18 +129,21 @@ export const make = (options: Options): OpenConversation => {
       for (const entry of added) {
         if (entry.type !== "prompt") continue
         const own = sent.find((text) => Foreign.shown(text) === entry.text)
-        if (own !== undefined) sent = without(sent, own)
-        else keyboard = { ...keyboard, editor: Editor.remembering(keyboard.editor, [entry.text]) }
+        if (own === undefined) prompts.push(entry.text)
+        else sent = without(sent, own)
       }
       if (event.type === "turn-start" && event.retry === true) sent = sent.filter((text) => text !== AGAIN)
     }
+    const { keyboard } = snapshot
     const before = snapshot.view.retry
     const view = ConversationView.applyAll(snapshot.view, events)
     const isSameWait = view.retry !== undefined && view.retry.attempt === before?.attempt
     set({
       view,
       sent,
-      keyboard,
+      ...(prompts.length === 0
+        ? {}
+        : { keyboard: { ...keyboard, editor: Editor.remembering(keyboard.editor, prompts) } }),
       model: view.model ?? snapshot.model,
       budgetLeftMs: isSameWait ? snapshot.budgetLeftMs : undefined,
       ...(entries.length === 0 ? {} : { entries: [...snapshot.entries, ...entries] })

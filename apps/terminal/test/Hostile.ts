@@ -39,15 +39,33 @@ export const text = fc
       sequence,
       fc.string({ maxLength: 12, unit: "binary" }),
       fc.lorem({ maxCount: 5 }),
-      fc.constantFrom("\n", "\n\n", " ", "**", "__", "`", "```\n", "- ", "# ", "| a | b |\n|---|---|\n", "[x](y)", "> ", "1. ", "*", "_", "\\")
+      fc.constantFrom(
+        "\n",
+        "\n\n",
+        " ",
+        "**",
+        "__",
+        "`",
+        "```\n",
+        "- ",
+        "# ",
+        "| a | b |\n|---|---|\n",
+        "[x](y)",
+        "> ",
+        "1. ",
+        "*",
+        "_",
+        "\\"
+      )
     ),
     { maxLength: 24 }
   )
   .map((parts) => parts.join(""))
 
 /** Characters that no text on the screen may have; a line feed only between lines. Written differently from the tested code. */
-// oxlint-disable-next-line no-control-regex -- none of them may be left.
-export const FORBIDDEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/u
+export const FORBIDDEN =
+  // oxlint-disable-next-line no-control-regex -- none of them may be left.
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/u
 
 /** Generated cases: more by `HOLDFAST_MODEL_RUNS`. */
 export const RUNS = { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 300) }

@@ -26,6 +26,8 @@ export interface Pty {
   readonly text: () => string
   /** Waits until the text fulfils a condition, and returns it. */
   readonly until: (condition: string | RegExp | ((text: string) => boolean)) => Promise<string>
+  /** The colour of a text's first character on the screen: its number in the palette. */
+  readonly colorOf: (part: string) => number | undefined
   readonly resize: (columns: number, rows: number) => void
   /** Sends a signal to the program, and not to its shell. */
   readonly kill: (signal: NodeJS.Signals) => void
@@ -68,7 +70,11 @@ export const open = ({ columns = 80, command, directory, env = {}, rows = 24 }: 
     text,
     until: (condition) => {
       const isMet = (): boolean =>
-        typeof condition === "function" ? condition(text()) : typeof condition === "string" ? text().includes(condition) : condition.test(text())
+        typeof condition === "function"
+          ? condition(text())
+          : typeof condition === "string"
+            ? text().includes(condition)
+            : condition.test(text())
       return new Promise((resolve, reject) => {
         const check = (): void => {
           if (!isMet()) return
@@ -83,6 +89,15 @@ export const open = ({ columns = 80, command, directory, env = {}, rows = 24 }: 
         listeners.add(check)
         check()
       })
+    },
+    colorOf: (part) => {
+      const { active } = terminal.buffer
+      for (let row = 0; row < active.length; row++) {
+        const line = active.getLine(row)
+        const column = line?.translateToString().indexOf(part) ?? -1
+        if (column >= 0) return line?.getCell(column)?.getFgColor()
+      }
+      return undefined
     },
     resize: (columns, rows) => {
       terminal.resize(columns, rows)

@@ -62,12 +62,18 @@ const chat = async (args: ReadonlyArray<string>, options: Partial<Pty.PtyOptions
 
 const countOf = (text: string, part: string): number => text.split(part).length - 1
 
+/** In the palette of a terminal. */
+const YELLOW = 3
+
 const ENTER = "\r"
 const ESC = "\u001b"
-const newest = async (): Promise<string> => {
-  const answer = await fetch(`${url}/v1/conversations?limit=1`)
-  return ((await answer.json()) as { conversations: [{ conversationId: string }] }).conversations[0].conversationId
-}
+/** A call of another client; a turn is left to the service. */
+const post = (path: string, body: object): Promise<Response> =>
+  fetch(url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", prefer: "respond-async" },
+    body: JSON.stringify(body)
+  })
 
 describe("the terminal", () => {
   it("P17: a wait counts down, Esc cancels it and then means what it meant, and a chain that fails is reported", async () => {
@@ -75,6 +81,7 @@ describe("the terminal", () => {
     terminal.type(`Are you there?${ENTER}`)
     // From the moment that the wait is known: the message with its code, and below it the countdown.
     await terminal.until(/⚠ Overloaded \(529\), retrying in 2s…\n\s*\nRetrying \(1\/2\) in 2s… \(esc to cancel\)/)
+    expect([terminal.colorOf("⚠ Overloaded"), terminal.colorOf("Retrying (1/2)")]).toEqual([YELLOW, YELLOW])
     await terminal.until("Retrying (1/2) in 1s… (esc to cancel)")
     await terminal.until("Retrying (2/2) in 12m 30s… (esc to cancel)")
     await terminal.until(/Retrying \(2\/2\) in 12m 29s…/)
@@ -119,27 +126,21 @@ describe("the terminal", () => {
 
   it("a terminal that dies leaves the turn; another comes back to its wait, in any size, and a hostile model reaches neither cursor nor title", async () => {
     const evil = "evil\u001b]0;owned\u0007\u001b[2J\u001b[1;1H\u202e\u2066txet\u009b31m"
-    const first = await chat([])
+    const created = await post("/v1/conversations", { retry: { schedule: { type: "steps", delays: ["750 seconds"] } } })
+    const { conversationId } = (await created.json()) as { readonly conversationId: string }
+    const turns = `/v1/conversations/${conversationId}/turns`
+    const first = await chat(["--conversation", conversationId])
     first.type(`Begin${ENTER}`)
     await first.until("Nothing failed this time.")
-    const conversation = await newest()
     first.kill("SIGKILL")
     await first.until("left with 137")
 
     // What another client asked, and a provider answered.
     const text = encodeURIComponent(`${evil} is down`)
-    await fetch(`${url}/v1/conversations/${conversation}/turns`, {
-      method: "POST",
-      headers: { "content-type": "application/json", prefer: "respond-async" },
-      body: JSON.stringify({ prompt: `${evil} **bold** ${"wide 日本語 ".repeat(20)}` })
-    })
-    await fetch(`${url}/v1/conversations/${conversation}/turns`, {
-      method: "POST",
-      headers: { "content-type": "application/json", prefer: "respond-async" },
-      body: JSON.stringify({ prompt: `Again ${evil}\nsimulate: 529;text=${text},529;text=${text},ok` })
-    })
-    const second = await chat(["--conversation", conversation])
-    await second.until("Retrying (2/2) in 12m")
+    await post(turns, { prompt: `${evil} **bold** ${"wide 日本語 ".repeat(20)}` })
+    await post(turns, { prompt: `Again ${evil}\nsimulate: 529;text=${text},ok` })
+    const second = await chat(["--conversation", conversationId])
+    await second.until("Retrying (1/1) in 12m")
     expect(second.text()).toContain("is down (529), retrying in")
     expect(second.titles).toEqual([])
     expect(second.bytes()).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u009b]/)
@@ -150,9 +151,11 @@ describe("the terminal", () => {
     expect([row?.trimEnd(), active.cursorX]).toEqual([">", 2])
 
     second.resize(40, 12)
-    await second.until((text) => text.split("\n").some((line) => /^Retrying \(2\/2\) in 12m \d+s… \(esc to$/.test(line.trim())))
+    await second.until((text) =>
+      text.split("\n").some((line) => /^Retrying \(1\/1\) in 12m \d+s… \(esc to$/.test(line.trim()))
+    )
     second.resize(100, 30)
-    await second.until((text) => /^Retrying \(2\/2\) in 12m \d+s… \(esc to cancel\)$/m.test(text))
+    await second.until((text) => /^Retrying \(1\/1\) in 12m \d+s… \(esc to cancel\)$/m.test(text))
 
     // Pasted lines are text, whatever they contain.
     second.type(`${ESC}[200~one\r\n/quit\r${ESC}[31mtwo${ESC}[201~`)
@@ -161,7 +164,7 @@ describe("the terminal", () => {
     second.kill("SIGTERM")
     await second.until("left with 130")
     await second.until("isig icanon echo is the state")
-    expect(second.text()).toContain(`holdfast chat --conversation ${conversation}`)
+    expect(second.text()).toContain(`holdfast chat --conversation ${conversationId}`)
     // The cursor is visible, and pastes are not bracketed any more.
     expect(second.bytes().lastIndexOf(`${ESC}[?25h`)).toBeGreaterThan(second.bytes().lastIndexOf(`${ESC}[?25l`))
     expect(second.bytes().lastIndexOf(`${ESC}[?2004l`)).toBeGreaterThan(second.bytes().lastIndexOf(`${ESC}[?2004h`))
@@ -183,11 +186,15 @@ describe("the terminal", () => {
   })
 
   it("--plain writes line by line and repaints nothing", async () => {
-    const program = spawn(process.execPath, [MAIN, "chat", "--plain", "--url", url, "--model", "simulated/529+instant"], {
-      cwd: directory,
-      env: { HOME: directory, PATH: process.env["PATH"] },
-      stdio: ["pipe", "pipe", "pipe"]
-    })
+    const program = spawn(
+      process.execPath,
+      [MAIN, "chat", "--plain", "--url", url, "--model", "simulated/529+instant"],
+      {
+        cwd: directory,
+        env: { HOME: directory, PATH: process.env["PATH"] },
+        stdio: ["pipe", "pipe", "pipe"]
+      }
+    )
     let out = ""
     program.stdout.setEncoding("utf8").on("data", (text: string) => {
       out += text

@@ -6,7 +6,7 @@ import * as Markdown from "../src/text/Markdown.ts"
 import * as Width from "../src/text/Width.ts"
 import * as Hostile from "./Hostile.ts"
 
-const width = fc.integer({ min: 4, max: 100 })
+const width = fc.integer({ min: 20, max: 100 })
 
 const joined = (lines: ReadonlyArray<Line.Line>): string => lines.map(Line.textOf).join("\n")
 
@@ -38,9 +38,12 @@ describe("Line", () => {
   it("no wrapped line is wider than its width, and nothing is lost but blanks", () => {
     fc.assert(
       fc.property(Hostile.text, width, (text, width) => {
-        const lines = Line.wrap([{ text: Foreign.oneLine(text) }], width, { first: [{ text: "- " }], rest: [{ text: "  " }] })
+        const lines = Line.wrap([{ text: Foreign.oneLine(text) }], width, {
+          first: [{ text: "- " }],
+          rest: [{ text: "  " }]
+        })
         for (const line of lines) expect(Line.widthOf(line)).toBeLessThanOrEqual(width)
-        const letters = lines.map((line, index) => Line.textOf(line).slice(index === 0 ? 2 : 2)).join("")
+        const letters = lines.map((line) => Line.textOf(line).slice(2)).join("")
         expect(letters.replaceAll(" ", "")).toBe(Foreign.oneLine(text).replaceAll(" ", ""))
       }),
       Hostile.RUNS
@@ -48,7 +51,9 @@ describe("Line", () => {
   })
 
   it("breaks at blanks, and keeps the letters of one word together over styles", () => {
-    expect(joined(Line.wrap([{ text: "one " }, { text: "two", bold: true }, { text: ", three" }], 9))).toBe("one two,\nthree")
+    expect(joined(Line.wrap([{ text: "one " }, { text: "two", bold: true }, { text: ", three" }], 9))).toBe(
+      "one two,\nthree"
+    )
     expect(joined(Line.wrap([{ text: "abcdefghij" }], 4))).toBe("abcd\nefgh\nij")
     expect(joined(Line.cut("a  b", {}, 3))).toBe("a  \nb")
     expect(Line.clip("abcdef", 4)).toBe("abc…")
@@ -59,6 +64,8 @@ describe("Line", () => {
     expect(Width.of("日本")).toBe(4)
     expect(Width.of("e\u0301")).toBe(1)
     expect(Width.of("\u{1f468}\u200d\u{1f469}")).toBe(4)
+    expect(Width.clusters("\u{1f468}\u200d\u{1f469}")).toHaveLength(1)
+    expect(Width.clusters("\u{1f468}\u200d".repeat(50)).every((cluster) => Width.of(cluster) <= 8)).toBe(true)
   })
 })
 

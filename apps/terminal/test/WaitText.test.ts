@@ -19,11 +19,15 @@ describe("WaitText", () => {
   it("the warning has the message, and the code where there is one", () => {
     expect(WaitText.warning(wait)).toBe("⚠ Overloaded (529), retrying in 5s…")
     expect(WaitText.warning({ ...wait, code: undefined })).toBe("⚠ Overloaded, retrying in 5s…")
-    expect(WaitText.warning({ ...wait, delayMs: 0, credential: "spare" })).toBe("⚠ Overloaded (529), retrying at once with spare…")
+    expect(WaitText.warning({ ...wait, delayMs: 0, credential: "spare" })).toBe(
+      "⚠ Overloaded (529), retrying at once with spare…"
+    )
   })
 
   it("the end of a chain counts from 1", () => {
-    expect(WaitText.ended({ attempt: 2, finalError: "Retry cancelled" })).toBe("Retry failed after 3 attempts: Retry cancelled")
+    expect(WaitText.ended({ attempt: 2, finalError: "Retry cancelled" })).toBe(
+      "Retry failed after 3 attempts: Retry cancelled"
+    )
     expect(WaitText.ended({ attempt: 0, finalError: "Overloaded" })).toBe("Retry failed after 1 attempt: Overloaded")
   })
 
@@ -48,7 +52,10 @@ describe("WaitText", () => {
   it("a hostile message is one harmless line", () => {
     fc.assert(
       fc.property(Hostile.text, Hostile.text, (message, code) => {
-        for (const text of [WaitText.warning({ ...wait, message, code }), WaitText.ended({ attempt: 1, finalError: message })]) {
+        for (const text of [
+          WaitText.warning({ ...wait, message, code }),
+          WaitText.ended({ attempt: 1, finalError: message })
+        ]) {
           expect(text).not.toMatch(Hostile.FORBIDDEN)
           expect(text).not.toMatch(/\n/)
         }

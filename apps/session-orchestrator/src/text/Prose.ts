@@ -74,7 +74,10 @@ export const clip = (text: string, width: number): string => {
 const CONTROL = new RegExp(Printable.CONTROLS, "gu")
 
 /** The sequences of Holdfast: colours, cursor up, erase a line or everything below, return to the beginning of the line. */
-const OURS_OR_CONTROL = new RegExp(String.raw`(\u001b\[[\d;]*m|\u001b\[\d*A|\u001b\[[JK]|\r)|${Printable.CONTROLS}`, "gu")
+const OURS_OR_CONTROL = new RegExp(
+  String.raw`(\u001b\[[\d;]*m|\u001b\[\d*A|\u001b\[[JK]|\r)|${Printable.CONTROLS}`,
+  "gu"
+)
 
 /** These end a line, as a line feed does. */
 const SEPARATOR = /[\u2028\u2029]/g

@@ -43,7 +43,9 @@ export const read = (line: string, now: Date): Read => {
   const name = ALIASES[word] ?? word
   const known = COMMANDS.find((entry) => entry.name === name)
   if (known === undefined) {
-    return mistake(`There is no command /${word}. /help lists them. A text that begins with / is sent with a blank before it.`)
+    return mistake(
+      `There is no command /${word}. /help lists them. A text that begins with / is sent with a blank before it.`
+    )
   }
   switch (name) {
     case "wait": {
@@ -68,13 +70,12 @@ export const read = (line: string, now: Date): Read => {
         : mistake("/auto: expected on or off.")
     case "report": {
       const length = argument === "" ? undefined : durationOf(argument)
-      if (argument !== "" && length === undefined) return mistake("/report: expected a duration such as 12h, or nothing.")
+      if (argument !== "" && length === undefined)
+        return mistake("/report: expected a duration such as 12h, or nothing.")
       return command({ type: "report", since: length === undefined ? undefined : now.getTime() - length })
     }
     default:
-      return argument === ""
-        ? command({ type: known.name as SimpleName })
-        : mistake(`/${name} takes no argument.`)
+      return argument === "" ? command({ type: known.name as SimpleName }) : mistake(`/${name} takes no argument.`)
   }
 }
 

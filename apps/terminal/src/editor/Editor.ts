@@ -145,10 +145,13 @@ const lineEnd = (text: string, cursor: number): number => {
 }
 
 const wordStart = (text: string, cursor: number): number =>
-  cursor - (/[\p{L}\p{N}\p{M}_]*[^\p{L}\p{N}\p{M}_]*$/u.exec(text.slice(Math.max(0, cursor - LONGEST_WORD), cursor))?.[0].length ?? 0)
+  cursor -
+  (/[\p{L}\p{N}\p{M}_]*[^\p{L}\p{N}\p{M}_]*$/u.exec(text.slice(Math.max(0, cursor - LONGEST_WORD), cursor))?.[0]
+    .length ?? 0)
 
 const wordEnd = (text: string, cursor: number): number =>
-  cursor + (/^[^\p{L}\p{N}\p{M}_]*[\p{L}\p{N}\p{M}_]*/u.exec(text.slice(cursor, cursor + LONGEST_WORD))?.[0].length ?? 0)
+  cursor +
+  (/^[^\p{L}\p{N}\p{M}_]*[\p{L}\p{N}\p{M}_]*/u.exec(text.slice(cursor, cursor + LONGEST_WORD))?.[0].length ?? 0)
 
 /** Further characters are another word. */
 const LONGEST_WORD = 1_000

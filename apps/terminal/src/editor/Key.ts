@@ -85,4 +85,9 @@ const WITH_CONTROL: { readonly [letter: string]: Control } = {
   z: "stop"
 }
 
-const WITH_ALT: { readonly [letter: string]: Control } = { b: "word-left", f: "word-right", "\r": "newline", d: "delete" }
+const WITH_ALT: { readonly [letter: string]: Control } = {
+  b: "word-left",
+  f: "word-right",
+  "\r": "newline",
+  d: "delete"
+}

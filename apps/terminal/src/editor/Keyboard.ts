@@ -54,11 +54,7 @@ export type Action =
 export const initial: Keyboard = { editor: Editor.empty, isLeaving: false }
 
 /** Applies a key. */
-export const press = (
-  state: Keyboard,
-  situation: Situation,
-  key: Key
-): readonly [Keyboard, ReadonlyArray<Action>] => {
+export const press = (state: Keyboard, situation: Situation, key: Key): readonly [Keyboard, ReadonlyArray<Action>] => {
   const next = { ...state, isLeaving: false }
   if (state.list !== undefined) return inList(next, state.list, key)
   const { editor } = state
@@ -125,7 +121,8 @@ const entered = (state: Keyboard, situation: Situation): readonly [Keyboard, Rea
     const joined = Editor.press(editor, { type: "backspace" }, situation.width)
     return [{ ...state, editor: Editor.insert(joined, "\n") }, []]
   }
-  if (!text.startsWith("/")) return [{ ...state, editor: Editor.taken(editor) }, [{ type: "prompt", text: text.trim() }]]
+  if (!text.startsWith("/"))
+    return [{ ...state, editor: Editor.taken(editor) }, [{ type: "prompt", text: text.trim() }]]
   const read = Command.read(text, situation.now)
   if (read._tag === "Mistake") return [state, [{ type: "notice", text: read.message }]]
   const { command } = read
@@ -147,11 +144,7 @@ const retried = (situation: Situation): ReadonlyArray<Action> => {
   ]
 }
 
-const inList = (
-  state: Keyboard,
-  list: List,
-  key: Key
-): readonly [Keyboard, ReadonlyArray<Action>] => {
+const inList = (state: Keyboard, list: List, key: Key): readonly [Keyboard, ReadonlyArray<Action>] => {
   const { list: _, ...closed } = state
   const to = (selected: number): Keyboard => ({
     ...state,

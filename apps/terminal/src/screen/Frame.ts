@@ -95,13 +95,24 @@ const statusOf = (snapshot: OpenConversation.Snapshot, width: number, now: numbe
   const wait = OpenConversation.waitOf(view)
   const phase = OpenConversation.phaseOf(snapshot, now)
   const lines: Array<Line.Line> = []
-  const calls = view.toolCalls.filter(({ state }) => state === "running").map(({ toolName }) => Foreign.oneLine(toolName))
+  const calls = view.toolCalls
+    .filter(({ state }) => state === "running")
+    .map(({ toolName }) => Foreign.oneLine(toolName))
   if (wait !== undefined) {
     lines.push(...Line.wrap([{ text: WaitText.countdown(wait, now), color: "yellow" }], width))
     const budget = budgetLeftMs === undefined ? "" : `budget left ${WaitText.duration(budgetLeftMs)} · `
-    lines.push(Line.of(Line.clip(`${budget}${phase === "retrying" ? "/now /wait /switch /giveup" : "trying"}`, width), { dim: true }))
+    lines.push(
+      Line.of(Line.clip(`${budget}${phase === "retrying" ? "/now /wait /switch /giveup" : "trying"}`, width), {
+        dim: true
+      })
+    )
   } else if (phase === "running") {
-    const what = calls.length > 0 ? `Running ${calls.join(", ")}` : (view.progress?.parts.length ?? 0) > 0 ? "Answering" : "Waiting for the model"
+    const what =
+      calls.length > 0
+        ? `Running ${calls.join(", ")}`
+        : (view.progress?.parts.length ?? 0) > 0
+          ? "Answering"
+          : "Waiting for the model"
     lines.push(Line.of(Line.clip(`${what}… (esc to abort)`, width), { dim: true }))
   }
   if (disconnected !== undefined) {
@@ -121,10 +132,16 @@ const inputOf = (
 ): { readonly lines: ReadonlyArray<Line.Line>; readonly row: number; readonly column: number | undefined } => {
   const { editor, list } = keyboard
   if (list !== undefined) {
-    const from = Math.max(0, Math.min(list.selected - Math.floor(MOST_LIST_ROWS / 2), list.choices.length - MOST_LIST_ROWS))
+    const from = Math.max(
+      0,
+      Math.min(list.selected - Math.floor(MOST_LIST_ROWS / 2), list.choices.length - MOST_LIST_ROWS)
+    )
     const lines = list.choices.slice(from, from + MOST_LIST_ROWS).map(({ title }, index) => {
       const isSelected = from + index === list.selected
-      return Line.of(Line.clip(`${isSelected ? "› " : "  "}${title}`, width), isSelected ? { color: "cyan", bold: true } : {})
+      return Line.of(
+        Line.clip(`${isSelected ? "› " : "  "}${title}`, width),
+        isSelected ? { color: "cyan", bold: true } : {}
+      )
     })
     return { lines: [[], ...lines], row: 1 + list.selected - from, column: 0 }
   }
@@ -132,10 +149,7 @@ const inputOf = (
   const from = Math.max(0, Math.min(row - most + 1, rows.length - most))
   const lines = rows
     .slice(from, from + most)
-    .map((text, index): Line.Line => [
-      { text: from + index === 0 ? MARK : "  ", color: "cyan" },
-      { text }
-    ])
+    .map((text, index): Line.Line => [{ text: from + index === 0 ? MARK : "  ", color: "cyan" }, { text }])
   return { lines: [[], ...lines], row: 1 + row - from, column: MARK.length + column }
 }
 
@@ -149,7 +163,9 @@ const belowOf = (snapshot: OpenConversation.Snapshot, width: number, now: number
   const { text } = keyboard.editor
   const known = text.startsWith("/") ? completions(text) : []
   if (known.length > 0 && known.length < COMMANDS.length) {
-    return known.slice(0, MOST_COMPLETIONS).map(({ does, usage }) => Line.of(Line.clip(`${usage}  ${does}`, width), { dim: true }))
+    return known
+      .slice(0, MOST_COMPLETIONS)
+      .map(({ does, usage }) => Line.of(Line.clip(`${usage}  ${does}`, width), { dim: true }))
   }
   const phase = OpenConversation.phaseOf(snapshot, now)
   const isRetryable = text === "" && Keyboard.isRetryable({ phase, lastEnd: OpenConversation.lastEndOf(view) })

@@ -64,7 +64,8 @@ export const show = async (
     }
     if (snapshot.keyboard.list !== list) {
       list = snapshot.keyboard.list
-      for (const [index, { title }] of (snapshot.keyboard.list?.choices ?? []).entries()) line(`${index + 1}. ${title.trim()}`)
+      for (const [index, { title }] of (snapshot.keyboard.list?.choices ?? []).entries())
+        line(`${index + 1}. ${title.trim()}`)
       if (list !== undefined) line("Type a number, or nothing.")
     }
   }
@@ -116,7 +117,9 @@ const textOf = (entry: Transcript.Entry, printed: string): string => {
 }
 
 const textInProgress = ({ view }: OpenConversation.Snapshot): string =>
-  Foreign.shown((view.progress?.parts ?? []).flatMap(({ text, type }) => (type === "text" ? [text] : [])).join("")).trimStart()
+  Foreign.shown(
+    (view.progress?.parts ?? []).flatMap(({ text, type }) => (type === "text" ? [text] : [])).join("")
+  ).trimStart()
 
 const idle = (conversation: OpenConversation.OpenConversation, now: () => number): Promise<void> =>
   new Promise((resolve) => {

@@ -54,7 +54,13 @@ export const Screen = ({ conversation, hasColors, now }: ScreenProps): ReactNode
 
 // --- internal
 
-const Rows = ({ hasColors, lines }: { readonly lines: ReadonlyArray<Line.Line>; readonly hasColors: boolean }): ReactNode =>
+const Rows = ({
+  hasColors,
+  lines
+}: {
+  readonly lines: ReadonlyArray<Line.Line>
+  readonly hasColors: boolean
+}): ReactNode =>
   createElement(
     Box,
     { flexDirection: "column" },

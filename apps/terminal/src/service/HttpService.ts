@@ -20,10 +20,19 @@ export const make = ({ token, url }: Address): Service => {
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...more
   })
-  const send = async (method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Response> => {
+  const send = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    more: Record<string, string> = {}
+  ): Promise<Response> => {
     const response = await fetch(`${url}${path}`, {
       method,
-      headers: headers({ accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }), ...more }),
+      headers: headers({
+        accept: "application/json",
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...more
+      }),
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     }).catch((error: unknown) => {
       throw new Error(`The service at ${url} does not answer (${reasonOf(error)}).`, { cause: error })
@@ -42,7 +51,8 @@ export const make = ({ token, url }: Address): Service => {
       const response = await send("POST", "/v1/conversations", model === undefined ? {} : { model })
       return ((await response.json()) as { readonly conversationId: string }).conversationId
     },
-    watch: (conversationId, signal) => watch(`${url}${of(conversationId)}/events`, headers({ accept: "text/event-stream" }), signal),
+    watch: (conversationId, signal) =>
+      watch(`${url}${of(conversationId)}/events`, headers({ accept: "text/event-stream" }), signal),
     prompt: (id, prompt) => post(`${of(id)}/turns`, { prompt, turnId: crypto.randomUUID() }, ASYNC),
     retry: (id) => post(`${of(id)}/retry`, { turnId: crypto.randomUUID() }, ASYNC),
     abort: (id) => post(`${of(id)}/abort`),
@@ -53,10 +63,17 @@ export const make = ({ token, url }: Address): Service => {
     extendBudget: (id, byMs) => post(`${of(id)}/extend-budget`, { byMs }),
     setAutoRetry: async (id, enabled) => void (await send("PUT", `${of(id)}/auto-retry`, { enabled })),
     state: (id) => read(of(id)),
-    conversations: async () => (await read<{ readonly conversations: Awaited<ReturnType<Service["conversations"]>> }>("/v1/conversations?limit=30")).conversations,
+    conversations: async () =>
+      (
+        await read<{ readonly conversations: Awaited<ReturnType<Service["conversations"]>> }>(
+          "/v1/conversations?limit=30"
+        )
+      ).conversations,
     explain: (id, turnId) => read(`${of(id)}/turns/${encodeURIComponent(turnId)}/explain`),
     explainInWords: async (id, turnId) =>
-      (await send("GET", `${of(id)}/turns/${encodeURIComponent(turnId)}/explain`, undefined, { accept: "text/plain" })).text(),
+      (
+        await send("GET", `${of(id)}/turns/${encodeURIComponent(turnId)}/explain`, undefined, { accept: "text/plain" })
+      ).text(),
     report: (since) => read(`/v1/report${since === undefined ? "" : `?since=${since}`}`)
   }
 }
@@ -73,7 +90,7 @@ const LEAST_SKEW_MS = 2500
 
 async function* watch(url: string, headers: Record<string, string>, signal: AbortSignal): AsyncGenerator<Arrival> {
   let last = "0"
-  for (let failures = 0; !signal.aborted; ) {
+  for (let failures = 0; !signal.aborted;) {
     let why = "it ended the stream"
     try {
       const response = await fetch(url, { headers: { ...headers, "last-event-id": last }, signal })

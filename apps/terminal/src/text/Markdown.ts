@@ -39,12 +39,18 @@ export const inline = (text: string, base: Line.Style = {}): Line.Line => {
   if (text.length > MOST_MARKED) return [{ ...base, text }]
   const spans: Array<Line.Span> = []
   let plain = ""
-  let style = base
+  let isBold = false
+  let isItalic = false
   const put = (text: string, style: Line.Style): void => {
     if (text !== "") spans.push({ ...style, text })
   }
+  const styleNow = (): Line.Style => ({
+    ...base,
+    ...(isBold ? { bold: true } : {}),
+    ...(isItalic ? { italic: true } : {})
+  })
   const flush = (): void => {
-    put(plain, style)
+    put(plain, styleNow())
     plain = ""
   }
   /** Marks whose end was searched for and is not there: none is searched for twice. */
@@ -55,7 +61,7 @@ export const inline = (text: string, base: Line.Style = {}): Line.Line => {
     if (end < 0) missing.add(mark)
     return end
   }
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const character = text[at] ?? ""
     if (character === "\\" && PUNCTUATION.test(text[at + 1] ?? "")) {
       plain += text[at + 1]
@@ -67,7 +73,7 @@ export const inline = (text: string, base: Line.Style = {}): Line.Line => {
       const end = endOf(mark, at + mark.length)
       if (end > 0) {
         flush()
-        put(text.slice(at + mark.length, end), { ...style, ...CODE })
+        put(text.slice(at + mark.length, end), { ...styleNow(), ...CODE })
         at = end + mark.length
         continue
       }
@@ -77,9 +83,9 @@ export const inline = (text: string, base: Line.Style = {}): Line.Line => {
     }
     if (text.startsWith("**", at) || text.startsWith("__", at)) {
       const mark = text.slice(at, at + 2)
-      if (style.bold === true ? text[at - 1] !== " " : isOpening(text, at, mark) && endOf(mark, at + 3) > 0) {
+      if (isBold ? text[at - 1] !== " " : isOpening(text, at, mark) && endOf(mark, at + 3) > 0) {
         flush()
-        style = { ...style, bold: style.bold === true ? base.bold : true }
+        isBold = !isBold
         at += 2
         continue
       }
@@ -88,9 +94,9 @@ export const inline = (text: string, base: Line.Style = {}): Line.Line => {
       continue
     }
     if (character === "*" || character === "_") {
-      if (style.italic === true ? text[at - 1] !== " " : isOpening(text, at, character) && endOf(character, at + 2) > 0) {
+      if (isItalic ? text[at - 1] !== " " : isOpening(text, at, character) && endOf(character, at + 2) > 0) {
         flush()
-        style = { ...style, italic: style.italic === true ? base.italic : true }
+        isItalic = !isItalic
         at++
         continue
       }
@@ -101,9 +107,9 @@ export const inline = (text: string, base: Line.Style = {}): Line.Line => {
       const label = text.slice(at + 1, middle)
       if (end > 0 && !label.includes("[")) {
         flush()
-        put(label, { ...style, underline: true })
+        put(label, { ...styleNow(), underline: true })
         const address = text.slice(middle + 2, end)
-        if (address !== label) put(` (${address})`, { ...style, dim: true })
+        if (address !== label) put(` (${address})`, { ...styleNow(), dim: true })
         at = end + 1
         continue
       }
@@ -150,7 +156,8 @@ const single = (row: string, width: number): ReadonlyArray<Line.Line> => {
   const [, hashes, title = ""] = HEADING.exec(row) ?? []
   if (hashes !== undefined) return Line.wrap(inline(title, { bold: true, underline: hashes.length === 1 }), width)
   const [quote, quoted = ""] = QUOTE.exec(row) ?? []
-  if (quote !== undefined) return Line.wrap(inline(quoted, { dim: true }), width, { first: [{ text: "│ ", dim: true }] })
+  if (quote !== undefined)
+    return Line.wrap(inline(quoted, { dim: true }), width, { first: [{ text: "│ ", dim: true }] })
   const [listed, indent = "", bullet = "", , text = ""] = LISTED.exec(row) ?? []
   if (listed !== undefined) {
     const mark = /\d/.test(bullet) ? `${bullet} ` : "• "

@@ -14,15 +14,22 @@ export const of = (text: string): number => {
   return width
 }
 
-/** The characters of a text that must stay together, such as a letter with its marks. */
+/** The characters of a text that stay together, such as a letter with its marks: eight columns at most, because a model can join emoji without end. */
 export const clusters = (text: string): ReadonlyArray<string> =>
-  ASCII.test(text) ? text.split("") : Array.from(segmenter.segment(text), ({ segment }) => segment)
+  ASCII.test(text)
+    ? text.split("")
+    : Array.from(segmenter.segment(text)).flatMap(({ segment }) =>
+        of(segment) <= WIDEST ? [segment] : Array.from(segment)
+      )
 
 // --- internal
 
 const ASCII = /^[ -~]*$/
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
+
+/** A family of four. */
+const WIDEST = 8
 
 const ofCharacter = (character: string): number => {
   // The emoji variant of a narrow character: one column in some terminals and two in others.

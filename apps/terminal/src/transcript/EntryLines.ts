@@ -20,7 +20,11 @@ export const of = (entry: Entry, width: number): ReadonlyArray<Line.Line> => {
 }
 
 /** The lines of a prompt, also of one that was not yet accepted. */
-export const promptLines = (text: string, width: number, style: Line.Style = { bold: true }): ReadonlyArray<Line.Line> =>
+export const promptLines = (
+  text: string,
+  width: number,
+  style: Line.Style = { bold: true }
+): ReadonlyArray<Line.Line> =>
   text.split("\n").flatMap((row, index) =>
     Line.wrap([{ ...style, text: row }], width, {
       first: [{ text: index === 0 ? "> " : "  ", color: "cyan" }],

@@ -132,8 +132,7 @@ const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   flags: Pick<Flags, "url">,
   config: Values
 ) {
-  const isNamed =
-    Option.isSome(flags.url) || Environment.get(parts.environment, Environment.URL_VARIABLE) !== undefined
+  const isNamed = Option.isSome(flags.url) || Environment.get(parts.environment, Environment.URL_VARIABLE) !== undefined
   if (isNamed) return { isOwn: false, url: (yield* addressOf(flags.url, parts, config)).url }
   const known = Address.of(undefined, parts.environment, config.server)
   if (Result.isSuccess(known) && (yield* answers(known.success.url))) {
