@@ -100,6 +100,7 @@ export const rooms: ReadonlyArray<string> = [
   "telemetry/traces",
   "telemetry/incidents",
   "telemetry",
+  "gateway",
   "http/body",
   "http/docs",
   "http",
@@ -144,6 +145,7 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   // HTTP on Node: likewise.
   "packages/providers/src/http/Undici.ts": ["undici"],
   "packages/providers/src/http/Proxy.ts": ["undici"],
+  "packages/providers/src/http/RawCall.ts": ["undici", "node:"],
   // A store on a file: likewise.
   "packages/holdfast/src/stores/Sqlite.ts": ["node:"],
   // A process: likewise.

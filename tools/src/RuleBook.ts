@@ -190,8 +190,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "X11", says: "Budgets can differ by reason, and a guard bounds what a long wait may spend." },
       {
         id: "X12",
-        says: "One report in the morning, one notification for an incident and for a cause of failure, and none untrue at last.",
-        claimed: false
+        says: "One report in the morning, one notification for an incident and for a cause of failure, and none untrue at last."
       },
       {
         id: "X13",

@@ -11,6 +11,8 @@
  * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
  *     refused.
  *
+ * Access.A4. A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/ClientKey.ts`).
+ *
  * The checks run in this order, so a request from another origin learns nothing about tokens or calls.
  */
 import { Quote } from "@holdfast/wire"
@@ -18,6 +20,7 @@ import { Problem } from "@holdfast/wire/api"
 import { Redacted } from "effect"
 import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
+import * as Address from "../gateway/Address.ts"
 import * as Loopback from "../system/Loopback.ts"
 
 /** The conditions of access. */
@@ -67,6 +70,7 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
     if (origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== authority.toLowerCase()) {
       return new Problem.Forbidden({ detail: `Pages of ${quoted(origin)} may not call this service.` })
     }
+    if (Address.isOurs(head.url)) return undefined // Access.A4
     // Access.A2
     const isOpen = READ_METHODS.has(head.method) && open.has(pathOf(head.url))
     if (expected !== undefined && !isOpen && !carries(headers["authorization"], expected)) {

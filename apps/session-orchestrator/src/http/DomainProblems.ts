@@ -7,7 +7,8 @@ import { Effect } from "effect"
 import type * as Conversations from "../conversation/Conversations.ts"
 import type { TurnNotFound } from "../inspection/TurnNotFound.ts"
 
-type Refusal =
+/** What the conversations refuse. */
+export type Refusal =
   | Conversations.ConversationNotFound
   | Conversations.InvalidRequest
   | Conversations.TurnConflict
@@ -32,6 +33,9 @@ export const orProblem = <A, E extends Refusal, R>(
 ): Effect.Effect<A, ProblemOf[E["_tag"]], R> =>
   // `problemOf` switches over the tag, as the type does; the compiler cannot follow a switch over a type parameter.
   Effect.mapError(effect, (error) => problemOf(error) as ProblemOf[E["_tag"]])
+
+/** The name of a refusal's problem, for transports without problem details. */
+export const nameOf = (error: Refusal): string => Problem.nameOf(problemOf(error))
 
 // --- internal
 

@@ -10,7 +10,7 @@
 import { DefaultAddress } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Api } from "@holdfast/wire/api"
-import { ByteSize, Duration, Effect, Layer, Predicate, type Redacted, Schema } from "effect"
+import { ByteSize, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
@@ -22,6 +22,8 @@ import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
 import * as Drain from "../system/Drain.ts"
 import * as FileLimit from "./FileLimit.ts"
+import * as Address from "../gateway/Address.ts"
+import { Gateway } from "../gateway/Gateway.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
@@ -120,32 +122,42 @@ const guard = (host: string, options: Options) => {
     maxBodyBytes,
     openPaths: DocsRoutes.paths
   })
-  return HttpRouter.middleware(
-    (call) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        const refusal = refusalOf(request)
-        const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
-        const answer =
-          refusal === undefined
-            ? call.pipe(
-                Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
-                Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
-              )
-            : ProblemResponse.toResponse(refusal, request)
-        return HttpMetrics.counted(
-          request.method,
-          Effect.map(answer, (response) =>
-            HttpServerResponse.setHeaders(response, {
-              ...ResponseHeaders.all,
-              ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
-              ...response.headers
-            })
+  const middleware = (gateway: Option.Option<Gateway["Service"]>) =>
+    HttpRouter.middleware(
+      (call) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          const refusal = refusalOf(request)
+          const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
+          const answer =
+            refusal === undefined
+              ? callOf(gateway, request, call).pipe(
+                  Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
+                  Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
+                )
+              : ProblemResponse.toResponse(refusal, request)
+          return HttpMetrics.counted(
+            request.method,
+            Effect.map(answer, (response) =>
+              HttpServerResponse.setHeaders(response, {
+                ...ResponseHeaders.all,
+                ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
+                ...response.headers
+              })
+            )
           )
-        )
-      }),
-    { global: true }
-  )
+        }),
+      { global: true }
+    )
+  return Layer.unwrap(Effect.map(Effect.serviceOption(Gateway), middleware))
 }
+
+/** A path below a provider's base URL is the gateway's (rule X13). A client that disconnects ends its call, as it does a route's. */
+const callOf = <E, R>(
+  gateway: Option.Option<Gateway["Service"]>,
+  request: HttpServerRequest.HttpServerRequest,
+  call: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+  Option.isSome(gateway) && Address.isOurs(request.url) ? Effect.interruptible(gateway.value.answer(request)) : call
 
 /** Built last, so closed first: clients that wait are released before the socket waits for the other connections (HttpServer.H3). */
 const drainOnClose = Layer.effectDiscard(

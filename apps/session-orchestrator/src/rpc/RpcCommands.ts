@@ -1,55 +1,57 @@
-/** Runs one command of `holdfast rpc` on its conversation, and makes its response. */
+/** Runs one command of `holdfast rpc`, or of a WebSocket, on its conversation, and makes its response. */
 import { defined, type Ids } from "@holdfast/wire"
 import type { RpcLines } from "@holdfast/wire/rpc"
 import { Effect } from "effect"
 import type { Conversations } from "../conversation/Conversations.ts"
+import { nameOf, type Refusal } from "../http/DomainProblems.ts"
 
 /** Every command except `get_state`, which changes nothing and is answered beside the others. */
 export type Change = Exclude<RpcLines.RpcCommand, { readonly type: "get_state" }>
-
-/** The origin in the record of a command (X4). */
-export const ORIGIN = "RPC"
 
 /** Runs a command. Never fails: a refusal, and a bug of Holdfast too, is a response. */
 export const answer = (
   conversations: Conversations["Service"],
   conversationId: Ids.ConversationId,
-  command: Change
-): Effect.Effect<RpcLines.RpcResponse> => respond(command, run(conversations, conversationId, command))
+  command: Change,
+  origin: string
+): Effect.Effect<RpcLines.RpcResponse> => respond(command, run(conversations, conversationId, command, origin))
 
 /** Makes the response to a command from its effect. */
-export const respond = (
-  { id, type }: RpcLines.RpcCommand,
-  effect: Effect.Effect<RpcLines.RpcResponse["data"], { readonly message: string }>
-): Effect.Effect<RpcLines.RpcResponse> => {
+export const respond = <Data>(
+  { id, type }: { readonly id?: RpcLines.RequestId; readonly type: string },
+  effect: Effect.Effect<Data | undefined, Refusal>
+): Effect.Effect<Response<Data>> => {
   const head = { ...defined({ id }), type: "response", command: type } as const
-  const failed = (error: string): RpcLines.RpcResponse => ({ ...head, success: false, error })
+  const failed = (code: string, error: string): Response<Data> => ({ ...head, success: false, code, error })
   return effect.pipe(
-    Effect.map((data): RpcLines.RpcResponse => ({ ...head, success: true, ...defined({ data }) })),
-    Effect.catch(({ message }) => Effect.succeed(failed(message))),
+    Effect.map((data): Response<Data> => ({ ...head, success: true, ...defined({ data }) })),
+    Effect.catch((refusal) => Effect.succeed(failed(nameOf(refusal), refusal.message))),
     Effect.catchDefect((defect) =>
-      Effect.as(Effect.logError(`The command ${type} met a bug in Holdfast.`, defect), failed(BUG))
+      Effect.as(Effect.logError(`The command ${type} met a bug in Holdfast.`, defect), failed("unexpected", BUG))
     )
   )
 }
 
 // --- internal
 
-const BUG = "This is a bug in Holdfast, not in the command. Standard error has more."
+type Response<Data> = Omit<RpcLines.RpcResponse, "data"> & { readonly data?: Data }
+
+const BUG = "This is a bug in Holdfast, not in the command. The log has more."
 
 const run = (
   conversations: Conversations["Service"],
   conversationId: Ids.ConversationId,
-  command: Change
-): Effect.Effect<RpcLines.RpcResponse["data"], { readonly message: string }> => {
+  command: Change,
+  origin: string
+): Effect.Effect<RpcLines.RpcResponse["data"], Refusal> => {
   const steer = (steering: Parameters<Conversations["Service"]["steer"]>[0]) =>
-    applied(conversations.steer(steering, ORIGIN))
+    applied(conversations.steer(steering, origin))
   const common = { conversationId, ...("commandId" in command && defined({ commandId: command.commandId })) }
   switch (command.type) {
     case "prompt":
-      return accepted(conversations.prompt(conversationId, { prompt: command.prompt }))
+      return accepted(conversations.prompt(conversationId, { prompt: command.prompt, turnId: command.turnId }))
     case "retry":
-      return accepted(conversations.retry(conversationId, {}))
+      return accepted(conversations.retry(conversationId, { turnId: command.turnId }))
     case "abort":
       return applied(conversations.abort(conversationId))
     case "set_auto_retry":

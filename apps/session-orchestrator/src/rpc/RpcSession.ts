@@ -22,6 +22,9 @@ export const MOST_WAITING = 64
 /** How long the answers to the last commands may take once the input has ended (RpcSession.S4). */
 export const LAST_ANSWERS = Duration.seconds(5)
 
+/** The origin in the record of a command (X4). */
+const ORIGIN = "RPC"
+
 /** Time until the events are watched again after a failure of the disk. */
 const WATCH_AGAIN = Duration.seconds(1)
 
@@ -84,7 +87,7 @@ export const run = Effect.fnUntraced(function* <E>({ after, conversationId, inpu
 
   const session = Effect.gen(function* () {
     const answering = Stream.runForEach(Stream.fromQueue(changes), (change) =>
-      Effect.flatMap(RpcCommands.answer(conversations, conversationId, change), respond)
+      Effect.flatMap(RpcCommands.answer(conversations, conversationId, change, ORIGIN), respond)
     )
     const replying = Stream.runForEach(Stream.fromQueue(replies), (reply) => reply)
     const answers = yield* Effect.forkScoped(Effect.all([answering, replying], { concurrency: 2, discard: true }))

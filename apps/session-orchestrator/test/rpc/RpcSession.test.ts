@@ -61,6 +61,7 @@ describe("without a turn", () => {
           type: "response",
           command: "retry",
           success: false,
+          code: "turn-conflict",
           error
         })
       })

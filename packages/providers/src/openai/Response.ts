@@ -75,15 +75,11 @@ export const make = (idOf: (n: number) => string): Machine => {
   }
 }
 
-// --- internal
-
-const NOTHING: JsonObject = {}
-
 /**
  * Whether a chunk is an error: OpenAI's and OpenRouter's `error`, vLLM's `object: "error"`, FastAPI's `detail`, a bare `message`, or
  * any frame named `error`. It reads the envelope only (C4).
  */
-const isError = (frame: JsonObject, event: string | undefined): boolean => {
+export const isError = (frame: JsonObject, event: string | undefined): boolean => {
   if (event === "error" || (frame.error !== undefined && frame.error !== null)) return true
   if (Array.isArray(frame.choices) && frame.x_groq === undefined) return false
   return (
@@ -96,7 +92,7 @@ const isError = (frame: JsonObject, event: string | undefined): boolean => {
 }
 
 /** The failure of a finish reason: Mistral's and OpenRouter's `error`, DeepSeek's lack of resources. */
-const failureOf = (reason: string, choice: JsonObject): Provider.EmittedFailure | undefined => {
+export const failureOf = (reason: string, choice: JsonObject): Provider.EmittedFailure | undefined => {
   switch (reason) {
     case "error": {
       const { message } = objectOf(choice.error)
@@ -118,6 +114,10 @@ const failureOf = (reason: string, choice: JsonObject): Provider.EmittedFailure 
       return undefined
   }
 }
+
+// --- internal
+
+const NOTHING: JsonObject = {}
 
 const finishReasonOf = (reason: string): Message.FinishReason => {
   switch (reason) {

@@ -43,7 +43,7 @@ export const ofEvent = (context: FailureContext, event: ErrorEvent, text: string
 /** The failure of a connection. An error that names no reason is of the network: nothing else was under way. */
 export const ofBroken =
   (context: FailureContext) =>
-  ({ cause }: Broken): Failure.ProviderFailure => {
+  ({ cause }: Pick<Broken, "cause">): Failure.ProviderFailure => {
     const failure = redacted(context, Classification.ofThrown(cause, context.now()))
     const isNameless = failure.reason === "unknown" && failure.defect !== true
     return new Failure.ProviderFailure({ failure: isNameless ? { ...failure, reason: "network" } : failure })

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DryRunReport } from "../DryRunReport.ts"
 import { NonEmptyText } from "../values/Text.ts"
-import { CreateConversation } from "./ConversationsGroup.ts"
+import { CreateConversation } from "./NewConversation.ts"
 import * as Problem from "./Problem.ts"
 
 /** The most turns of one call. */

@@ -217,5 +217,9 @@ export const problems = {
   "shutting-down": ShuttingDown
 } as const
 
+/** The name of a problem: the last part of its `type`. */
+export const nameOf = ({ type }: Problem): keyof typeof problems =>
+  type.slice(type.indexOf("-") + 1) as keyof typeof problems
+
 /** Any problem. */
 export type Problem = InstanceType<(typeof problems)[keyof typeof problems]>

@@ -1,2 +1,3 @@
 export * as LineSplitter from "./LineSplitter.ts"
 export * as RpcLines from "./RpcLines.ts"
+export * as SocketMessages from "./SocketMessages.ts"

@@ -7,6 +7,7 @@ import {
   CodeSamples,
   ConversationsGroup,
   Listing,
+  NewConversation,
   Problem,
   TurnsGroup,
   WorkGroup
@@ -133,7 +134,7 @@ describe("the document", () => {
 describe("examples", () => {
   it("match their schemas", () => {
     for (const schema of [
-      ConversationsGroup.CreateConversation,
+      NewConversation.CreateConversation,
       ConversationsGroup.ConversationCreated,
       ConversationsGroup.State,
       ConversationsGroup.Messages,

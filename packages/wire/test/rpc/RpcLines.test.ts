@@ -41,7 +41,7 @@ describe("P16: a line is refused", () => {
     ["[1]", `The line "[1]" is no JSON object. Expected one such as {"id":"1","type":"get_state"}.`],
     ["null", `The line "null" is no JSON object. Expected one such as {"id":"1","type":"get_state"}.`]
   ])("without an id, where it is %s", (line, error) => {
-    expect(refusal(line)).toEqual({ type: "response", success: false, error })
+    expect(refusal(line)).toEqual({ type: "response", success: false, code: "invalid-request", error })
   })
 
   it("with its id, where its type is missing or unknown", () => {
@@ -51,6 +51,7 @@ describe("P16: a line is refused", () => {
       id: "a",
       type: "response",
       success: false,
+      code: "invalid-request",
       error: `"type" is missing. ${expected}`
     })
     expect(refusal('{"id":7,"type":"toString"}')).toEqual({
@@ -58,6 +59,7 @@ describe("P16: a line is refused", () => {
       type: "response",
       command: "toString",
       success: false,
+      code: "invalid-request",
       error: `"type" is ${JSON.stringify('"toString"')}. ${expected}`
     })
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as ConversationsGroup from "../../src/api/ConversationsGroup.ts"
+import * as NewConversation from "../../src/api/NewConversation.ts"
 import * as TurnsGroup from "../../src/api/TurnsGroup.ts"
 import * as Text from "../../src/values/Text.ts"
 
@@ -27,7 +28,8 @@ describe("Text", () => {
   it("no text of a request may have U+0000", () => {
     const refuses = (schema: Schema.Codec<unknown, unknown>, input: unknown) =>
       Result.isFailure(Schema.decodeUnknownResult(schema)(input))
-    const { CreateConversation, SwitchTarget } = ConversationsGroup
+    const { SwitchTarget } = ConversationsGroup
+    const { CreateConversation } = NewConversation
     expect(refuses(TurnsGroup.RunTurn, { prompt: "a" })).toBe(false)
     expect(refuses(TurnsGroup.RunTurn, { prompt: "a\0" })).toBe(true)
     expect(refuses(TurnsGroup.RunTurn, { prompt: "a", turnId: "t\0" })).toBe(true)

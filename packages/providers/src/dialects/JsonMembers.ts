@@ -1,0 +1,90 @@
+/**
+ * Finds the members of a JSON object in its bytes, without parsing the values.
+ *
+ * Text that is no JSON object has no members. A name that occurs twice is found twice: parsers differ in which one counts.
+ */
+
+/** A place in the bytes: `end` is the first byte after it. */
+export interface Place {
+  readonly start: number
+  readonly end: number
+}
+
+/** The values of the members with a name, at the top level. */
+export const valuesOf = (bytes: Uint8Array, name: string): ReadonlyArray<Place> => {
+  const places: Array<Place> = []
+  let at = blanksFrom(bytes, bytes[0] === MARK[0] ? MARK.length : 0)
+  if (bytes[at] !== OPEN) return places
+  at = blanksFrom(bytes, at + 1)
+  while (bytes[at] === QUOTE) {
+    const key = { start: at, end: stringEnd(bytes, at) }
+    at = blanksFrom(bytes, key.end)
+    if (bytes[at] !== COLON) return places
+    const start = blanksFrom(bytes, at + 1)
+    const end = valueEnd(bytes, start)
+    if (end === start) return places
+    if (nameIn(bytes, key) === name) places.push({ start, end })
+    at = blanksFrom(bytes, end)
+    if (bytes[at] !== COMMA) return places
+    at = blanksFrom(bytes, at + 1)
+  }
+  return places
+}
+
+// --- internal
+
+const OPEN = 0x7b
+const QUOTE = 0x22
+const COLON = 0x3a
+const COMMA = 0x2c
+const BACKSLASH = 0x5c
+const BLANKS = new Set([0x20, 0x09, 0x0a, 0x0d])
+/** The byte order mark. */
+const MARK = [0xef, 0xbb, 0xbf]
+const OPENS = new Set([0x7b, 0x5b])
+const CLOSES = new Set([0x7d, 0x5d])
+
+/** The first byte from here on that is no white space. */
+const blanksFrom = (bytes: Uint8Array, from: number): number => {
+  let at = from
+  while (at < bytes.length && BLANKS.has(bytes[at] ?? 0)) at++
+  return at
+}
+
+/** The end of the string that begins here. */
+const stringEnd = (bytes: Uint8Array, from: number): number => {
+  for (let at = from + 1; at < bytes.length; at++) {
+    if (bytes[at] === BACKSLASH) at++
+    else if (bytes[at] === QUOTE) return at + 1
+  }
+  return bytes.length
+}
+
+const valueEnd = (bytes: Uint8Array, from: number): number => {
+  if (bytes[from] === QUOTE) return stringEnd(bytes, from)
+  let depth = 0
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0
+    if (byte === QUOTE) {
+      at = stringEnd(bytes, at) - 1
+    } else if (OPENS.has(byte)) {
+      depth++
+    } else if (CLOSES.has(byte)) {
+      if (depth === 0) return at
+      if (--depth === 0) return at + 1
+    } else if (depth === 0 && (byte === COMMA || BLANKS.has(byte))) {
+      return at
+    }
+  }
+  return bytes.length
+}
+
+const nameIn = (bytes: Uint8Array, { end, start }: Place): string | undefined => {
+  const text = new TextDecoder().decode(bytes.subarray(start, end))
+  try {
+    const name: unknown = JSON.parse(text)
+    return typeof name === "string" ? name : undefined
+  } catch {
+    return undefined
+  }
+}

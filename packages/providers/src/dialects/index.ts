@@ -1,0 +1,8 @@
+export * as AnswerEnd from "./AnswerEnd.ts"
+export * as ContentGate from "./ContentGate.ts"
+export * as Dialect from "./Dialect.ts"
+export * as Dialects from "./Dialects.ts"
+export * as ErrorAnswer from "./ErrorAnswer.ts"
+export * as Frames from "./Frames.ts"
+export * as Heartbeats from "./Heartbeats.ts"
+export * as Progress from "./Progress.ts"
