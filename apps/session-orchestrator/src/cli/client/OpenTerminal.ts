@@ -1,5 +1,5 @@
 /**
- * `holdfast chat`: a conversation in the terminal, of a running service or of one that this process starts.
+ * `holdfast chat`: a conversation in the terminal, of the running service, or of a service in this process.
  *
  * OpenTerminal.O1. Without `--url` and `HOLDFAST_URL`, where no service answers at the configured address, this process runs the service until
  *     the terminal is left. Its log goes to a file beside the database, because the screen is taken.
@@ -126,7 +126,7 @@ const addressOf = <E extends StartFailure>(url: Option.Option<string>, parts: Pa
     (message) => new Refused({ message, exitCode: ExitCode.USAGE })
   )
 
-/** The service that answers, or one that this process runs (OpenTerminal.O1). */
+/** The running service, or a service in this process (OpenTerminal.O1). */
 const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   parts: Parts<E>,
   flags: Pick<Flags, "url">,
