@@ -51,6 +51,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   ],
   restate: ["holdfast", "@restatedev/restate-sdk"],
   cloudflare: ["holdfast"],
+  terminal: ["@holdfast/wire", "@holdfast/client", "get-east-asian-width", "ink", "react", "node:"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",
