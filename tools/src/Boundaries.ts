@@ -39,6 +39,16 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   "effect-ai": ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "holdfast"],
   // Without Effect: types of wire alone.
   client: ["@holdfast/wire"],
+  web: [
+    "@holdfast/wire",
+    "@holdfast/client",
+    "react",
+    "react-dom",
+    "react-markdown",
+    "remark-gfm",
+    "rehype-sanitize",
+    "@tanstack/react-query"
+  ],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
   holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "@holdfast/journal"],
@@ -102,6 +112,7 @@ export const rooms: ReadonlyArray<string> = [
   "gateway",
   "http/body",
   "http/docs",
+  "http/page",
   "http",
   "rpc",
   "cluster",
