@@ -6,7 +6,7 @@
  * PageBuild.B3. Nothing is inline, because the page's content security policy forbids that; every name but the index's has a hash of the content.
  */
 import { createHash } from "node:crypto"
-import { globSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, globSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 
 const app = join(import.meta.dirname, "..")
@@ -55,6 +55,8 @@ export const build = async (folder: string = FOLDER): Promise<ReadonlyArray<stri
         reportCompressedSize: false
       }
     })
+    // Temporary folders are readable by their user alone.
+    chmodSync(made, 0o755)
     writeFileSync(join(made, STAMP), stamp)
     rmSync(folder, { recursive: true, force: true })
     renameSync(made, folder)
