@@ -1,20 +1,9 @@
 /** One turn: its events, its end, and the commands that need its id alone. */
-import type { Failure, TurnEvent, TurnExplanation, TurnState } from "@holdfast/wire"
+import type { TurnEvent, TurnExplanation, TurnState } from "@holdfast/wire"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
 import type * as Cursor from "./stream/Cursor.ts"
 import type { Transport } from "./transport/Transport.ts"
-
-/** How a turn ended. */
-export interface TurnResult {
-  readonly turnId: string
-  readonly status: TurnEvent.TurnStatus
-  /** The text of its last answer. */
-  readonly text: string
-  /** Set on `failed`. */
-  readonly error?: Failure.Failure
-  /** The event of the end: attempts, waits, usage, report. */
-  readonly end: TurnEvent.TurnEnd
-}
+import { answerOf, resultOf, type TurnResult } from "./TurnResult.ts"
 
 /** Options of a call. */
 export interface CallOptions {
@@ -62,12 +51,8 @@ export class Turn implements AsyncIterable<TurnEvent.TurnEvent> {
   async result(options: StreamOptions = {}): Promise<TurnResult> {
     let text = ""
     for await (const event of this.events(options)) {
-      if (event.type === "message" && event.message.role === "assistant") {
-        text = event.message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
-      }
-      if (event.type !== "turn-end") continue
-      const { error, status } = event
-      return { turnId: this.id, status, text, ...(error === undefined ? undefined : { error }), end: event }
+      text = answerOf(event) ?? text
+      if (event.type === "turn-end") return resultOf(event, text)
     }
     throw new Error("a stream of a turn ends with its end")
   }

@@ -8,7 +8,8 @@
  *     not have. An address as `Host` passes: no DNS server can rebind it.
  * Access.A2. If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data: a browser
  *     sends no token by itself, and a person enters it on those pages. The page at `/` exchanges it for a cookie (`PageSession`). A comparison takes
- *     the same time wherever two tokens differ.
+ *     the same time wherever two tokens differ. A page
+ *     cannot set a header on a WebSocket, so there the token may be a subprotocol; it is never read from an address.
  * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
  *     refused.
  *
@@ -18,6 +19,7 @@
  */
 import { Quote } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
+import { SocketMessages } from "@holdfast/wire/rpc"
 import { Redacted } from "effect"
 import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -81,12 +83,20 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
     if (Address.isOurs(head.url)) return undefined // Access.A4
     // Access.A2
     const isReadable = READ_METHODS.has(head.method) && isOpen(pathOf(head.url))
+    const offered = isSocket(head) ? headers["sec-websocket-protocol"] : undefined
     const isKnown =
       expected === undefined ||
       equals(tokenOf(headers["authorization"]), expected.token) ||
+      equals(offeredToken(offered), expected.token) ||
       equals(PageSession.receivedOf(headers), expected.cookie)
     if (!isReadable && !isKnown) {
-      return new Problem.Unauthorized({ detail: "Send `Authorization: Bearer` with the token of server.token." })
+      return new Problem.Unauthorized({
+        detail:
+          "Send `Authorization: Bearer` with the token of server.token." +
+          (isSocket(head)
+            ? ` A page offers it as the subprotocol ${SocketMessages.TOKEN_PREFIX}TOKEN, in base64url.`
+            : "")
+      })
     }
     // Access.A3
     if (!BODY_METHODS.has(head.method)) return undefined
@@ -119,12 +129,18 @@ export const tooLarge = (limitBytes: number): Problem.BodyTooLarge =>
       (limitBytes === MOST_BYTES ? "." : " (server.maxBodyBytes), files as base64 included.")
   })
 
+/** Whether a request is for the WebSocket. */
+export const isSocket = ({ method, url }: Pick<Head, "method" | "url">): boolean =>
+  method === "GET" && SOCKET_PATH.test(pathOf(url))
+
 // --- internal
 
 /** The one call of the API that never needs a token: supervisors use it. */
 const OPEN_PATH = "/healthz"
 
 const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"])
+
+const SOCKET_PATH = new RegExp(`^${SocketMessages.PATH}/?$`)
 
 const BODY_METHODS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
 
@@ -144,6 +160,13 @@ const tokenOf = (authorization: string | undefined): string | undefined =>
 
 const equals = (received: string | undefined, expected: Buffer): boolean =>
   received !== undefined && timingSafeEqual(digest(received), expected)
+
+/** The token that one of the subprotocols has. */
+const offeredToken = (protocols: string | undefined): string | undefined => {
+  const protocol = protocols?.split(",").find((name) => name.trim().startsWith(SocketMessages.TOKEN_PREFIX))
+  if (protocol === undefined) return undefined
+  return Buffer.from(protocol.trim().slice(SocketMessages.TOKEN_PREFIX.length), "base64url").toString()
+}
 
 /** Text of a client, cut and escaped for a message. */
 const quoted = (text: string | undefined): string => (text === undefined ? "(none)" : Quote.of(text))
