@@ -10,6 +10,7 @@ import { Anthropic, Http, ModelFiles, OpenAiCompatible } from "@holdfast/provide
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
+import * as RawCall from "@holdfast/providers/raw"
 import * as Undici from "@holdfast/providers/undici"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
@@ -21,6 +22,7 @@ import * as Condition from "./system/Condition.ts"
 import { Conversations } from "./conversation/Conversations.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./gate/Gates.ts"
+import * as Gateway from "./gateway/Gateway.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
@@ -232,6 +234,13 @@ const retention = Layer.effectDiscard(
   })
 )
 
+/** The calls that pass through to providers. They have connections of their own. */
+const gateway = Layer.unwrap(
+  Effect.gen(function* () {
+    return Gateway.layer(yield* RawCall.sendVia(proxiesOf(yield* Config)))
+  })
+)
+
 /** Marks the service as started after it has resumed the turns of the last process. Its socket answers before that. */
 const started = Layer.effectDiscard(Effect.flatMap(Condition.Condition, (condition) => condition.started))
 
@@ -293,7 +302,8 @@ export const service = Layer.unwrap(
   Config.useSync(({ server }) =>
     Layer.mergeAll(started, retention, deliveries, Telemetry.incidents).pipe(
       Layer.provideMerge(HttpServer.served(server)),
-      Layer.provide([lookups, Drain.layer]),
+      Layer.provide([lookups, gateway]),
+      Layer.provide(Drain.layer),
       Layer.provide(held),
       Layer.provideMerge(HttpServer.bound(server))
     )

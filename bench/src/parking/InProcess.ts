@@ -46,6 +46,7 @@ const config = Layer.succeed(Config, {
   database: { path: database, url: undefined, retention: Duration.days(30), deleteConversations: [] },
   providers: new Map([["bench", { type: "simulated" as const, name: "bench" }]]),
   gate: { enabled: true },
+  gateway: { maxBodyBytes: 67_108_864 },
   tools: [],
   models: {},
   prices: {},

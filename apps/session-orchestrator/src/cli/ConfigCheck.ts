@@ -74,6 +74,7 @@ const settings = (config: Values): ReadonlyArray<Row> => [
       (provider) => [`providers.${provider.name}`, describe(provider, Secrets.make(Secrets.ofConfig(config)))] as const
     ),
   ...plain(config, "gate"),
+  ...plain(config, "gateway"),
   ...proxies(config),
   ...plain(config, "log"),
   ...config.tools.map(

@@ -102,6 +102,8 @@ export class Config extends Context.Service<
     readonly providers: ReadonlyMap<string, ProviderConfig>
     /** Whether gates keep waiting turns from stampeding an endpoint (X5). */
     readonly gate: Plain<"gate">
+    /** The limits of calls that pass through to a provider (X13). */
+    readonly gateway: Plain<"gateway">
     /** In the order of the file. */
     readonly tools: ReadonlyArray<ToolServerConfig>
     /** The model of a conversation that names none. */

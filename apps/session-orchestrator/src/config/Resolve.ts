@@ -96,6 +96,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     database: { ...Settings.DEFAULTS.database, ...settings.database, url, path },
     providers: table.providers,
     gate: { ...Settings.DEFAULTS.gate, ...settings.gate },
+    gateway: { ...Settings.DEFAULTS.gateway, ...settings.gateway },
     log: { ...Settings.DEFAULTS.log, ...settings.log },
     tools: tools.servers,
     model: chosen.model,

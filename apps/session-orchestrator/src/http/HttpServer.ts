@@ -10,10 +10,10 @@
 import { DefaultAddress } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Api } from "@holdfast/wire/api"
-import { ByteSize, Duration, Effect, Layer, Predicate, type Redacted, Schema } from "effect"
+import { ByteSize, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type Server } from "node:http"
 import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
@@ -22,11 +22,15 @@ import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
 import * as Drain from "../system/Drain.ts"
 import * as FileLimit from "./FileLimit.ts"
+import * as Address from "../gateway/Address.ts"
+import { Gateway } from "../gateway/Gateway.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
 import * as RawProblem from "./RawProblem.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
+import * as SocketHandlers from "./socket/SocketHandlers.ts"
+import * as SocketServer from "./socket/SocketServer.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
 import * as WorkHandlers from "./WorkHandlers.ts"
@@ -106,6 +110,7 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
     TurnHandlers.layer,
     WorkHandlers.layer,
     DryRunHandlers.layer,
+    SocketHandlers.layer,
     SystemHandlers.layer
   ])
 )
@@ -120,32 +125,42 @@ const guard = (host: string, options: Options) => {
     maxBodyBytes,
     openPaths: DocsRoutes.paths
   })
-  return HttpRouter.middleware(
-    (call) =>
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-        const refusal = refusalOf(request)
-        const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
-        const answer =
-          refusal === undefined
-            ? call.pipe(
-                Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
-                Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
-              )
-            : ProblemResponse.toResponse(refusal, request)
-        return HttpMetrics.counted(
-          request.method,
-          Effect.map(answer, (response) =>
-            HttpServerResponse.setHeaders(response, {
-              ...ResponseHeaders.all,
-              ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
-              ...response.headers
-            })
+  const middleware = (gateway: Option.Option<Gateway["Service"]>) =>
+    HttpRouter.middleware(
+      (call) =>
+        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          const refusal = refusalOf(request)
+          const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
+          const answer =
+            refusal === undefined
+              ? callOf(gateway, request, call).pipe(
+                  Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
+                  Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
+                )
+              : ProblemResponse.toResponse(refusal, request)
+          return HttpMetrics.counted(
+            request.method,
+            Effect.map(answer, (response) =>
+              HttpServerResponse.setHeaders(response, {
+                ...ResponseHeaders.all,
+                ...(response.status === 503 ? { "retry-after": String(RETRY_AFTER_SECONDS) } : {}),
+                ...response.headers
+              })
+            )
           )
-        )
-      }),
-    { global: true }
-  )
+        }),
+      { global: true }
+    )
+  return Layer.unwrap(Effect.map(Effect.serviceOption(Gateway), middleware))
 }
+
+/** A path below a provider's base URL is the gateway's (rule X13). A client that disconnects ends its call, as it does a route's. */
+const callOf = <E, R>(
+  gateway: Option.Option<Gateway["Service"]>,
+  request: HttpServerRequest.HttpServerRequest,
+  call: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+  Option.isSome(gateway) && Address.isOurs(request.url) ? Effect.interruptible(gateway.value.answer(request)) : call
 
 /** Built last, so closed first: clients that wait are released before the socket waits for the other connections (HttpServer.H3). */
 const drainOnClose = Layer.effectDiscard(
@@ -181,7 +196,8 @@ const bind = (host: string, port: number, options: Options) =>
       return NodeHttpServer.layer(() => makeServer(options), {
         host,
         port,
-        gracefulShutdownTimeout: SHUTDOWN_GRACE
+        gracefulShutdownTimeout: SHUTDOWN_GRACE,
+        websocket: SocketServer.options(options.maxBodyBytes ?? DEFAULTS.server.maxBodyBytes)
       }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(explain(error.cause, host, port)))))
     })
   )
@@ -206,26 +222,33 @@ const makeServer = (options: Options): Server => {
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // TCP detects a client whose machine is gone.
     keepAlive: true,
-    keepAliveInitialDelay: 60_000
+    keepAliveInitialDelay: 60_000,
+    shouldUpgradeCallback: SocketServer.isUpgrade
   })
   RawProblem.install(server)
   holdEarly(server)
   return server
 }
 
-/** Keeps requests until the server has a request listener (HttpServer.H4). */
+/** Keeps requests and upgrades until the server has a listener for them (HttpServer.H4). */
 const holdEarly = (server: Server): void => {
-  const early: Array<readonly [IncomingMessage, ServerResponse]> = []
-  const hold = (request: IncomingMessage, response: ServerResponse) => void early.push([request, response])
-  const handOver = (event: string | symbol): void => {
-    if (event !== "request") return
-    server.off("newListener", handOver)
-    server.off("request", hold)
-    // Node emits `newListener` before it adds the listener.
-    queueMicrotask(() => early.forEach((exchange) => server.emit("request", ...exchange)))
+  for (const held of ["request", "upgrade"]) {
+    const early: Array<ReadonlyArray<unknown>> = []
+    const hold = (request: IncomingMessage, ...rest: ReadonlyArray<unknown>) => {
+      early.push([request, ...rest])
+      // A connection that waits for its upgrade has no listener of Node's.
+      if (held === "upgrade") request.socket.on("error", () => request.socket.destroy())
+    }
+    const handOver = (event: string | symbol): void => {
+      if (event !== held) return
+      server.off("newListener", handOver)
+      server.off(held, hold)
+      // Node emits `newListener` before it adds the listener.
+      queueMicrotask(() => early.forEach((exchange) => server.emit(held, ...exchange)))
+    }
+    server.on(held, hold)
+    server.on("newListener", handOver)
   }
-  server.on("request", hold)
-  server.on("newListener", handOver)
 }
 
 const at = (host: string, port: number): string => `${Loopback.inUrl(host)}:${port}`

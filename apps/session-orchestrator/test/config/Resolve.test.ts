@@ -15,7 +15,7 @@ describe("Resolve", () => {
         "an unknown section",
         { file: { sever: {} } },
         [
-          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, spend, systemPrompts, retry, gate, tools, log, telemetry, webhooks.'
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, spend, systemPrompts, retry, gate, gateway, tools, log, telemetry, webhooks.'
         ]
       ],
       [

@@ -79,6 +79,7 @@ export const example = {
     finalReport: { schema: { type: "object" }, description: "Say what you did.", contextBudget: 100_000 }
   },
   gate: { enabled: false },
+  gateway: { maxBodyBytes: 67_108_864 },
   tools: {
     files: {
       command: "npx",

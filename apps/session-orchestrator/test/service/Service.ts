@@ -95,6 +95,7 @@ export const start = Effect.fnUntraced(function* ({
       ])
     ),
     gate: { enabled: true },
+    gateway: DEFAULTS.gateway,
     log: { level: "info" },
     tools: [],
     models,

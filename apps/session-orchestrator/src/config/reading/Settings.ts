@@ -187,6 +187,13 @@ const GateSettings = Schema.Struct({
   enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
 })
 
+/** The most bytes of a call through the gateway that may be configured: its body is in memory while it waits. */
+const MOST_GATEWAY_BYTES = 1_073_741_824
+
+const GatewaySettings = Schema.Struct({
+  maxBodyBytes: Schema.optionalKey(bytesUpTo(MOST_GATEWAY_BYTES))
+})
+
 const atLeastOne = (expected: string) =>
   Schema.Number.annotate({ message: `Expected ${expected}` }).check(
     Schema.isInt({ message: `Expected ${expected}` }),
@@ -393,6 +400,7 @@ export const Settings = Schema.Struct({
   ),
   retry: Schema.optionalKey(RetrySettings.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
+  gateway: Schema.optionalKey(GatewaySettings),
   tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
   log: Schema.optionalKey(LogSettings),
   telemetry: Schema.optionalKey(TelemetrySettings),
@@ -406,6 +414,7 @@ interface Joined {
   readonly database: "path" | "url"
   readonly cluster: "runner"
   readonly gate: never
+  readonly gateway: never
   readonly log: never
 }
 
@@ -460,6 +469,8 @@ export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = 
   // A dozen or more per runner for more runners than a cluster will have, so the shards can be divided evenly.
   cluster: { shards: 300 },
   gate: { enabled: true },
+  // A conversation with images, as the providers take it.
+  gateway: { maxBodyBytes: 67_108_864 },
   // One line per failed turn and per change of the service's state.
   log: { level: "info" }
 }
@@ -479,6 +490,7 @@ export const merge = (low: Settings, high: Settings): Settings => {
     database: { ...low.database, ...high.database },
     cluster: { ...low.cluster, ...high.cluster },
     gate: { ...low.gate, ...high.gate },
+    gateway: { ...low.gateway, ...high.gateway },
     providers: { ...low.providers, ...high.providers },
     prices: { ...low.prices, ...high.prices },
     systemPrompts: { ...low.systemPrompts, ...high.systemPrompts },

@@ -1,0 +1,66 @@
+/**
+ * Reads the address of a call through the gateway: `/to/<provider>[@profile]/…`.
+ *
+ * What follows the first part stands for the provider's base URL, so it goes up as it came, with its query.
+ */
+import type { Profile } from "@holdfast/policy"
+
+/** The first part of the path of every call through the gateway. */
+const PREFIX = "/to/"
+
+/** The address of a call. */
+export interface Address {
+  readonly provider: string
+  /** The retry profile that the address names; absent: the configured one. */
+  readonly profile: Profile.ProfileName | undefined
+  /** The path below the provider's base URL, with its query; empty, or beginning with `/` or `?`. */
+  readonly rest: string
+}
+
+/** An address that names nothing. `message` has the known names. */
+export interface Unknown {
+  readonly unknown: string
+}
+
+/** Whether a path is a call through the gateway. */
+export const isOurs = (url: string): boolean => url.startsWith(PREFIX)
+
+/** The path without its query. */
+export const pathOf = (rest: string): string => rest.split("?", 1)[0] ?? rest
+
+/** Reads the address; `providers` are the names of those that have a base URL. */
+export const read = (url: string, providers: ReadonlyArray<string>): Address | Unknown => {
+  const [, name = "", profile, rest = ""] = /^\/to\/([^/?@]*)(?:@([^/?]*))?([/?].*)?$/su.exec(url) ?? []
+  const provider = decoded(name)
+  if (!providers.includes(provider)) {
+    return { unknown: `There is no provider ${quoted(provider)} with a base URL. There are: ${providers.join(", ")}.` }
+  }
+  if (profile === undefined) return { provider, profile, rest }
+  const known = profileNames.find((known) => known === decoded(profile))
+  return known === undefined
+    ? { unknown: `There is no retry profile ${quoted(decoded(profile))}. There are: ${profileNames.join(", ")}.` }
+    : { provider, profile: known, rest }
+}
+
+/** The whole address below a base URL. A query of the base URL (Azure's `api-version`) comes last. */
+export const below = (baseUrl: string, rest: string): string => {
+  const [base = "", query] = baseUrl.split("?", 2)
+  const address = base.replace(/\/+$/u, "") + rest
+  return query === undefined ? address : `${address}${rest.includes("?") ? "&" : "?"}${query}`
+}
+
+/** The names of retry profiles. */
+export const profileNames: ReadonlyArray<Profile.ProfileName> = ["overnight", "interactive", "cycling"]
+
+// --- internal
+
+const decoded = (segment: string): string => {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+/** Text of a client, cut and escaped for a message. */
+const quoted = (text: string): string => JSON.stringify(text.slice(0, 100))

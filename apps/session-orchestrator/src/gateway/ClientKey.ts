@@ -1,0 +1,75 @@
+/**
+ * Decides whose credential a call through the gateway has: the client's own, or Holdfast's.
+ *
+ * ClientKey.K1. A client's own credential, OAuth included, goes up as it came. It is never stored.
+ * ClientKey.K2. Holdfast's token, or the word `holdfast` where no token is configured, stands for the provider's key, which is put in its place.
+ * ClientKey.K3. On an address that others can reach, the token is required: as the credential, or in `x-holdfast-token`.
+ */
+import type { RawHeaders } from "@holdfast/providers/raw"
+import type { Redacted } from "effect"
+import { Redacted as Secret } from "effect"
+import { createHash, timingSafeEqual } from "node:crypto"
+import * as Headers from "./Headers.ts"
+
+/** The conditions of the service. */
+export interface Policy {
+  /** The service can be reached from this machine alone. */
+  readonly isLoopback: boolean
+  readonly token: Redacted.Redacted | undefined
+}
+
+/** Whose credential a call has. */
+export type Decision =
+  | { readonly _tag: "Client" }
+  /** The provider's key replaces the header `in`. */
+  | { readonly _tag: "Holdfast"; readonly in: KeyHeader | undefined }
+  | { readonly _tag: "Refused"; readonly message: string }
+
+/** A header that carries a credential. */
+export type KeyHeader = "authorization" | "x-api-key" | "x-goog-api-key"
+
+/** Makes the decision for a service. */
+export const make = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => Decision) => {
+  const expected = digest(token === undefined ? "holdfast" : Secret.value(token))
+  const isExpected = (value: string): boolean => timingSafeEqual(digest(value), expected)
+  return (headers) => {
+    const credentials = KEY_HEADERS.flatMap((name) => {
+      const [value] = Headers.valuesOf(headers, name)
+      if (value === undefined) return []
+      return [{ name, value: name === "authorization" ? value.replace(/^Bearer +/iu, "") : value }]
+    })
+    const ours = credentials.find(({ value }) => isExpected(value))
+    if (ours !== undefined) return { _tag: "Holdfast", in: ours.name } // ClientKey.K2
+    const [own] = Headers.valuesOf(headers, "x-holdfast-token")
+    if (own !== undefined) {
+      if (!isExpected(own)) return { _tag: "Refused", message: "x-holdfast-token is not the token of server.token." }
+      return credentials.length > 0 ? { _tag: "Client" } : { _tag: "Holdfast", in: undefined }
+    }
+    if (isLoopback) return { _tag: "Client" } // ClientKey.K1
+    // ClientKey.K3
+    return {
+      _tag: "Refused",
+      message: "Send the token of server.token as the API key, or in x-holdfast-token beside the provider's own key."
+    }
+  }
+}
+
+/** The headers with the provider's key in the place of Holdfast's. */
+export const replaced = (
+  headers: RawHeaders,
+  at: KeyHeader | undefined,
+  key: string,
+  isAnthropic: boolean
+): Array<string> => {
+  const rest = at === undefined ? [...headers] : Headers.without(headers, [at])
+  // Anthropic takes its keys in a header of its own; in `authorization` it expects OAuth.
+  const name = isAnthropic ? "x-api-key" : (at ?? "authorization")
+  return [...rest, name, name === "authorization" ? `Bearer ${key}` : key]
+}
+
+// --- internal
+
+const KEY_HEADERS: ReadonlyArray<KeyHeader> = ["authorization", "x-api-key", "x-goog-api-key"]
+
+/** Digests have one length, as a comparison in constant time requires. */
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest()

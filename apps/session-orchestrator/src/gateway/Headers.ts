@@ -1,0 +1,74 @@
+/**
+ * Selects the headers that pass through the gateway: all but those of one connection, and Holdfast's own.
+ *
+ * Headers are lists of name, value, name, value …, as they were on the wire: order, case and repetition stay.
+ */
+
+import type { RawHeaders } from "@holdfast/providers/raw"
+
+/** The headers of a request that go up. */
+export const ofRequest = (raw: RawHeaders): Array<string> => {
+  const named = connectionNames(raw)
+  return kept(raw, (name) => !HOP_BY_HOP.has(name) && !OWN_REQUEST.has(name) && !isOwn(name) && !named.has(name))
+}
+
+/** The headers of a response that go down. `isWhole`: its body is passed on as it came, so its length still holds. */
+export const ofResponse = (raw: RawHeaders, isWhole: boolean): Array<string> => {
+  const named = connectionNames(raw)
+  return kept(
+    raw,
+    (name) => !HOP_BY_HOP.has(name) && !isOwn(name) && !named.has(name) && (isWhole || name !== "content-length")
+  )
+}
+
+/** The values of a header, which is given in lower case. */
+export const valuesOf = (raw: RawHeaders, name: string): ReadonlyArray<string> =>
+  raw.filter((_, i) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === name)
+
+/** The headers without those of some names, which are given in lower case. */
+export const without = (raw: RawHeaders, names: ReadonlyArray<string>): Array<string> =>
+  kept(raw, (name) => !names.includes(name))
+
+/** The headers by lower-case name, for the classifier. */
+export const record = (raw: RawHeaders): Record<string, string> => {
+  const headers: Record<string, string> = {}
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = (raw[i] ?? "").toLowerCase()
+    const value = raw[i + 1] ?? ""
+    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`
+  }
+  return headers
+}
+
+// --- internal
+
+/** Headers of one connection (RFC 9110, section 7.6.1). */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
+])
+
+/** Headers that the gateway's own request sets, or answers itself. An answer that is not compressed can be read. */
+const OWN_REQUEST: ReadonlySet<string> = new Set(["host", "expect", "accept-encoding"])
+
+const isOwn = (name: string): boolean => name.startsWith("x-holdfast-")
+
+/** The headers that the `Connection` header names. */
+const connectionNames = (raw: RawHeaders): ReadonlySet<string> =>
+  new Set(valuesOf(raw, "connection").flatMap((value) => value.toLowerCase().split(/\s*,\s*/)))
+
+const kept = (raw: RawHeaders, isKept: (name: string) => boolean): Array<string> => {
+  const headers: Array<string> = []
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const [name = "", value = ""] = [raw[i], raw[i + 1]]
+    if (isKept(name.toLowerCase())) headers.push(name, value)
+  }
+  return headers
+}

@@ -1,0 +1,105 @@
+/**
+ * Passes one call through, once and without a look at its content.
+ *
+ * Passage.P1. Bytes are equal in both directions. A slow client slows the endpoint down, and a slow endpoint the client.
+ * Passage.P2. A client that disconnects frees the endpoint's connection.
+ * Passage.P3. An answer that breaks off at the endpoint breaks off at the client.
+ */
+import type * as RawCall from "@holdfast/providers/raw"
+import { Effect } from "effect"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Transform } from "node:stream"
+import * as Headers from "./Headers.ts"
+
+/** The connection to the client. */
+export interface Client {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+/** How a passage ended, if the client has no answer yet. */
+export type Unanswered =
+  /** The endpoint could not be reached. */
+  | { readonly _tag: "Broken"; readonly cause: unknown }
+  /** The body is larger than the limit. */
+  | { readonly _tag: "TooLarge" }
+
+/** Sends the client's request to the endpoint, and the endpoint's answer to the client. Interruption ends both. */
+export const through = (
+  send: RawCall.Send,
+  { request, response }: Client,
+  upstream: Omit<RawCall.Request, "body">,
+  maxBodyBytes: number
+): Effect.Effect<Unanswered | undefined> =>
+  Effect.callback((resume) => {
+    let call: RawCall.Call | undefined
+    let body: RawCall.Request["body"] = null
+    const done = (outcome?: Unanswered): void => {
+      call?.close()
+      resume(Effect.succeed(outcome))
+    }
+    if (hasBody(request)) {
+      body = request
+      // A body of a known length was measured by its header.
+      if (request.headers["content-length"] === undefined) {
+        const counted = limited(maxBodyBytes, () => done({ _tag: "TooLarge" }))
+        request.on("error", (cause) => counted.destroy(cause)).pipe(counted)
+        body = counted
+      }
+    }
+    call = send(
+      { ...upstream, body },
+      answering(response, done, () => call?.resume())
+    )
+    return Effect.sync(() => {
+      call?.close() // Passage.P2
+      response.destroy()
+    })
+  })
+
+/** Writes an answer to the client as it comes. `done` is called at its end. */
+export const answering = (
+  response: ServerResponse,
+  done: (outcome?: Unanswered) => void,
+  resume: () => void
+): RawCall.Listener => ({
+  head: (head) => begin(response, head),
+  data: (bytes) => {
+    if (response.write(bytes)) return true
+    response.once("drain", resume) // Passage.P1
+    return false
+  },
+  end: () => {
+    response.end()
+    done()
+  },
+  broken: (cause) => {
+    if (!response.headersSent) return done({ _tag: "Broken", cause })
+    response.destroy() // Passage.P3
+    done()
+  }
+})
+
+/** Writes the head of an endpoint's answer. */
+export const begin = (response: ServerResponse, { headers, status, statusText }: RawCall.Head): void => {
+  response.sendDate = false // the endpoint's own counts
+  response.writeHead(status, statusText, Headers.ofResponse(headers, true))
+  response.flushHeaders()
+}
+
+/** Whether a request has a body (RFC 9112, section 6). */
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
+
+// --- internal
+
+const limited = (mostBytes: number, exceeded: () => void): Transform => {
+  let bytes = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, next) {
+      bytes += chunk.length
+      if (bytes > mostBytes) return exceeded()
+      next(null, chunk)
+    }
+  })
+}

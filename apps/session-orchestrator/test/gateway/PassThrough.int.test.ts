@@ -1,0 +1,255 @@
+/** Tests calls that pass through the gateway once, over sockets. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as ScriptedServer from "@holdfast/simulated/testing"
+import { Effect } from "effect"
+import { createHash, randomBytes } from "node:crypto"
+import * as Http from "node:http"
+import * as Configurations from "../config/Configurations.ts"
+import * as Socket from "../http/Socket.ts"
+import * as Service from "../service/Service.ts"
+import * as RawEndpoint from "./RawEndpoint.ts"
+
+interface Rig {
+  readonly answer?: Parameters<typeof RawEndpoint.start>[0]
+  readonly server?: object
+  readonly gateway?: object
+  readonly provider?: object
+}
+
+const start = Effect.fnUntraced(function* ({
+  answer = ({ response }) => void response.end("{}"),
+  gateway = {},
+  provider = {},
+  server = {}
+}: Rig = {}) {
+  const endpoint = yield* RawEndpoint.start(answer)
+  const config = Configurations.config({
+    file: {
+      server: { port: 0, ...server },
+      database: { path: ":memory:" },
+      gateway,
+      providers: {
+        own: { type: "openai-compatible", baseUrl: `${endpoint.url}/base/v1`, apiKeyEnv: ["OWN_KEY"], ...provider },
+        claude: { type: "anthropic", baseUrl: endpoint.url, apiKeyEnv: ["CLAUDE_KEY"] }
+      },
+      model: "own/m"
+    },
+    environment: { OWN_KEY: "sk-own-0123456789", CLAUDE_KEY: "sk-claude-0123456789" }
+  })
+  const service = yield* Service.start({ config, provider: yield* ScriptedServer.start() })
+  return { endpoint, service }
+})
+
+const headerOf = ({ rawHeaders }: RawEndpoint.Received, name: string) =>
+  rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name)
+
+const post = (port: number, path: string, body: Buffer, headers: Http.OutgoingHttpHeaders) =>
+  Effect.callback<{ readonly status: number; readonly raw: ReadonlyArray<string>; readonly body: Buffer }, Error>(
+    (resume) => {
+      const request = Http.request({ port, host: "127.0.0.1", path, method: "POST", headers, agent: false })
+      request.on("error", (error) => resume(Effect.fail(error)))
+      request.on("response", (response) => {
+        const chunks: Array<Buffer> = []
+        response.on("data", (chunk: Buffer) => chunks.push(chunk))
+        response.on("error", (error) => resume(Effect.fail(error)))
+        response.on("end", () =>
+          resume(
+            Effect.succeed({
+              status: response.statusCode ?? 0,
+              raw: response.rawHeaders,
+              body: Buffer.concat(chunks)
+            })
+          )
+        )
+      })
+      request.end(body)
+    }
+  )
+
+const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex")
+
+describe("a call through the gateway", () => {
+  it.effect("goes up and comes down byte for byte, with its own headers", () =>
+    Effect.gen(function* () {
+      const [up, down] = [randomBytes(1_500_000), randomBytes(2_500_000)]
+      const { endpoint, service } = yield* start({
+        answer: ({ body, response }) => {
+          void body.then(() => {
+            response.writeHead(207, {
+              "X-Request-Id": "r1",
+              "Set-Cookie": ["a=1", "b=2"],
+              "x-holdfast-call": "not ours"
+            })
+            response.end(down)
+          })
+        }
+      })
+      const answer = yield* post(service.port, "/to/own/files?purpose=a%2Fb&x=%7e", up, {
+        "Content-Type": "application/octet-stream",
+        Authorization: "Bearer sk-of-the-client",
+        "X-Custom": ["one", "two"],
+        "accept-encoding": "gzip",
+        "x-holdfast-retry-profile": "interactive",
+        connection: "close, x-hop",
+        "x-hop": "1"
+      })
+      const [call] = endpoint.calls
+      assert(call !== undefined)
+      expect([call.method, call.url]).toEqual(["POST", "/base/v1/files?purpose=a%2Fb&x=%7e"])
+      expect(sha256(yield* Effect.promise(() => call.body))).toBe(sha256(up))
+      expect(headerOf(call, "authorization")).toEqual(["Bearer sk-of-the-client"])
+      expect(headerOf(call, "x-custom")).toEqual(["one", "two"])
+      for (const name of ["accept-encoding", "x-holdfast-retry-profile", "x-hop"])
+        expect(headerOf(call, name)).toEqual([])
+      expect(answer.status).toBe(207)
+      expect(sha256(answer.body)).toBe(sha256(down))
+      expect(answer.raw.filter((_, i) => i % 2 === 1 && answer.raw[i - 1] === "Set-Cookie")).toEqual(["a=1", "b=2"])
+      expect(answer.raw).toContain("X-Request-Id")
+      expect(answer.raw).not.toContain("not ours")
+    })
+  )
+
+  it.effect("has the provider's key in the place of Holdfast's word, and keeps any other credential", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start({ provider: { headers: { "x-tenant": "t1" } } })
+      const get = (path: string, headers: Http.OutgoingHttpHeaders) => service.call({ path, headers })
+      yield* get("/to/own/models", { authorization: "Bearer holdfast" })
+      yield* get("/to/claude/v1/models", { authorization: "Bearer holdfast" })
+      yield* get("/to/claude/v1/models", { "x-api-key": "holdfast" })
+      yield* get("/to/claude/v1/models", { authorization: "Bearer sk-ant-oat01", "x-api-key": "other" })
+      yield* get("/to/own/models", {})
+      const keys = endpoint.calls.map((call) => [
+        ...headerOf(call, "authorization"),
+        ...headerOf(call, "x-api-key"),
+        ...headerOf(call, "x-tenant")
+      ])
+      expect(keys).toEqual([
+        ["Bearer sk-own-0123456789", "t1"],
+        ["sk-claude-0123456789"],
+        ["sk-claude-0123456789"],
+        ["Bearer sk-ant-oat01", "other"],
+        []
+      ])
+    })
+  )
+
+  it.effect("frees the endpoint's connection when its client disconnects, before the answer and in it", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start({
+        answer: ({ response }, n) => void (n === 2 && response.write("a part"))
+      })
+      const arrived = Effect.promise(async () => {
+        while (endpoint.calls.length < 1) await new Promise(setImmediate)
+      })
+      const request = Http.request({ port: service.port, host: "127.0.0.1", path: "/to/own/models", agent: false })
+      request.on("error", () => {})
+      request.end()
+      yield* arrived
+      request.destroy()
+      yield* Effect.promise(() => endpoint.calls[0]?.closed ?? Promise.reject(new Error("no call")))
+      const open = yield* Socket.open(service.port, { path: "/to/own/models" })
+      yield* open.until("a part")
+      yield* open.hangUp
+      yield* Effect.promise(() => endpoint.calls[1]?.closed ?? Promise.reject(new Error("no call")))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("that breaks off at the endpoint breaks off at the client", () =>
+    Effect.gen(function* () {
+      const { service } = yield* start({
+        answer: ({ response }) => {
+          response.write("a part", () => void response.destroy())
+        }
+      })
+      const open = yield* Socket.open(service.port, { path: "/to/own/models" })
+      expect(yield* Effect.exit(open.rest)).toMatchObject({ _tag: "Failure" })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is held back by a client that does not read", () =>
+    Effect.gen(function* () {
+      const MANY = 64 * 1024 * 1024
+      let written = 0
+      const { endpoint, service } = yield* start({
+        answer: ({ response }) => {
+          const block = Buffer.alloc(64 * 1024)
+          const more = (): void => {
+            while (written < MANY) {
+              written += block.length
+              if (!response.write(block)) return void response.once("drain", more)
+            }
+            response.end()
+          }
+          more()
+        }
+      })
+      const open = yield* Socket.open(service.port, { path: "/to/own/models" })
+      yield* open.pause
+      const settled = Effect.promise(async () => {
+        for (let last = -1; last !== written;) {
+          last = written
+          for (let i = 0; i < 500; i++) await new Promise(setImmediate)
+        }
+      })
+      yield* settled
+      expect(written).toBeLessThan(MANY)
+      yield* open.resume
+      expect((yield* open.rest).length).toBe(MANY)
+      expect(endpoint.calls.length).toBe(1)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a call that the gateway refuses", () => {
+  it.effect("is answered in the wire format of its path", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start({ gateway: { maxBodyBytes: 2048 } })
+      const anthropic = yield* service.call({ path: "/to/nowhere/v1/messages", body: {} })
+      expect([anthropic.status, JSON.parse(anthropic.text)]).toMatchObject([
+        404,
+        { type: "error", error: { type: "not_found_error" } }
+      ])
+      expect(anthropic.text).toMatch(/no provider \\"nowhere\\".*There are: .*own.*claude/)
+      const profile = yield* service.call({ path: "/to/own@nightly/chat/completions", body: {} })
+      expect([profile.status, JSON.parse(profile.text).error.message]).toEqual([
+        404,
+        'There is no retry profile "nightly". There are: overnight, interactive, cycling.'
+      ])
+      const large = yield* service.call({ path: "/to/own/v1beta/models/g:generateContent", body: "x".repeat(4096) })
+      expect([large.status, JSON.parse(large.text).error.code]).toEqual([413, 413])
+      const chunked = yield* service.call({
+        method: "POST",
+        path: "/to/own/files",
+        chunks: ["x".repeat(1500), "x".repeat(1500)]
+      })
+      expect(chunked.status).toBe(413)
+      const socket = yield* Socket.raw(
+        service.port,
+        `GET /to/own/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
+      )
+      expect(socket).toMatch(/^HTTP\/1\.1 426 /)
+      expect(endpoint.calls.filter(({ url }) => url !== "/base/v1/files")).toEqual([])
+    })
+  )
+
+  it.effect("comes from a page of another origin, or under another host", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start()
+      const path = "/to/own/models"
+      expect((yield* service.call({ path, headers: { origin: "https://evil.example" } })).status).toBe(403)
+      expect((yield* service.call({ path, headers: { host: "evil.example" } })).status).toBe(403)
+      expect(endpoint.calls).toEqual([])
+    })
+  )
+
+  it.effect("cannot reach its endpoint: 502 with the reason", () =>
+    Effect.gen(function* () {
+      const { service } = yield* start({ provider: { baseUrl: "http://127.0.0.1:1/v1" } })
+      const { status, text } = yield* service.call({ path: "/to/own/models" })
+      expect([status, JSON.parse(text).error.message]).toMatchObject([
+        502,
+        /^own could not be reached: .*ECONNREFUSED/u
+      ])
+    })
+  )
+})

@@ -1,0 +1,145 @@
+/**
+ * Sends one request to a provider's endpoint, and passes on its response as it comes.
+ *
+ * RawCall.R1. One call is one request: nothing is sent again, and no redirect is followed (rule C9).
+ * RawCall.R2. After `close` the listener is not called any more, and the connection of an unfinished response is freed.
+ * RawCall.R3. There are no limits of time here.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Readable } from "node:stream"
+import type { Dispatcher } from "undici"
+import * as Proxy from "./Proxy.ts"
+
+/** Headers as on the wire: name, value, name, value … */
+export type RawHeaders = ReadonlyArray<string>
+
+/** A request as it goes up. */
+export interface Request {
+  /** The whole address, with its query. */
+  readonly url: string
+  readonly method: string
+  readonly headers: RawHeaders
+  readonly body: Buffer | Readable | null
+}
+
+/** The head of a response. */
+export interface Head {
+  readonly status: number
+  readonly statusText: string
+  readonly headers: RawHeaders
+}
+
+/** Takes a response. */
+export interface Listener {
+  readonly head: (head: Head) => void
+  /** Takes the bytes of one read. With `false` the connection is not read until `resume`. */
+  readonly data: (bytes: Buffer) => boolean
+  readonly end: () => void
+  /** The connection failed, before or in the response. */
+  readonly broken: (cause: unknown) => void
+}
+
+/** A request that was sent. */
+export interface Call {
+  readonly resume: () => void
+  readonly close: () => void
+}
+
+/** Sends a request. */
+export type Send = (request: Request, listener: Listener) => Call
+
+/** Sends over connections of its own, which close with the scope; through proxies, where given. */
+export const sendVia = (proxies: Proxy.Proxies | undefined): Effect.Effect<Send, never, Scope.Scope> =>
+  Effect.map(Proxy.dispatcher(proxies), (dispatcher) => (request, listener) => send(dispatcher, request, listener))
+
+// --- internal
+
+const send = (dispatcher: Dispatcher, request: Request, listener: Listener): Call => {
+  const handler = new Handler(listener)
+  try {
+    const { origin, path } = addressOf(request.url)
+    const { body, headers, method } = request
+    dispatcher.dispatch(
+      { origin, path, method, headers: [...headers], body, headersTimeout: 0, bodyTimeout: 0 },
+      handler
+    )
+  } catch (cause) {
+    queueMicrotask(() => handler.fail(cause))
+  }
+  return handler
+}
+
+/** The origin, and the rest of the address as it is written: a URL's own reading could change escapes and dots of the path. */
+const addressOf = (url: string): { readonly origin: string; readonly path: string } => {
+  const { origin } = new URL(url)
+  const path = /^https?:\/\/[^/?#]*([^#]*)/iu.exec(url)?.[1] ?? ""
+  return { origin, path: path.startsWith("/") ? path : `/${path}` }
+}
+
+class Handler implements Dispatcher.DispatchHandler, Call {
+  private readonly listener: Listener
+  private controller: Dispatcher.DispatchController | undefined = undefined
+  private isOver = false
+
+  constructor(listener: Listener) {
+    this.listener = listener
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller
+    if (this.isOver) controller.abort(new Error(OVER))
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | Array<string> | undefined>>,
+    statusText?: string
+  ): void {
+    // 100, 102 and 103 precede the response.
+    if (status < 200 || this.isOver) return
+    this.listener.head({ status, statusText: statusText ?? "", headers: rawOf(controller.rawHeaders, headers) })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
+    if (!this.isOver && !this.listener.data(bytes)) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.listener.end()
+  }
+
+  onResponseError(_controller: unknown, cause: Error): void {
+    this.fail(cause)
+  }
+
+  fail(cause: unknown): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.listener.broken(cause)
+  }
+
+  resume(): void {
+    if (this.controller?.paused === true) this.controller.resume()
+  }
+
+  close(): void {
+    if (this.isOver) return
+    this.isOver = true // RawCall.R2
+    this.controller?.abort(new Error(OVER))
+  }
+}
+
+const OVER = "The call is over."
+
+/** HTTP/1.1 gives the bytes of the headers; HTTP/2 and proxies may give the record alone. */
+const rawOf = (raw: unknown, record: Readonly<Record<string, string | Array<string> | undefined>>): RawHeaders => {
+  if (Array.isArray(raw))
+    return raw.map((text: unknown) => (Buffer.isBuffer(text) ? text.toString("latin1") : String(text)))
+  return Object.entries(record).flatMap(([name, value]) =>
+    value === undefined ? [] : [value].flat().flatMap((each) => [name, each])
+  )
+}
