@@ -12,12 +12,12 @@ import type { Message } from "@holdfast/wire"
 import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
 import type { Machine } from "../decoding/Protocol.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
-import * as Items from "./OutputItems.ts"
+import * as OutputParts from "./OutputParts.ts"
 import * as Usage from "./Usage.ts"
 
 /** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */
 export const make = (idOf: (n: number) => string): Machine => {
-  const items = new Items.OutputItems(idOf)
+  const items = new OutputParts.OutputParts(idOf)
   const usage = UsageMeter.make()
   let finishReason: Message.FinishReason | undefined
 

@@ -1,11 +1,11 @@
 /**
  * Decodes the output items of one response: messages, reasoning and tool calls.
  *
- * OutputItems.I1. A completed tool call is held until the next item begins or the response has ended: an item that was cut at the token limit
+ * OutputParts.I1. A completed tool call is held until the next item begins or the response has ended: an item that was cut at the token limit
  *     ends like any other, and a call without arguments looks complete (C7). The order of items is kept.
- * OutputItems.I2. The proof of reasoning without a summary is held until there is output after it: of such reasoning a person has seen nothing, so
+ * OutputParts.I2. The proof of reasoning without a summary is held until there is output after it: of such reasoning a person has seen nothing, so
  *     an overload right after it is still before content (D4).
- * OutputItems.I3. Items of other types, such as a hosted tool's, emit nothing.
+ * OutputParts.I3. Items of other types, such as a hosted tool's, emit nothing.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
@@ -14,7 +14,7 @@ import * as ToolArguments from "../decoding/ToolArguments.ts"
 import * as Request from "./Request.ts"
 
 /** The items of one response. */
-export class OutputItems {
+export class OutputParts {
   /** Characters of tool calls so far (`Machine.held`). */
   held = 0
   /** Characters of everything kept so far (`Machine.kept`). */
@@ -94,7 +94,7 @@ export class OutputItems {
         if (proof === undefined) return
         this.kept += proof.length
         if (item.hasDeltas || texts.length > 0) out.push({ type: "reasoning-end", proof })
-        else this.heldProofs.push(proof) // OutputItems.I2
+        else this.heldProofs.push(proof) // OutputParts.I2
         return
       }
       case "function_call": {
@@ -107,7 +107,7 @@ export class OutputItems {
         item.id ??= textOf(json.call_id)
         if (item.name === "") item.name = textOf(json.name) ?? ""
         this.release(false, out)
-        this.heldCall = item // OutputItems.I1
+        this.heldCall = item // OutputParts.I1
       }
     }
   }
