@@ -135,7 +135,7 @@ const SENT = new Set([
   "SetTitle",
   "SwitchTarget",
   "ExtendBudget",
-  "SendChat"
+  "SendUiMessages"
 ])
 const isSent = (name: string): boolean => SENT.has(name)
 

@@ -4,7 +4,7 @@ import { OpenApi } from "effect/http-api"
 import {
   Api,
   BulkCommands,
-  ChatGroup,
+  UiMessagesGroup,
   CodeSamples,
   ConversationsGroup,
   Listing,
@@ -154,7 +154,7 @@ describe("examples", () => {
       TurnsGroup.TurnAccepted,
       TurnsGroup.State,
       WorkGroup.SubmitTurn,
-      ChatGroup.SendChat,
+      UiMessagesGroup.SendUiMessages,
       WorkGroup.TurnSubmitted,
       BulkCommands.RunBulk,
       BulkCommands.BulkReport,

@@ -1,9 +1,9 @@
 /**
  * Defines the calls of `useChat` of the AI SDK, which are those of its `DefaultChatTransport`.
  *
- * ChatGroup.C1. The id of a chat is the id of its conversation: all other calls take it, and it is opened by the first message.
- * ChatGroup.C2. A message of the user is one turn, whose id follows from the message's: the same message sent again is the same turn.
- * ChatGroup.C3. The body is the AI SDK's, so it is open: keys that are not known here are ignored.
+ * UiMessagesGroup.C1. The id of a chat is the id of its conversation: all other calls take it, and it is opened by the first message.
+ * UiMessagesGroup.C2. A message of the user is one turn, whose id follows from the message's: the same message sent again is the same turn.
+ * UiMessagesGroup.C3. The body is the AI SDK's, so it is open: keys that are not known here are ignored.
  */
 import * as Schema from "effect/Schema"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -16,7 +16,7 @@ import * as Problem from "./Problem.ts"
 const anyKey = Schema.Record(Schema.String, Schema.Unknown)
 
 /** A message of a chat. Of the user's last one texts and files are read, and nothing of the others. */
-export const ChatMessage = Schema.StructWithRest(
+export const UiMessage = Schema.StructWithRest(
   Schema.Struct({
     id: Schema.String,
     role: Schema.String,
@@ -24,18 +24,18 @@ export const ChatMessage = Schema.StructWithRest(
   }),
   [anyKey]
 )
-export type ChatMessage = typeof ChatMessage.Type
+export type UiMessage = typeof UiMessage.Type
 
 const { model, retry, system, title, tools } = CreateConversation.fields
 
 /** The body that `useChat` sends; and what the chat is opened with, from the `body` of its transport. */
-export const SendChat = Schema.StructWithRest(
+export const SendUiMessages = Schema.StructWithRest(
   Schema.Struct({
     id: ConversationId.annotate({
       description: "The chat's, and so the conversation's.",
       examples: [ConversationId.make("chat-1")]
     }),
-    messages: Schema.Array(ChatMessage),
+    messages: Schema.Array(UiMessage),
     trigger: Schema.optionalKey(Schema.Literals(["submit-message", "regenerate-message"])),
     model,
     system,
@@ -45,7 +45,7 @@ export const SendChat = Schema.StructWithRest(
   }),
   [anyKey]
 ).annotate({
-  identifier: "SendChat",
+  identifier: "SendUiMessages",
   description:
     "As `useChat` sends it. `model`, `system`, `tools`, `title` and `retry` are those of `POST /v1/conversations`; the first message opens the chat with them.",
   examples: [
@@ -56,7 +56,7 @@ export const SendChat = Schema.StructWithRest(
     }
   ]
 })
-export type SendChat = typeof SendChat.Type
+export type SendUiMessages = typeof SendUiMessages.Type
 
 /** The header of a UI message stream, and its version. */
 export const STREAM_HEADER = { "x-vercel-ai-ui-message-stream": "v1" } as const
@@ -92,8 +92,8 @@ const problems = [
   Problem.ShuttingDown
 ] as const
 
-const send = HttpApiEndpoint.post("send", "/v1/chat", { payload: SendChat, success: stream, error: problems })
-  // ChatGroup.C3
+const send = HttpApiEndpoint.post("send", "/v1/chat", { payload: SendUiMessages, success: stream, error: problems })
+  // UiMessagesGroup.C3
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "ignore", errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
@@ -138,7 +138,7 @@ const stop = HttpApiEndpoint.delete("stop", "/v1/chat/:chatId", {
 )
 
 /** The calls of `useChat`. */
-export const ChatGroup = HttpApiGroup.make("chat")
+export const UiMessagesGroup = HttpApiGroup.make("chat")
   .add(send, resume, stop)
   .annotateMerge(
     OpenApi.annotations({

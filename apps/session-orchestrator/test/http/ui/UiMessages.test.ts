@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
-import type { ChatGroup } from "@holdfast/wire/api"
+import type { UiMessagesGroup } from "@holdfast/wire/api"
 import { Result } from "effect"
-import * as ChatMessages from "../../../src/http/chat/ChatMessages.ts"
+import * as UiMessages from "../../../src/http/ui/UiMessages.ts"
 
-type Part = ChatGroup.ChatMessage["parts"][number]
+type Part = UiMessagesGroup.UiMessage["parts"][number]
 
 const asked = (parts: ReadonlyArray<Part>, { chat = "chat", id = "m1", role = "user" } = {}) =>
-  ChatMessages.asked({
+  UiMessages.asked({
     id: Ids.ConversationId.make(chat),
     messages: [
       { id: "m0", role: "user", parts: [] },
@@ -61,7 +61,7 @@ describe("a message is refused", () => {
     expect(refusalOf([{ type: "file", mediaType: "image/png", url: "data:image/png,%" }])).toContain(
       "cannot be decoded"
     )
-    const nothing = ChatMessages.asked({ id: Ids.ConversationId.make("chat"), messages: [] })
+    const nothing = UiMessages.asked({ id: Ids.ConversationId.make("chat"), messages: [] })
     expect(Result.getOrThrow(Result.flip(nothing))).toContain('"messages" is empty')
   })
 })

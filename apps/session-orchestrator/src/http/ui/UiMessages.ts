@@ -1,10 +1,10 @@
 /**
  * Reads the messages of a chat: the prompt of the user's last message, and the id of its turn. Pure.
  *
- * ChatMessages.M1. The id of a turn follows from the ids of chat and message, so the same message sent again is the same turn.
+ * UiMessages.M1. The id of a turn follows from the ids of chat and message, so the same message sent again is the same turn.
  */
 import { Ids, Prompt, Quote } from "@holdfast/wire"
-import type { ChatGroup } from "@holdfast/wire/api"
+import type { UiMessagesGroup } from "@holdfast/wire/api"
 import { Result, Schema, SchemaIssue } from "effect"
 import { createHash } from "node:crypto"
 
@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 /** Reads the last message; it must be the user's. Fails with what was wrong. */
-export const asked = ({ id, messages }: ChatGroup.SendChat): Result.Result<Asked, string> => {
+export const asked = ({ id, messages }: UiMessagesGroup.SendUiMessages): Result.Result<Asked, string> => {
   const last = messages.at(-1)
   if (last === undefined) return Result.fail('"messages" is empty. Expected the message of the user as its last one.')
   if (last.role !== "user") {
@@ -56,7 +56,7 @@ const formatted = (issue: SchemaIssue.Issue): string => {
 }
 
 /** A part as a prompt has it; `undefined` for parts that are no input, such as data of the page. */
-const partOf = (part: ChatGroup.ChatMessage["parts"][number]): Result.Result<object | undefined, string> => {
+const partOf = (part: UiMessagesGroup.UiMessage["parts"][number]): Result.Result<object | undefined, string> => {
   const { filename, mediaType, text, type, url } = part
   if (type === "text") return Result.succeed(text === "" ? undefined : { type, text })
   if (type !== "file") return Result.succeed(undefined)

@@ -1,13 +1,13 @@
 /**
  * Handles the calls of `useChat` (AI SDK): each message of a user is a turn, and its answer is a UI message stream.
  *
- * ChatHandlers.C1. The chat's id is the conversation's. The first message opens it; two first messages at once open one conversation.
- * ChatHandlers.C2. The history is the service's: of a request the last message is read. A message that was changed after it had been sent is refused,
+ * UiHandlers.C1. The chat's id is the conversation's. The first message opens it; two first messages at once open one conversation.
+ * UiHandlers.C2. The history is the service's: of a request the last message is read. A message that was changed after it had been sent is refused,
  *     because the model would answer to another history than the page shows.
- * ChatHandlers.C3. `regenerate-message` is rule M1's retry. Where the message never arrived, it is sent; where its turn has not ended, it is watched.
+ * UiHandlers.C3. `regenerate-message` is rule M1's retry. Where the message never arrived, it is sent; where its turn has not ended, it is watched.
  */
 import type { Ids } from "@holdfast/wire"
-import { Api, type ChatGroup, Problem } from "@holdfast/wire/api"
+import { Api, type UiMessagesGroup, Problem } from "@holdfast/wire/api"
 import { Effect, Result } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -18,8 +18,8 @@ import { Drain } from "../../system/Drain.ts"
 import * as LiveResponse from "../body/LiveResponse.ts"
 import * as Commands from "../CommandContext.ts"
 import * as FileLimit from "../FileLimit.ts"
-import * as ChatMessages from "./ChatMessages.ts"
-import * as ChatStream from "./ChatStream.ts"
+import * as UiMessages from "./UiMessages.ts"
+import * as UiStream from "./UiStream.ts"
 
 /** The handlers of the `chat` group. */
 export const layer = HttpApiBuilder.group(
@@ -34,8 +34,8 @@ export const layer = HttpApiBuilder.group(
       hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
     )
 
-    /** ChatHandlers.C1 */
-    const opened = ({ id, model, retry, system, title, tools }: ChatGroup.SendChat) => {
+    /** UiHandlers.C1 */
+    const opened = ({ id, model, retry, system, title, tools }: UiMessagesGroup.SendUiMessages) => {
       const found = conversations.state(id)
       return Effect.catchTag(found, "ConversationNotFound", () =>
         conversations
@@ -44,11 +44,11 @@ export const layer = HttpApiBuilder.group(
       )
     }
 
-    const prompted = (id: Ids.ConversationId, asked: ChatMessages.Asked) =>
+    const prompted = (id: Ids.ConversationId, asked: UiMessages.Asked) =>
       Effect.catchTag(conversations.prompt(id, asked), "TurnConflict", () => Effect.fail(new TurnConflict(CHANGED)))
 
-    /** ChatHandlers.C3 */
-    const regenerated = Effect.fnUntraced(function* (id: Ids.ConversationId, asked: ChatMessages.Asked) {
+    /** UiHandlers.C3 */
+    const regenerated = Effect.fnUntraced(function* (id: Ids.ConversationId, asked: UiMessages.Asked) {
       const { turnId } = yield* conversations.state(id)
       if (turnId !== undefined) return turnId
       const messages = yield* conversations.messages(id)
@@ -64,13 +64,13 @@ export const layer = HttpApiBuilder.group(
 
     const stream = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId, within: Ids.ConversationId) =>
       LiveResponse.send(request, drain, {
-        ...ChatStream.format,
-        items: ChatStream.ofTurn(conversations.watchTurn(turnId, within))
+        ...UiStream.format,
+        items: UiStream.ofTurn(conversations.watchTurn(turnId, within))
       })
 
     return handlers.handleAll({
       send: Effect.fnUntraced(function* ({ payload, request }) {
-        const asked = ChatMessages.asked(payload)
+        const asked = UiMessages.asked(payload)
         if (Result.isFailure(asked)) return yield* new Problem.InvalidRequest({ detail: asked.failure })
         yield* FileLimit.check(asked.success.prompt)
         const accept = payload.trigger === "regenerate-message" ? regenerated : prompted

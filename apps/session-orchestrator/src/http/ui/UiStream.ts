@@ -1,19 +1,19 @@
 /**
  * Turns the events of a turn into a UI message stream of the AI SDK (`uiMessageStream` of @holdfast/ai-sdk), as server-sent events.
  *
- * ChatStream.S1. Events that are pushed (`Push`) stay pushed: text costs no fiber here.
+ * UiStream.S1. Events that are pushed (`Push`) stay pushed: text costs no fiber here.
  */
 import * as UiMessageParts from "@holdfast/ai-sdk/parts"
 import { Push } from "@holdfast/kernel/host"
 import { Sse } from "@holdfast/wire"
-import { ChatGroup } from "@holdfast/wire/api"
+import { UiMessagesGroup } from "@holdfast/wire/api"
 import { Array as Arr, Effect, Stream } from "effect"
 import type { Frame } from "../../conversation/Conversations.ts"
 
 /** How such a stream is sent. A stream that breaks off is cut, and `useChat` takes that for a disconnect. */
 export const format = {
   contentType: Sse.CONTENT_TYPE,
-  headers: ChatGroup.STREAM_HEADER,
+  headers: UiMessagesGroup.STREAM_HEADER,
   keepAlive: Sse.KEEP_ALIVE,
   endless: false,
   encode: (texts: ReadonlyArray<string>) => texts.join("")
@@ -39,7 +39,7 @@ export const ofTurn = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<string
         return some === undefined ? next : Effect.succeed(some)
       })
       const mapped: Effect.Effect<Arr.NonEmptyReadonlyArray<string>, Effect.Error<typeof pull>> = next
-      return Push.through(mapped, pull, texts) // ChatStream.S1
+      return Push.through(mapped, pull, texts) // UiStream.S1
     })
   )
 
