@@ -32,7 +32,9 @@ export const withinMs = (
 }
 
 /** Where no strategy can wait for a person. */
-export const UNASKED: Approval = { refusal: "This call needs the approval of a person, and there is no way to ask here." }
+export const UNASKED: Approval = {
+  refusal: "This call needs the approval of a person, and there is no way to ask here."
+}
 
 /** Applies a record of a question. */
 export const woken = (ledger: Ledger, before: Round, wake: Wake): Ledger => {
