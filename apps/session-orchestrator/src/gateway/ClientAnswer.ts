@@ -29,15 +29,21 @@ export interface Asked {
   readonly userAgent: string | undefined
 }
 
+/** The parts of Node's response that an answer is written by. */
+export type ClientResponse = Pick<
+  ServerResponse,
+  "destroy" | "destroyed" | "end" | "once" | "sendDate" | "write" | "writeHead" | "writeProcessing"
+>
+
 /** One client that waits for its answer. */
 export class ClientAnswer {
   private hasBegun = false
   private state: "waiting" | "held" | "answering" | "over" = "waiting"
-  private readonly response: ServerResponse
+  private readonly response: ClientResponse
   private readonly call: Dialect.Call
   private readonly heartbeat: Uint8Array
 
-  constructor(response: ServerResponse, { call, userAgent }: Asked) {
+  constructor(response: ClientResponse, { call, userAgent }: Asked) {
     this.response = response
     this.call = call
     this.heartbeat = Heartbeats.of(call.format, call.framing, userAgent)
