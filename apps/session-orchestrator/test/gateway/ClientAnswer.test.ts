@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Dialect } from "@holdfast/providers/dialects"
 import type { Failure } from "@holdfast/wire"
-import { Duration, Effect, Fiber } from "effect"
+import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 
