@@ -1,7 +1,9 @@
 /** Tests the laws of every `IncidentStates`, over any database. */
 import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
+import type { Failure, Ids } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
+import { Journal } from "../../src/storage/EventJournal.ts"
 import { IncidentStates } from "../../src/storage/IncidentStates.ts"
 import { Outbox } from "../../src/storage/Outbox.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -11,7 +13,7 @@ const message = (id: string) => ({ id, lane: "notices/webhook", receiver: "webho
 const NOTHING = { rows: [], removed: [], messages: [] }
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
-export const suite = (name: string, layer: Layer.Layer<IncidentStates | Outbox | Store, StorageError>) => {
+export const suite = (name: string, layer: Layer.Layer<IncidentStates | Journal | Outbox | Store, StorageError>) => {
   it.effect(`${name}: IncidentStates.S1: concurrent changes follow one another, each with its messages`, () =>
     Effect.gen(function* () {
       const { change, load } = yield* IncidentStates
@@ -19,34 +21,80 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | Outbox |
       const count = change((rows) => {
         const before = Number(rows.find(({ endpoint }) => endpoint === "a")?.state ?? 0)
         return { ...NOTHING, rows: [{ endpoint: "a", state: String(before + 1) }], messages: [message(`m${before}`)] }
-      })
+      }, [])
       yield* Effect.all(
         Array.from({ length: 5 }, () => count),
         { concurrency: "unbounded" }
       )
-      yield* change(() => ({ ...NOTHING, rows: [{ endpoint: "b", state: "x" }] }))
+      yield* change(() => ({ ...NOTHING, rows: [{ endpoint: "b", state: "x" }] }), [])
       expect(yield* load).toEqual([
         { endpoint: "a", state: "5" },
         { endpoint: "b", state: "x" }
       ])
-      yield* change(() => ({ ...NOTHING, removed: ["a"] }))
+      yield* change(() => ({ ...NOTHING, removed: ["a"] }), [])
       expect((yield* load).map(({ endpoint }) => endpoint)).toEqual(["b"])
       const [first] = yield* outbox.claim(1, 60, 10)
       expect(first?.id).toBe("m0")
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect(`${name}: a turn that was accepted up to a moment is open until it ends`, () =>
+  it.effect(`${name}: an open turn is at the endpoint of its last attempt, once it has begun`, () =>
     Effect.gen(function* () {
       const { hasOpenTurn } = yield* IncidentStates
       const store = yield* Store
+      const journal = yield* Journal
       yield* store.createConversation(NumberedData.conversation(1))
       const turn = NumberedData.turn(1, 1)
       yield* store.acceptTurn(turn)
-      expect(yield* hasOpenTurn(turn.acceptedAt)).toBe(true)
-      expect(yield* hasOpenTurn(turn.acceptedAt - 1)).toBe(false)
-      yield* store.appendEvents(turn.conversationId, turn.turnId, [NumberedData.end(1, 1)], 0)
-      expect(yield* hasOpenTurn(turn.acceptedAt)).toBe(false)
+      const [steady, other] = [
+        { provider: "simulated", model: "steady" },
+        { provider: "simulated", model: "other" }
+      ]
+      // It is queued, and calls nothing.
+      expect(yield* hasOpenTurn(steady)).toBe(false)
+      yield* store.appendEvents(turn.conversationId, turn.turnId, [NumberedData.message(1, 1, 0)], 0)
+      expect([yield* hasOpenTurn(steady), yield* hasOpenTurn(other)]).toEqual([true, false])
+      const routed = { name: "step/0/route", value: JSON.stringify({ route: { target: other } }) }
+      yield* journal.append(turn.turnId, 0, routed)
+      expect([yield* hasOpenTurn(steady), yield* hasOpenTurn(other)]).toEqual([false, true])
+      yield* store.appendEvents(turn.conversationId, turn.turnId, [NumberedData.end(1, 1)], 1)
+      expect(yield* hasOpenTurn(other)).toBe(false)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect(`${name}: IncidentStates.S2: a failed turn is uncounted until one change counts it`, () =>
+    Effect.gen(function* () {
+      const { change, uncounted } = yield* IncidentStates
+      const store = yield* Store
+      yield* store.createConversation(NumberedData.conversation(1))
+      const error: Failure.Failure = { reason: "auth", message: "no", retryable: false }
+      for (const n of [1, 2]) {
+        const turn = NumberedData.turn(n, 1)
+        yield* store.acceptTurn(turn)
+        const end = { ...NumberedData.end(n, 1), ...(n === 1 ? { status: "failed" as const, error } : undefined) }
+        yield* store.appendEvents(turn.conversationId, turn.turnId, [end], 0)
+      }
+      const { endedAt } = NumberedData.end(1, 1)
+      expect(yield* uncounted(endedAt + 1, endedAt + 9, 10)).toEqual([])
+      const [failed, ...others] = yield* uncounted(endedAt, endedAt + 1, 10)
+      expect(others).toEqual([])
+      expect(failed).toMatchObject({
+        conversationId: "conversation-1",
+        target: { provider: "simulated", model: "steady" },
+        end: { turnId: "turn-1", error }
+      })
+      const seen: Array<ReadonlyArray<Ids.TurnId>> = []
+      const count = change(
+        (_rows, counted) => {
+          seen.push([...counted])
+          return NOTHING
+        },
+        [NumberedData.turnId(1), NumberedData.turnId(2)]
+      )
+      yield* count
+      yield* count
+      expect(seen).toEqual([[NumberedData.turnId(1)], []])
+      expect(yield* uncounted(0, endedAt + 1, 10)).toEqual([])
     }).pipe(Effect.provide(layer))
   )
 
@@ -54,7 +102,7 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | Outbox |
     Effect.gen(function* () {
       const { change } = yield* IncidentStates
       const outbox = yield* Outbox
-      yield* change(() => ({ ...NOTHING, messages: Array.from({ length: 150 }, (_, n) => message(`m${n}`)) }))
+      yield* change(() => ({ ...NOTHING, messages: Array.from({ length: 150 }, (_, n) => message(`m${n}`)) }), [])
       expect((yield* outbox.claim(1, 60, 10)).map(({ id }) => id)).toEqual(["m50"])
     }).pipe(Effect.provide(layer))
   )

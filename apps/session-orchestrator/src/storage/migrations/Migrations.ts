@@ -27,6 +27,7 @@ import { migration as outbox } from "./0014_outbox.ts"
 import { migration as conversations } from "./0015_conversations.ts"
 import { migration as incidents } from "./0016_incidents.ts"
 import { migration as modelChanges } from "./0017_model_changes.ts"
+import { migration as uncounted } from "./0018_uncounted.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -46,7 +47,8 @@ const migrations = {
   "0014_outbox": outbox,
   "0015_conversations": conversations,
   "0016_incidents": incidents,
-  "0017_model_changes": modelChanges
+  "0017_model_changes": modelChanges,
+  "0018_uncounted": uncounted
 }
 
 /** The table in which a database records its migrations. */

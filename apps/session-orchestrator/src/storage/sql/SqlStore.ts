@@ -249,12 +249,12 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       write(OutboxTable.postpone(sql, ...change)).pipe(failed("postpone a message of the outbox")),
     forget: (now) => write(OutboxTable.forget(sql, now)).pipe(failed("delete old messages of the outbox"))
   })
-  const changeIncidents = lane((decisions: ReadonlyArray<IncidentTable.Decide>) => IncidentTable.change(sql, decisions))
+  const changeIncidents = lane((changes: ReadonlyArray<IncidentTable.Change>) => IncidentTable.change(sql, changes))
   const incidents = IncidentStates.of({
     load: IncidentTable.load(sql).pipe(read("incidents")),
-    hasOpenTurn: (acceptedUntil) =>
-      IncidentTable.hasOpenTurn(sql, acceptedUntil).pipe(read("turns that have not ended")),
-    change: (decide) => changeIncidents(decide).pipe(failed("record incidents"))
+    hasOpenTurn: (target) => IncidentTable.hasOpenTurn(sql, target).pipe(read("turns that have not ended")),
+    uncounted: (...query) => IncidentTable.uncounted(sql, ...query).pipe(read("turns that have failed")),
+    change: (decide, turns) => changeIncidents({ decide, turns }).pipe(failed("record incidents"))
   })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),

@@ -1,39 +1,83 @@
 /** Reads and writes incidents and causes of failed turns, a row an endpoint (`IncidentStates`). */
+import { IdList, RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Records } from "@holdfast/kernel"
+import { type Ids, Target } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { IncidentChange, IncidentRow } from "../IncidentStates.ts"
+import type { Decide, FailedTurn, IncidentRow } from "../IncidentStates.ts"
+import * as Keyset from "./Keyset.ts"
 import * as OutboxTable from "./OutboxTable.ts"
-
-/** Decides what is written, from all rows. */
-export type Decide = (rows: ReadonlyArray<IncidentRow>) => IncidentChange
+import * as TurnTable from "./TurnTable.ts"
 
 /** All rows. */
 export const load = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<IncidentRow>, SqlError.SqlError> =>
   sql<IncidentRow>`SELECT endpoint, state FROM incidents ORDER BY endpoint`
 
-/** Whether a turn that was accepted up to a moment has not ended. */
-export const hasOpenTurn = (
+/** Whether a turn that has not ended waits for an endpoint, or calls it. A queued turn does neither. */
+export const hasOpenTurn = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  acceptedUntil: number
-): Effect.Effect<boolean, SqlError.SqlError> =>
-  Effect.map(
-    // The sum hides the index by acceptance from SQLite, which would read all turns that have ended with it.
-    sql`SELECT number FROM turns WHERE end_event_id IS NULL AND accepted_at + 0 <= ${acceptedUntil} LIMIT 1`,
-    (rows) => rows.length > 0
+  target: Target.Target
+): Effect.fn.Return<boolean, TableError> {
+  const name = Target.format(target)
+  let after = 0
+  while (true) {
+    const turns = yield* sql<OpenRow>`
+      SELECT ${RowNumbers.read(sql, "t.number")} AS "number", c.model
+      FROM turns t JOIN conversations c ON c.number = t.conversation
+      WHERE t.end_event_id IS NULL AND t.number > CAST(${after} AS BIGINT) AND EXISTS (
+        SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
+      ) ORDER BY t.number LIMIT ${PAGE}`
+    const chosen = yield* targetsOf(sql, turns)
+    if (turns.some(({ model, number }) => (chosen.get(number) ?? model) === name)) return true
+    const last = turns.at(-1)
+    if (last === undefined || turns.length < PAGE) return false
+    after = last.number
+  }
+})
+
+/** Uncounted turns that ended between two moments, oldest first. */
+export const uncounted = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  from: number,
+  before: number,
+  limit: number
+): Effect.fn.Return<ReadonlyArray<FailedTurn>, TableError> {
+  const rows = yield* sql<
+    OpenRow & { readonly conversation_id: Ids.ConversationId; readonly turn_id: Ids.TurnId; readonly payload: string }
+  >`
+    SELECT ${RowNumbers.read(sql, "t.number")} AS "number", c.model, c.conversation_id, t.turn_id, e.payload
+    FROM turns t
+    JOIN conversations c ON c.number = t.conversation
+    JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
+    WHERE t.uncounted IS NOT NULL AND t.ended_at >= ${from} AND t.ended_at < ${before}
+    ORDER BY t.ended_at LIMIT ${limit}`
+  const chosen = yield* targetsOf(sql, rows)
+  return yield* Effect.forEach(rows, ({ conversation_id: conversationId, model, number, payload, turn_id: turnId }) =>
+    Effect.map(TurnTable.endOf(payload, { conversationId, turnId }), (end): FailedTurn => {
+      const name = chosen.get(number) ?? model
+      return { conversationId, target: Target.parse(name) ?? { provider: "", model: name }, end }
+    })
   )
+})
+
+/** A decision, and the turns that it counts. */
+export interface Change {
+  readonly decide: Decide
+  readonly turns: ReadonlyArray<Ids.TurnId>
+}
 
 /** Makes one change after the other, within one transaction (IncidentStates.S1). */
 export const change = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  decisions: ReadonlyArray<Decide>
+  changes: ReadonlyArray<Change>
 ): Effect.fn.Return<ReadonlyArray<void>, SqlError.SqlError> {
   // Another runner's change waits for the end of this transaction. SQLite has one writer anyway.
   yield* sql.onDialectOrElse({
     pg: () => Effect.asVoid(sql`LOCK TABLE incidents IN SHARE ROW EXCLUSIVE MODE`),
     orElse: () => Effect.void
   })
-  for (const decide of decisions) {
-    const { messages, removed, rows } = decide(yield* load(sql))
+  for (const { decide, turns } of changes) {
+    const { messages, removed, rows } = decide(yield* load(sql), yield* count(sql, turns))
     if (removed.length > 0) yield* sql`DELETE FROM incidents WHERE ${sql.in("endpoint", removed)}`
     for (const row of rows) {
       yield* sql`INSERT INTO incidents ${sql.insert({ ...row })}
@@ -43,8 +87,56 @@ export const change = Effect.fnUntraced(function* (
     for (const lane of new Set(messages.map((message) => message.lane)))
       yield* OutboxTable.drop(sql, lane, MOST_NOTICES)
   }
-  return decisions.map(() => undefined)
+  return changes.map(() => undefined)
 })
 
 /** A receiver that is down for a week of incidents gets the newest of them. */
 const MOST_NOTICES = 100
+
+// --- internal
+
+/** Turns that are read at once. */
+const PAGE = 100
+
+interface OpenRow {
+  readonly number: number
+  /** `provider/model` of its conversation. */
+  readonly model: string
+}
+
+/** `provider/model` of the last attempt of each turn, where a command or a router has chosen it. */
+const targetsOf = (
+  sql: SqlClient.SqlClient,
+  turns: ReadonlyArray<{ readonly number: number }>
+): Effect.Effect<ReadonlyMap<number, string>, SqlError.SqlError> =>
+  turns.length === 0
+    ? Effect.succeed(new Map())
+    : Effect.map(
+        sql<Records.Stored & { readonly turn: number }>`
+          SELECT ${RowNumbers.read(sql, "j.turn")} AS "turn", j.name, j.value FROM journal j
+          WHERE j.turn IN (${Keyset.numbers(sql, turns)})
+            AND (j.name LIKE 'step/%/route' OR j.name LIKE 'step/%/decision/%' OR j.name LIKE 'step/%/sleep/%')
+          ORDER BY j.turn, j.seq`,
+        (rows) => {
+          const targets = new Map<number, string>()
+          for (const { turn, ...stored } of rows) {
+            const record = Records.parse(stored)
+            const target = record && Records.targetOf(record)
+            if (target !== undefined) targets.set(turn, Target.format(target))
+          }
+          return targets
+        }
+      )
+
+/** Counts turns, and returns those that were uncounted. */
+const count = (
+  sql: SqlClient.SqlClient,
+  turns: ReadonlyArray<Ids.TurnId>
+): Effect.Effect<ReadonlySet<Ids.TurnId>, SqlError.SqlError> =>
+  turns.length === 0
+    ? Effect.succeed(new Set())
+    : Effect.map(
+        sql<{ readonly turn_id: Ids.TurnId }>`UPDATE turns SET uncounted = NULL
+          WHERE ${IdList.has(sql, "turn_id", turns)} AND uncounted IS NOT NULL RETURNING turn_id`,
+        (rows) => new Set(rows.map(({ turn_id }) => turn_id))
+      )

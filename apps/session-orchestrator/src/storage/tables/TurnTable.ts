@@ -81,14 +81,15 @@ export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<
 export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
   select(sql, sql`t.number > 0`)
 
-/** Seals a turn with the event that ended it. A sealed turn is not changed. */
+/** Seals a turn with the event that ended it. A sealed turn is not changed. One that failed is uncounted until its notice (`IncidentStates.S2`). */
 export const seal = (
   sql: SqlClient.SqlClient,
   { endedAt, status, turnId }: TurnEvent.TurnEnd,
   endEventId: number
 ): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(
-    sql`UPDATE turns SET end_event_id = ${endEventId}, status = ${status}, ended_at = ${endedAt}
+    sql`UPDATE turns SET end_event_id = ${endEventId}, status = ${status}, ended_at = ${endedAt},
+        uncounted = ${status === "failed" ? 1 : null}
       WHERE turn_id = ${turnId} AND end_event_id IS NULL`
   )
 

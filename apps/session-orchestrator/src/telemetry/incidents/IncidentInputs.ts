@@ -1,6 +1,7 @@
 /** Translates observations of turns into inputs of `Incidents`. */
 import type { Observer } from "@holdfast/kernel"
 import { defined, Failure } from "@holdfast/wire"
+import type { FailedTurn } from "../../storage/IncidentStates.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as TurnLog from "../logs/TurnLog.ts"
 import type * as Incidents from "./Incidents.ts"
@@ -34,15 +35,25 @@ export const listeners = (
     wait: ({ at, conversationId, wake }) => {
       if (wake.type === "switched") record({ _tag: "WentOn", conversationId, at })
     },
-    seal: ({ conversationId, end: { endedAt: at, error, status }, target }) => {
-      const cause = status === "failed" ? said(error ?? UNKNOWN) : undefined
-      record({ _tag: "Sealed", conversationId, target, status, at, said: cause })
-    },
+    seal: ({ conversationId, end, target }) => record(sealed({ conversationId, target, end }, said)),
     moved: ({ at, conversationId }) => record({ _tag: "Moved", conversationId, at })
   }
 }
 
+/** The input of a turn that has failed in a process that did not count it. */
+export const ofFailed = (turn: FailedTurn, redact: (text: string) => string): Sealed => sealed(turn, saidBy(redact))
+
 // --- internal
+
+type Sealed = Extract<Incidents.Input, { _tag: "Sealed" }>
+
+const sealed = (
+  { conversationId, end: { endedAt: at, error, status, turnId }, target }: FailedTurn,
+  said: (failure: Failure.Failure) => LastFailure
+): Sealed => {
+  const cause = status === "failed" ? said(error ?? UNKNOWN) : undefined
+  return { _tag: "Sealed", conversationId, turnId, target, status, at, said: cause }
+}
 
 /** A turn that failed without an error on record. */
 const UNKNOWN: Failure.Failure = { reason: "unknown", message: "no error was recorded", retryable: false }

@@ -12,11 +12,11 @@
  * Incidents.I4. `save` returns all that the next process needs: a reported incident continues, and an incident about to begin still
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  *     Turns of other runners count too (`Others`, `SharedIncidents`): an incident is not given up while one of them waits.
- *     If a process died before it had recorded how they ended, the notice reports that they have, as soon as the database has none of them
- *     (`forsaken`).
+ *     Where incidents are kept in a database, none is given up before it was asked: while a turn that has not ended waits for the endpoint
+ *     or calls it, the incident lasts (`unanswered`, `Asked`). If a process died, its last facts may be missing, and the notice names that.
  * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
-import { defined, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
 import * as Causes from "./Causes.ts"
 import * as Notice from "./Notice.ts"
@@ -68,12 +68,20 @@ export type Input =
       readonly conversationId: string
       readonly target: Target.Target
       readonly status: TurnEvent.TurnStatus
+      readonly turnId?: Ids.TurnId | undefined
       /** Why it failed. */
       readonly said?: Notice.LastFailure | undefined
       readonly at: number
     }
-  /** The turns that waited for an endpoint have ended, and their ends were not recorded: their process was killed. */
-  | { readonly _tag: "Abandoned"; readonly target: Target.Target; readonly since: number; readonly at: number }
+  /** The database was asked whether a turn that has not ended waits for an endpoint, or calls it (Incidents.I4). */
+  | {
+      readonly _tag: "Asked"
+      readonly target: Target.Target
+      /** The trouble that the question was about. */
+      readonly since: number
+      readonly hasOpenTurn: boolean
+      readonly at: number
+    }
   /** Time has passed. */
   | { readonly _tag: "Passed"; readonly at: number }
 
@@ -85,6 +93,8 @@ export interface IncidentState {
   readonly causes: Causes.Causes
   /** The number of troubles in this process so far. */
   readonly made: number
+  /** The database is asked before an incident is given up (Incidents.I4). */
+  readonly isKept: boolean
 }
 
 /** The state that is kept over a restart (Incidents.I4). */
@@ -132,6 +142,8 @@ export interface Trouble extends Kept {
   /** Until then a turn of an earlier process counts as waiting (Incidents.I4). */
   readonly inheritedUntil: number
   readonly others: Others
+  /** The database has an open turn at the endpoint: failed turns are reported separately, until one waits or ends. */
+  readonly isCalled?: true
 }
 
 /** The state without troubles. */
@@ -139,7 +151,8 @@ export const empty: IncidentState = {
   troubles: HashMap.empty(),
   turns: HashMap.empty(),
   causes: HashMap.empty(),
-  made: 0
+  made: 0,
+  isKept: false
 }
 
 /** The state that an earlier process saved (Incidents.I4). */
@@ -180,15 +193,11 @@ export const save = ({ causes, troubles }: IncidentState): Saved => ({
   }))
 })
 
-/** Reported trouble that no turn is known to wait for, without an end; `until`: the last moment at which one was known. */
-export const forsaken = (
-  { troubles }: IncidentState,
-  at: number
-): ReadonlyArray<{ readonly target: Target.Target; readonly since: number; readonly until: number }> =>
-  Array.from(HashMap.values(troubles)).flatMap((trouble) =>
-    trouble.isTold && trouble.endsAt === undefined && !isHeld(trouble, at) && lastWaitOf(trouble) <= at
-      ? [{ target: trouble.target, since: trouble.since, until: lastWaitOf(trouble) }]
-      : []
+/** Reported trouble whose end is due if the database has no open turn at its endpoint. */
+export const unanswered = ({ troubles }: IncidentState, at: number): ReadonlyArray<Trouble> =>
+  Array.from(HashMap.values(troubles)).filter(
+    (trouble) =>
+      trouble.isTold && !isHeld(trouble, at) && lastWaitOf(trouble) <= at && (endOf(trouble) ?? -Infinity) <= at
   )
 
 /** The endpoints in trouble at a moment in epoch milliseconds, with their counts. */
@@ -210,10 +219,11 @@ interface Count {
 }
 
 /** When the next notice may be due if nothing else happens, in epoch milliseconds; `undefined` if none can be. */
-export const dueAt = ({ causes, troubles }: IncidentState, afterMs: number): number | undefined => {
-  let first = Causes.dueAt(causes, settleOf(afterMs), (target) => endingOf(troubles, target))
-  for (const trouble of HashMap.values(troubles)) {
-    first = Math.min(first, trouble.isTold ? (endOf(trouble) ?? Infinity) : trouble.since + afterMs)
+export const dueAt = (state: IncidentState, afterMs: number): number | undefined => {
+  let first = Causes.dueAt(state.causes, settleOf(afterMs), (target) => endingOf(state, target))
+  for (const trouble of HashMap.values(state.troubles)) {
+    const end = state.isKept ? undefined : endOf(trouble)
+    first = Math.min(first, trouble.isTold ? (end ?? Infinity) : trouble.since + afterMs)
   }
   return Number.isFinite(first) ? first : undefined
 }
@@ -240,8 +250,8 @@ export const record = (
       const causes = said === undefined ? next.causes : Causes.failed(next.causes, { target, said, at })
       return due({ ...next, causes }, at, afterMs)
     }
-    case "Abandoned":
-      return due(abandoned(state, input), at, afterMs)
+    case "Asked":
+      return asked(state, input, afterMs)
     case "Passed":
       return due(state, at, afterMs)
     default:
@@ -300,7 +310,7 @@ const waits = (before: IncidentState, input: Extract<Input, { _tag: "Waits" }>):
   const trouble = Option.getOrElse(HashMap.get(state.troubles, key), () => troubleOf(input, state.made))
   const { left } = countedOf(state, conversationId)
   const others = left.filter((one) => one.key !== key || one.number !== trouble.number)
-  const { endsAt: _ended, ...rest } = trouble
+  const { endsAt: _ended, isCalled: _called, ...rest } = trouble
   const next: Trouble = {
     ...rest,
     said,
@@ -315,18 +325,23 @@ const waits = (before: IncidentState, input: Extract<Input, { _tag: "Waits" }>):
   )
 }
 
-/** The notice of its end does not report how the turns ended. */
-const abandoned = (
+/** Without an end of its own, the trouble ends now, and the ends of its turns are not known. */
+const asked = (
   state: IncidentState,
-  { at, since, target }: Extract<Input, { _tag: "Abandoned" }>
-): IncidentState => {
+  { at, hasOpenTurn, since, target }: Extract<Input, { _tag: "Asked" }>,
+  afterMs: number
+): readonly [IncidentState, ReadonlyArray<Notice.Notice>] => {
   const key = Target.format(target)
-  const trouble = forsaken(state, at).some((one) => one.since === since && Target.format(one.target) === key)
-    ? Option.getOrUndefined(HashMap.get(state.troubles, key))
-    : undefined
-  if (trouble === undefined) return state
-  const outcomes = { ...Notice.NO_OUTCOMES, ...trouble.outcomes, isPartial: true as const }
-  return { ...state, troubles: HashMap.set(state.troubles, key, { ...trouble, endsAt: at, outcomes }) }
+  const trouble = unanswered(state, at).find((one) => one.since === since && Target.format(one.target) === key)
+  if (trouble === undefined) return [state, []]
+  const { endsAt, outcomes } = trouble
+  const next: Trouble = hasOpenTurn
+    ? { ...trouble, isCalled: true }
+    : endsAt === undefined
+      ? { ...trouble, endsAt: at, outcomes: Notice.inPart(outcomes) }
+      : trouble
+  const known = { ...state, troubles: HashMap.set(state.troubles, key, next) }
+  return hasOpenTurn ? [known, []] : due(known, at, afterMs, key)
 }
 
 const waiterOf = (target: Target.Target, number: number): Counted => ({
@@ -418,15 +433,15 @@ const inheritedEnded = (
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(state.troubles, key))
   const inheritedUntil = trouble === undefined ? 0 : Math.max(trouble.inheritedUntil, trouble.others.orphanedUntil)
-  return trouble === undefined || !trouble.isTold || inheritedUntil <= trouble.since
+  return trouble === undefined || !trouble.isTold || inheritedUntil <= trouble.since || at < trouble.since
     ? state
     : withTrouble(state, key, withOutcome(trouble, outcome, at, settleMs), at)
 }
 
 const withOutcome = (trouble: Trouble, outcome: Outcome, at: number, settleMs: number): Trouble => {
   if (outcome === "moved") return { ...trouble, hasMoved: true }
-  const { outcomes = Notice.NO_OUTCOMES } = trouble
-  const next: Trouble = { ...trouble, outcomes: { ...outcomes, [outcome]: outcomes[outcome] + 1 } }
+  const { isCalled: _called, outcomes = Notice.NO_OUTCOMES, ...rest } = trouble
+  const next: Trouble = { ...rest, outcomes: { ...outcomes, [outcome]: outcomes[outcome] + 1 } }
   const isOver = next.isTold && next.waiting === 0 && next.elsewhere === 0 && !next.hasMoved
   return isOver ? { ...next, endsAt: Math.max(at, next.inheritedUntil) + settleMs } : next
 }
@@ -446,24 +461,30 @@ const endOf = (trouble: Trouble): number | undefined =>
     ? undefined
     : Math.max(trouble.endsAt, lastWaitOf(trouble))
 
-/** Makes the notices of causes that are due and of incidents that have begun or given up, and removes trouble without a waiting turn. */
+/**
+ * Makes the notices of causes that are due and of incidents that have begun or given up, and removes trouble without a waiting turn.
+ *
+ * @param confirmed the endpoint that has no open turn by the database
+ */
 const due = (
   state: IncidentState,
   at: number,
-  afterMs: number
+  afterMs: number,
+  confirmed?: string
 ): readonly [IncidentState, ReadonlyArray<Notice.Notice>] => {
   const [causes, failures] = Causes.dueNotices(state.causes, at, settleOf(afterMs), (target) => {
     const trouble = Option.getOrUndefined(HashMap.get(state.troubles, Target.format(target)))
     return {
       waiting: (trouble?.waiting ?? 0) + (trouble?.others.waiting ?? 0),
-      ending: endingOf(state.troubles, target)
+      ending: endingOf(state, target, confirmed)
     }
   })
   const notices: Array<Notice.Notice> = []
   let { troubles } = state
   for (const [key, trouble] of state.troubles) {
     if (trouble.isTold) {
-      if ((endOf(trouble) ?? Infinity) > at) continue
+      const isOver = state.isKept ? key === confirmed : (endOf(trouble) ?? Infinity) <= at
+      if (!isOver) continue
       troubles = HashMap.remove(troubles, key)
       notices.push(noticeOf("incident-gave-up", trouble, at)) // Incidents.I3
     } else if (at - trouble.since >= afterMs) {
@@ -479,17 +500,23 @@ const due = (
 }
 
 /** The end of an endpoint's incident, whose notice reports failed turns; it is due if no turn waits again. */
-const endingOf = (troubles: IncidentState["troubles"], target: Target.Target): Causes.Ending | undefined => {
-  const trouble = Option.getOrUndefined(HashMap.get(troubles, Target.format(target)))
+const endingOf = (
+  { isKept, troubles }: IncidentState,
+  target: Target.Target,
+  confirmed?: string
+): Causes.Ending | undefined => {
+  const key = Target.format(target)
+  const trouble = Option.getOrUndefined(HashMap.get(troubles, key))
   const endsAt = trouble === undefined ? undefined : endOf(trouble)
   if (
     trouble?.isTold !== true ||
     endsAt === undefined ||
+    trouble.isCalled === true ||
     trouble.others.waiting > 0 ||
     (trouble.outcomes?.failed ?? 0) === 0
   )
     return undefined
-  return { reason: trouble.said.reason, at: endsAt }
+  return { reason: trouble.said.reason, at: isKept && key !== confirmed ? Infinity : endsAt }
 }
 
 const noticeOf = (

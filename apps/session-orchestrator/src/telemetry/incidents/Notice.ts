@@ -21,13 +21,16 @@ export const Outcomes = Schema.Struct({
   aborted: Schema.Int,
   /** Answered by another endpoint. */
   elsewhere: Schema.Int,
-  /** Other turns have ended, and how was not recorded: their process was killed. */
+  /** A process was killed: other turns may have ended, or may have been answered. */
   isPartial: Schema.optionalKey(Schema.Literal(true))
 })
 export type Outcomes = typeof Outcomes.Type
 
 /** No turn has ended. */
 export const NO_OUTCOMES: Outcomes = { failed: 0, aborted: 0, elsewhere: 0 }
+
+/** Outcomes that may not be all. */
+export const inPart = (outcomes: Outcomes = NO_OUTCOMES): Outcomes => ({ ...outcomes, isPartial: true })
 
 /** One notice. Times are in epoch milliseconds. */
 export const Notice = Schema.Struct({

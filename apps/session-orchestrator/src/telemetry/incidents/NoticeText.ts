@@ -68,7 +68,8 @@ export const textOf = ({ at, outcomes = NO_OUTCOMES, said, since, target, type, 
     }
     case "incident-gave-up":
       if (outcomes.isPartial === true) {
-        return `No turn waits for ${name} any more, after ${lasted} ${because}. ${UNRECORDED}`
+        const known = endsOf(outcomes)
+        return `No turn waits for ${name} any more, after ${lasted} ${because}${known && ": "}${known}. ${UNRECORDED}`
       }
       return (
         `${name} has answered no turn for ${lasted} ${because}, and no turn waits for it any more: ${endsOf(outcomes)}. ` +
@@ -85,8 +86,7 @@ export const textOf = ({ at, outcomes = NO_OUTCOMES, said, since, target, type, 
 
 // --- internal
 
-const UNRECORDED =
-  "How the last ones ended was not recorded here, because their process was killed: `holdfast report` has it."
+const UNRECORDED = "Turns that ended around a restart may be missing here: `holdfast report` has them."
 
 const NOT_BY_ITSELF = "A turn that failed does not go on by itself."
 

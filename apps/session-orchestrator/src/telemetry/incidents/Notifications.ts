@@ -6,8 +6,9 @@
  *
  * Notifications.N1. A turn reports its facts and continues: a fiber of its own writes them to the database.
  * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made twice. The
- *     id of a notice follows from its incident or cause. A process that is killed loses the facts of its last moments: an incident whose turns
- *     ended then is given up all the same (`Incidents.forsaken`).
+ *     id of a notice follows from its incident or cause. A process that is killed loses the facts of its last moments. The turns that failed then
+ *     are uncounted in the database (`IncidentStates.S2`): the next process counts them, or another runner does. An incident whose turns ended
+ *     then is given up all the same (`Incidents.unanswered`).
  * Notifications.N3. Each receiver gets the notices in order and does not wait for another receiver.
  * Notifications.N4. The beginning and the end of an incident are logged by the runner that has found them, with receivers or without. `TurnLog` logs
  *     failed turns.
@@ -15,9 +16,10 @@
  */
 import type { StorageError, Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Duration, Effect, Metric, Queue, type Scope } from "effect"
 import * as QuietHours from "../../delivery/QuietHours.ts"
-import type { IncidentRow, IncidentStates } from "../../storage/IncidentStates.ts"
+import type { Decide, IncidentStates } from "../../storage/IncidentStates.ts"
 import type { NewMessage } from "../../storage/Outbox.ts"
 import * as IncidentInputs from "./IncidentInputs.ts"
 import * as Incidents from "./Incidents.ts"
@@ -58,6 +60,12 @@ export class Notifications extends Context.Service<
 /** How long the database may be behind if there is no notice to write, and how long another runner's change may be unknown. */
 const INTERVAL = "5 seconds"
 
+/** A turn that failed so long ago gets no notice of its cause: notices were off, as a rule. */
+const OLDEST_MS = 7 * 86_400_000
+
+/** Turns of other processes that are counted at once. */
+const MOST_LEFT = 1_000
+
 /** How long a shutdown waits for the disk. */
 const LAST_WORDS = "2 seconds"
 
@@ -80,10 +88,10 @@ export const make = Effect.fnUntraced(function* ({
   const log = Effect.runSyncWith(context)
   const bell = yield* Queue.sliding<void>(1)
   /** The state in the database, and the inputs that are not in it yet. */
-  let written = Incidents.empty
+  let written: Incidents.IncidentState = { ...Incidents.empty, isKept }
   let inputs: Array<Incidents.Input> = []
   /** The state with these inputs. */
-  let state = Incidents.empty
+  let state = written
 
   const countOpen = (): void => {
     const counts = Incidents.counts(state, clock.currentTimeMillisUnsafe())
@@ -126,34 +134,41 @@ export const make = Effect.fnUntraced(function* ({
   }
 
   const keep = Effect.fnUntraced(function* ({ quiet, receivers, runner, storage }: KeepOptions) {
-    /** Incidents of which a process was killed before it had recorded how its turns ended. */
-    const abandonedAt = Effect.fnUntraced(function* (
-      at: number
-    ): Effect.fn.Return<ReadonlyArray<Incidents.Input>, StorageError> {
-      const found: Array<Incidents.Input> = []
-      for (const { since, target, until } of Incidents.forsaken(state, at)) {
-        if (!(yield* storage.hasOpenTurn(until))) found.push({ _tag: "Abandoned", target, since, at })
-      }
-      return found
-    })
+    /** The incidents that end if no turn is at their endpoints, with the answers of the database (Incidents.I4). */
+    const askedAt = (at: number) =>
+      Effect.forEach(Incidents.unanswered(state, at), ({ since, target }) =>
+        Effect.map(storage.hasOpenTurn(target), (hasOpenTurn): Incidents.Input => ({
+          _tag: "Asked",
+          target,
+          since,
+          hasOpenTurn,
+          at
+        }))
+      )
     const flush = Effect.fnUntraced(function* (isLeaving: boolean): Effect.fn.Return<void, StorageError> {
       const now = yield* Clock.currentTimeMillis
       const reader = { now, runner }
       const taken = inputs.slice()
-      const abandoned = yield* abandonedAt(now)
+      const own = new Set(taken.flatMap(failedIn))
+      const left = yield* storage.uncounted(now - OLDEST_MS, now - SharedIncidents.ALIVE_MS, MOST_LEFT)
+      const lost = left.filter(({ end }) => !own.has(end.turnId)).map((turn) => IncidentInputs.ofFailed(turn, redact))
+      const turns = [...own, ...lost.flatMap(failedIn)]
+      const asked = yield* askedAt(now)
       let next = written
       let notices: ReadonlyArray<Notice> = []
-      const decide = (rows: ReadonlyArray<IncidentRow>) => {
+      const decide: Decide = (rows, counted) => {
         const passed: Incidents.Input = { _tag: "Passed", at: now }
-        const folded = fold(SharedIncidents.adopt(written, rows, reader), [...taken, ...abandoned, passed], afterMs)
+        const facts = [...lost, ...taken].map((input) => uncountedBy(input, counted))
+        const folded = fold(SharedIncidents.adopt(written, rows, reader), [...facts, ...asked, passed], afterMs)
         next = folded.state
         notices = folded.notices
         const dueAt = (quiet && QuietHours.endOf(quiet, now)) ?? now // Notifications.N5
         const messages = notices.flatMap((notice) => receivers.map((to) => messageOf(notice, to, dueAt)))
         return { ...SharedIncidents.changes(next, rows, reader, isLeaving), messages }
       }
-      const { messages, removed, rows } = decide(yield* storage.load)
-      if (messages.length + removed.length + rows.length > 0) yield* storage.change(decide) // Notifications.N2
+      const { messages, removed, rows } = decide(yield* storage.load, new Set(turns))
+      const isChange = messages.length + removed.length + rows.length + turns.length > 0
+      if (isChange) yield* storage.change(decide, turns) // Notifications.N2
       written = next
       inputs = inputs.slice(taken.length)
       state = fold(written, inputs, afterMs).state
@@ -202,6 +217,16 @@ const fold = (before: Incidents.IncidentState, inputs: ReadonlyArray<Incidents.I
   }
   return { state, notices }
 }
+
+/** The turn of an input that has failed. */
+const failedIn = (input: Incidents.Input): ReadonlyArray<Ids.TurnId> =>
+  input._tag === "Sealed" && input.said !== undefined && input.turnId !== undefined ? [input.turnId] : []
+
+/** The input without the failure of a turn that another runner has counted. */
+const uncountedBy = (input: Incidents.Input, counted: ReadonlySet<Ids.TurnId>): Incidents.Input =>
+  input._tag !== "Sealed" || failedIn(input).every((turnId) => counted.has(turnId))
+    ? input
+    : { ...input, said: undefined }
 
 const messageOf = (notice: Notice, receiver: string, dueAt: number): NewMessage => {
   const body = NoticeText.bodyOf(notice)

@@ -6,6 +6,7 @@
  * SharedIncidents.R2. A row names the runners whose turns wait, and until when. A runner that has not renewed its entry for `ALIVE_MS` is gone: its
  *     turns continue elsewhere, and one of them counts as waiting until the last of its waits was due.
  * SharedIncidents.R3. A row that cannot be read counts as none: an outage that lasts is detected again.
+ * SharedIncidents.R4. Outcomes that a process takes over are marked as a part if another process may have died with facts that it had not written.
  */
 import { defined, Target } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
@@ -76,7 +77,8 @@ export const adopt = (
       troubles.push([endpoint, { ...here, ...kept, others }])
     } else {
       const waitsUntil = holders[runner]?.until ?? trouble.since
-      troubles.push([endpoint, Incidents.inherited({ ...kept, waitsUntil }, made++, others)])
+      const left = hasLostFacts(holders, runner, now) ? { outcomes: Notice.inPart(outcomes) } : undefined
+      troubles.push([endpoint, Incidents.inherited({ ...kept, ...left, waitsUntil }, made++, others)])
     }
   }
   return { ...state, made, causes: Causes.restore(causes), troubles: HashMap.fromIterable(troubles) }
@@ -115,6 +117,12 @@ const encode = Schema.encodeSync(codec)
 const readable = (rows: ReadonlyArray<IncidentRow>) =>
   rows.flatMap(({ endpoint, state }) =>
     Option.match(decode(state), { onNone: () => [], onSome: (shared) => [{ endpoint, shared }] })
+  )
+
+/** SharedIncidents.R4: whether a runner has not left, and is not alive. */
+const hasLostFacts = (holders: Readonly<Record<string, Holder>>, runner: string, now: number): boolean =>
+  Object.entries(holders).some(([name, { isDone, seenAt }]) =>
+    name === runner ? seenAt > 0 || isDone === true : seenAt > 0 && seenAt + ALIVE_MS <= now
   )
 
 const othersOf = (holders: Readonly<Record<string, Holder>>, runner: string, now: number): Incidents.Others => {

@@ -205,6 +205,7 @@ describe("a SQLite file", () => {
             { name: "turns_by_acceptance" },
             { name: "turns_by_conversation" },
             { name: "turns_by_end" },
+            { name: "turns_uncounted" },
             { name: "turns_unsealed" }
           ])
         })

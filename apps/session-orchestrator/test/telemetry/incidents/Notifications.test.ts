@@ -155,6 +155,7 @@ describe("notifications of one of several runners", () => {
         const scope = yield* Scope.make()
         const first = yield* Scope.provide(make(memory, "r1"), scope)
         first.waits(0)
+        memory.open.set(Observations.place.turnId, "openai/gpt-5")
         yield* TestClock.adjust(6 * MINUTE)
         memory.isAway = true
         yield* Scope.close(scope, Exit.void)
@@ -163,11 +164,11 @@ describe("notifications of one of several runners", () => {
         const { told } = yield* make(memory, "r2")
         yield* TestClock.adjust("1 hour")
         expect(told()).toEqual([`incident-began ${5 * MINUTE}`])
-        memory.hasOpenTurn = false
+        memory.open.clear()
         yield* TestClock.adjust(MINUTE)
         expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-gave-up"])
         expect(memory.notices()[1]?.text).toMatch(
-          /^No turn waits for openai\/gpt-5 any more, .*`holdfast report` has it\.$/
+          /^No turn waits for openai\/gpt-5 any more, .*`holdfast report` has them\.$/
         )
         expect(memory.rows.size).toBe(0)
       }).pipe(Effect.scoped, Effect.provide(Timer.layer))

@@ -1,7 +1,8 @@
 /** Incidents and messages in memory, for tests. */
 import { StorageError } from "@holdfast/journal"
+import { type Ids, Target } from "@holdfast/wire"
 import { Effect } from "effect"
-import type { IncidentChange, IncidentRow, IncidentStates } from "../../../src/storage/IncidentStates.ts"
+import type { FailedTurn, IncidentChange, IncidentRow, IncidentStates } from "../../../src/storage/IncidentStates.ts"
 import type { NewMessage } from "../../../src/storage/Outbox.ts"
 
 /** A database of incidents: what is in it, and what was added to its outbox. */
@@ -9,8 +10,11 @@ export class SharedMemory {
   readonly rows = new Map<string, string>()
   readonly messages: Array<NewMessage> = []
   writes = 0
-  /** A turn has not ended. */
-  hasOpenTurn = true
+  /** Where each turn that has not ended is, as `provider/model`. */
+  readonly open = new Map<Ids.TurnId, string>()
+  /** Turns that failed, and that no change has counted. */
+  uncounted: ReadonlyArray<FailedTurn> = []
+  private readonly counted = new Set<Ids.TurnId>()
   /** Reads and writes fail. */
   isAway = false
 
@@ -27,9 +31,17 @@ export class SharedMemory {
 
   readonly storage: IncidentStates["Service"] = {
     load: Effect.suspend(() => (this.isAway ? Effect.fail(AWAY) : Effect.succeed(this.all))),
-    hasOpenTurn: () => Effect.sync(() => this.hasOpenTurn),
-    change: (decide) =>
-      Effect.suspend(() => (this.isAway ? Effect.fail(AWAY) : Effect.succeed(this.apply(decide(this.all)))))
+    hasOpenTurn: (target) => Effect.sync(() => Array.from(this.open.values()).includes(Target.format(target))),
+    uncounted: (from, before) =>
+      Effect.sync(() => this.uncounted.filter(({ end }) => end.endedAt >= from && end.endedAt < before)),
+    change: (decide, turns) =>
+      Effect.suspend(() => {
+        if (this.isAway) return Effect.fail(AWAY)
+        const counted = new Set(turns.filter((turnId) => !this.counted.has(turnId)))
+        for (const turnId of counted) this.counted.add(turnId)
+        this.uncounted = this.uncounted.filter(({ end }) => !counted.has(end.turnId))
+        return Effect.succeed(this.apply(decide(this.all, counted)))
+      })
   }
 
   /** The notices to a receiver, as JSON. */

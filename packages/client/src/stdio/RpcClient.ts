@@ -1,0 +1,287 @@
+/**
+ * Talks to a process of `holdfast rpc`: commands as promises, events by listener or async iterable (rule P16).
+ *
+ * RpcClient.C1. `prompt` and `retry` end with their turn, after all its retries (P13); other commands end when they are on disk.
+ * RpcClient.C2. When the process ends, every call that waits fails with an `RpcError` that has the process's last words.
+ * RpcClient.C3. The end of this program ends the process: its standard input closes. Turns that have not ended stay on disk.
+ * RpcClient.C4. Persisted events come in order and without a gap, so their count is the id of the last one: what the next process continues after (X3).
+ */
+import { LineSplitter } from "@holdfast/wire/rpc"
+import type { RpcLines } from "@holdfast/wire/rpc"
+import type { Prompt, TurnEvent } from "@holdfast/wire"
+import type { TurnResult } from "../TurnResult.ts"
+import { EventQueue } from "./EventQueue.ts"
+import * as ProcessChannel from "./ProcessChannel.ts"
+import { RpcError } from "./RpcError.ts"
+import { TurnResults } from "./TurnResults.ts"
+
+/** How the process is started, and which conversation it runs. */
+export interface RpcOptions {
+  /** The program and its first arguments, such as `["holdfast"]`. */
+  readonly command: readonly [string, ...ReadonlyArray<string>]
+  /** A conversation to resume. Without it a new one begins. */
+  readonly conversation?: string
+  /** With `conversation`: the last event that is known, as `lastEventId` of its state. Without it all events come again. */
+  readonly after?: number
+  /** `provider/model`. */
+  readonly model?: string
+  readonly profile?: "overnight" | "interactive" | "cycling"
+  /** System prompt of the new conversation. */
+  readonly system?: string
+  /** The configuration's file. */
+  readonly config?: string
+  readonly cwd?: string
+  /** The process's environment; by default this program's. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Receives the process's log. */
+  readonly onLog?: (text: string) => void
+}
+
+/** A command's id: the same command sent twice takes effect once. */
+interface Once {
+  readonly commandId?: string
+}
+
+/** A turn's id of your own: the same id again is the same turn. */
+interface TurnId {
+  readonly turnId?: string
+}
+
+/** One conversation in a process of its own. */
+export class RpcClient implements AsyncDisposable {
+  readonly #channel: ProcessChannel.LineChannel
+  readonly #pending = new Map<number, Pending>()
+  readonly #listeners = new Set<(event: TurnEvent.TurnEvent) => void>()
+  readonly #results = new TurnResults()
+  readonly #closed: Promise<number | null>
+  #lastWords = ""
+  #failure: RpcError | undefined
+  #lastId = 0
+  #lastEventId: number
+
+  /** Starts the process. A failure to start is the error of the first call. `open` is for lines over something else than a process. */
+  constructor(options: RpcOptions, open: ProcessChannel.Open = ProcessChannel.open) {
+    const splitter = new LineSplitter.LineSplitter(MOST_OUTPUT_BYTES)
+    const { promise, resolve } = Promise.withResolvers<number | null>()
+    this.#closed = promise
+    this.#lastEventId = options.after ?? 0
+    this.#channel = open(options, {
+      bytes: (bytes) => {
+        for (const line of splitter.push(bytes)) this.#receive(line)
+      },
+      log: (text) => {
+        this.#lastWords = (this.#lastWords + text).slice(-MOST_LAST_WORDS)
+        options.onLog?.(text)
+      },
+      closed: ({ cause, code, message }) => {
+        const words = this.#lastWords.trim()
+        this.#fail(new RpcError("closed", `${message}${words === "" ? "" : ` It wrote: ${words}`}`, { cause }))
+        resolve(code)
+      }
+    })
+  }
+
+  /** The id of the last persisted event that came: the option `after` of the next process. */
+  get lastEventId(): number {
+    return this.#lastEventId
+  }
+
+  /** Runs a turn, and returns its end. */
+  prompt(prompt: Prompt.Prompt, options: TurnId = {}): Promise<TurnResult> {
+    return this.#turn({ type: "prompt", prompt, ...options })
+  }
+
+  /** Runs the model again from the last prompt, after an error or an abort. */
+  retry(options: TurnId = {}): Promise<TurnResult> {
+    return this.#turn({ type: "retry", ...options })
+  }
+
+  /** Ends the retries, then the turn. Returns whether there was a turn. */
+  abort(): Promise<boolean> {
+    return this.#apply({ type: "abort" })
+  }
+
+  /** Switches automatic retries, from the next failure on. */
+  async setAutoRetry(enabled: boolean): Promise<void> {
+    await this.#send({ type: "set_auto_retry", enabled })
+  }
+
+  /** Gives up: ends the wait, and the turn with its last error. Like the calls below it returns whether a turn waited. */
+  abortRetry(once: Once = {}): Promise<boolean> {
+    return this.#apply({ type: "abort_retry", ...once })
+  }
+
+  /** Ends the wait and makes the next attempt. */
+  retryNow(once: Once = {}): Promise<boolean> {
+    return this.#apply({ type: "retry_now", ...once })
+  }
+
+  /** Moves the end of the wait: a date, or epoch milliseconds. */
+  waitUntil(until: Date | number, once: Once = {}): Promise<boolean> {
+    return this.#apply({ type: "wait_until", until: Number(until), ...once })
+  }
+
+  /** Ends the wait; the rest of the turn runs on this `provider/model`. */
+  switchTarget(model: string, once: Once = {}): Promise<boolean> {
+    return this.#apply({ type: "switch_target", model, ...once })
+  }
+
+  /** Adds milliseconds to the budget of the step that waits. */
+  extendBudget(byMs: number, once: Once = {}): Promise<boolean> {
+    return this.#apply({ type: "extend_budget", byMs, ...once })
+  }
+
+  /** Reads the conversation's state. */
+  async getState(): Promise<RpcLines.RpcState> {
+    // The process is of the same protocol: its answer is not checked again.
+    return (await this.#send({ type: "get_state" })) as RpcLines.RpcState
+  }
+
+  /** Calls a function with every event from now on. Returns what ends that. */
+  on(listener: (event: TurnEvent.TurnEvent) => void): () => void {
+    // One listener may be added twice.
+    const own = (event: TurnEvent.TurnEvent) => listener(event)
+    this.#listeners.add(own)
+    return () => void this.#listeners.delete(own)
+  }
+
+  /**
+   * The events from now on, until the process ends. Each iteration has all of them.
+   *
+   * **Gotchas**
+   *
+   * Events that are not read yet are kept in memory. An iteration that is 100,000 events behind fails with the code `too-slow`.
+   */
+  events(): AsyncIterableIterator<TurnEvent.TurnEvent> {
+    const queue = new EventQueue<TurnEvent.TurnEvent>(() => off())
+    const off = this.on((event) => queue.push(event))
+    void this.#closed.then(() => queue.end())
+    return queue
+  }
+
+  /** Ends the process and returns its exit code; `null` where a signal ended it, or it never started. */
+  close(): Promise<number | null> {
+    this.#channel.end()
+    return this.#closed
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #turn(command: Command): Promise<TurnResult> {
+    let result: Promise<TurnResult>
+    this.#results.expect()
+    try {
+      const { turnId } = (await this.#send(command)) as { readonly turnId: string }
+      result = this.#results.of(turnId)
+    } finally {
+      this.#results.unexpect()
+    }
+    return result
+  }
+
+  async #apply(command: Command): Promise<boolean> {
+    return ((await this.#send(command)) as { readonly applied: boolean }).applied
+  }
+
+  #send(command: Command): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure)
+      const id = ++this.#lastId
+      const line = JSON.stringify({ id, ...command })
+      if (new TextEncoder().encode(line).length > LineSplitter.MOST_COMMAND_BYTES) {
+        const most = LineSplitter.MOST_COMMAND_BYTES
+        return reject(new RpcError("refused", `The command ${command.type} is longer than ${most} bytes.`))
+      }
+      this.#pending.set(id, { resolve, reject })
+      this.#channel.write(`${line}\n`)
+    })
+  }
+
+  #receive(line: LineSplitter.Line): void {
+    const output = line._tag === "Text" ? parse(line.text) : undefined
+    if (output === undefined) {
+      const what = line._tag === "Text" ? JSON.stringify(line.text.slice(0, MOST_QUOTED)) : "a line that cannot be read"
+      this.#fail(new RpcError("invalid-output", `holdfast rpc wrote ${what}, which is no line of its protocol.`))
+      return this.#channel.kill()
+    }
+    if (output.type === "response") return this.#answer(output)
+    if (!TRANSIENT.has(output.type)) this.#lastEventId++ // RpcClient.C4
+    this.#results.see(output)
+    for (const listener of this.#listeners) {
+      try {
+        listener(output)
+      } catch (error) {
+        // A listener's bug is the program's, and no reason to lose a line.
+        queueMicrotask(() => {
+          throw error
+        })
+      }
+    }
+  }
+
+  #answer({ data, error, id, success }: Response): void {
+    const pending = this.#pending.get(id ?? 0)
+    this.#pending.delete(id ?? 0)
+    if (success) pending?.resolve(data)
+    else pending?.reject(new RpcError("refused", error ?? "The command was refused."))
+  }
+
+  /** RpcClient.C2 */
+  #fail(failure: RpcError): void {
+    this.#failure ??= failure
+    for (const { reject } of this.#pending.values()) reject(this.#failure)
+    this.#pending.clear()
+    this.#results.fail(this.#failure)
+  }
+}
+
+// --- internal
+
+interface Command {
+  readonly type: string
+  readonly [key: string]: unknown
+}
+
+interface Pending {
+  readonly resolve: (data: unknown) => void
+  readonly reject: (error: RpcError) => void
+}
+
+interface Response {
+  readonly id?: number
+  readonly type: "response"
+  readonly success: boolean
+  readonly data?: unknown
+  readonly error?: string
+}
+
+/** Longer than any event: a response is bounded, and so are prompts and results of tools. */
+const MOST_OUTPUT_BYTES = 256 * 1024 * 1024
+
+const MOST_LAST_WORDS = 2_000
+const MOST_QUOTED = 60
+
+/** Types of events that are not persisted. Exhaustive: a missing one does not compile. */
+const TRANSIENT: ReadonlySet<string> = new Set(
+  Object.keys({
+    "step-start": true,
+    "text-delta": true,
+    "reasoning-delta": true,
+    "provider-retry": true,
+    "tools-missing": true
+  } satisfies { readonly [Type in TurnEvent.TransientEvent["type"]]: true })
+)
+
+const parse = (text: string): Response | TurnEvent.TurnEvent | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    // The process is of the same protocol: a line's shape is that of its type.
+    return typeof value === "object" && value !== null && "type" in value
+      ? (value as Response | TurnEvent.TurnEvent)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
