@@ -45,7 +45,10 @@ const connect = (call: Dialect.Call, userAgent?: string) =>
       writeProcessing: () => note("102")
     }
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts that an answer is written by.
-    const client = new ClientAnswer.ClientAnswer(response as unknown as ClientAnswer.ClientResponse, { call, userAgent })
+    const client = new ClientAnswer.ClientAnswer(response as unknown as ClientAnswer.ClientResponse, {
+      call,
+      userAgent
+    })
     yield* Effect.forkChild(client.held, { startImmediately: true })
     return { client, written }
   })
@@ -117,7 +120,7 @@ describe("a call that failed for good", () => {
   it.effect("has its true status while no head has left", () =>
     Effect.gen(function* () {
       expect((yield* failed(CALLS.messages, Duration.seconds(5)))[0]).toBe("head 529")
-      expect((yield* failed(CALLS.document, Duration.minutes(8))).filter((what) => what !== "102")[0]).toBe("head 529")
+      expect((yield* failed(CALLS.document, Duration.minutes(8))).find((what) => what !== "102")).toBe("head 529")
     })
   )
 

@@ -19,7 +19,10 @@ const RUNS = Math.min(200, Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 12))
 const AT_ONCE = 8
 
 /** No wait is longer than a script. */
-const AT_ONCE_AGAIN = { schedule: { type: "steps", delays: [Duration.millis(1)], tail: Duration.millis(1) }, hints: false } as const
+const AT_ONCE_AGAIN = {
+  schedule: { type: "steps", delays: [Duration.millis(1)], tail: Duration.millis(1) },
+  hints: false
+} as const
 
 const pathOf = ({ format, target }: WireFormat): string =>
   format === "messages" ? `/to/claude${target}` : `/to/own${target.replace(/^\/v1(?:beta)?/u, "")}`
@@ -35,7 +38,10 @@ const isRetried = (wire: WireFormat, { breaks, head, reads }: FaultScripts.Attem
   return standing.kind === "failed" && standing.failure.retryable
 }
 
-const send = async ({ response }: RawEndpoint.Received, { breaks, head, reads }: FaultScripts.Attempt): Promise<void> => {
+const send = async (
+  { response }: RawEndpoint.Received,
+  { breaks, head, reads }: FaultScripts.Attempt
+): Promise<void> => {
   response.writeHead(head.status, { ...head.headers, "content-type": "text/event-stream" })
   response.flushHeaders()
   for (const read of reads) {
@@ -45,7 +51,8 @@ const send = async ({ response }: RawEndpoint.Received, { breaks, head, reads }:
   else response.destroy()
 }
 
-const sha256 = (pieces: ReadonlyArray<Uint8Array>) => pieces.reduce((hash, piece) => hash.update(piece), createHash("sha256")).digest("hex")
+const sha256 = (pieces: ReadonlyArray<Uint8Array>) =>
+  pieces.reduce((hash, piece) => hash.update(piece), createHash("sha256")).digest("hex")
 
 describe("a call through any failures", () => {
   it.live.each(wireFormats)("of $format has one answer, with the endpoint's bytes", (wire) =>
@@ -68,7 +75,9 @@ describe("a call through any failures", () => {
       const one = ({ answer, failures }: FaultScripts.Script, id: number) =>
         Effect.gen(function* () {
           const body = { model: "m", stream: true, metadata: { id } }
-          const got = yield* GatewayRig.post(service.port, pathOf(wire), body, { authorization: "Bearer sk-client-0123456789" })
+          const got = yield* GatewayRig.post(service.port, pathOf(wire), body, {
+            authorization: "Bearer sk-client-0123456789"
+          })
           const final = failures.findIndex((failure) => !isRetried(wire, failure))
           const what = `seed ${seed}, script ${id}: ${failures.map(({ name }) => name).join(", ")}`
           expect([what, attempts.get(id)]).toEqual([what, (final === -1 ? failures.length : final) + 1])

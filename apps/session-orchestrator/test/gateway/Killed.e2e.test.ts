@@ -42,7 +42,11 @@ describe("a service that is killed while it holds a call", () => {
             ({ text }) => (JSON.parse(text) as { readonly turns: ReadonlyArray<Listed> }).turns[0]
           )
         const waiting = (service: Effect.Success<typeof start>) =>
-          Process.eventually("the call to wait", listed(service), (turn) => turn?.wait !== undefined && turn.attempts === 2)
+          Process.eventually(
+            "the call to wait",
+            listed(service),
+            (turn) => turn?.wait !== undefined && turn.attempts === 2
+          )
         for (let kill = 0; kill < KILLS; kill++) {
           isUp = false
           endpoint.calls.splice(0)
