@@ -14,8 +14,10 @@ import { appendFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import type { Values } from "../../config/Config.ts"
 import * as Environment from "../../config/reading/Environment.ts"
+import * as ExplanationText from "../../inspection/ExplanationText.ts"
 import * as PeriodText from "../../inspection/period/PeriodText.ts"
 import * as SafeLogger from "../../redaction/SafeLogger.ts"
+import * as LocalTime from "../../text/LocalTime.ts"
 import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
@@ -95,6 +97,8 @@ const converse = Effect.fnUntraced(function* <E extends StartFailure>(parts: Par
         isPlain: flags.plain || !terminal.canRepaint || process.stdin.isTTY !== true,
         hasColors: terminal.colors.stdout,
         reportLines: PeriodText.lines,
+        explanationLines: (explanation) =>
+          ExplanationText.lines(explanation, { timeZone: LocalTime.here(), columns: terminal.columns() }),
         signal: leaving.signal
       }),
     catch: (error) => error
