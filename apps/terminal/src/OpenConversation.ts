@@ -141,7 +141,7 @@ export const make = (options: Options): OpenConversation => {
       ConversationView.applyAll(snapshot.view, events),
       stream?.clockSkewMs ?? snapshot.view.clockSkewMs
     )
-    const isSameWait = view.retry !== undefined && view.retry.attempt === before?.attempt
+    const isSameWait = view.retry?.attempt === before?.attempt && view.retry?.retryAt === before?.retryAt
     set({
       view,
       sent,
@@ -432,10 +432,10 @@ const budgetLeftMs = ({ steps }: TurnExplanation.TurnExplanation, retry: number)
       if (decision?.type !== "retry" || decision.retry !== retry) continue
       const { delayMs, spending } = decision
       if (spending?.totalMs === undefined) return undefined
-      const extendedMs = (wait?.changes ?? []).reduce(
-        (sum, change) => sum + (change.type === "extended" ? change.byMs : 0),
-        0
-      )
+      const changes = wait?.changes ?? []
+      // The length of a wait that was moved is known when it has ended.
+      if (changes.some(({ type }) => type === "moved")) return undefined
+      const extendedMs = changes.reduce((sum, change) => sum + (change.type === "extended" ? change.byMs : 0), 0)
       return Math.max(0, spending.totalMs + extendedMs - spending.spentMs - delayMs)
     }
   }

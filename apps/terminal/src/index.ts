@@ -55,6 +55,8 @@ export const open = async (options: Options): Promise<Left> => {
         // An error of the screen itself rejects.
         await Promise.race([conversation.left, aborted, screen.waitUntilExit()])
       } finally {
+        // What changes is of no use any more; the entries stay.
+        screen.clear()
         screen.unmount()
         await screen.waitUntilExit().catch(() => {})
       }

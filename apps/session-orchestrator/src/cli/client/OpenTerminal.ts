@@ -11,7 +11,7 @@ import { Context, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { appendFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import type { Values } from "../../config/Config.ts"
 import * as Environment from "../../config/reading/Environment.ts"
 import * as ExplanationText from "../../inspection/ExplanationText.ts"
@@ -145,7 +145,7 @@ const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   const terminal = yield* Terminal
   const log = join(dirname(config.database.path), "chat.log")
   terminal.stderr(
-    `${paint(terminal.colors.stderr, "dim", `No service is running: this terminal runs one until you leave. Its log: ${log}`)}\n`
+    `${paint(terminal.colors.stderr, "dim", `No service is running: this terminal runs its own. Log: ${near(log)}`)}\n`
   )
   const logger = SafeLogger.layer({
     format: "json",
@@ -155,6 +155,12 @@ const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   const { address } = Context.get(yield* Layer.build(Layer.provide(parts.service, logger)), HttpServer.HttpServer)
   return { isOwn: true, url: HttpServer.formatAddress(address) }
 })
+
+/** A path as short as it can be written here. */
+const near = (path: string): string => {
+  const short = relative(process.cwd(), path)
+  return short.startsWith("..") ? path : short
+}
 
 /** Whether a Holdfast service is at an address. */
 const answers = (url: string): Effect.Effect<boolean> =>
