@@ -135,7 +135,8 @@ const SENT = new Set([
   "SetTitle",
   "SwitchTarget",
   "ExtendBudget",
-  "SendUiMessages"
+  "SendUiMessages",
+  "AnswerTool"
 ])
 const isSent = (name: string): boolean => SENT.has(name)
 

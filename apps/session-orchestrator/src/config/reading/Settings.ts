@@ -362,6 +362,10 @@ export const ToolServerSettings = Schema.Struct({
   ),
   /** These tools run again after a crash (X8). */
   idempotent: Schema.optionalKey(ToolNames),
+  /** A person has to approve each call of these tools. */
+  confirm: Schema.optionalKey(ToolNames),
+  /** The time for an answer; after it the call counts as refused. */
+  answerWithin: Schema.optionalKey(Durations.Positive),
   allow: Schema.optionalKey(ToolNames),
   /** Tools that are not offered, even if `allow` lists them. */
   deny: Schema.optionalKey(ToolNames)
