@@ -106,5 +106,6 @@ const proof = (name: string, start: Effect.Effect<Driver, unknown, Scope.Scope>)
 
 describe("a client whose connections are cut anywhere has what is persisted, without a gap and nothing twice", () => {
   proof("over server-sent events", httpDriver("http"))
+  proof("over a WebSocket", httpDriver("websocket"))
   proof("over lines", lineDriver)
 })

@@ -1,5 +1,5 @@
 /** Runs the scripts of `Disconnects` over one transport. */
-import { HoldfastClient } from "@holdfast/client"
+import type { HoldfastClient } from "@holdfast/client"
 import { type LineChannel, RpcClient, RpcError } from "@holdfast/client/stdio"
 import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import { Context, Effect, type Fiber, Layer, type Scope, Stream } from "effect"

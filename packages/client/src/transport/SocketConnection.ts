@@ -121,6 +121,8 @@ export class SocketConnection {
   async request(command: { readonly type: string; readonly [key: string]: unknown }, feed?: Feed): Promise<unknown> {
     const id = ++this.lastId
     const answer = Promise.withResolvers<unknown>()
+    // While the socket opens, its failure reaches the caller by `opened` alone.
+    answer.promise.catch(() => {})
     this.pending.set(id, answer)
     this.busy()
     if (feed !== undefined) this.byCommand.set(id, feed)
