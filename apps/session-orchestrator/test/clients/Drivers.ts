@@ -114,11 +114,13 @@ export const lineDriver: Effect.Effect<Driver, unknown, Scope.Scope> = Effect.ge
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
   )
   const config = Configurations.config({
-    file: { database: { path: join(folder, "holdfast.db") }, model: "simulated/ok+instant", retry: SimulatedService.QUICK }
+    file: {
+      database: { path: join(folder, "holdfast.db") },
+      model: "simulated/ok+instant",
+      retry: SimulatedService.QUICK
+    }
   })
-  const context = yield* Layer.build(
-    Composition.continued.pipe(Layer.provide(Layer.succeed(Config, config)))
-  )
+  const context = yield* Layer.build(Composition.continued.pipe(Layer.provide(Layer.succeed(Config, config))))
   const conversations = Context.get(context, Conversations)
   const port = yield* sessions(conversations)
   const run = (scenario: Scenario) =>
@@ -166,7 +168,12 @@ const sessions = (conversations: Conversations["Service"]): Effect.Effect<number
               input,
               write
             })
-            const fiber = runFork(Effect.ensuring(Effect.ignore(session), Effect.sync(() => socket.destroy())))
+            const fiber = runFork(
+              Effect.ensuring(
+                Effect.ignore(session),
+                Effect.sync(() => socket.destroy())
+              )
+            )
             running.add(fiber)
             socket.on("close", () => {
               fiber.interruptUnsafe()
@@ -189,7 +196,7 @@ const resumed = async (port: number, id: string, scripts: ReadonlyArray<string>)
   let after = 0
   for (const [number, script] of scripts.entries()) {
     const turnId = `${id}-${number}`
-    for (let isOver = false; !isOver; ) {
+    for (let isOver = false; !isOver;) {
       const client = new RpcClient({ command: ["a socket"], conversation: id, after }, (options, listener) =>
         channel(port, options, listener)
       )
@@ -208,11 +215,10 @@ const resumed = async (port: number, id: string, scripts: ReadonlyArray<string>)
   return { events, turns: new Map() }
 }
 
-const channel: (port: number, ...given: Parameters<NonNullable<ConstructorParameters<typeof RpcClient>[1]>>) => LineChannel = (
-  port,
-  { after = 0, conversation },
-  { bytes, closed }
-) => {
+const channel: (
+  port: number,
+  ...given: Parameters<NonNullable<ConstructorParameters<typeof RpcClient>[1]>>
+) => LineChannel = (port, { after = 0, conversation }, { bytes, closed }) => {
   const socket = Net.connect(port, "127.0.0.1")
   socket.on("error", () => {})
   socket.write(`${JSON.stringify({ after, conversation })}\n`)

@@ -249,7 +249,7 @@ const PASSING: ReadonlySet<string> = new Set([
   "unexpected"
 ])
 
-/** The error of a refused command: final, or one that another connection may mend. */
+/** The error of a refused command: final, or mended by another connection. */
 const refusalOf = (code: string | undefined, error = "The command was refused."): Error =>
   code !== undefined && PASSING.has(code)
     ? new ConnectionLost(error, isReconnect(code) ? { code } : {})
