@@ -51,6 +51,11 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
     return this.#lastEventId
   }
 
+  /** The server's clock minus this client's, in milliseconds, as far as it is known: what `ConversationView.withClockSkew` takes. */
+  get clockSkewMs(): number {
+    return ClockSkew.estimate(this.#source.transport.skew())
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<TurnEvent.TurnEvent, void> {
     for await (const { frames } of this.#reads()) {
       for (const { event, id } of frames) {
@@ -73,7 +78,7 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
     for await (const { connection, frames } of this.#reads()) {
       if (connection !== last) view = ConversationView.reconnected(view)
       last = connection
-      view = ConversationView.withClockSkew(view, ClockSkew.estimate(this.#source.transport.skew()))
+      view = ConversationView.withClockSkew(view, this.clockSkewMs)
       view = ConversationView.applyAll(
         view,
         frames.map(({ event }) => event)
