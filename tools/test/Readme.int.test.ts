@@ -15,7 +15,7 @@ const root = new URL("../../", import.meta.url).pathname
 const execute = promisify(execFile)
 const textOf = (path: string): string => readFileSync(root + path, "utf8")
 
-describe.each(globSync("{README.md,docs/embedding.md,{packages,apps}/*/README.md}", { cwd: root }).toSorted())(
+describe.each(globSync("{README.md,docs/{clients,embedding}.md,{packages,apps}/*/README.md}", { cwd: root }).toSorted())(
   "%s",
   (readme) => {
     const text = textOf(readme)
