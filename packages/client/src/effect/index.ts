@@ -21,7 +21,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { ConversationState, Message, PeriodReport, Prompt, TurnEvent, TurnExplanation, TurnState } from "@holdfast/wire"
+import type {
+  ConversationState,
+  Message,
+  PeriodReport,
+  Prompt,
+  TurnEvent,
+  TurnExplanation,
+  TurnState
+} from "@holdfast/wire"
 import type { BulkCommands, DryRunGroup } from "@holdfast/wire/api"
 import { ClientError } from "../ClientError.ts"
 import type { Conversation as PromiseConversation, EventOptions, SteerOptions, TurnOptions } from "../Conversation.ts"
@@ -149,8 +157,16 @@ const turnOf = (turn: PromiseTurn): Turn => ({
 
 const conversationOf = (conversation: PromiseConversation): Conversation => ({
   id: conversation.id,
-  prompt: (prompt, options) => Effect.map(call((own) => conversation.prompt(prompt, { ...options, ...own })), turnOf),
-  retry: (options) => Effect.map(call((own) => conversation.retry({ ...options, ...own })), turnOf),
+  prompt: (prompt, options) =>
+    Effect.map(
+      call((own) => conversation.prompt(prompt, { ...options, ...own })),
+      turnOf
+    ),
+  retry: (options) =>
+    Effect.map(
+      call((own) => conversation.retry({ ...options, ...own })),
+      turnOf
+    ),
   turn: (turnId) => turnOf(conversation.turn(turnId)),
   events: (options) => stream((own) => conversation.events({ ...options, ...own })),
   views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
@@ -169,9 +185,16 @@ const conversationOf = (conversation: PromiseConversation): Conversation => ({
 
 const of = (client: HoldfastClient): Client["Service"] => ({
   createConversation: (options) =>
-    Effect.map(call((own) => client.createConversation({ ...options, ...own })), conversationOf),
+    Effect.map(
+      call((own) => client.createConversation({ ...options, ...own })),
+      conversationOf
+    ),
   conversation: (id) => conversationOf(client.conversation(id)),
-  submit: (prompt, options) => Effect.map(call((own) => client.submit(prompt, { ...options, ...own })), turnOf),
+  submit: (prompt, options) =>
+    Effect.map(
+      call((own) => client.submit(prompt, { ...options, ...own })),
+      turnOf
+    ),
   turn: (id) => turnOf(client.turn(id)),
   listTurns: (filter) => stream((own) => client.listTurns({ ...filter, ...own })),
   listConversations: (filter) => stream((own) => client.listConversations({ ...filter, ...own })),
