@@ -6,7 +6,8 @@
  */
 import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import type { ToolServerConfig } from "@holdfast/mcp"
-import type { Allowance, Models, Prices, Profile, SpendLimits } from "@holdfast/policy"
+import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
+import type * as SpendLimits from "../spend/SpendLimits.ts"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"

@@ -50,6 +50,8 @@ export class Inspection extends Context.Service<
     readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
     /** The report of a period, read page by page: turns that change meanwhile count as they were read. */
     readonly period: (period: Period) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
+    /** When the first turn of a conversation was accepted, in epoch milliseconds; absent: it has none. */
+    readonly beginning: (conversationId: Ids.ConversationId) => Effect.Effect<number | undefined, StorageError>
     /** The record of turns since a moment, in epoch milliseconds: what a replay follows (X10). */
     readonly recording: (since: number) => Effect.Effect<Recording.Recording, StorageError>
     /** The service that runs the turns. */
@@ -127,6 +129,11 @@ const layer = (
               records: (ids) => read("records of turns", JournalTable.load(sql, SealTable.TABLES)(ids))
             },
             period
+          ),
+        beginning: (conversationId) =>
+          PeriodRows.beginning(
+            (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
+            conversationId
           ),
         recording: (since) => read("the record", sql.withTransaction(Recording.read(sql, since))), // Inspection.I2
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2

@@ -44,6 +44,8 @@ export interface TurnFilter {
   readonly tag?: string | undefined
   /** A text in the prompt or in an answer. */
   readonly search?: string | undefined
+  /** Of this conversation alone, in the order of acceptance. Not together with `tag`. */
+  readonly conversationId?: Ids.ConversationId | undefined
 }
 
 /** A turn in a list. */
