@@ -41,9 +41,17 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   client: ["@holdfast/wire"],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
-  holdfast: ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "@holdfast/journal"],
+  holdfast: [
+    "@holdfast/client",
+    "@holdfast/wire",
+    "@holdfast/kernel",
+    "@holdfast/policy",
+    "@holdfast/providers",
+    "@holdfast/journal"
+  ],
   restate: ["holdfast", "@restatedev/restate-sdk"],
   cloudflare: ["holdfast"],
+  terminal: ["@holdfast/wire", "@holdfast/client", "get-east-asian-width", "ink", "react", "node:"],
   "session-orchestrator": [
     "@holdfast/",
     "@effect/platform-node",
@@ -100,10 +108,10 @@ export const rooms: ReadonlyArray<string> = [
   "telemetry/incidents",
   "telemetry",
   "gateway",
+  "rpc",
   "http/body",
   "http/docs",
   "http",
-  "rpc",
   "cluster",
   "cli/terminal",
   "cli",
@@ -148,6 +156,7 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   // A store on a file: likewise.
   "packages/holdfast/src/stores/Sqlite.ts": ["node:"],
   // A process: likewise.
+  "packages/client/src/stdio/": ["node:"],
   "packages/holdfast/src/rpc/": ["node:"],
   // The command, which no module imports.
   "packages/holdfast/src/bin.ts": ["node:"]

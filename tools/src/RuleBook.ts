@@ -114,11 +114,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "P14", says: "Cancelling the retry ends the wait; an abort cancels the retry first, then the turn." },
       { id: "P15", says: "Retries can be switched while a conversation runs, and its state tells of the wait." },
       { id: "P16", says: "A mode over stdio, JSON lines in and out, with a typed client." },
-      {
-        id: "P17",
-        says: "In the terminal: the countdown, Esc to cancel, and a line when the retries have failed.",
-        claimed: false
-      },
+      { id: "P17", says: "In the terminal: the countdown, Esc to cancel, and a line when the retries have failed." },
       { id: "P18", says: "Code that embeds a session hears every event." },
       { id: "P19", says: "A context that is too long is compacted once, and the step runs again." }
     ]

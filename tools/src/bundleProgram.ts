@@ -18,8 +18,8 @@ const threads = {
   CheckpointThread: join(root, "packages/journal/src/sqlite/CheckpointThread.ts")
 }
 
-/** Loaded by their names, as they are needed: `ajv` in two editions that share code. */
-const EXTERNAL = [/^ajv(\/|$)/]
+/** Loaded by their names, as they are needed: `ajv` in two editions that share code. Ink has tools for developers, which are not there. */
+const EXTERNAL = [/^ajv(\/|$)/, "react-devtools-core"]
 
 /** Writes the bundle into `folder`, or into another one. Fails where a source does not compile. Returns the files of its modules. */
 export const bundle = async (target: string = folder): Promise<ReadonlyArray<string>> => {
@@ -35,6 +35,8 @@ export const bundle = async (target: string = folder): Promise<ReadonlyArray<str
         transform: { filter: { code: "Thread.ts" }, handler: (code) => ({ code: Manifest.script(code) }) }
       }
     ],
+    // React has a version for developers, many times as slow.
+    transform: { define: { "process.env.NODE_ENV": '"production"' } },
     logLevel: "silent"
   })
   const { output } = await bundled.write({ dir: target, format: "esm", cleanDir: true, sourcemap: false })

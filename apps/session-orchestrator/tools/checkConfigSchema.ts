@@ -9,7 +9,8 @@ const page = readFileSync(new URL("docs/configuration.md", root), "utf8")
 
 const files = [
   ["apps/session-orchestrator/holdfast.config.schema.json", EditorSchema.make(page)],
-  ["docs/rpc.schema.json", RpcSchema.make()]
+  ["docs/rpc.schema.json", RpcSchema.ofLines()],
+  ["docs/websocket.schema.json", RpcSchema.ofMessages()]
 ] as const
 
 for (const [path, schema] of files) {

@@ -1,1 +1,15 @@
 export * as ConversationView from "./view/ConversationView.ts"
+export * as Cursor from "./stream/Cursor.ts"
+export { ClientError, type ProblemCode, type ProblemDetails } from "./ClientError.ts"
+export type { Conversation, EventOptions, SteerOptions, TurnOptions } from "./Conversation.ts"
+export type { Connection, EventStream, StreamOptions } from "./EventStream.ts"
+export {
+  type ClientOptions,
+  type ConversationFilter,
+  type ConversationOptions,
+  HoldfastClient,
+  type SubmitOptions,
+  type TurnFilter
+} from "./HoldfastClient.ts"
+export type { CallOptions, Turn } from "./Turn.ts"
+export type { TurnResult } from "./TurnResult.ts"

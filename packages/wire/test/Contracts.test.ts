@@ -84,6 +84,7 @@ it("the main entry does not load the HTTP API", () => {
     "Moment",
     "Ndjson",
     "PeriodReport",
+    "Printable",
     "Prompt",
     "Quote",
     "Redaction",

@@ -14,6 +14,7 @@ import * as Attach from "./client/Attach.ts"
 import * as Bulk from "./client/Bulk.ts"
 import * as Cancel from "./client/Cancel.ts"
 import * as Export from "./client/Export.ts"
+import * as OpenTerminal from "./client/OpenTerminal.ts"
 import * as Submit from "./client/Submit.ts"
 import * as WaitCommand from "./client/WaitCommand.ts"
 import * as BackupCommand from "./BackupCommand.ts"
@@ -47,6 +48,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
     Command.withSubcommands([
       Serve.command(parts),
       RunCommand.command(parts),
+      OpenTerminal.command(parts),
       RpcCommand.command(parts),
       Submit.command(parts),
       Answer.command(parts),

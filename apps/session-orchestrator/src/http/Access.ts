@@ -7,7 +7,8 @@
  *     service's own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does
  *     not have. An address as `Host` passes: no DNS server can rebind it.
  * Access.A2. If there is a token, every call needs it except `/healthz` and the pages about the API, which hold no data: a browser sends no
- *     token by itself, and a person enters it on those pages. A comparison takes the same time wherever two tokens differ.
+ *     token by itself, and a person enters it on those pages. A comparison takes the same time wherever two tokens differ. A page
+ *     cannot set a header on a WebSocket, so there the token may be a subprotocol; it is never read from an address.
  * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
  *     refused.
  *
@@ -17,6 +18,7 @@
  */
 import { Quote } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
+import { SocketMessages } from "@holdfast/wire/rpc"
 import { Redacted } from "effect"
 import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -73,8 +75,20 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
     if (Address.isOurs(head.url)) return undefined // Access.A4
     // Access.A2
     const isOpen = READ_METHODS.has(head.method) && open.has(pathOf(head.url))
-    if (expected !== undefined && !isOpen && !carries(headers["authorization"], expected)) {
-      return new Problem.Unauthorized({ detail: "Send `Authorization: Bearer` with the token of server.token." })
+    const offered = isSocket(head) ? headers["sec-websocket-protocol"] : undefined
+    if (
+      expected !== undefined &&
+      !isOpen &&
+      !carries(headers["authorization"], expected) &&
+      !offers(offered, expected)
+    ) {
+      return new Problem.Unauthorized({
+        detail:
+          "Send `Authorization: Bearer` with the token of server.token." +
+          (isSocket(head)
+            ? ` A page offers it as the subprotocol ${SocketMessages.TOKEN_PREFIX}TOKEN, in base64url.`
+            : "")
+      })
     }
     // Access.A3
     if (!BODY_METHODS.has(head.method)) return undefined
@@ -107,12 +121,18 @@ export const tooLarge = (limitBytes: number): Problem.BodyTooLarge =>
       (limitBytes === MOST_BYTES ? "." : " (server.maxBodyBytes), files as base64 included.")
   })
 
+/** Whether a request is for the WebSocket. */
+export const isSocket = ({ method, url }: Pick<Head, "method" | "url">): boolean =>
+  method === "GET" && SOCKET_PATH.test(pathOf(url))
+
 // --- internal
 
 /** The one call of the API that never needs a token: supervisors use it. */
 const OPEN_PATH = "/healthz"
 
 const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"])
+
+const SOCKET_PATH = new RegExp(`^${SocketMessages.PATH}/?$`)
 
 const BODY_METHODS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
 
@@ -130,6 +150,14 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
 const carries = (authorization: string | undefined, expected: Buffer): boolean => {
   const token = authorization === undefined ? undefined : /^Bearer +(.+)$/i.exec(authorization)?.[1]
   return token !== undefined && timingSafeEqual(digest(token), expected)
+}
+
+/** Whether one of the subprotocols has the token. */
+const offers = (protocols: string | undefined, expected: Buffer): boolean => {
+  const protocol = protocols?.split(",").find((name) => name.trim().startsWith(SocketMessages.TOKEN_PREFIX))
+  if (protocol === undefined) return false
+  const encoded = protocol.trim().slice(SocketMessages.TOKEN_PREFIX.length)
+  return timingSafeEqual(digest(Buffer.from(encoded, "base64url").toString()), expected)
 }
 
 /** Text of a client, cut and escaped for a message. */

@@ -11,12 +11,14 @@ export const unlessDown =
     Effect.raceFirst(Effect.asVoid(call), Effect.andThen(drain.ended, Effect.fail(goingDown)))
 
 /** The origin in the record of a command (X4). */
-export const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
-  `HTTP from ${Option.getOrElse(request.remoteAddress, () => "an unknown address")}`
+export const originOf = (request: HttpServerRequest.HttpServerRequest): string => `HTTP from ${addressOf(request)}`
 
-// --- internal
+/** The address of a client. */
+export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  Option.getOrElse(request.remoteAddress, () => "an unknown address")
 
-const goingDown = new Problem.ShuttingDown({
+/** The problem of a command that is not on disk at the end of the service. */
+export const goingDown = new Problem.ShuttingDown({
   detail:
     "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
 })

@@ -8,7 +8,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Conversations } from "../conversation/Conversations.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
 import * as Commands from "./CommandContext.ts"
-import { orProblem } from "./DomainProblems.ts"
+import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
 /** The handlers of the `conversations` group. */

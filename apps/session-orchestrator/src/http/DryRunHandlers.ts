@@ -3,7 +3,7 @@ import { Api } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DryRuns } from "../dry-run/DryRuns.ts"
-import { orProblem } from "./DomainProblems.ts"
+import { orProblem } from "../conversation/DomainProblems.ts"
 
 /** The handlers of the group `policies`. */
 export const layer = HttpApiBuilder.group(

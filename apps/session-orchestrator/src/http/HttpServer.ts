@@ -13,7 +13,7 @@ import { Api } from "@holdfast/wire/api"
 import { ByteSize, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type Server } from "node:http"
 import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
@@ -29,6 +29,8 @@ import * as Loopback from "../system/Loopback.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
 import * as RawProblem from "./RawProblem.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
+import * as SocketHandlers from "./socket/SocketHandlers.ts"
+import * as SocketServer from "./socket/SocketServer.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
 import * as WorkHandlers from "./WorkHandlers.ts"
@@ -108,6 +110,7 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
     TurnHandlers.layer,
     WorkHandlers.layer,
     DryRunHandlers.layer,
+    SocketHandlers.layer,
     SystemHandlers.layer
   ])
 )
@@ -193,7 +196,8 @@ const bind = (host: string, port: number, options: Options) =>
       return NodeHttpServer.layer(() => makeServer(options), {
         host,
         port,
-        gracefulShutdownTimeout: SHUTDOWN_GRACE
+        gracefulShutdownTimeout: SHUTDOWN_GRACE,
+        websocket: SocketServer.options(options.maxBodyBytes ?? DEFAULTS.server.maxBodyBytes)
       }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(explain(error.cause, host, port)))))
     })
   )
@@ -218,26 +222,33 @@ const makeServer = (options: Options): Server => {
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // TCP detects a client whose machine is gone.
     keepAlive: true,
-    keepAliveInitialDelay: 60_000
+    keepAliveInitialDelay: 60_000,
+    shouldUpgradeCallback: SocketServer.isUpgrade
   })
   RawProblem.install(server)
   holdEarly(server)
   return server
 }
 
-/** Keeps requests until the server has a request listener (HttpServer.H4). */
+/** Keeps requests and upgrades until the server has a listener for them (HttpServer.H4). */
 const holdEarly = (server: Server): void => {
-  const early: Array<readonly [IncomingMessage, ServerResponse]> = []
-  const hold = (request: IncomingMessage, response: ServerResponse) => void early.push([request, response])
-  const handOver = (event: string | symbol): void => {
-    if (event !== "request") return
-    server.off("newListener", handOver)
-    server.off("request", hold)
-    // Node emits `newListener` before it adds the listener.
-    queueMicrotask(() => early.forEach((exchange) => server.emit("request", ...exchange)))
+  for (const held of ["request", "upgrade"]) {
+    const early: Array<ReadonlyArray<unknown>> = []
+    const hold = (request: IncomingMessage, ...rest: ReadonlyArray<unknown>) => {
+      early.push([request, ...rest])
+      // A connection that waits for its upgrade has no listener of Node's.
+      if (held === "upgrade") request.socket.on("error", () => request.socket.destroy())
+    }
+    const handOver = (event: string | symbol): void => {
+      if (event !== held) return
+      server.off("newListener", handOver)
+      server.off(held, hold)
+      // Node emits `newListener` before it adds the listener.
+      queueMicrotask(() => early.forEach((exchange) => server.emit(held, ...exchange)))
+    }
+    server.on(held, hold)
+    server.on("newListener", handOver)
   }
-  server.on("request", hold)
-  server.on("newListener", handOver)
 }
 
 const at = (host: string, port: number): string => `${Loopback.inUrl(host)}:${port}`

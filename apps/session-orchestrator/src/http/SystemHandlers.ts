@@ -8,7 +8,7 @@ import { Conversations, ShuttingDown } from "../conversation/Conversations.ts"
 import { Store } from "../storage/Store.ts"
 import * as ProcessMetrics from "../telemetry/metrics/ProcessMetrics.ts"
 import * as TurnCounts from "../telemetry/metrics/TurnCounts.ts"
-import { orProblem } from "./DomainProblems.ts"
+import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
 /** How long a scrape waits for the database; a slower database counts as unavailable. */

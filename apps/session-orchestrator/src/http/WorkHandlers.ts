@@ -15,7 +15,7 @@ import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as Commands from "./CommandContext.ts"
 import * as FileLimit from "./FileLimit.ts"
-import { orProblem } from "./DomainProblems.ts"
+import { orProblem } from "../conversation/DomainProblems.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
 

@@ -8,7 +8,7 @@ import type { Journal } from "../storage/EventJournal.ts"
 import { Store } from "../storage/Store.ts"
 import * as StoredTurn from "./StoredTurn.ts"
 import * as Explanation from "./Explanation.ts"
-import { TurnNotFound } from "./TurnNotFound.ts"
+import { TurnNotFound } from "../conversation/TurnNotFound.ts"
 
 /** Explains stored turns. */
 export class Explanations extends Context.Service<

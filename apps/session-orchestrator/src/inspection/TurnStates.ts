@@ -16,7 +16,7 @@ import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
 import type * as StoredTurn from "./StoredTurn.ts"
 import * as TurnCost from "./period/TurnCost.ts"
-import { TurnNotFound } from "./TurnNotFound.ts"
+import { TurnNotFound } from "../conversation/TurnNotFound.ts"
 import * as TurnReport from "./TurnReport.ts"
 
 /** Reads the states of stored turns. */

@@ -6,7 +6,6 @@
  */
 import { RecordedWait, type StorageError } from "@holdfast/journal"
 import { RetryEvent } from "@holdfast/kernel/host"
-import { RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, defined, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
@@ -17,6 +16,7 @@ import * as InProgress from "../session/InProgress.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import type { Conversation } from "../storage/Store.ts"
+import * as MostRetries from "../turn/MostRetries.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as NextTarget from "./NextTarget.ts"
 
@@ -102,7 +102,7 @@ const waitOf = (
       failure,
       target,
       credential,
-      maxRetries: RetryPolicy.mostRetries(TurnSetting.policyOf(conversation, defaults)),
+      maxRetries: MostRetries.of(TurnSetting.policyOf(conversation, defaults)),
       asks
     })
   })

@@ -1,9 +1,10 @@
 /** Runs one command of `holdfast rpc`, or of a WebSocket, on its conversation, and makes its response. */
 import { defined, type Ids } from "@holdfast/wire"
+import { Problem } from "@holdfast/wire/api"
 import type { RpcLines } from "@holdfast/wire/rpc"
 import { Effect } from "effect"
 import type { Conversations } from "../conversation/Conversations.ts"
-import { nameOf, type Refusal } from "../http/DomainProblems.ts"
+import { problemOf, type Refusal } from "../conversation/DomainProblems.ts"
 
 /** Every command except `get_state`, which changes nothing and is answered beside the others. */
 export type Change = Exclude<RpcLines.RpcCommand, { readonly type: "get_state" }>
@@ -16,29 +17,30 @@ export const answer = (
   origin: string
 ): Effect.Effect<RpcLines.RpcResponse> => respond(command, run(conversations, conversationId, command, origin))
 
+/** What a transport itself finds wrong with a command. */
+export type RequestProblem = Problem.FileTooLarge | Problem.InvalidRequest | Problem.ShuttingDown
+
 /** Makes the response to a command from its effect. */
 export const respond = <Data>(
   { id, type }: { readonly id?: RpcLines.RequestId; readonly type: string },
-  effect: Effect.Effect<Data | undefined, Refusal>
+  effect: Effect.Effect<Data | undefined, Refusal | RequestProblem>
 ): Effect.Effect<Response<Data>> => {
   const head = { ...defined({ id }), type: "response", command: type } as const
   const failed = (code: string, error: string): Response<Data> => ({ ...head, success: false, code, error })
   return effect.pipe(
     Effect.map((data): Response<Data> => ({ ...head, success: true, ...defined({ data }) })),
-    Effect.catch((refusal) => Effect.succeed(failed(nameOf(refusal), refusal.message))),
+    Effect.catch((refusal) => {
+      const problem = isProblem(refusal) ? refusal : problemOf(refusal)
+      return Effect.succeed(failed(Problem.nameOf(problem), problem.detail ?? problem.title))
+    }),
     Effect.catchDefect((defect) =>
       Effect.as(Effect.logError(`The command ${type} met a bug in Holdfast.`, defect), failed("unexpected", BUG))
     )
   )
 }
 
-// --- internal
-
-type Response<Data> = Omit<RpcLines.RpcResponse, "data"> & { readonly data?: Data }
-
-const BUG = "This is a bug in Holdfast, not in the command. The log has more."
-
-const run = (
+/** Runs a command; its effect is on disk when it succeeds. */
+export const run = (
   conversations: Conversations["Service"],
   conversationId: Ids.ConversationId,
   command: Change,
@@ -70,6 +72,17 @@ const run = (
       return command satisfies never
   }
 }
+
+// --- internal
+
+const isProblem = (refusal: Refusal | RequestProblem): refusal is RequestProblem =>
+  refusal instanceof Problem.FileTooLarge ||
+  refusal instanceof Problem.InvalidRequest ||
+  refusal instanceof Problem.ShuttingDown
+
+type Response<Data> = Omit<RpcLines.RpcResponse, "data"> & { readonly data?: Data }
+
+const BUG = "This is a bug in Holdfast, not in the command. The log has more."
 
 const accepted = <E>(call: Effect.Effect<Ids.TurnId, E>) => Effect.map(call, (turnId) => ({ turnId }))
 

@@ -5,15 +5,16 @@
  *     refused wait for no command.
  * RpcSession.S2. Lines are written whole, one write after the other. While the output is not taken, nothing is read beyond some
  *     `MOST_WAITING` lines, and the conversation's hub keeps the events, up to its limit.
- * RpcSession.S3. A session that falls behind that limit watches again from the last event that it wrote, so no event is lost (X3).
+ * RpcSession.S3. A session that falls behind that limit gets the events after its last one again from the disk (`EventFeed`).
  * RpcSession.S4. The end of the input ends the session: commands that were read are answered first, for `LAST_ANSWERS` at most. Turns stay on
  *     disk, unsealed.
  */
 import { type Ids, LongJson } from "@holdfast/wire"
 import { LineSplitter, RpcLines } from "@holdfast/wire/rpc"
 import { type Cause, Duration, Effect, Fiber, Queue, Result, Semaphore, Stream } from "effect"
-import { type ConversationNotFound, Conversations, type Frame } from "../conversation/Conversations.ts"
+import { Conversations, type Frame } from "../conversation/Conversations.ts"
 import * as Prose from "../text/Prose.ts"
+import * as EventFeed from "./EventFeed.ts"
 import * as RpcCommands from "./RpcCommands.ts"
 
 /** The lines that wait for their response, of each kind (RpcSession.S2). */
@@ -24,9 +25,6 @@ export const LAST_ANSWERS = Duration.seconds(5)
 
 /** The origin in the record of a command (X4). */
 const ORIGIN = "RPC"
-
-/** Time until the events are watched again after a failure of the disk. */
-const WATCH_AGAIN = Duration.seconds(1)
 
 /** The conversation, and the two ends of the session. */
 export interface Options<E> {
@@ -56,16 +54,12 @@ export const run = Effect.fnUntraced(function* <E>({ after, conversationId, inpu
       })
     )
 
-  const events: Effect.Effect<never, ConversationNotFound> = Effect.suspend(() =>
-    Stream.runForEachArray(conversations.watch(conversationId, lastEventId), forward)
-  ).pipe(
-    Effect.catchTags({
-      SubscriberTooSlow: () => Effect.void, // RpcSession.S3
-      StorageError: watchAgain,
-      TurnStopped: watchAgain
-    }),
-    Effect.forever
-  )
+  const events = EventFeed.run({
+    watch: (after) => conversations.watch(conversationId, after),
+    after: () => lastEventId,
+    forward,
+    onInterruption: (message) => Effect.logWarning(message)
+  })
 
   const state = (command: RpcLines.RpcCommand) =>
     Effect.flatMap(RpcCommands.respond(command, stateOf(conversations, conversationId)), (response) =>
@@ -110,12 +104,6 @@ const UNREADABLE = {
   TooLong: `The line is longer than ${LineSplitter.MOST_COMMAND_BYTES} bytes, and was not read.`,
   NotUtf8: "The line is not UTF-8, and was not read."
 }
-
-const watchAgain = ({ message }: { readonly message: string }) =>
-  Effect.andThen(
-    Effect.logWarning(`The events are interrupted, and watched again in a second. ${message}`),
-    Effect.sleep(WATCH_AGAIN)
-  )
 
 const lineOf = (response: RpcLines.RpcResponse): Effect.Effect<string> =>
   Effect.map(LongJson.stringify(response), (json) => `${Prose.inJson(json)}\n`)

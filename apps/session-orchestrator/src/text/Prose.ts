@@ -7,11 +7,12 @@
  * Prose.X1. `plain`, `oneLine`, `wrap` and `harmless` remove every such character; `inJson` escapes them, so the value stays the same.
  * Prose.X2. `onTerminal` is the last filter before a terminal: of the control sequences it keeps colours and repainting only.
  */
+import { Printable } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import { stripVTControlCharacters } from "node:util"
 
 /** A streaming answer: line breaks and tabs stay, every other control character is removed. */
-export const harmless = (text: string): string => text.replaceAll(CONTROL, "")
+export const harmless = Printable.harmless
 
 /** A complete text of several lines: escape sequences are removed as a whole, because `[31m` alone is no text either. */
 export const plain = (text: string): string => harmless(stripVTControlCharacters(text))
@@ -70,15 +71,13 @@ export const clip = (text: string, width: number): string => {
 
 // --- internal
 
-/**
- * The control characters of ASCII and Latin-1 (ECMA-48 has a CSI at 0x9b) except tab and line feed, the separators of lines and
- * paragraphs, and the bidirectional controls. Each is one unit of UTF-16.
- */
-const CONTROLS = String.raw`[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\p{Bidi_Control}]`
-const CONTROL = new RegExp(CONTROLS, "gu")
+const CONTROL = new RegExp(Printable.CONTROLS, "gu")
 
 /** The sequences of Holdfast: colours, cursor up, erase a line or everything below, return to the beginning of the line. */
-const OURS_OR_CONTROL = new RegExp(String.raw`(\u001b\[[\d;]*m|\u001b\[\d*A|\u001b\[[JK]|\r)|${CONTROLS}`, "gu")
+const OURS_OR_CONTROL = new RegExp(
+  String.raw`(\u001b\[[\d;]*m|\u001b\[\d*A|\u001b\[[JK]|\r)|${Printable.CONTROLS}`,
+  "gu"
+)
 
 /** These end a line, as a line feed does. */
 const SEPARATOR = /[\u2028\u2029]/g

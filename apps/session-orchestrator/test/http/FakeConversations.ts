@@ -19,7 +19,7 @@ import {
 } from "../../src/conversation/Conversations.ts"
 import { DryRuns } from "../../src/dry-run/DryRuns.ts"
 import { Explanations } from "../../src/inspection/Explanations.ts"
-import { TurnNotFound } from "../../src/inspection/TurnNotFound.ts"
+import { TurnNotFound } from "../../src/conversation/TurnNotFound.ts"
 import { TurnWebhooks } from "../../src/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../../src/inspection/period/PeriodReports.ts"
 import { TurnLists } from "../../src/inspection/TurnLists.ts"

@@ -49,6 +49,7 @@ describe("holdfast rpc", () => {
     const left = expect(first.prompt("Still there?")).rejects.toMatchObject({ code: "closed" })
     await again
     const { conversationId, lastEventId } = await first.getState()
+    expect(first.lastEventId).toBe(lastEventId)
     expect(await first.close()).toBe(0)
     await left
     await expect(first.getState()).rejects.toMatchObject({ code: "closed" })

@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
 import { ConversationView } from "../../src/index.ts"
+import { RUNS } from "../Runs.ts"
 import { conversation, type Frame, joining, lastIdOf } from "../GeneratedConversation.ts"
 
 const event = (fields: object): TurnEvent.TurnEvent =>
@@ -29,16 +30,13 @@ const comparable = ({ model, voided, ...view }: ConversationView.ConversationVie
 /** A conversation, and the moments of a client's cuts and reconnects. */
 const watched = fc.record({ frames: conversation, cuts: fc.array(fc.tuple(fc.nat(), fc.nat(20)), { maxLength: 4 }) })
 
-/** `HOLDFAST_MODEL_RUNS=10000` is the nightly form. */
-const RUNS = Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 500)
-
 describe("ConversationView", () => {
   it("decodes every generated event", () => {
     const decode = Schema.decodeUnknownSync(TurnEvent.TurnEvent)
     for (const frames of fc.sample(conversation, 20)) for (const frame of frames) decode(frame.event)
   })
 
-  it("is the same for a client that was always connected and for one that begins at any moment", () => {
+  it("is the same for a client that was always connected and for another that begins at any moment", () => {
     fc.assert(
       fc.property(conversation, fc.nat(), (frames, number) => {
         const passed = number % (frames.length + 1)

@@ -1,5 +1,75 @@
-/** Results and states of `holdfast rpc`, as plain types. */
-import type { Failure, ProviderRetry, Reason, TurnEnd } from "../Events.ts"
+/** The client of `holdfast rpc`, its results and states, as plain types. */
+import type { Failure, Prompt, ProviderRetry, Reason, TurnEnd, TurnEvent } from "../Events.ts"
+
+/** How the process is started, and which conversation it runs. */
+export interface RpcOptions {
+  /** The program and its first arguments; by default the service that is installed beside this package (`@holdfast/server`). */
+  readonly command?: readonly [string, ...ReadonlyArray<string>]
+  /** A conversation to resume. Without it a new one begins. */
+  readonly conversation?: string
+  /** With `conversation`: the last event that is known, as `lastEventId`. Without it all events come again. */
+  readonly after?: number
+  /** `provider/model`. */
+  readonly model?: string
+  readonly profile?: "overnight" | "interactive" | "cycling"
+  /** System prompt of the new conversation. */
+  readonly system?: string
+  /** The configuration's file. */
+  readonly config?: string
+  readonly cwd?: string
+  /** The process's environment; by default this program's. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Receives the process's log. */
+  readonly onLog?: (text: string) => void
+}
+
+/** A turn's id of your own: the same id again is the same turn. */
+interface TurnId {
+  readonly turnId?: string
+}
+
+/** A command's id: the same command sent twice takes effect once. */
+interface Once {
+  readonly commandId?: string
+}
+
+/** One conversation in a process of its own. */
+export interface RpcClient extends AsyncDisposable {
+  /** The id of the last persisted event that came: the option `after` of the next process. */
+  readonly lastEventId: number
+  /** Runs a turn, and returns its end. */
+  prompt(prompt: Prompt, options?: TurnId): Promise<RpcResult>
+  /** Runs the model again from the last prompt, after an error or an abort. */
+  retry(options?: TurnId): Promise<RpcResult>
+  /** Ends the retries, then the turn. Returns whether there was a turn. */
+  abort(): Promise<boolean>
+  /** Switches automatic retries, from the next failure on. */
+  setAutoRetry(enabled: boolean): Promise<void>
+  /** Gives up: ends the wait, and the turn with its last error. Like the calls below it returns whether a turn waited. */
+  abortRetry(once?: Once): Promise<boolean>
+  /** Ends the wait and makes the next attempt. */
+  retryNow(once?: Once): Promise<boolean>
+  /** Moves the end of the wait: a date, or epoch milliseconds. */
+  waitUntil(until: Date | number, once?: Once): Promise<boolean>
+  /** Ends the wait; the rest of the turn runs on this `provider/model`. */
+  switchTarget(model: string, once?: Once): Promise<boolean>
+  /** Adds milliseconds to the budget of the step that waits. */
+  extendBudget(byMs: number, once?: Once): Promise<boolean>
+  /** Reads the conversation's state. */
+  getState(): Promise<RpcState>
+  /** Calls a function with every event from now on. Returns what ends that. */
+  on(listener: (event: TurnEvent) => void): () => void
+  /**
+   * The events from now on, until the process ends. Each iteration has all of them.
+   *
+   * **Gotchas**
+   *
+   * Events that are not read yet are kept in memory. An iteration that is 100,000 events behind fails with the code `too-slow`.
+   */
+  events(): AsyncIterableIterator<TurnEvent>
+  /** Ends the process and returns its exit code; `null` where a signal ended it, or it never started. */
+  close(): Promise<number | null>
+}
 
 /** The end of a turn. */
 export interface RpcResult {

@@ -1,3 +1,3 @@
-export { RpcClient, type RpcOptions } from "./RpcClient.ts"
-export { RpcError } from "./RpcError.ts"
-export type { RpcResult, RpcState } from "./RpcTypes.ts"
+export { RpcError } from "@holdfast/client/stdio"
+export { RpcClient } from "./OwnRpcClient.ts"
+export type { RpcOptions, RpcResult, RpcState } from "./RpcTypes.ts"

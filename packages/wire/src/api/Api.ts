@@ -9,6 +9,7 @@ import { ConversationsGroup } from "./ConversationsGroup.ts"
 import { DryRunGroup } from "./DryRunGroup.ts"
 import { complete } from "./OpenApiDocument.ts"
 import { problems } from "./Problem.ts"
+import { SocketGroup } from "./SocketGroup.ts"
 import { SystemGroup } from "./SystemGroup.ts"
 import { TurnsGroup } from "./TurnsGroup.ts"
 import { WorkGroup } from "./WorkGroup.ts"
@@ -27,7 +28,7 @@ const description = [
 
 /** All calls, with their problems and descriptions. */
 export const Api = HttpApi.make("holdfast")
-  .add(ConversationsGroup, TurnsGroup, WorkGroup, DryRunGroup, SystemGroup)
+  .add(ConversationsGroup, TurnsGroup, WorkGroup, DryRunGroup, SocketGroup, SystemGroup)
   // Api.A1
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   // Api.A2

@@ -132,6 +132,14 @@ export class UnsupportedMediaType extends HttpApiError.Problem<UnsupportedMediaT
   { description: "A body must come with `Content-Type: application/json`." }
 ) {}
 
+/** The call opens a WebSocket, and the request is none for one. */
+export class UpgradeRequired extends HttpApiError.Problem<UpgradeRequired>()(
+  "UpgradeRequiredProblem",
+  { type: type("upgrade-required"), status: 426, title: "This is a WebSocket" },
+  {},
+  { description: "The call opens a WebSocket; the request lacks `Connection: Upgrade` and `Upgrade: websocket`." }
+) {}
+
 /** The head of the request is larger than the service's limit. */
 export class HeadTooLarge extends HttpApiError.Problem<HeadTooLarge>()(
   "HeadTooLargeProblem",
@@ -209,6 +217,7 @@ export const problems = {
   "body-too-large": BodyTooLarge,
   "file-too-large": FileTooLarge,
   "unsupported-media-type": UnsupportedMediaType,
+  "upgrade-required": UpgradeRequired,
   "head-too-large": HeadTooLarge,
   unexpected: Unexpected,
   "storage-unavailable": StorageUnavailable,

@@ -37,6 +37,7 @@ describe("the calls", () => {
       "GET /v1/turns",
       "GET /v1/turns/{turnId}",
       "GET /v1/turns/{turnId}/events",
+      "GET /v1/ws",
       "POST /v1/conversations",
       "POST /v1/conversations/{conversationId}/abort",
       "POST /v1/conversations/{conversationId}/abort-retry",

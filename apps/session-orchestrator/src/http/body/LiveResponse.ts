@@ -36,6 +36,12 @@ export const STALL_LIMIT = Duration.seconds(60)
 /** How long a client has to read the farewell. A client that is gone holds its socket that much longer. */
 export const FAREWELL_LIMIT = Duration.seconds(5)
 
+/** The farewell of a shutdown. */
+export const GOING_DOWN: Sse.Reconnect = {
+  code: "shutting-down",
+  message: "Holdfast is shutting down; connect again soon."
+}
+
 /** A client has stopped reading (LiveResponse.L3). */
 export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientStalled", {}) {
   override get message(): string {
@@ -118,16 +124,14 @@ export const send = Effect.fnUntraced(function* <A, E>(
   return HttpServerResponse.empty({ status: 200 })
 })
 
-// --- internal
-
 /** One event loop has one budget (LiveResponse.L7). */
-const budget = new WriteBudget()
+export const budget = new WriteBudget()
+
+// --- internal
 
 const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
   // The server underneath supports HTTP/1.1 alone, so this is never a response of HTTP/2.
   NodeHttpServerRequest.toServerResponse(request) as ServerResponse
-
-const GOING_DOWN: Sse.Reconnect = { code: "shutting-down", message: "Holdfast is shutting down; connect again soon." }
 
 const UNEXPECTED: Sse.Reconnect = { code: "unexpected", message: "Something went wrong; connect again." }
 

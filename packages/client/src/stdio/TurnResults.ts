@@ -3,16 +3,16 @@
  *
  * TurnResults.R1. An end may arrive before the answer that names its turn: ends are kept while such an answer is expected, and no longer.
  */
-import type { TurnEvent } from "../Events.ts"
+import type { TurnEvent } from "@holdfast/wire"
+import { answerOf, resultOf, type TurnResult } from "../TurnResult.ts"
 import type { RpcError } from "./RpcError.ts"
-import type { RpcResult } from "./RpcTypes.ts"
 
 /** The turns of one conversation. */
 export class TurnResults {
   /** The text of the last answer of each turn that has not ended. */
   private readonly texts = new Map<string, string>()
-  private readonly ended = new Map<string, RpcResult>()
-  private readonly waiting = new Map<string, PromiseWithResolvers<RpcResult>>()
+  private readonly ended = new Map<string, TurnResult>()
+  private readonly waiting = new Map<string, PromiseWithResolvers<TurnResult>>()
   private expected = 0
   private failure: RpcError | undefined
 
@@ -28,26 +28,22 @@ export class TurnResults {
   }
 
   /** The result of a turn, now or once it has ended. */
-  of(turnId: string): Promise<RpcResult> {
+  of(turnId: string): Promise<TurnResult> {
     const ended = this.ended.get(turnId)
     if (ended !== undefined) return Promise.resolve(ended)
     if (this.failure !== undefined) return Promise.reject(this.failure)
-    const waiting = this.waiting.get(turnId) ?? Promise.withResolvers<RpcResult>()
+    const waiting = this.waiting.get(turnId) ?? Promise.withResolvers<TurnResult>()
     this.waiting.set(turnId, waiting)
     return waiting.promise
   }
 
   /** Takes the next event. */
-  see(event: TurnEvent): void {
+  see(event: TurnEvent.TurnEvent): void {
     const { turnId } = event
-    if (event.type === "message" && event.message.role === "assistant") {
-      const { content } = event.message
-      this.texts.set(turnId, content.map((part) => (part.type === "text" ? part.text : "")).join(""))
-    }
+    const text = answerOf(event)
+    if (text !== undefined) this.texts.set(turnId, text)
     if (event.type !== "turn-end") return
-    const { error, status } = event
-    const text = this.texts.get(turnId) ?? ""
-    const result: RpcResult = { turnId, status, text, ...(error === undefined ? {} : { error }), end: event }
+    const result = resultOf(event, this.texts.get(turnId) ?? "")
     this.texts.delete(turnId)
     if (this.expected > 0) this.ended.set(turnId, result) // TurnResults.R1
     this.waiting.get(turnId)?.resolve(result)

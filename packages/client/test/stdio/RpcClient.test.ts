@@ -1,15 +1,13 @@
 /** Tests the parts of the client that need no process; `Rpc.e2e.test.ts` of the service has the client with one. */
-import type { RpcLines } from "@holdfast/wire/rpc"
+import { Ids, type TurnEvent } from "@holdfast/wire"
 import { describe, expect, it } from "vitest"
-import type { TurnEnd, TurnEvent } from "../../src/Events.ts"
-import { EventQueue, MOST_BEHIND } from "../../src/rpc/EventQueue.ts"
-import { RpcError } from "../../src/rpc/RpcError.ts"
-import type { RpcState } from "../../src/rpc/RpcTypes.ts"
-import { TurnResults } from "../../src/rpc/TurnResults.ts"
+import { EventQueue, MOST_BEHIND } from "../../src/stdio/EventQueue.ts"
+import { RpcError } from "../../src/stdio/RpcError.ts"
+import { TurnResults } from "../../src/stdio/TurnResults.ts"
 
-const of = (turnId: string) => ({ conversationId: "c", turnId })
+const of = (turnId: string) => ({ conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make(turnId) })
 
-const end = (turnId: string): TurnEnd => ({
+const end = (turnId: string): TurnEvent.TurnEnd => ({
   type: "turn-end",
   ...of(turnId),
   status: "completed",
@@ -20,13 +18,13 @@ const end = (turnId: string): TurnEnd => ({
   usage: {}
 })
 
-const answer = (turnId: string, text: string): TurnEvent => ({
+const answer = (turnId: string, text: string): TurnEvent.TurnEvent => ({
   type: "message",
   ...of(turnId),
   message: {
     role: "assistant",
-    id: `${turnId}.1`,
-    turnId,
+    id: Ids.messageIdOf(Ids.TurnId.make(turnId), 1),
+    turnId: Ids.TurnId.make(turnId),
     createdAt: 0,
     content: [
       { type: "reasoning", text: "hm" },
@@ -34,11 +32,6 @@ const answer = (turnId: string, text: string): TurnEvent => ({
     ],
     target: { provider: "test", model: "m" }
   }
-})
-
-it("P16: a state of the protocol fits the plain type", () => {
-  const plain = (state: RpcLines.RpcState): RpcState => state
-  expect(plain).toBeTypeOf("function")
 })
 
 describe("results", () => {

@@ -4,22 +4,21 @@
  * RpcClient.C1. `prompt` and `retry` end with their turn, after all its retries (P13); other commands end when they are on disk.
  * RpcClient.C2. When the process ends, every call that waits fails with an `RpcError` that has the process's last words.
  * RpcClient.C3. The end of this program ends the process: its standard input closes. Turns that have not ended stay on disk.
+ * RpcClient.C4. Persisted events come in order and without a gap, so their count is the id of the last one: what the next process continues after (X3).
  */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
-import { extname } from "node:path"
-import process from "node:process"
-import { fileURLToPath } from "node:url"
 import { LineSplitter } from "@holdfast/wire/rpc"
-import type { Prompt, TurnEvent } from "../Events.ts"
+import type { RpcLines } from "@holdfast/wire/rpc"
+import type { Prompt, TurnEvent } from "@holdfast/wire"
+import type { TurnResult } from "../TurnResult.ts"
 import { EventQueue } from "./EventQueue.ts"
+import * as ProcessChannel from "./ProcessChannel.ts"
 import { RpcError } from "./RpcError.ts"
-import type { RpcResult, RpcState } from "./RpcTypes.ts"
 import { TurnResults } from "./TurnResults.ts"
 
 /** How the process is started, and which conversation it runs. */
 export interface RpcOptions {
-  /** The program and its first arguments; by default the service that is installed beside this package (`@holdfast/server`). */
-  readonly command?: readonly [string, ...ReadonlyArray<string>]
+  /** The program and its first arguments, such as `["holdfast"]`. */
+  readonly command: readonly [string, ...ReadonlyArray<string>]
   /** A conversation to resume. Without it a new one begins. */
   readonly conversation?: string
   /** With `conversation`: the last event that is known, as `lastEventId` of its state. Without it all events come again. */
@@ -43,54 +42,58 @@ interface Once {
   readonly commandId?: string
 }
 
+/** A turn's id of your own: the same id again is the same turn. */
+interface TurnId {
+  readonly turnId?: string
+}
+
 /** One conversation in a process of its own. */
 export class RpcClient implements AsyncDisposable {
-  readonly #child: ChildProcessWithoutNullStreams
+  readonly #channel: ProcessChannel.LineChannel
   readonly #pending = new Map<number, Pending>()
-  readonly #listeners = new Set<(event: TurnEvent) => void>()
+  readonly #listeners = new Set<(event: TurnEvent.TurnEvent) => void>()
   readonly #results = new TurnResults()
   readonly #closed: Promise<number | null>
   #lastWords = ""
   #failure: RpcError | undefined
   #lastId = 0
+  #lastEventId: number
 
-  /** Starts the process. A failure to start is the error of the first call. */
-  constructor(options: RpcOptions = {}) {
-    const [program, ...first] = options.command ?? [process.execPath, OWN_COMMAND]
-    const child = spawn(program, [...first, "rpc", ...argumentsOf(options)], { cwd: options.cwd, env: options.env })
-    this.#child = child
+  /** Starts the process. A failure to start is the error of the first call. `open` is for lines over something else than a process. */
+  constructor(options: RpcOptions, open: ProcessChannel.Open = ProcessChannel.open) {
     const splitter = new LineSplitter.LineSplitter(MOST_OUTPUT_BYTES)
-    child.stdout.on("data", (bytes: Uint8Array) => {
-      for (const line of splitter.push(bytes)) this.#receive(line)
-    })
-    child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      this.#lastWords = (this.#lastWords + text).slice(-MOST_LAST_WORDS)
-      options.onLog?.(text)
-    })
-    // The process's end follows, and has the reason.
-    child.stdin.on("error", () => {})
-    this.#closed = new Promise((resolve) => {
-      child.on("error", (cause) => {
-        this.#fail(new RpcError("closed", `${program} could not be started: ${cause.message}`, { cause }))
-        resolve(null)
-      })
-      child.on("close", (code, signal) => {
-        const how = signal === null ? `with exit code ${code}` : `by ${signal}`
+    const { promise, resolve } = Promise.withResolvers<number | null>()
+    this.#closed = promise
+    this.#lastEventId = options.after ?? 0
+    this.#channel = open(options, {
+      bytes: (bytes) => {
+        for (const line of splitter.push(bytes)) this.#receive(line)
+      },
+      log: (text) => {
+        this.#lastWords = (this.#lastWords + text).slice(-MOST_LAST_WORDS)
+        options.onLog?.(text)
+      },
+      closed: ({ cause, code, message }) => {
         const words = this.#lastWords.trim()
-        this.#fail(new RpcError("closed", `holdfast rpc has ended ${how}.${words === "" ? "" : ` It wrote: ${words}`}`))
+        this.#fail(new RpcError("closed", `${message}${words === "" ? "" : ` It wrote: ${words}`}`, { cause }))
         resolve(code)
-      })
+      }
     })
+  }
+
+  /** The id of the last persisted event that came: the option `after` of the next process. */
+  get lastEventId(): number {
+    return this.#lastEventId
   }
 
   /** Runs a turn, and returns its end. */
-  prompt(prompt: Prompt): Promise<RpcResult> {
-    return this.#turn({ type: "prompt", prompt })
+  prompt(prompt: Prompt.Prompt, options: TurnId = {}): Promise<TurnResult> {
+    return this.#turn({ type: "prompt", prompt, ...options })
   }
 
   /** Runs the model again from the last prompt, after an error or an abort. */
-  retry(): Promise<RpcResult> {
-    return this.#turn({ type: "retry" })
+  retry(options: TurnId = {}): Promise<TurnResult> {
+    return this.#turn({ type: "retry", ...options })
   }
 
   /** Ends the retries, then the turn. Returns whether there was a turn. */
@@ -129,15 +132,15 @@ export class RpcClient implements AsyncDisposable {
   }
 
   /** Reads the conversation's state. */
-  async getState(): Promise<RpcState> {
+  async getState(): Promise<RpcLines.RpcState> {
     // The process is of the same protocol: its answer is not checked again.
-    return (await this.#send({ type: "get_state" })) as RpcState
+    return (await this.#send({ type: "get_state" })) as RpcLines.RpcState
   }
 
   /** Calls a function with every event from now on. Returns what ends that. */
-  on(listener: (event: TurnEvent) => void): () => void {
+  on(listener: (event: TurnEvent.TurnEvent) => void): () => void {
     // One listener may be added twice.
-    const own = (event: TurnEvent) => listener(event)
+    const own = (event: TurnEvent.TurnEvent) => listener(event)
     this.#listeners.add(own)
     return () => void this.#listeners.delete(own)
   }
@@ -149,8 +152,8 @@ export class RpcClient implements AsyncDisposable {
    *
    * Events that are not read yet are kept in memory. An iteration that is 100,000 events behind fails with the code `too-slow`.
    */
-  events(): AsyncIterableIterator<TurnEvent> {
-    const queue = new EventQueue<TurnEvent>(() => off())
+  events(): AsyncIterableIterator<TurnEvent.TurnEvent> {
+    const queue = new EventQueue<TurnEvent.TurnEvent>(() => off())
     const off = this.on((event) => queue.push(event))
     void this.#closed.then(() => queue.end())
     return queue
@@ -158,7 +161,7 @@ export class RpcClient implements AsyncDisposable {
 
   /** Ends the process and returns its exit code; `null` where a signal ended it, or it never started. */
   close(): Promise<number | null> {
-    this.#child.stdin.end()
+    this.#channel.end()
     return this.#closed
   }
 
@@ -166,8 +169,8 @@ export class RpcClient implements AsyncDisposable {
     await this.close()
   }
 
-  async #turn(command: Command): Promise<RpcResult> {
-    let result: Promise<RpcResult>
+  async #turn(command: Command): Promise<TurnResult> {
+    let result: Promise<TurnResult>
     this.#results.expect()
     try {
       const { turnId } = (await this.#send(command)) as { readonly turnId: string }
@@ -187,12 +190,12 @@ export class RpcClient implements AsyncDisposable {
       if (this.#failure !== undefined) return reject(this.#failure)
       const id = ++this.#lastId
       const line = JSON.stringify({ id, ...command })
-      if (Buffer.byteLength(line) > LineSplitter.MOST_COMMAND_BYTES) {
+      if (new TextEncoder().encode(line).length > LineSplitter.MOST_COMMAND_BYTES) {
         const most = LineSplitter.MOST_COMMAND_BYTES
         return reject(new RpcError("refused", `The command ${command.type} is longer than ${most} bytes.`))
       }
       this.#pending.set(id, { resolve, reject })
-      this.#child.stdin.write(`${line}\n`)
+      this.#channel.write(`${line}\n`)
     })
   }
 
@@ -201,9 +204,10 @@ export class RpcClient implements AsyncDisposable {
     if (output === undefined) {
       const what = line._tag === "Text" ? JSON.stringify(line.text.slice(0, MOST_QUOTED)) : "a line that cannot be read"
       this.#fail(new RpcError("invalid-output", `holdfast rpc wrote ${what}, which is no line of its protocol.`))
-      return void this.#child.kill()
+      return this.#channel.kill()
     }
     if (output.type === "response") return this.#answer(output)
+    if (!TRANSIENT.has(output.type)) this.#lastEventId++ // RpcClient.C4
     this.#results.see(output)
     for (const listener of this.#listeners) {
       try {
@@ -259,19 +263,24 @@ const MOST_OUTPUT_BYTES = 256 * 1024 * 1024
 const MOST_LAST_WORDS = 2_000
 const MOST_QUOTED = 60
 
-/** The command of this package, as source or compiled. */
-const OWN_COMMAND = fileURLToPath(new URL(`../bin${extname(import.meta.url)}`, import.meta.url))
+/** Types of events that are not persisted. Exhaustive: a missing one does not compile. */
+const TRANSIENT: ReadonlySet<string> = new Set(
+  Object.keys({
+    "step-start": true,
+    "text-delta": true,
+    "reasoning-delta": true,
+    "provider-retry": true,
+    "tools-missing": true
+  } satisfies { readonly [Type in TurnEvent.TransientEvent["type"]]: true })
+)
 
-const argumentsOf = ({ after, config, conversation, model, profile, system }: RpcOptions): ReadonlyArray<string> =>
-  Object.entries({ after, config, conversation, model, profile, system }).flatMap(([name, value]) =>
-    value === undefined ? [] : [`--${name}`, String(value)]
-  )
-
-const parse = (text: string): Response | TurnEvent | undefined => {
+const parse = (text: string): Response | TurnEvent.TurnEvent | undefined => {
   try {
     const value: unknown = JSON.parse(text)
     // The process is of the same protocol: a line's shape is that of its type.
-    return typeof value === "object" && value !== null && "type" in value ? (value as Response | TurnEvent) : undefined
+    return typeof value === "object" && value !== null && "type" in value
+      ? (value as Response | TurnEvent.TurnEvent)
+      : undefined
   } catch {
     return undefined
   }

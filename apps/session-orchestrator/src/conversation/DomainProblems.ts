@@ -4,8 +4,8 @@ import { defined } from "@holdfast/wire"
 import type { TurnStopped } from "@holdfast/kernel"
 import { Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
-import type * as Conversations from "../conversation/Conversations.ts"
-import type { TurnNotFound } from "../inspection/TurnNotFound.ts"
+import type * as Conversations from "./Conversations.ts"
+import type { TurnNotFound } from "./TurnNotFound.ts"
 
 /** What the conversations refuse. */
 export type Refusal =
@@ -34,12 +34,8 @@ export const orProblem = <A, E extends Refusal, R>(
   // `problemOf` switches over the tag, as the type does; the compiler cannot follow a switch over a type parameter.
   Effect.mapError(effect, (error) => problemOf(error) as ProblemOf[E["_tag"]])
 
-/** The name of a refusal's problem, for transports without problem details. */
-export const nameOf = (error: Refusal): string => Problem.nameOf(problemOf(error))
-
-// --- internal
-
-const problemOf = (error: Refusal): ProblemOf[keyof ProblemOf] => {
+/** The problem of a refusal. */
+export const problemOf = (error: Refusal): ProblemOf[keyof ProblemOf] => {
   switch (error._tag) {
     case "ConversationNotFound":
       return new Problem.ConversationNotFound({ conversationId: error.conversationId, detail: error.message })

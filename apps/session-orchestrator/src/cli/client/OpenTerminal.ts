@@ -1,0 +1,195 @@
+/**
+ * `holdfast chat`: a conversation in the terminal, of the running service, or of a service in this process.
+ *
+ * OpenTerminal.O1. Without `--url` and `HOLDFAST_URL`, where no service answers at the configured address, this process runs the service until
+ *     the terminal is left. Its log goes to a file beside the database, because the screen is taken.
+ * OpenTerminal.O2. The terminal's program is loaded by this command alone: no other command starts slower for it.
+ */
+import { ConversationState, Ids } from "@holdfast/wire"
+import { Listing } from "@holdfast/wire/api"
+import { Context, Effect, Layer, Option, Result } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import { appendFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import type { Values } from "../../config/Config.ts"
+import * as Environment from "../../config/reading/Environment.ts"
+import * as PeriodText from "../../inspection/period/PeriodText.ts"
+import * as SafeLogger from "../../redaction/SafeLogger.ts"
+import { Ended, Refused } from "../Ended.ts"
+import * as ExitCode from "../ExitCode.ts"
+import type { Parts, StartFailure } from "../Parts.ts"
+import * as Setup from "../Setup.ts"
+import * as Signals from "../Signals.ts"
+import { paint, Terminal } from "../terminal/Terminal.ts"
+import * as Address from "./Address.ts"
+import * as ServiceClient from "./ServiceClient.ts"
+
+/** The command `chat`. */
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make(
+    "chat",
+    {
+      conversation: Flag.String("conversation").pipe(
+        Flag.withMetavar("ID"),
+        Flag.withDescription("Conversation to go on with"),
+        Flag.optional
+      ),
+      continue: Flag.Boolean("continue").pipe(
+        Flag.withDescription("Go on with the newest conversation"),
+        Flag.withDefault(false)
+      ),
+      model: Flag.String("model").pipe(
+        Flag.withAlias("m"),
+        Flag.withMetavar("PROVIDER/MODEL"),
+        Flag.withDescription("Model of a new conversation instead of the service's own"),
+        Flag.optional
+      ),
+      plain: Flag.Boolean("plain").pipe(
+        Flag.withDescription("Write line by line and repaint nothing, for screen readers"),
+        Flag.withDefault(false)
+      ),
+      url: ServiceClient.urlFlag,
+      config: Setup.configFlag
+    },
+    (flags) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, (config) =>
+        Effect.scoped(converse(parts, flags, config)).pipe(Effect.provide(Signals.layer))
+      )
+  ).pipe(
+    Command.withDescription(
+      "Converse in the terminal, through outages. Attaches to the running service, or runs one until it is left. A turn that waits can be left, and come back to. Exit codes: 0 left, 1 failed, 2 usage or configuration, 130 ended by a signal"
+    ),
+    Command.withShortDescription("Converse in the terminal, through outages"),
+    Command.withExamples([
+      { command: "holdfast chat", description: "A new conversation" },
+      { command: "holdfast chat --continue", description: "The newest one, with its wait if it waits" },
+      { command: "holdfast chat --plain", description: "Line by line, for screen readers" }
+    ])
+  )
+
+// --- internal
+
+interface Flags {
+  readonly conversation: Option.Option<string>
+  readonly continue: boolean
+  readonly model: Option.Option<string>
+  readonly plain: boolean
+  readonly url: Option.Option<string>
+}
+
+const converse = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>, flags: Flags, config: Values) {
+  const terminal = yield* Terminal
+  const signals = yield* Signals.Signals
+  const { isOwn, url } = yield* serviceOf(parts, flags, config)
+  const address = yield* addressOf(Option.some(url), parts, config)
+  const conversationId = yield* conversationOf(flags, ServiceClient.make(address))
+  const program = yield* Effect.promise(load)
+  const leaving = new AbortController()
+  const opened = Effect.tryPromise({
+    try: () =>
+      program.open({
+        ...address,
+        conversationId,
+        model: Option.getOrUndefined(flags.model),
+        isPlain: flags.plain || !terminal.canRepaint || process.stdin.isTTY !== true,
+        hasColors: terminal.colors.stdout,
+        reportLines: PeriodText.lines,
+        signal: leaving.signal
+      }),
+    catch: (error) => error
+  }).pipe(Effect.orDie)
+  const signalled = Effect.andThen(
+    signals.first,
+    Effect.sync(() => leaving.abort())
+  )
+  const ended = yield* Effect.raceFirst(
+    Effect.map(opened, (left) => ({ left, isSignalled: leaving.signal.aborted })),
+    Effect.andThen(signalled, Effect.never)
+  )
+  const { isSignalled, left } = ended
+  if (left.conversationId !== undefined) {
+    const back = `holdfast chat --conversation ${left.conversationId}`
+    const words = left.isBusy
+      ? isOwn
+        ? `The turn is on disk. It goes on with \`${back}\`, or with \`holdfast serve\`.`
+        : `The turn goes on. \`${back}\` comes back to it.`
+      : `\`${back}\` goes on with it.`
+    terminal.stderr(`${paint(terminal.colors.stderr, "dim", words)}\n`)
+  }
+  if (isSignalled) return yield* new Ended({ exitCode: ExitCode.ABORTED })
+})
+
+const addressOf = <E extends StartFailure>(url: Option.Option<string>, parts: Parts<E>, { server }: Values) =>
+  Effect.mapError(
+    Effect.fromResult(Address.of(Option.getOrUndefined(url), parts.environment, server)),
+    (message) => new Refused({ message, exitCode: ExitCode.USAGE })
+  )
+
+/** The running service, or a service in this process (OpenTerminal.O1). */
+const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
+  parts: Parts<E>,
+  flags: Pick<Flags, "url">,
+  config: Values
+) {
+  const isNamed = Option.isSome(flags.url) || Environment.get(parts.environment, Environment.URL_VARIABLE) !== undefined
+  if (isNamed) return { isOwn: false, url: (yield* addressOf(flags.url, parts, config)).url }
+  const known = Address.of(undefined, parts.environment, config.server)
+  if (Result.isSuccess(known) && (yield* answers(known.success.url))) {
+    return { isOwn: false, url: known.success.url }
+  }
+  const terminal = yield* Terminal
+  const log = join(dirname(config.database.path), "chat.log")
+  terminal.stderr(
+    `${paint(terminal.colors.stderr, "dim", `No service is running: this terminal runs one until you leave. Its log: ${log}`)}\n`
+  )
+  const logger = SafeLogger.layer({
+    format: "json",
+    colors: false,
+    write: (line) => appendFileSync(log, line, { mode: 0o600 })
+  })
+  const { address } = Context.get(yield* Layer.build(Layer.provide(parts.service, logger)), HttpServer.HttpServer)
+  return { isOwn: true, url: HttpServer.formatAddress(address) }
+})
+
+/** Whether a Holdfast service is at an address. */
+const answers = (url: string): Effect.Effect<boolean> =>
+  Effect.promise(() =>
+    fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) }).then(
+      (response) => response.ok,
+      () => false
+    )
+  )
+
+/** A service on this machine answers sooner, also while it is busy. */
+const PATIENCE_MS = 2_000
+
+/** The conversation that the flags name. A mistake is reported before the screen is taken. */
+const conversationOf = Effect.fnUntraced(function* (flags: Flags, client: ServiceClient.ServiceClient) {
+  const given = Option.getOrUndefined(flags.conversation)
+  if (given !== undefined) {
+    if (!Ids.ID_PATTERN.test(given)) {
+      return yield* new Refused({
+        message: `--conversation: expected 1 to 64 letters, digits, "_" or "-".`,
+        exitCode: ExitCode.USAGE
+      })
+    }
+    yield* client.call({ path: `/v1/conversations/${given}` }, ConversationState.ConversationState)
+    return given
+  }
+  if (!flags.continue) return undefined
+  const { conversations } = yield* client.call({ path: "/v1/conversations?limit=1" }, Listing.ConversationPage)
+  return conversations[0]?.conversationId
+})
+
+/** React reads `NODE_ENV` as it is loaded: its version for developers is many times slower. Tools that are started later do not get it. */
+const load = async () => {
+  const before = process.env["NODE_ENV"]
+  process.env["NODE_ENV"] = "production"
+  try {
+    return await import("@holdfast/terminal")
+  } finally {
+    if (before === undefined) delete process.env["NODE_ENV"]
+    else process.env["NODE_ENV"] = before
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Runs one WebSocket: commands in; responses and events of many conversations out (`SocketMessages`).
+ *
+ * SocketSession.S1. Commands of one conversation take effect in their order. `get_state`, and a message that is refused, wait for no command.
+ * SocketSession.S2. While the client does not take what is sent, at most `MOST_WAITING` commands are under way, each subscription holds one page of
+ *     events, and the hubs keep the rest, up to their limit.
+ * SocketSession.S3. The end of a socket ends no turn. Commands that were read have `LAST_ANSWERS` to take effect.
+ * SocketSession.S4. A client that sends nothing for `SILENCE_LIMIT`, not even the answer to a ping, is gone.
+ * SocketSession.S5. A shutdown refuses the commands that are not on disk, and sends `reconnect` as the last message.
+ */
+import { SocketMessages } from "@holdfast/wire/rpc"
+import { Clock, Duration, Effect, Result, Stream } from "effect"
+import { LAST_ANSWERS, MOST_WAITING } from "../../rpc/RpcSession.ts"
+import type { Drain } from "../../system/Drain.ts"
+import { FAREWELL_LIMIT, GOING_DOWN } from "../body/LiveResponse.ts"
+import * as CommandOrder from "./CommandOrder.ts"
+import * as SocketCommands from "./SocketCommands.ts"
+import * as SocketFrames from "./SocketFrames.ts"
+import type { SocketOutput } from "./SocketOutput.ts"
+import { Subscriptions } from "./Subscriptions.ts"
+import { Conversations } from "../../conversation/Conversations.ts"
+
+/** Pings that a client may leave unanswered (SocketSession.S4). */
+const MOST_SILENT = 4
+
+/** How long a client may send nothing. */
+export const SILENCE_LIMIT = Duration.millis(MOST_SILENT * SocketMessages.KEEP_ALIVE_MS)
+
+/** The two ends of a socket. */
+export interface Options<E> {
+  /** Ends, or fails, when the socket closes. */
+  readonly input: Stream.Stream<string | Uint8Array, E>
+  readonly output: SocketOutput
+  /** The bytes that were read so far; `undefined` while the service does not read. */
+  readonly received: () => number | undefined
+  /** Ends the connection at once. */
+  readonly destroy: () => void
+  /** The origin in the record of a command (rule X4). */
+  readonly origin: string
+  readonly drain: Drain["Service"]
+}
+
+/** Runs the session to the end of its input, or of the service. Returns whether the service ended it. */
+export const run = Effect.fnUntraced(function* <E>(options: Options<E>) {
+  const { destroy, drain, input, origin, output, received } = options
+  const order = yield* CommandOrder.make(MOST_WAITING)
+  const subscriptions = new Subscriptions(yield* Conversations, output, yield* Effect.scope)
+  const send = (message: SocketMessages.SocketMessage): Effect.Effect<void> =>
+    Effect.suspend(() => output.write(SocketFrames.ofMessages([JSON.stringify(message)])) ?? Effect.void)
+  const execution = yield* SocketCommands.make({ subscriptions, send, origin, drain })
+
+  const receive = (message: string | Uint8Array): Effect.Effect<void> => {
+    if (typeof message !== "string") return send(SocketMessages.unreadable(BINARY))
+    const decoded = SocketMessages.decode(message)
+    if (Result.isFailure(decoded)) return send(decoded.failure)
+    const { effect, key } = execution(decoded.success)
+    return key === undefined ? effect : order.accept(key, effect)
+  }
+
+  const signsOfLife = Effect.gen(function* () {
+    let last: number | undefined
+    for (let silent = 0; silent < MOST_SILENT; silent++) {
+      const now = yield* Clock.currentTimeMillis
+      // A client that has not taken the last ones gets no more of them.
+      if (output.isFree) {
+        yield* send({ type: "keep-alive", now })
+        output.write(SocketFrames.PING)
+      }
+      yield* Effect.sleep(Duration.millis(SocketMessages.KEEP_ALIVE_MS))
+      const bytes = received()
+      if (bytes === undefined || bytes !== last) silent = -1
+      last = bytes
+    }
+    destroy() // SocketSession.S4
+    return yield* Effect.never
+  })
+
+  const untilClosed = Effect.exit(Stream.runForEach(input, receive))
+  const farewell = Effect.andThen(order.idle, send({ type: "reconnect", ...GOING_DOWN })) // SocketSession.S5
+  const untilDown = Effect.andThen(drain.ended, Effect.timeoutOption(farewell, FAREWELL_LIMIT))
+  return yield* Effect.as(untilClosed, false).pipe(
+    Effect.raceFirst(Effect.as(untilDown, true)),
+    Effect.raceFirst(signsOfLife),
+    Effect.ensuring(Effect.timeoutOption(order.idle, LAST_ANSWERS)) // SocketSession.S3
+  )
+}, Effect.scoped)
+
+// --- internal
+
+const BINARY = "The message is binary, and was not read. Expected a text with one JSON object."

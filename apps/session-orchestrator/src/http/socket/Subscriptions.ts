@@ -1,0 +1,111 @@
+/**
+ * The subscriptions of one socket: each passes on the events of a conversation, or of one turn (`EventFeed`).
+ *
+ * Subscriptions.B1. A conversation, or a turn of it, has one subscription. A second one replaces the first, and begins after its own position.
+ * Subscriptions.B2. A subscription that has ended sends nothing more.
+ * Subscriptions.B3. Events of different conversations wait for each other only where the client reads too slowly.
+ */
+import { defined, type Ids } from "@holdfast/wire"
+import type { SocketMessages } from "@holdfast/wire/rpc"
+import type { Scope } from "effect"
+import { Effect, Fiber, Stream } from "effect"
+import type { Conversations, Frame } from "../../conversation/Conversations.ts"
+import * as EventFeed from "../../rpc/EventFeed.ts"
+import * as SocketFrames from "./SocketFrames.ts"
+import type { SocketOutput } from "./SocketOutput.ts"
+
+/** More than a page shows, and few enough that one client cannot fill the memory. */
+export const MOST_SUBSCRIPTIONS = 1_024
+
+/** What is subscribed to. */
+export interface Subject {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId?: Ids.TurnId
+}
+
+/** How the events are sent. */
+export interface Wanted {
+  readonly after: number
+  /** Bare deltas have this id. */
+  readonly bare: SocketMessages.SocketResponse["id"]
+}
+
+interface Subscription {
+  lastEventId: number
+  fiber: Fiber.Fiber<void> | undefined
+}
+
+/** The subscriptions of one socket. */
+export class Subscriptions {
+  private readonly conversations: Conversations["Service"]
+  private readonly output: SocketOutput
+  private readonly scope: Scope.Scope
+  private readonly byKey = new Map<string, Subscription>()
+
+  constructor(conversations: Conversations["Service"], output: SocketOutput, scope: Scope.Scope) {
+    this.conversations = conversations
+    this.output = output
+    this.scope = scope
+  }
+
+  /** Whether one more would be too many. */
+  isFull(subject: Subject): boolean {
+    return this.byKey.size >= MOST_SUBSCRIPTIONS && !this.byKey.has(keyOf(subject))
+  }
+
+  /** The id of the last event of a conversation that was sent; 0 before the first. */
+  lastEventId(conversationId: Ids.ConversationId): number {
+    return this.byKey.get(keyOf({ conversationId }))?.lastEventId ?? 0
+  }
+
+  /** Ends a subscription, if there is one (Subscriptions.B2). */
+  end(subject: Subject): Effect.Effect<void> {
+    const key = keyOf(subject)
+    const fiber = this.byKey.get(key)?.fiber
+    this.byKey.delete(key)
+    return fiber === undefined ? Effect.void : Effect.asVoid(Fiber.interrupt(fiber))
+  }
+
+  /** Begins a subscription. */
+  begin(subject: Subject, { after, bare }: Wanted): Effect.Effect<void> {
+    const { conversations, output, scope } = this
+    const { conversationId, turnId } = subject
+    const key = keyOf(subject)
+    const subscription: Subscription = { lastEventId: after, fiber: undefined }
+    const encode = bare === undefined ? SocketFrames.full : SocketFrames.bare(bare)
+    const feed = EventFeed.run({
+      watch: (from) =>
+        turnId === undefined
+          ? conversations.watch(conversationId, from)
+          : since(conversations.watchTurn(turnId, conversationId), from),
+      after: () => subscription.lastEventId,
+      forward: (frames) => {
+        subscription.lastEventId = frames.findLast(({ id }) => id !== undefined)?.id ?? subscription.lastEventId
+        return output.write(encode(frames))
+      },
+      onInterruption: Effect.logDebug
+    }).pipe(
+      Effect.catch(({ message }) => {
+        const ended = { type: "unsubscribed", ...subject, code: "conversation-deleted", message } as const
+        return output.write(SocketFrames.ofMessages([JSON.stringify(ended)])) ?? Effect.void
+      }),
+      Effect.ensuring(
+        Effect.sync(() => {
+          if (this.byKey.get(key) === subscription) this.byKey.delete(key)
+        })
+      )
+    )
+    this.byKey.set(key, subscription)
+    return Effect.map(Effect.forkIn(feed, scope), (fiber) => {
+      subscription.fiber = fiber
+    })
+  }
+}
+
+// --- internal
+
+const keyOf = ({ conversationId, turnId }: Subject): string => JSON.stringify(defined({ conversationId, turnId }))
+
+/** The events after an id. A turn's stream begins with the turn, so a client that has some of it gets the others. */
+const since = <E>(frames: Stream.Stream<Frame, E>, after: number): Stream.Stream<Frame, E> =>
+  after === 0 ? frames : Stream.filter(frames, ({ id }) => id === undefined || id > after)

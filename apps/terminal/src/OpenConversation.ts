@@ -1,0 +1,440 @@
+/**
+ * One conversation of a service as a person sees and steers it: events come in, keys come in, and snapshots go out to the screen.
+ *
+ * OpenConversation.O1. A new conversation is opened with its first prompt: a terminal that is closed without one leaves nothing behind.
+ * OpenConversation.O2. A prompt that the service did not accept goes back into the editor.
+ * OpenConversation.O3. Leaving ends the connection and nothing else: turns belong to the service.
+ */
+import { ConversationView } from "@holdfast/client"
+import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
+import { COMMANDS, type Command } from "./editor/Command.ts"
+import * as Editor from "./editor/Editor.ts"
+import type { Key } from "./editor/Key.ts"
+import * as Keyboard from "./editor/Keyboard.ts"
+import type { Service } from "./service/Service.ts"
+import * as Foreign from "./text/Foreign.ts"
+import * as Transcript from "./transcript/Transcript.ts"
+import type * as WaitText from "./wait/WaitText.ts"
+
+/** What the screen is drawn from. */
+export interface Snapshot {
+  readonly conversationId: string | undefined
+  readonly view: ConversationView.ConversationView
+  /** Permanent entries; the list only grows. */
+  readonly entries: ReadonlyArray<Transcript.Entry>
+  readonly keyboard: Keyboard.Keyboard
+  /** Prompts that were sent and are not in the history yet. */
+  readonly sent: ReadonlyArray<string>
+  /** `provider/model` of the next step, where it is known. */
+  readonly model: string | undefined
+  /** What the budget leaves for further waits; absent: not known, or without limit. */
+  readonly budgetLeftMs: number | undefined
+  /** For the next moments: an answer to a key. */
+  readonly notice: string | undefined
+  /** A prompt is on its way to a conversation that is being opened. */
+  readonly isOpening: boolean
+  /** Why there is no connection at present. */
+  readonly disconnected: string | undefined
+}
+
+/** What a conversation needs. */
+export interface Options {
+  readonly service: Service
+  /** The conversation to go on with; absent: a new one. */
+  readonly conversationId?: string | undefined
+  /** The model of a new conversation; absent: the service's own. */
+  readonly model?: string | undefined
+  readonly now: () => number
+  /** Puts a report into lines. */
+  readonly reportLines: (report: PeriodReport.PeriodReport) => ReadonlyArray<string>
+}
+
+/** A conversation on the screen. */
+export interface OpenConversation {
+  readonly snapshot: () => Snapshot
+  /** Calls the listener after each change. Returns the function that ends this. */
+  readonly subscribe: (listener: () => void) => () => void
+  /** Applies a key; `width` is that of the editor's rows. */
+  readonly press: (key: Key, width: number) => void
+  /** Does what a key or a line of the plain screen asked for. */
+  readonly act: (action: Keyboard.Action) => void
+  /** Resolves when the person leaves. */
+  readonly left: Promise<void>
+  /** Ends the connection (OpenConversation.O3). */
+  readonly close: () => void
+}
+
+/** Where the keys are: what a turn is doing. */
+export const phaseOf = (
+  { isOpening, sent, view }: Pick<Snapshot, "isOpening" | "sent" | "view">,
+  now: number
+): Keyboard.Situation["phase"] => {
+  if (view.retry !== undefined) return ConversationView.remainingMs(view.retry, now) > 0 ? "retrying" : "trying"
+  return view.status !== "idle" || sent.length > 0 || isOpening ? "running" : "idle"
+}
+
+/** The wait in progress, with times by this clock. */
+export const waitOf = ({ retry }: ConversationView.ConversationView): WaitText.Wait | undefined =>
+  retry && { ...retry, retryAt: retry.dueAt }
+
+/** Opens a conversation. */
+export const make = (options: Options): OpenConversation => {
+  const { now, service } = options
+  const listeners = new Set<() => void>()
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+  let snapshot: Snapshot = {
+    conversationId: undefined,
+    view: ConversationView.empty,
+    entries: [],
+    keyboard: Keyboard.initial,
+    sent: [],
+    model: options.model,
+    budgetLeftMs: undefined,
+    notice: undefined,
+    isOpening: false,
+    disconnected: undefined
+  }
+  let seen = Transcript.nothing
+  let connection = new AbortController()
+  /** The opening of the conversation, which several keys may wait for. */
+  let opening: Promise<string> | undefined
+
+  const set = (changes: Partial<Snapshot>): void => {
+    snapshot = { ...snapshot, ...changes }
+    for (const listener of listeners) listener()
+  }
+  const write = (...entries: ReadonlyArray<Transcript.Entry>): void => {
+    if (entries.length > 0) set({ entries: [...snapshot.entries, ...entries] })
+  }
+  const failed = (error: unknown): void =>
+    write(Transcript.note("failure", error instanceof Error ? error.message : String(error)))
+
+  // --- what arrives
+
+  let arrived: Array<Parameters<typeof ConversationView.apply>[1]> = []
+  let due: ReturnType<typeof setTimeout> | undefined
+
+  /** Many events are one change: a screen is drawn some thirty times a second at most. */
+  const apply = (): void => {
+    due = undefined
+    const events = arrived
+    arrived = []
+    const entries: Array<Transcript.Entry> = []
+    const prompts: Array<string> = []
+    let { sent } = snapshot
+    for (const event of events) {
+      const [next, added] = Transcript.take(seen, event)
+      seen = next
+      entries.push(...added)
+      for (const entry of added) {
+        if (entry.type !== "prompt") continue
+        const own = sent.find((text) => Foreign.shown(text) === entry.text)
+        if (own === undefined) prompts.push(entry.text)
+        else sent = without(sent, own)
+      }
+      if (event.type === "turn-start" && event.retry === true) sent = sent.filter((text) => text !== AGAIN)
+    }
+    const { keyboard } = snapshot
+    const before = snapshot.view.retry
+    const view = ConversationView.applyAll(snapshot.view, events)
+    const isSameWait = view.retry !== undefined && view.retry.attempt === before?.attempt
+    set({
+      view,
+      sent,
+      ...(prompts.length === 0
+        ? {}
+        : { keyboard: { ...keyboard, editor: Editor.remembering(keyboard.editor, prompts) } }),
+      model: view.model ?? snapshot.model,
+      budgetLeftMs: isSameWait ? snapshot.budgetLeftMs : undefined,
+      ...(entries.length === 0 ? {} : { entries: [...snapshot.entries, ...entries] })
+    })
+    if (view.retry !== undefined && view.retry !== before) void readBudget(view.retry)
+  }
+
+  const readBudget = async (retry: ConversationView.PendingRetry): Promise<void> => {
+    const { conversationId } = snapshot
+    if (conversationId === undefined || retry.asks !== undefined) return
+    try {
+      const left = budgetLeftMs(await service.explain(conversationId, retry.turnId), retry.attempt)
+      if (snapshot.view.retry?.attempt === retry.attempt) set({ budgetLeftMs: left })
+    } catch {
+      // The budget is a courtesy: the wait is shown without it.
+    }
+  }
+
+  const watch = async (conversationId: string, { signal }: AbortController): Promise<void> => {
+    try {
+      for await (const arrival of service.watch(conversationId, signal)) {
+        if (signal.aborted) return
+        switch (arrival.type) {
+          case "event":
+            arrived.push(arrival.event)
+            due ??= setTimeout(apply, FRAME_MS)
+            break
+          case "connected":
+            set({
+              disconnected: undefined,
+              view: ConversationView.withClockSkew(ConversationView.reconnected(snapshot.view), arrival.clockSkewMs)
+            })
+            break
+          case "disconnected":
+            set({ disconnected: arrival.message })
+            break
+          default:
+            arrival satisfies never
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) failed(error)
+    }
+  }
+
+  /** Goes on with a conversation, and shows it from its beginning. */
+  const attach = (conversationId: string): void => {
+    connection.abort()
+    connection = new AbortController()
+    arrived = []
+    seen = Transcript.nothing
+    opening = Promise.resolve(conversationId)
+    set({ conversationId, view: ConversationView.empty, sent: [], budgetLeftMs: undefined, disconnected: undefined })
+    void watch(conversationId, connection)
+    void service.state(conversationId).then(
+      ({ model }) => set({ model: snapshot.view.model ?? model }),
+      () => {}
+    )
+  }
+
+  const detach = (model: string | undefined): void => {
+    connection.abort()
+    connection = new AbortController()
+    opening = undefined
+    seen = Transcript.nothing
+    set({ conversationId: undefined, view: ConversationView.empty, sent: [], model, budgetLeftMs: undefined })
+  }
+
+  /** The conversation, opened now if there is none (O1). */
+  const opened = (): Promise<string> => {
+    opening ??= service.create({ model: snapshot.model }).then(
+      (conversationId) => {
+        attach(conversationId)
+        return conversationId
+      },
+      (error: unknown) => {
+        opening = undefined
+        throw error
+      }
+    )
+    return opening
+  }
+
+  // --- what is asked for
+
+  const send = async (text: string): Promise<void> => {
+    try {
+      set({ isOpening: snapshot.conversationId === undefined })
+      const conversationId = await opened()
+      set({ sent: [...snapshot.sent, text], isOpening: false })
+      await service.prompt(conversationId, text)
+    } catch (error) {
+      set({ sent: without(snapshot.sent, text), isOpening: false })
+      failed(error)
+      const { editor } = snapshot.keyboard
+      // O2
+      if (editor.text === "") set({ keyboard: { ...snapshot.keyboard, editor: Editor.withText(editor, text) } })
+    }
+  }
+
+  const again = async (): Promise<void> => {
+    const { conversationId } = snapshot
+    if (conversationId === undefined) return
+    set({ sent: [...snapshot.sent, AGAIN] })
+    try {
+      await service.retry(conversationId)
+    } catch (error) {
+      set({ sent: snapshot.sent.filter((text) => text !== AGAIN) })
+      failed(error)
+    }
+  }
+
+  const withConversation = async (call: (conversationId: string) => Promise<void>): Promise<void> => {
+    const { conversationId } = snapshot
+    if (conversationId === undefined) return set({ notice: "There is no turn yet." })
+    await call(conversationId)
+  }
+
+  /** The commands of rule X4 need a wait. */
+  const onWait = (call: (conversationId: string) => Promise<void>): Promise<void> | void =>
+    snapshot.view.retry === undefined ? set({ notice: "No turn waits." }) : withConversation(call)
+
+  const run = async (command: Command): Promise<void> => {
+    switch (command.type) {
+      case "now":
+        return onWait((id) => service.retryNow(id))
+      case "giveup":
+        return onWait((id) => service.abortRetry(id))
+      case "wait":
+        // The command has this clock's time; the service has its own.
+        return onWait((id) => service.waitUntil(id, command.until + snapshot.view.clockSkewMs))
+      case "extend":
+        await onWait((id) => service.extendBudget(id, command.byMs))
+        if (snapshot.view.retry !== undefined) await readBudget(snapshot.view.retry)
+        return
+      case "switch": {
+        if (snapshot.view.retry !== undefined) return onWait((id) => service.switchTarget(id, command.model))
+        if (snapshot.view.status !== "idle") return set({ notice: "The model can be switched while the turn waits." })
+        if (snapshot.conversationId !== undefined) {
+          write(Transcript.note("notice", `A new conversation with ${command.model}. /conversations goes back.`))
+        }
+        return detach(command.model)
+      }
+      case "auto":
+        await service.setAutoRetry(await opened(), command.enabled)
+        return write(Transcript.note("notice", `Automatic retries are ${command.enabled ? "on" : "off"}.`))
+      case "explain":
+        return withConversation(async (id) => {
+          const turnId = snapshot.view.turn?.turnId
+          if (turnId === undefined) return set({ notice: "There is no turn yet." })
+          write(Transcript.verbatim(await service.explainInWords(id, turnId)))
+        })
+      case "error":
+        return withConversation((id) => showError(id))
+      case "report":
+        return write(Transcript.verbatim(options.reportLines(await service.report(command.since)).join("\n")))
+      case "conversations": {
+        const choices = (await service.conversations()).map(({ conversationId, isBusy, lastTurnId, title }) => ({
+          id: conversationId,
+          title: `${isBusy ? "● " : "  "}${Foreign.oneLine(title ?? (lastTurnId === undefined ? "(empty)" : conversationId))}`
+        }))
+        if (choices.length === 0) return set({ notice: "There is no conversation yet." })
+        return set({ keyboard: Keyboard.choosing(snapshot.keyboard, choices) })
+      }
+      case "new":
+        write(Transcript.note("aside", "A new conversation."))
+        return detach(options.model)
+      case "help":
+        return write(Transcript.verbatim(HELP))
+      case "retry":
+      case "quit":
+        // The keyboard has made actions of these.
+        return
+      default:
+        return command satisfies never
+    }
+  }
+
+  const showError = async (conversationId: string): Promise<void> => {
+    const error = seen.lastError
+    if (error === undefined) return set({ notice: "There was no error." })
+    const body = await service.explain(conversationId, error.turnId).then(lastBody, () => undefined)
+    write(
+      Transcript.verbatim([...(error.code === undefined ? [] : [error.code]), error.message].join(" ")),
+      ...(body === undefined || body.trim() === error.message.trim() ? [] : [Transcript.verbatim(body)])
+    )
+  }
+
+  const act = (action: Keyboard.Action): void => {
+    switch (action.type) {
+      case "prompt":
+        return void send(action.text)
+      case "retry":
+        return void again()
+      case "abort":
+        return void withConversation((id) => service.abort(id)).catch(failed)
+      case "abort-retry":
+        return void withConversation((id) => service.abortRetry(id)).catch(failed)
+      case "command":
+        return void run(action.command).catch(failed)
+      case "choose":
+        write(Transcript.note("aside", `Conversation ${action.id}.`))
+        return attach(action.id)
+      case "notice":
+        return set({ notice: action.text })
+      case "leave":
+        return leave()
+      case "stop":
+        // For the screen.
+        return
+      default:
+        return action satisfies never
+    }
+  }
+
+  if (options.conversationId !== undefined) attach(options.conversationId)
+
+  return {
+    snapshot: () => snapshot,
+    subscribe: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    press: (key, width) => {
+      const at = now()
+      const situation: Keyboard.Situation = {
+        phase: phaseOf(snapshot, at),
+        lastEnd: lastEndOf(snapshot.view),
+        width,
+        now: new Date(at)
+      }
+      const [keyboard, actions] = Keyboard.press(snapshot.keyboard, situation, key)
+      set({ keyboard, notice: undefined })
+      for (const action of actions) act(action)
+    },
+    act,
+    left,
+    close: () => {
+      connection.abort()
+      clearTimeout(due)
+      listeners.clear()
+    }
+  }
+}
+
+/** How the last turn ended; absent before the first end. */
+export const lastEndOf = ({ turn }: ConversationView.ConversationView): Keyboard.Situation["lastEnd"] =>
+  turn === undefined || turn.status === "running" ? undefined : turn.status
+
+// --- internal
+
+/** A thirtieth of a second. */
+const FRAME_MS = 33
+
+/** Stands among the sent prompts for a manual retry, which has none. No prompt is empty. */
+const AGAIN = ""
+
+/** The list without one of its texts. */
+const without = (texts: ReadonlyArray<string>, text: string): ReadonlyArray<string> =>
+  texts.includes(text) ? texts.toSpliced(texts.indexOf(text), 1) : texts
+
+/** What is left after the wait before a retry. */
+const budgetLeftMs = ({ steps }: TurnExplanation.TurnExplanation, retry: number): number | undefined => {
+  for (const { attempts } of steps.toReversed()) {
+    for (const { decision, wait } of attempts.toReversed()) {
+      if (decision?.type !== "retry" || decision.retry !== retry) continue
+      const { delayMs, spending } = decision
+      if (spending?.totalMs === undefined) return undefined
+      const extendedMs = (wait?.changes ?? []).reduce(
+        (sum, change) => sum + (change.type === "extended" ? change.byMs : 0),
+        0
+      )
+      return Math.max(0, spending.totalMs + extendedMs - spending.spentMs - delayMs)
+    }
+  }
+  return undefined
+}
+
+/** The whole response of the last attempt that has one. */
+const lastBody = ({ steps }: TurnExplanation.TurnExplanation): string | undefined =>
+  steps.flatMap(({ attempts }) => attempts.flatMap(({ body }) => body ?? [])).at(-1)
+
+const HELP = [
+  "Keys",
+  "  Enter             send; on an empty line after an error or an abort: ask again",
+  "  Alt-Enter, Ctrl-J new line (Shift-Enter where the terminal has it, or \\ and Enter)",
+  "  Esc               cancel the retry, abort the turn, or clear the line",
+  "  Up, Down          within the text, then earlier prompts",
+  "  Tab               complete a command",
+  "  Ctrl-D, Ctrl-C    leave; a turn that runs or waits goes on",
+  "",
+  "Commands",
+  ...COMMANDS.map(({ does, usage }) => `  ${usage.padEnd(24)} ${does}`)
+].join("\n")

@@ -1,0 +1,212 @@
+/** `holdfast chat` in a real pseudo-terminal, against the real service with a simulated provider. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { folder } from "../../../tools/src/bundleProgram.ts"
+import * as Hostile from "./Hostile.ts"
+import * as Pty from "./Pty.ts"
+
+const MAIN = join(folder, "main.js")
+
+/** Two retries fit into the budget: after 2 s, and after 12 min 30 s. */
+const RETRY = {
+  schedule: { type: "steps", delays: ["2 seconds"], tail: "750 seconds" },
+  budget: "800 seconds"
+}
+
+let directory: string
+let service: ChildProcess
+let url: string
+const open: Array<Pty.Pty> = []
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "terminal-"))
+  writeFileSync(
+    join(directory, "holdfast.config.json"),
+    JSON.stringify({ server: { port: 0 }, model: "simulated/steady+instant", retry: RETRY })
+  )
+  service = spawn(process.execPath, [MAIN, "serve"], {
+    cwd: directory,
+    env: { HOME: directory, PATH: process.env["PATH"] },
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+  let banner = ""
+  url = await new Promise((resolve) =>
+    service.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      banner += text
+      const [, address] = /listens on (http:\S+)/.exec(banner) ?? []
+      if (address !== undefined) resolve(address)
+    })
+  )
+})
+
+afterAll(() => {
+  service.kill("SIGKILL")
+  rmSync(directory, { recursive: true, force: true })
+})
+
+afterEach(() => {
+  for (const terminal of open.splice(0)) terminal.close()
+})
+
+/** Opens `holdfast chat`, and waits until it takes keys. */
+const chat = async (args: ReadonlyArray<string>, options: Partial<Pty.PtyOptions> = {}): Promise<Pty.Pty> => {
+  const terminal = Pty.open({ command: [process.execPath, MAIN, "chat", "--url", url, ...args], directory, ...options })
+  open.push(terminal)
+  // It reads keys as soon as it has asked for pastes in brackets.
+  await terminal.until(() => terminal.bytes().includes(`${ESC}[?2004h`) && terminal.text().includes("/help"))
+  return terminal
+}
+
+const countOf = (text: string, part: string): number => text.split(part).length - 1
+
+/** In the palette of a terminal. */
+const YELLOW = 3
+
+const ENTER = "\r"
+const ESC = "\u001b"
+/** A call of another client; a turn is left to the service. */
+const post = (path: string, body: object): Promise<Response> =>
+  fetch(url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", prefer: "respond-async" },
+    body: JSON.stringify(body)
+  })
+
+describe("the terminal", () => {
+  it("P17: a wait counts down, Esc cancels it and then means what it meant, and a chain that fails is reported", async () => {
+    const terminal = await chat(["--model", "simulated/529x*+instant"])
+    terminal.type(`Are you there?${ENTER}`)
+    // From the moment that the wait is known: the message with its code, and below it the countdown.
+    await terminal.until(/⚠ Overloaded \(529\), retrying in 2s…\n\s*\nRetrying \(1\/2\) in 2s… \(esc to cancel\)/)
+    expect([terminal.colorOf("⚠ Overloaded"), terminal.colorOf("Retrying (1/2)")]).toEqual([YELLOW, YELLOW])
+    await terminal.until("Retrying (1/2) in 1s… (esc to cancel)")
+    await terminal.until("Retrying (2/2) in 12m 30s… (esc to cancel)")
+    await terminal.until(/Retrying \(2\/2\) in 12m 29s…/)
+
+    terminal.type(ESC)
+    const cancelled = await terminal.until((text) => text.includes("Enter asks again"))
+    expect(cancelled).toContain("Retry failed after 2 attempts: Retry cancelled")
+    expect(cancelled).not.toContain("esc to cancel")
+
+    // Idle again: Esc clears the line, and reaches no turn.
+    terminal.type("draft")
+    await terminal.until("> draft")
+    terminal.type(ESC)
+    await terminal.until((text) => !text.includes("> draft") && text.includes("Enter asks again"))
+
+    // Rule M2: Enter on the empty line asks again, and shows no prompt for it.
+    terminal.type(ENTER)
+    const again = await terminal.until((text) => countOf(text, "Retrying (1/2)") === 1)
+    expect(countOf(again, "> Are you there?")).toBe(1)
+    terminal.type(`/now${ENTER}`)
+    await terminal.until("Retrying (2/2) in 12m 30s…")
+    terminal.type(`/now${ENTER}`)
+    const failed = await terminal.until("Retry failed after 2 attempts: Overloaded")
+    await terminal.until("Enter asks again")
+    expect(failed).toContain("Retry failed after 2 attempts: Retry cancelled")
+
+    // Outside a chain Esc aborts the turn.
+    terminal.type(`simulate: stall${ENTER}`)
+    await terminal.until("(esc to abort)")
+    terminal.type(ESC)
+    await terminal.until((text) => text.includes("Aborted.") && !text.includes("(esc to abort)"))
+
+    // `/retry` is the same as Enter.
+    terminal.type(`/retry${ENTER}`)
+    await terminal.until("(esc to abort)")
+    terminal.type(ESC)
+    await terminal.until((text) => countOf(text, "Aborted.") === 2)
+    terminal.type("\u0004")
+    await terminal.until("left with 0")
+    await terminal.until("isig icanon echo is the state")
+  })
+
+  it("a terminal that dies leaves the turn; another comes back to its wait, in any size, and a hostile model reaches neither cursor nor title", async () => {
+    const evil = "evil\u001b]0;owned\u0007\u001b[2J\u001b[1;1H\u202e\u2066txet\u009b31m"
+    const created = await post("/v1/conversations", { retry: { schedule: { type: "steps", delays: ["750 seconds"] } } })
+    const { conversationId } = (await created.json()) as { readonly conversationId: string }
+    const turns = `/v1/conversations/${conversationId}/turns`
+    const first = await chat(["--conversation", conversationId])
+    first.type(`Begin${ENTER}`)
+    await first.until("Nothing failed this time.")
+    first.kill("SIGKILL")
+    await first.until("left with 137")
+
+    // What another client asked, and a provider answered.
+    const text = encodeURIComponent(`${evil} is down`)
+    await post(turns, { prompt: `${evil} **bold** ${"wide 日本語 ".repeat(20)}` })
+    await post(turns, { prompt: `Again ${evil}\nsimulate: 529;text=${text},ok` })
+    const second = await chat(["--conversation", conversationId])
+    await second.until("Retrying (1/1) in 12m")
+    expect(second.text()).toContain("is down (529), retrying in")
+    expect(second.titles).toEqual([])
+    expect(second.bytes()).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u009b]/)
+    expect(second.text().replaceAll("\n", "")).not.toMatch(Hostile.FORBIDDEN)
+    // The cursor is in the editor, behind its mark.
+    const { active } = second.terminal.buffer
+    const row = active.getLine(active.baseY + active.cursorY)?.translateToString(true)
+    expect([row?.trimEnd(), active.cursorX]).toEqual([">", 2])
+
+    second.resize(40, 12)
+    await second.until((text) =>
+      text.split("\n").some((line) => /^Retrying \(1\/1\) in 12m \d+s… \(esc to$/.test(line.trim()))
+    )
+    second.resize(100, 30)
+    await second.until((text) => /^Retrying \(1\/1\) in 12m \d+s… \(esc to cancel\)$/m.test(text))
+
+    // Pasted lines are text, whatever they contain.
+    second.type(`${ESC}[200~one\r\n/quit\r${ESC}[31mtwo${ESC}[201~`)
+    await second.until(/> one\n {2}\/quit\n {2}\[31mtwo/)
+
+    second.kill("SIGTERM")
+    await second.until("left with 130")
+    await second.until("isig icanon echo is the state")
+    expect(second.text()).toContain(`holdfast chat --conversation ${conversationId}`)
+    // The cursor is visible, and pastes are not bracketed any more.
+    expect(second.bytes().lastIndexOf(`${ESC}[?25h`)).toBeGreaterThan(second.bytes().lastIndexOf(`${ESC}[?25l`))
+    expect(second.bytes().lastIndexOf(`${ESC}[?2004l`)).toBeGreaterThan(second.bytes().lastIndexOf(`${ESC}[?2004h`))
+  })
+
+  it("the terminal is left as it was, also after a crash", async () => {
+    const crash = join(directory, "crash.mjs")
+    writeFileSync(crash, `process.on("SIGUSR2", () => { throw new Error("a crash") })`)
+    const terminal = await chat([], { env: { NODE_OPTIONS: `--import ${crash}`, NO_COLOR: "1" }, columns: 30, rows: 6 })
+    terminal.type("not sent")
+    await terminal.until("> not sent")
+    // Rule of NO_COLOR: no colour was ever set.
+    // oxlint-disable-next-line no-control-regex -- the sequence that sets one.
+    expect(terminal.bytes()).not.toMatch(/\u001b\[(?:3\d|9\d|38;)[\d;]*m/)
+    terminal.kill("SIGUSR2")
+    await terminal.until("isig icanon echo is the state")
+    expect(terminal.bytes().lastIndexOf(`${ESC}[?25h`)).toBeGreaterThan(terminal.bytes().lastIndexOf(`${ESC}[?25l`))
+    expect(terminal.bytes().lastIndexOf(`${ESC}[?2004l`)).toBeGreaterThan(terminal.bytes().lastIndexOf(`${ESC}[?2004h`))
+  })
+
+  it("--plain writes line by line and repaints nothing", async () => {
+    const program = spawn(
+      process.execPath,
+      [MAIN, "chat", "--plain", "--url", url, "--model", "simulated/529+instant"],
+      {
+        cwd: directory,
+        env: { HOME: directory, PATH: process.env["PATH"] },
+        stdio: ["pipe", "pipe", "pipe"]
+      }
+    )
+    let out = ""
+    program.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text
+      if (out.includes("Retrying") && program.stdin.writable) program.stdin.end("/now\n")
+    })
+    const ended = new Promise((resolve) => program.once("close", resolve))
+    program.stdin.write("Are you there?\n")
+    expect(await ended).toBe(0)
+    expect(out).toContain("⚠ Overloaded (529), retrying in 2s…\n")
+    expect(out).toContain("Retrying (1/2) in 2s… (/giveup to cancel)\n")
+    expect(out).toContain("outlive")
+    // oxlint-disable-next-line no-control-regex -- nothing moves a cursor.
+    expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+  })
+})

@@ -1,0 +1,59 @@
+/** The error of a call or a stream. A turn that fails has none: its cause is in its result. */
+import type { Problem } from "@holdfast/wire/api"
+
+/** A problem of the service, as its `type` names it. */
+export type ProblemCode = keyof (typeof Problem)["problems"]
+
+/** A problem of the service (RFC 9457). Some have further keys. */
+export interface ProblemDetails {
+  /** A link to the explanation, from the service's address. */
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  /** What was wrong with this request, and what to do. */
+  readonly detail?: string
+  /** The mistakes of a request that is not valid. */
+  readonly errors?: ReadonlyArray<{ readonly in: string; readonly path: string; readonly message: string }>
+  readonly [key: string]: unknown
+}
+
+/**
+ * An error of the client or of the service.
+ *
+ * **Example**
+ *
+ * ```ts
+ * if (error instanceof ClientError && error.code === "turn-conflict") console.log(error.problem?.detail)
+ * ```
+ */
+export class ClientError extends Error {
+  override readonly name = "ClientError"
+  /**
+   * The name of a problem of the service, or:
+   *
+   * - `unreachable`: the service did not answer.
+   * - `invalid-response`: what answered is no service of this version.
+   * - `restored`: the conversation has fewer events than this client has: the service runs on an earlier copy. Begin again without `after`.
+   * - `closed`: the client was closed.
+   */
+  readonly code: ProblemCode | "unreachable" | "invalid-response" | "restored" | "closed"
+  /** The HTTP status, where there was a response. */
+  readonly status: number | undefined
+  /** The problem of the service. */
+  readonly problem: ProblemDetails | undefined
+
+  constructor(
+    code: ClientError["code"],
+    message: string,
+    {
+      problem,
+      status,
+      ...options
+    }: { readonly problem?: ProblemDetails; readonly status?: number; readonly cause?: unknown } = {}
+  ) {
+    super(message, options)
+    this.code = code
+    this.status = status
+    this.problem = problem
+  }
+}

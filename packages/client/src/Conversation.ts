@@ -1,0 +1,145 @@
+/** One conversation: its turns, its events, and the commands on its wait. */
+import type { ConversationState, Labels, Message, Prompt } from "@holdfast/wire"
+import { EventStream, type StreamOptions } from "./EventStream.ts"
+import type { ConversationCommand } from "./transport/Transport.ts"
+import { randomId } from "./transport/Waiting.ts"
+import { type CallOptions, type Shared, Turn } from "./Turn.ts"
+
+/** Options of a turn. */
+export interface TurnOptions extends CallOptions {
+  /** Your own id: the same id again is the same turn. */
+  readonly turnId?: string
+  /** Names to find it by in lists; 16 at most. */
+  readonly tags?: Labels.Labels["tags"]
+  readonly metadata?: Labels.Labels["metadata"]
+  /** An address that gets the turn's end, signed. */
+  readonly webhook?: string
+}
+
+/** Options of a command on a wait. */
+export interface SteerOptions extends CallOptions {
+  /** The same id again has no second effect, not even on a later wait. By default each command has one of its own. */
+  readonly commandId?: string
+}
+
+/** Where a stream of a conversation begins. */
+export interface EventOptions extends StreamOptions {
+  /** The last event that is known (`lastEventId`); by default the stream begins with the first event. */
+  readonly after?: number
+}
+
+/** A conversation of the service. Commands resolve once they are on disk; where there is nothing to change they do nothing. */
+export class Conversation {
+  readonly id: string
+  readonly #shared: Shared
+
+  constructor(shared: Shared, id: string) {
+    this.#shared = shared
+    this.id = id
+  }
+
+  /** Runs a turn; on a conversation that is busy the turn is queued. Resolves once the turn is on disk. */
+  async prompt(prompt: Prompt.Prompt, options: TurnOptions = {}): Promise<Turn> {
+    const { metadata, signal, tags, turnId = randomId(), webhook } = options
+    if (tags === undefined && metadata === undefined && webhook === undefined) {
+      await this.#send({ type: "prompt", prompt, turnId }, signal)
+    } else {
+      const body = { prompt, turnId, tags, metadata, webhook }
+      const headers = { prefer: "respond-async" }
+      await this.#shared.transport.call({
+        ...this.#call("POST", "/turns", options),
+        body,
+        headers
+      })
+    }
+    return this.turn(turnId)
+  }
+
+  /** Runs the model again from the last prompt, after an error or an abort. */
+  async retry({ signal, turnId = randomId() }: Pick<TurnOptions, "signal" | "turnId"> = {}): Promise<Turn> {
+    await this.#send({ type: "retry", turnId }, signal)
+    return this.turn(turnId)
+  }
+
+  /** A turn of this conversation, by its id. Makes no call. */
+  turn(turnId: string): Turn {
+    return new Turn(this.#shared, turnId, this.id)
+  }
+
+  /** Its events: those that are persisted, then live ones without end, over any number of reconnects. */
+  events({ after = 0, ...options }: EventOptions = {}): EventStream {
+    const subscription = { conversationId: this.id, turnId: undefined, after }
+    return new EventStream({ ...this.#shared, ...options, subscription })
+  }
+
+  /** Ends the retries first, then the turn that runs. */
+  async abort({ signal }: CallOptions = {}): Promise<void> {
+    await this.#send({ type: "abort" }, signal)
+  }
+
+  /** Switches automatic retries, from the next failure on. */
+  async setAutoRetry(enabled: boolean, { signal }: CallOptions = {}): Promise<void> {
+    await this.#send({ type: "set_auto_retry", enabled }, signal)
+  }
+
+  /** Gives up: ends the wait, and the turn with its last error. */
+  async abortRetry(options: SteerOptions = {}): Promise<void> {
+    await this.#send({ type: "abort_retry", ...onceOf(options) }, options.signal)
+  }
+
+  /** Ends the wait and makes the next attempt. */
+  async retryNow(options: SteerOptions = {}): Promise<void> {
+    await this.#send({ type: "retry_now", ...onceOf(options) }, options.signal)
+  }
+
+  /** Moves the end of the wait: a date, or epoch milliseconds. */
+  async waitUntil(until: Date | number, options: SteerOptions = {}): Promise<void> {
+    await this.#send({ type: "wait_until", until: Number(until), ...onceOf(options) }, options.signal)
+  }
+
+  /** Ends the wait; the rest of the turn runs on this `provider/model`. */
+  async switchTarget(model: string, options: SteerOptions = {}): Promise<void> {
+    await this.#send({ type: "switch_target", model, ...onceOf(options) }, options.signal)
+  }
+
+  /** Adds milliseconds to the budget of the step that waits. */
+  async extendBudget(byMs: number, options: SteerOptions = {}): Promise<void> {
+    await this.#send({ type: "extend_budget", byMs, ...onceOf(options) }, options.signal)
+  }
+
+  /** Reads its state; while it waits, the error and when the next attempt is due. */
+  async getState(options: CallOptions = {}): Promise<ConversationState.ConversationState> {
+    return (await this.#shared.transport.call(this.#call("GET", "", options))) as ConversationState.ConversationState
+  }
+
+  /** Reads its history, oldest message first. */
+  async getMessages(options: CallOptions = {}): Promise<ReadonlyArray<Message.Message>> {
+    const answer = await this.#shared.transport.call(this.#call("GET", "/messages", options))
+    return (answer as { readonly messages: ReadonlyArray<Message.Message> }).messages
+  }
+
+  /** Sets its title, for lists. */
+  async setTitle(title: string, options: CallOptions = {}): Promise<void> {
+    await this.#shared.transport.call({ ...this.#call("PUT", "/title", options), body: { title } })
+  }
+
+  /** Aborts its turns, and deletes it with all of them. */
+  async delete(options: CallOptions = {}): Promise<void> {
+    await this.#shared.transport.call({ ...this.#call("DELETE", "", options), isRepeatable: false })
+  }
+
+  #send(command: ConversationCommand, signal: AbortSignal | undefined): Promise<void> {
+    return this.#shared.transport.command(this.id, command, signal)
+  }
+
+  #call(method: "GET" | "POST" | "PUT" | "DELETE", path: string, { signal }: CallOptions) {
+    return { method, path: `/v1/conversations/${encodeURIComponent(this.id)}${path}`, isRepeatable: true, signal }
+  }
+}
+
+// --- internal
+
+type CommandId = NonNullable<Extract<ConversationCommand, { readonly type: "retry_now" }>["commandId"]>
+
+/** With an id of its own a command can be sent again when its response is lost. */
+const onceOf = ({ commandId = randomId() }: SteerOptions) => ({ commandId: commandId as CommandId })

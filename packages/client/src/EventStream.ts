@@ -1,0 +1,129 @@
+/**
+ * One stream of events over any number of connections: the shell of `Cursor`.
+ *
+ * EventStream.E1. It reconnects until it is over, its signal aborts, or the service refuses it. Only the first connection has a limit of time: a
+ *     service that was there comes back.
+ * EventStream.E2. The end of an iteration closes its connection. Nothing is read ahead of the reader.
+ */
+import type { TurnEvent } from "@holdfast/wire"
+import { ClientError } from "./ClientError.ts"
+import * as Cursor from "./stream/Cursor.ts"
+import { ConnectionLost, type Subscription, type Transport } from "./transport/Transport.ts"
+import { sleep } from "./transport/Waiting.ts"
+import * as ConversationView from "./view/ConversationView.ts"
+import * as ClockSkew from "./stream/ClockSkew.ts"
+
+/** How a stream is connected. */
+export type Connection =
+  | { readonly state: "open" }
+  /** `message` is why; the next connection is made at `retryAt`. */
+  | { readonly state: "lost"; readonly message: string; readonly retryAt: Date }
+
+/** Options of a stream. */
+export interface StreamOptions {
+  /** Ends the stream: the iteration fails with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Receives each change of the connection. */
+  readonly onConnection?: ((connection: Connection) => void) | undefined
+}
+
+/** What a stream is made of. */
+export interface StreamSource extends StreamOptions {
+  readonly transport: Transport
+  readonly subscription: Subscription
+  /** How long the first connection is tried. */
+  readonly retryForMs: number
+  readonly backoff: Cursor.Backoff
+}
+
+/** Events, in order, each persisted one once. An iteration continues behind the one before it. */
+export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
+  readonly #source: StreamSource
+  #cursor: Cursor.Cursor
+  #connections = 0
+
+  constructor(source: StreamSource) {
+    const { after, turnId } = source.subscription
+    this.#source = source
+    this.#cursor = Cursor.start({ after, ...(turnId === undefined ? undefined : { turnId }) })
+  }
+
+  /** The id of the last persisted event that was read: the option `after` of a later stream continues behind it. */
+  get lastEventId(): number {
+    return this.#cursor.after
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<TurnEvent.TurnEvent, void> {
+    for await (const events of this.#reads()) yield* events
+  }
+
+  /**
+   * What a screen shows, after each read that changed it.
+   *
+   * **Gotchas**
+   *
+   * The view begins empty: use it on a stream that begins with the conversation's first event.
+   */
+  async *views(): AsyncGenerator<ConversationView.ConversationView, void> {
+    let view = ConversationView.empty
+    let connection = this.#connections
+    for await (const events of this.#reads()) {
+      if (this.#connections !== connection) view = ConversationView.reconnected(view)
+      connection = this.#connections
+      view = ConversationView.withClockSkew(view, ClockSkew.estimate(this.#source.transport.skew()))
+      view = ConversationView.applyAll(view, events)
+      yield view
+    }
+  }
+
+  /** The events of each read. */
+  async *#reads(): AsyncGenerator<ReadonlyArray<TurnEvent.TurnEvent>, void> {
+    const { backoff, onConnection, retryForMs, signal = NEVER, subscription, transport } = this.#source
+    const beganAt = Date.now()
+    while (!this.#cursor.isOver) {
+      signal.throwIfAborted()
+      let openedAt: number | undefined
+      let why: ConnectionLost
+      try {
+        for await (const frames of transport.open({ ...subscription, after: this.#cursor.after }, signal)) {
+          if (openedAt === undefined) {
+            openedAt = Date.now()
+            this.#connections++
+            onConnection?.({ state: "open" })
+          }
+          const { cursor, events, then } = Cursor.received(this.#cursor, frames)
+          this.#cursor = cursor
+          if (events.length > 0) yield events
+          if (then === "over") return
+          if (then === "reconnect") throw new ConnectionLost("The connection left an event out.")
+          if (then === "restored") throw new ClientError("restored", RESTORED)
+        }
+        why = new ConnectionLost("The connection was closed.")
+      } catch (error) {
+        if (!(error instanceof ConnectionLost)) throw error
+        why = error
+      }
+      const now = Date.now()
+      const openMs = openedAt === undefined ? 0 : now - openedAt
+      const { code, retryAfterMs } = why
+      const { cursor, delayMs } = Cursor.ended(
+        this.#cursor,
+        { openMs, code, retryAfterMs, spread: Math.random() },
+        backoff
+      )
+      this.#cursor = cursor
+      if (this.#connections === 0 && now + delayMs - beganAt > retryForMs) {
+        throw new ClientError("unreachable", `The service does not answer: ${why.message}`, { cause: why })
+      }
+      onConnection?.({ state: "lost", message: why.message, retryAt: new Date(now + delayMs) })
+      await sleep(delayMs, signal)
+    }
+  }
+}
+
+// --- internal
+
+const NEVER = new AbortController().signal
+
+const RESTORED =
+  "The conversation has fewer events than this client has read: the service runs on an earlier copy. Begin again with its first event."

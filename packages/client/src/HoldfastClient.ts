@@ -1,0 +1,181 @@
+/**
+ * Talks to one Holdfast service: conversations, turns, lists and reports.
+ *
+ * **Example** (A turn through an outage)
+ *
+ * ```ts
+ * const client = new HoldfastClient({ url: "http://127.0.0.1:4747" })
+ * const conversation = await client.createConversation()
+ * const turn = await conversation.prompt("Are you there?")
+ * for await (const event of turn) {
+ *   if (event.type === "text-delta") process.stdout.write(event.delta)
+ * }
+ * ```
+ */
+import type { ConversationState, PeriodReport, Prompt, TurnState } from "@holdfast/wire"
+import type { BulkCommands, DryRunGroup, NewConversation } from "@holdfast/wire/api"
+import { Conversation, type TurnOptions } from "./Conversation.ts"
+import * as Cursor from "./stream/Cursor.ts"
+import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
+import { randomId } from "./transport/Waiting.ts"
+import { type CallOptions, type Shared, Turn } from "./Turn.ts"
+
+/** Where the service is, and how patient the client is with it. */
+export interface ClientOptions {
+  /** The service's address; by default that of the page, or `http://127.0.0.1:4747`. */
+  readonly url?: string
+  /** The service's token (`server.token`). */
+  readonly token?: string
+  /**
+   * Milliseconds for which a call, and the first connection of a stream, is tried again while the service does not answer; 30,000 by default. A
+   * stream that was open reconnects without a limit.
+   */
+  readonly retryForMs?: number
+  /** The delays between connections that fail: 250 ms, doubled up to 10 s. */
+  readonly backoff?: Partial<Cursor.Backoff>
+  /** Makes requests in the place of the runtime's `fetch`. */
+  readonly fetch?: Fetch
+}
+
+/** Which turns a list has. */
+export interface TurnFilter extends CallOptions {
+  readonly status?: TurnState.TurnState["status"]
+  /** With a status of turns that have ended: ended since then. Otherwise: accepted since then. */
+  readonly since?: Date | number
+  /** `provider/model`, or a provider. */
+  readonly model?: string
+  readonly tag?: string
+  /** A text in the prompt or the answer. */
+  readonly search?: string
+}
+
+/** Which conversations a list has. */
+export interface ConversationFilter extends Omit<TurnFilter, "status"> {}
+
+/** What a new conversation is opened with. */
+export interface ConversationOptions extends NewConversation.CreateConversation, CallOptions {}
+
+/** What a submitted turn is opened with: options of the turn and of its conversation. */
+export interface SubmitOptions extends NewConversation.CreateConversation, Omit<TurnOptions, "tags" | "metadata"> {}
+
+/** A client of one service. */
+export class HoldfastClient {
+  readonly #shared: Shared
+
+  constructor(options: ClientOptions = {}) {
+    const { retryForMs = 30_000, token } = options
+    const url = (options.url ?? originOf(globalThis as object)).replace(/\/+$/, "")
+    const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
+    const backoff = { ...Cursor.DEFAULT_BACKOFF, ...options.backoff }
+    this.#shared = { transport: makeHttp({ url, token, fetch, retryForMs, backoff }), retryForMs, backoff }
+  }
+
+  /** Opens a conversation. */
+  async createConversation({ signal, ...body }: ConversationOptions = {}): Promise<Conversation> {
+    const call = { method: "POST", path: "/v1/conversations", body, isRepeatable: false, signal } as const
+    const { conversationId } = (await this.#shared.transport.call(call)) as { readonly conversationId: string }
+    return this.conversation(conversationId)
+  }
+
+  /** A conversation by its id. Makes no call. */
+  conversation(id: string): Conversation {
+    return new Conversation(this.#shared, id)
+  }
+
+  /** Hands in a turn with a conversation of its own, in one call. */
+  async submit(prompt: Prompt.Prompt, { signal, turnId = randomId(), ...rest }: SubmitOptions = {}): Promise<Turn> {
+    const body = { prompt, turnId, ...rest }
+    const call = { method: "POST", path: "/v1/turns", body, isRepeatable: true, signal } as const
+    const { conversationId } = (await this.#shared.transport.call(call)) as { readonly conversationId: string }
+    return new Turn(this.#shared, turnId, conversationId)
+  }
+
+  /** A turn by its id. Makes no call. */
+  turn(id: string): Turn {
+    return new Turn(this.#shared, id)
+  }
+
+  /** Lists turns of all conversations, newest first; pages are read as the iteration needs them. */
+  async *listTurns({ signal, ...filter }: TurnFilter = {}): AsyncGenerator<TurnState.TurnSummary, void> {
+    for await (const page of this.#pages("/v1/turns", filter, signal)) {
+      yield* (page as { readonly turns: ReadonlyArray<TurnState.TurnSummary> }).turns
+    }
+  }
+
+  /** Lists conversations, newest first. */
+  async *listConversations({ signal, ...filter }: ConversationFilter = {}): AsyncGenerator<
+    ConversationState.ConversationSummary,
+    void
+  > {
+    for await (const page of this.#pages("/v1/conversations", filter, signal)) {
+      yield* (page as { readonly conversations: ReadonlyArray<ConversationState.ConversationSummary> }).conversations
+    }
+  }
+
+  /** Carries out a command for each turn of a filter, and reports each; the iteration must be read to its end. */
+  async *commandTurns(
+    request: Omit<BulkCommands.RunBulk, "cursor">,
+    { signal }: CallOptions = {}
+  ): AsyncGenerator<BulkCommands.BulkOutcome, void> {
+    let cursor: string | undefined
+    do {
+      const body = { ...request, ...(cursor === undefined ? undefined : { cursor }) }
+      // A page that is commanded again is reported as idle, and a retry has an id that follows from its turn's.
+      const call = { method: "POST", path: "/v1/turns/commands", body, isRepeatable: true, signal } as const
+      const { next, turns } = (await this.#shared.transport.call(call)) as BulkCommands.BulkReport
+      yield* turns
+      cursor = next
+    } while (cursor !== undefined)
+  }
+
+  /** Reports what happened since a moment; by default in the last twelve hours. */
+  async report({
+    signal,
+    since
+  }: CallOptions & { readonly since?: Date | number } = {}): Promise<PeriodReport.PeriodReport> {
+    const path = `/v1/report${queryOf({ since })}`
+    const report = await this.#shared.transport.call({ method: "GET", path, isRepeatable: true, signal })
+    return report as PeriodReport.PeriodReport
+  }
+
+  /** Tries a policy before outages, under a clock that jumps. */
+  async dryRun(body: DryRunGroup.RunDryRun, { signal }: CallOptions = {}): Promise<DryRunGroup.DryRunAnswer> {
+    const call = { method: "POST", path: "/v1/dry-run", body, isRepeatable: true, signal } as const
+    return (await this.#shared.transport.call(call)) as DryRunGroup.DryRunAnswer
+  }
+
+  /** Ends all calls and streams of this client. Turns run on. */
+  close(): void {
+    this.#shared.transport.close()
+  }
+
+  async *#pages(path: string, filter: Filter, signal: AbortSignal | undefined): AsyncGenerator<unknown, void> {
+    let cursor: string | undefined
+    do {
+      const query = queryOf({ ...filter, cursor })
+      const page = await this.#shared.transport.call({ method: "GET", path: path + query, isRepeatable: true, signal })
+      yield page
+      cursor = (page as { readonly next?: string }).next
+    } while (cursor !== undefined)
+  }
+}
+
+// --- internal
+
+type Filter = Readonly<Record<string, string | number | Date | undefined>>
+
+const queryOf = (filter: Filter): string => {
+  const query = Object.entries(filter).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value instanceof Date ? Number(value) : value)}`]
+  )
+  return query.length === 0 ? "" : `?${query.join("&")}`
+}
+
+/** The default address of the service (`server.host`, `server.port`). */
+const DEFAULT_URL = "http://127.0.0.1:4747"
+
+const originOf = (global: { readonly location?: unknown }): string => {
+  const { location } = global
+  const origin = typeof location === "object" && location !== null && "origin" in location ? location.origin : undefined
+  return typeof origin === "string" && /^https?:/.test(origin) ? origin : DEFAULT_URL
+}

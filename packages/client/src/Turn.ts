@@ -1,0 +1,95 @@
+/** One turn: its events, its end, and the commands that need its id alone. */
+import type { TurnEvent, TurnExplanation, TurnState } from "@holdfast/wire"
+import { EventStream, type StreamOptions } from "./EventStream.ts"
+import type * as Cursor from "./stream/Cursor.ts"
+import type { Transport } from "./transport/Transport.ts"
+import { answerOf, resultOf, type TurnResult } from "./TurnResult.ts"
+
+/** Options of a call. */
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What a client passes on to what it makes. */
+export interface Shared {
+  readonly transport: Transport
+  readonly retryForMs: number
+  readonly backoff: Cursor.Backoff
+}
+
+/**
+ * A turn of the service. It runs whether or not a client reads it.
+ *
+ * **Details**
+ *
+ * As an async iterable it has the turn's events from the first one to `turn-end`, whenever the iteration begins. Each iteration has a connection
+ * of its own.
+ */
+export class Turn implements AsyncIterable<TurnEvent.TurnEvent> {
+  readonly id: string
+  readonly #shared: Shared
+  #conversationId: string | undefined
+
+  constructor(shared: Shared, id: string, conversationId?: string) {
+    this.#shared = shared
+    this.id = id
+    this.#conversationId = conversationId
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<TurnEvent.TurnEvent> {
+    return this.events()[Symbol.asyncIterator]()
+  }
+
+  /** The same events, with options. */
+  events(options: StreamOptions = {}): AsyncIterable<TurnEvent.TurnEvent> {
+    return {
+      [Symbol.asyncIterator]: () => this.#events(options)
+    }
+  }
+
+  /** Waits for the turn's end, after all its retries. A turn that fails is a result too. */
+  async result(options: StreamOptions = {}): Promise<TurnResult> {
+    let text = ""
+    for await (const event of this.events(options)) {
+      text = answerOf(event) ?? text
+      if (event.type === "turn-end") return resultOf(event, text)
+    }
+    throw new Error("a stream of a turn ends with its end")
+  }
+
+  /** Reads its state: what it waits for, or how it ended. */
+  async getState({ signal }: CallOptions = {}): Promise<TurnState.TurnState> {
+    const path = `/v1/turns/${encodeURIComponent(this.id)}`
+    return (await this.#shared.transport.call({
+      method: "GET",
+      path,
+      isRepeatable: true,
+      signal
+    })) as TurnState.TurnState
+  }
+
+  /** Explains it: every attempt, decision and wait. */
+  async explain({ signal }: CallOptions = {}): Promise<TurnExplanation.TurnExplanation> {
+    const conversation = encodeURIComponent(await this.#conversation(signal))
+    const path = `/v1/conversations/${conversation}/turns/${encodeURIComponent(this.id)}/explain`
+    const explanation = await this.#shared.transport.call({ method: "GET", path, isRepeatable: true, signal })
+    return explanation as TurnExplanation.TurnExplanation
+  }
+
+  /** Ends it: its wait first, then the turn. Without effect on a turn that has ended. */
+  async abort({ signal }: CallOptions = {}): Promise<void> {
+    const path = `/v1/turns/${encodeURIComponent(this.id)}/abort`
+    await this.#shared.transport.call({ method: "POST", path, isRepeatable: true, signal })
+  }
+
+  async *#events(options: StreamOptions): AsyncGenerator<TurnEvent.TurnEvent, void> {
+    const conversationId = await this.#conversation(options.signal)
+    const subscription = { conversationId, turnId: this.id, after: 0 }
+    yield* new EventStream({ ...this.#shared, ...options, subscription })
+  }
+
+  async #conversation(signal: AbortSignal | undefined): Promise<string> {
+    this.#conversationId ??= (await this.getState({ signal })).conversationId
+    return this.#conversationId
+  }
+}

@@ -1,0 +1,293 @@
+/**
+ * Reaches the service over HTTP, with server-sent events for streams.
+ *
+ * HttpTransport.H1. A call that may be made twice is made again while the service cannot be reached or is about to be back (503), for
+ *     `retryForMs` at most.
+ * HttpTransport.H2. The token is in a header alone: in no address, and in no message of an error.
+ * HttpTransport.H3. A connection that is silent for longer than two intervals of keep-alives is cut. Time in which the reader is busy does not count.
+ */
+import type { Sse } from "@holdfast/wire"
+import { ClientError, type ProblemCode, type ProblemDetails } from "../ClientError.ts"
+import * as ClockSkew from "../stream/ClockSkew.ts"
+import * as Cursor from "../stream/Cursor.ts"
+import { type SseFrame, SseReader } from "../stream/SseFrames.ts"
+import {
+  type Call,
+  ConnectionLost,
+  type ConversationCommand,
+  SILENCE_MS,
+  type Subscription,
+  type Transport
+} from "./Transport.ts"
+import { sleep } from "./Waiting.ts"
+
+/** The part of `fetch` that is used. */
+export type Fetch = (
+  url: string,
+  init: {
+    readonly method: string
+    readonly headers: Record<string, string>
+    readonly body?: string
+    readonly signal: AbortSignal | null
+    readonly cache: "no-store"
+  }
+) => Promise<FetchResponse>
+
+/** The part of a `Response` that is used. */
+export interface FetchResponse {
+  readonly ok: boolean
+  readonly status: number
+  readonly headers: { readonly get: (name: string) => string | null }
+  readonly text: () => Promise<string>
+  readonly body: { readonly getReader: () => BodyReader } | null
+}
+
+interface BodyReader {
+  readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  readonly cancel: () => Promise<void>
+}
+
+/** Where the service is. */
+export interface HttpOptions {
+  /** Without a slash at its end. */
+  readonly url: string
+  readonly token: string | undefined
+  readonly fetch: Fetch
+  readonly retryForMs: number
+  readonly backoff: Cursor.Backoff
+}
+
+/** Makes the transport. */
+export const make = (options: HttpOptions): Transport => new HttpTransport(options)
+
+// --- internal
+
+class HttpTransport implements Transport {
+  private readonly options: HttpOptions
+  private known = ClockSkew.unknown
+  private readonly closing = new AbortController()
+
+  constructor(options: HttpOptions) {
+    this.options = options
+  }
+
+  skew(): ClockSkew.ClockSkew {
+    return this.known
+  }
+
+  close(): void {
+    this.closing.abort(new ClientError("closed", "The client was closed."))
+  }
+
+  async call(call: Call): Promise<unknown> {
+    const signal = either(call.signal, this.closing.signal)
+    const beganAt = Date.now()
+    let cursor = Cursor.start()
+    for (;;) {
+      try {
+        const response = await this.request(call.method, call.path, signal, {
+          accept: "application/json",
+          ...call.headers,
+          ...(call.body === undefined ? undefined : { body: JSON.stringify(call.body) })
+        })
+        const text = await response.text()
+        return text.trim() === "" ? undefined : parsed(text, this.options.url)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!isPassing(error) || !call.isRepeatable) throw finalOf(error, this.options.url)
+        const { cursor: next, delayMs } = Cursor.ended(cursor, endingOf(error, 0), this.options.backoff)
+        if (Date.now() + delayMs - beganAt > this.options.retryForMs) throw finalOf(error, this.options.url) // HttpTransport.H1
+        cursor = next
+        await sleep(delayMs, signal)
+      }
+    }
+  }
+
+  async command(id: string, command: ConversationCommand, signal: AbortSignal | undefined): Promise<void> {
+    const { type, ...rest } = command
+    const at = `/v1/conversations/${encodeURIComponent(id)}`
+    const [method, path] = PATHS[type]
+    const body = Object.keys(rest).length === 0 ? undefined : rest
+    // A repeated abort could end the turn behind its own.
+    const isRepeatable = type !== "abort"
+    const headers = type === "prompt" || type === "retry" ? { headers: SUBMITTED } : undefined
+    await this.call({ method, path: at + path, body, isRepeatable, signal, ...headers })
+  }
+
+  async *open(subscription: Subscription, outer: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.Frame>> {
+    const connection = new AbortController()
+    const signal = either(either(outer, this.closing.signal), connection.signal)
+    // HttpTransport.H3
+    const lively = async <A>(work: Promise<A>): Promise<A> => {
+      const silence = setTimeout(() => connection.abort(new ConnectionLost("The connection was silent.")), SILENCE_MS)
+      try {
+        return await work
+      } catch (error) {
+        if (outer.aborted) throw outer.reason
+        throw connection.signal.aborted ? connection.signal.reason : error
+      } finally {
+        clearTimeout(silence)
+      }
+    }
+    let reader: BodyReader | undefined
+    try {
+      const { body } = await lively(this.request("GET", pathOf(subscription), signal, { accept: "text/event-stream" }))
+      yield []
+      reader = body?.getReader()
+      const frames = new SseReader()
+      const text = new TextDecoder()
+      if (reader === undefined) return
+      for (;;) {
+        const { done, value } = await lively(reader.read())
+        if (done) return
+        const read = frames.push(text.decode(value, { stream: true }))
+        const last = read.findIndex(({ name }) => name === "reconnect")
+        const events = (last < 0 ? read : read.slice(0, last)).flatMap(eventOf)
+        if (events.length > 0) yield events
+        if (last >= 0) throw lostOf(read[last])
+      }
+    } catch (error) {
+      outer.throwIfAborted()
+      this.closing.signal.throwIfAborted()
+      throw isPassing(error) ? lost(error) : error
+    } finally {
+      reader?.cancel().catch(() => {})
+      connection.abort()
+    }
+  }
+
+  /** One request. Rejects with a `ClientError` for a response that is no success. */
+  private async request(
+    method: Call["method"],
+    path: string,
+    signal: AbortSignal,
+    { body, ...headers }: { readonly body?: string; readonly [name: string]: string | undefined }
+  ): Promise<FetchResponse> {
+    const { fetch, token, url } = this.options
+    const sentAt = Date.now()
+    const response = await fetch(url + path, {
+      method,
+      signal,
+      cache: "no-store",
+      headers: {
+        ...(headers as Record<string, string>),
+        ...(token === undefined ? undefined : { authorization: `Bearer ${token}` }), // HttpTransport.H2
+        ...(body === undefined ? undefined : { "content-type": "application/json" })
+      },
+      ...(body === undefined ? undefined : { body })
+    })
+    const shown = ClockSkew.ofDate(response.headers.get("date"), sentAt, Date.now())
+    if (shown !== undefined) this.known = ClockSkew.observed(this.known, shown)
+    if (!response.ok) throw await refusalOf(response, method, path)
+    return response
+  }
+}
+
+const SUBMITTED = { prefer: "respond-async" }
+
+const PATHS: { readonly [Type in ConversationCommand["type"]]: readonly ["POST" | "PUT", string] } = {
+  prompt: ["POST", "/turns"],
+  retry: ["POST", "/retry"],
+  abort: ["POST", "/abort"],
+  set_auto_retry: ["PUT", "/auto-retry"],
+  abort_retry: ["POST", "/abort-retry"],
+  retry_now: ["POST", "/retry-now"],
+  wait_until: ["POST", "/wait-until"],
+  switch_target: ["POST", "/switch-target"],
+  extend_budget: ["POST", "/extend-budget"]
+}
+
+const pathOf = ({ after, conversationId, turnId }: Subscription): string =>
+  turnId === undefined
+    ? `/v1/conversations/${encodeURIComponent(conversationId)}/events?after=${after}`
+    : `/v1/turns/${encodeURIComponent(turnId)}/events`
+
+const either = (a: AbortSignal | undefined, b: AbortSignal): AbortSignal =>
+  a === undefined ? b : AbortSignal.any([a, b])
+
+/** A response with this status may be a success later. */
+const isPassingStatus = (status: number): boolean => status >= 500 || status === 408 || status === 425 || status === 429
+
+/** Whether the same request may succeed later: the service was not reached, or it was not ready. */
+const isPassing = (error: unknown): boolean =>
+  !(error instanceof ClientError) || (error.status !== undefined && isPassingStatus(error.status))
+
+const retryAfters = new WeakMap<ClientError, number>()
+
+const endingOf = (error: unknown, openMs: number): Cursor.Ending => ({
+  openMs,
+  spread: Math.random(),
+  retryAfterMs: error instanceof ClientError ? retryAfters.get(error) : undefined
+})
+
+const lost = (error: unknown): ConnectionLost =>
+  error instanceof ConnectionLost
+    ? error
+    : new ConnectionLost(messageOf(error), {
+        cause: error,
+        retryAfterMs: error instanceof ClientError ? retryAfters.get(error) : undefined
+      })
+
+const lostOf = (frame: SseFrame | undefined): ConnectionLost | ClientError => {
+  const { code, message } = parsed(frame?.data ?? "{}", "the stream") as Partial<Sse.Reconnect>
+  if (code === "conversation-deleted") return new ClientError("conversation-not-found", message ?? "It was deleted.")
+  return new ConnectionLost(message ?? "The service closed the stream.", code === undefined ? {} : { code })
+}
+
+const finalOf = (error: unknown, url: string): unknown =>
+  error instanceof ClientError
+    ? error
+    : new ClientError("unreachable", `The service at ${url} does not answer: ${messageOf(error)}`, { cause: error })
+
+/** `fetch failed` is no reason; its cause is. */
+const messageOf = (error: unknown): string => {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return cause instanceof Error ? cause.message || cause.name : String(cause)
+}
+
+const parsed = (text: string, from: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new ClientError("invalid-response", `What answers at ${from} is no Holdfast service of this version.`, {
+      cause
+    })
+  }
+}
+
+const eventOf = ({ data, id, name }: SseFrame): ReadonlyArray<Cursor.Frame> => {
+  if (name !== undefined) return [] // a name that a later version adds
+  const position = id === undefined ? undefined : Number(id)
+  // The service is of the same protocol: its events are not checked again.
+  return [{ id: position, event: parsed(data, "the stream") as Cursor.Frame["event"] }]
+}
+
+const refusalOf = async (response: FetchResponse, method: string, path: string): Promise<ClientError> => {
+  const { status } = response
+  const text = await response.text().catch(() => "")
+  const problem = problemOf(text)
+  const words = problem === undefined ? undefined : wordsOf(problem)
+  const [at] = path.split("?")
+  const error = new ClientError(
+    (problem?.type.replace(/^.*#problem-/, "") as ProblemCode | undefined) ?? "invalid-response",
+    `${method} ${at}: ${words ?? `status ${status}, and no problem of a Holdfast service`}`,
+    { status, ...(problem === undefined ? undefined : { problem }) }
+  )
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
+  if (seconds > 0) retryAfters.set(error, seconds * 1_000)
+  return error
+}
+
+const problemOf = (text: string): ProblemDetails | undefined => {
+  try {
+    const value = JSON.parse(text)
+    return typeof value?.type === "string" && typeof value.title === "string" ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const wordsOf = ({ detail, errors = [], title }: ProblemDetails): string =>
+  errors.length === 0
+    ? (detail ?? title)
+    : errors.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`)).join("; ")
