@@ -39,6 +39,16 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   "effect-ai": ["@holdfast/wire", "@holdfast/kernel", "@holdfast/policy", "@holdfast/providers", "holdfast"],
   // Without Effect: types of wire alone.
   client: ["@holdfast/wire"],
+  web: [
+    "@holdfast/wire",
+    "@holdfast/client",
+    "react",
+    "react-dom",
+    "react-markdown",
+    "remark-gfm",
+    "rehype-sanitize",
+    "@tanstack/react-query"
+  ],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
   holdfast: [
@@ -111,6 +121,7 @@ export const rooms: ReadonlyArray<string> = [
   "rpc",
   "http/body",
   "http/docs",
+  "http/page",
   "http",
   "cluster",
   "cli/terminal",

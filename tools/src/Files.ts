@@ -8,11 +8,11 @@ export interface File {
 }
 
 /** What the program and its embedders run. */
-export const SOURCES = ["{packages,apps}/*/{src,testing}/**/*.ts"]
+export const SOURCES = ["{packages,apps}/*/{src,testing}/**/*.{ts,tsx}"]
 
 /** Every source with comments of ours. */
 export const ALL_SOURCES = [
-  "{packages,apps}/*/{src,test,testing,tools}/**/*.ts",
+  "{packages,apps}/*/{src,test,testing,tools}/**/*.{ts,tsx}",
   "{tools,bench,examples}/{src,test}/**/*.ts"
 ]
 

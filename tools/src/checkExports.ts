@@ -18,7 +18,7 @@ const exports = files.flatMap((file) => exportsOf(parse(file)))
 /** Modules are imported whole, so a file's name is a name as well. */
 const named = [
   ...exports.map(({ line, name, path }) => ({ name, place: `${path}:${line}` })),
-  ...files.map(({ path }) => ({ name: basename(path, ".ts"), place: path }))
+  ...files.map(({ path }) => ({ name: basename(path).replace(/\.tsx?$/, ""), place: path }))
 ]
 
 /** The problems of one record, which `--write` lowers. */

@@ -1,13 +1,14 @@
 /**
  * Builds the package of the working directory and packs it: `node tools/src/pack/main.ts`, called by the `pack` task of each package.
  *
- * The service is published as a bundle (docs/decisions/0027-the-service-is-a-bundle.md). For other packages the compiler writes JavaScript and
+ * The service is published as a bundle with its page (docs/decisions/0027-the-service-is-a-bundle.md). For other packages the compiler writes JavaScript and
  * types, at the paths that the sources have. Both go into `.pack/`, and the tarball into `dist/` of the repository.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { parse } from "yaml"
+import * as PageBuild from "../../../apps/web/tools/PageBuild.ts"
 import { bundle } from "../bundleProgram.ts"
 import * as Manifest from "./Manifest.ts"
 import * as Notices from "./Notices.ts"
@@ -73,7 +74,9 @@ rmSync(stage, { recursive: true, force: true })
 if (program === undefined) compile()
 else {
   const modules = await bundle(join(stage, program))
-  writeFileSync(join(stage, "LICENSES.md"), Notices.of(modules))
+  // The service looks for its page beside its program.
+  const ofPage = await PageBuild.build(join(stage, program, "page"))
+  writeFileSync(join(stage, "LICENSES.md"), Notices.of([...modules, ...ofPage]))
 }
 
 const others = Object.values(manifest.exports ?? {}).filter((file) => !file.endsWith(".ts"))

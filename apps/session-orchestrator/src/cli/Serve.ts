@@ -11,6 +11,7 @@ import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
 import * as MemoryReturn from "../system/MemoryReturn.ts"
+import * as PageBuild from "../http/page/PageBuild.ts"
 import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as RetryText from "./terminal/RetryText.ts"
@@ -81,6 +82,7 @@ export const banner = <E extends StartFailure>(
     `  model  ${Target.format(config.model)}`,
     `  retry  ${config.retry.profile ?? "overnight"}: ${RetryText.summary(Profile.resolve(config.retry))}`,
     `  data   ${dataOf(config)}`,
+    `  page   ${url}/`,
     `  docs   ${url}/docs`,
     ...config.notices.flatMap((notice) => ["", notice]),
     ...(isSimulated
@@ -116,6 +118,7 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
       model: Target.format(config.model)
     })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
+    yield* Effect.forkScoped(PageBuild.run)
     return yield* MemoryReturn.run()
   })
   const signal = yield* Effect.raceFirst(running, signals.first)

@@ -6,8 +6,9 @@
  * Access.A1. A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the
  *     service's own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does
  *     not have. An address as `Host` passes: no DNS server can rebind it.
- * Access.A2. If there is a token, every call needs it except `/healthz` and the pages about the API, which hold no data: a browser sends no
- *     token by itself, and a person enters it on those pages. A comparison takes the same time wherever two tokens differ. A page
+ * Access.A2. If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data: a browser
+ *     sends no token by itself, and a person enters it on those pages. The page at `/` exchanges it for a cookie (`PageSession`). A comparison takes
+ *     the same time wherever two tokens differ. A page
  *     cannot set a header on a WebSocket, so there the token may be a subprotocol; it is never read from an address.
  * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
  *     refused.
@@ -24,6 +25,7 @@ import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as Address from "../gateway/Address.ts"
 import * as Loopback from "../system/Loopback.ts"
+import * as PageSession from "./page/PageSession.ts"
 
 /** The conditions of access. */
 export interface Policy {
@@ -32,7 +34,7 @@ export interface Policy {
   /** Further names that clients reach the service by, such as the name of a proxy; without ports. */
   readonly hostnames?: ReadonlyArray<string> | undefined
   readonly token?: Redacted.Redacted | undefined
-  /** Paths that may be read without the token. */
+  /** Paths that may be read without the token; an entry that ends with `/*` stands for the names in that folder. */
   readonly openPaths?: ReadonlyArray<string> | undefined
   /** The largest accepted body of a call that takes a prompt, in bytes. */
   readonly maxBodyBytes: number
@@ -52,8 +54,14 @@ type Refusal = Problem.Forbidden | Problem.Unauthorized | Problem.UnsupportedMed
 /** Makes the check for a policy. `undefined` means that the request may pass. */
 export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
   const names = new Set([policy.host, ...(policy.hostnames ?? [])].map((name) => name.toLowerCase()))
-  const open = new Set([OPEN_PATH, ...(policy.openPaths ?? [])])
-  const expected = policy.token === undefined ? undefined : digest(Redacted.value(policy.token))
+  const openPaths = [OPEN_PATH, ...(policy.openPaths ?? [])]
+  const open = new Set(openPaths)
+  const openFolders = new Set(openPaths.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1)))
+  const isOpen = (path: string): boolean => open.has(path) || openFolders.has(path.replace(/[^/]+$/, ""))
+  const expected = policy.token && {
+    token: digest(Redacted.value(policy.token)),
+    cookie: digest(PageSession.valueOf(policy.token))
+  }
 
   const isOurs = (host: string): boolean =>
     Loopback.isLoopback(host) || Loopback.isAddress(host) || names.has(host.toLowerCase())
@@ -74,14 +82,14 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
     }
     if (Address.isOurs(head.url)) return undefined // Access.A4
     // Access.A2
-    const isOpen = READ_METHODS.has(head.method) && open.has(pathOf(head.url))
+    const isReadable = READ_METHODS.has(head.method) && isOpen(pathOf(head.url))
     const offered = isSocket(head) ? headers["sec-websocket-protocol"] : undefined
-    if (
-      expected !== undefined &&
-      !isOpen &&
-      !carries(headers["authorization"], expected) &&
-      !offers(offered, expected)
-    ) {
+    const isKnown =
+      expected === undefined ||
+      equals(tokenOf(headers["authorization"]), expected.token) ||
+      equals(offeredToken(offered), expected.token) ||
+      equals(PageSession.receivedOf(headers), expected.cookie)
+    if (!isReadable && !isKnown) {
       return new Problem.Unauthorized({
         detail:
           "Send `Authorization: Bearer` with the token of server.token." +
@@ -147,17 +155,17 @@ const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
 /** Digests have one length, as a comparison in constant time requires. */
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
-const carries = (authorization: string | undefined, expected: Buffer): boolean => {
-  const token = authorization === undefined ? undefined : /^Bearer +(.+)$/i.exec(authorization)?.[1]
-  return token !== undefined && timingSafeEqual(digest(token), expected)
-}
+const tokenOf = (authorization: string | undefined): string | undefined =>
+  authorization === undefined ? undefined : /^Bearer +(.+)$/i.exec(authorization)?.[1]
 
-/** Whether one of the subprotocols has the token. */
-const offers = (protocols: string | undefined, expected: Buffer): boolean => {
+const equals = (received: string | undefined, expected: Buffer): boolean =>
+  received !== undefined && timingSafeEqual(digest(received), expected)
+
+/** The token that one of the subprotocols has. */
+const offeredToken = (protocols: string | undefined): string | undefined => {
   const protocol = protocols?.split(",").find((name) => name.trim().startsWith(SocketMessages.TOKEN_PREFIX))
-  if (protocol === undefined) return false
-  const encoded = protocol.trim().slice(SocketMessages.TOKEN_PREFIX.length)
-  return timingSafeEqual(digest(Buffer.from(encoded, "base64url").toString()), expected)
+  if (protocol === undefined) return undefined
+  return Buffer.from(protocol.trim().slice(SocketMessages.TOKEN_PREFIX.length), "base64url").toString()
 }
 
 /** Text of a client, cut and escaped for a message. */

@@ -2,6 +2,7 @@
 import { Api } from "@holdfast/wire/api"
 import { HttpApi } from "effect/http-api"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
+import * as PageRoutes from "./page/PageRoutes.ts"
 
 interface Route {
   readonly method: string
@@ -20,7 +21,8 @@ const patternOf = (path: string): RegExp =>
 const routes: ReadonlyArray<Route> = (() => {
   const found: Array<Route> = [
     { method: "GET", pattern: patternOf(Api.OPENAPI_PATH) },
-    ...DocsRoutes.paths.map((path) => ({ method: "GET", pattern: patternOf(path) }))
+    ...DocsRoutes.paths.map((path) => ({ method: "GET", pattern: patternOf(path) })),
+    ...PageRoutes.paths.map(([method, path]) => ({ method, pattern: patternOf(path) }))
   ]
   HttpApi.reflect(Api.Api, {
     onGroup: () => {},

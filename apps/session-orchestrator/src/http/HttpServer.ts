@@ -26,6 +26,7 @@ import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
+import * as PageRoutes from "./page/PageRoutes.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
 import * as RawProblem from "./RawProblem.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
@@ -63,6 +64,8 @@ export interface Options {
   readonly headTimeoutMs?: number | undefined
   /** How long a whole request may take to arrive, its answer not counted, in milliseconds. */
   readonly requestTimeoutMs?: number | undefined
+  /** The folder of the built page; by default that of this program. */
+  readonly pageFolder?: string | undefined
 }
 
 /** The server could not start. `message` has the address, the cause and what to do, in one line. */
@@ -101,8 +104,8 @@ export const served = (options: Options = {}) => {
 
 // --- internal
 
-const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes }: Options) =>
-  Layer.provide(routes, Layer.succeed(FileLimit.FileLimit, maxFileBytes))
+const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes, ...options }: Options) =>
+  Layer.merge(Layer.provide(routes, Layer.succeed(FileLimit.FileLimit, maxFileBytes)), PageRoutes.layer(options))
 
 const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
   Layer.provide([
@@ -123,7 +126,7 @@ const guard = (host: string, options: Options) => {
     hostnames: options.hostnames,
     token: options.token,
     maxBodyBytes,
-    openPaths: DocsRoutes.paths
+    openPaths: [...DocsRoutes.paths, ...PageRoutes.openPaths]
   })
   const middleware = (gateway: Option.Option<Gateway["Service"]>) =>
     HttpRouter.middleware(

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import { Headers } from "effect/http"
 import * as Access from "../../src/http/Access.ts"
+import * as PageSession from "../../src/http/page/PageSession.ts"
 
 const TOKEN = "a-token-of-some-length"
 
@@ -82,8 +83,28 @@ describe("the token", () => {
     expect(decide({}, { token, openPaths, url: "/docs?v=1" })).toBe(undefined)
     expect(decide({}, { token, openPaths, url: "/docs", method: "DELETE" })).toBe("UnauthorizedProblem")
     expect(decide({}, { token, openPaths, url: "/docs/../v1" })).toBe("UnauthorizedProblem")
+    const folder = { token, openPaths: ["/assets/*"] }
+    expect(decide({}, { ...folder, url: "/assets/page-1a2b.js" })).toBe(undefined)
+    expect(decide({}, { ...folder, url: "/assets/../v1/turns" })).toBe("UnauthorizedProblem")
+    expect(decide({}, { ...folder, url: "/assets/", method: "POST" })).toBe("UnauthorizedProblem")
     expect(decide({}, { token, url: "/healthz/../v1" })).toBe("UnauthorizedProblem")
     expect(decide({}, { token, url: "/healthz?verbose" })).toBe(undefined)
+  })
+
+  it("is not needed by a browser that has exchanged it for the cookie", () => {
+    const [cookie = ""] = PageSession.setCookie(token, undefined).split(";")
+    expect(cookie).not.toContain(TOKEN)
+    expect(decide({ cookie: `theme=dark; ${cookie}` }, { token })).toBe(undefined)
+    expect(decide({ cookie, "sec-fetch-site": "same-origin" }, { token })).toBe(undefined)
+    expect(decide({ cookie, "sec-fetch-site": "none" }, { token })).toBe(undefined)
+    // Another port of this machine is the same site, so a browser sends the cookie with an image of a page there.
+    for (const site of ["same-site", "cross-site"]) {
+      expect(decide({ cookie, "sec-fetch-site": site }, { token })).toBe("UnauthorizedProblem")
+    }
+    expect(decide({ cookie, origin: "http://localhost:3000" }, { token })).toBe("ForbiddenProblem")
+    expect(decide({ cookie: `${cookie}x` }, { token })).toBe("UnauthorizedProblem")
+    expect(decide({ cookie: cookie.replace(/=.*/, `=${TOKEN}`) }, { token })).toBe("UnauthorizedProblem")
+    expect(decide({ cookie }, { token: Redacted.make("another-token") })).toBe("UnauthorizedProblem")
   })
 
   it("is checked after the host and the origin", () => {

@@ -13,15 +13,6 @@ import * as TestServer from "./TestServer.ts"
 const scriptsOf = (page: string): ReadonlyArray<string> =>
   [...page.matchAll(/<script defer src="([^"]+)"><\/script>/g)].map(([, url]) => url ?? "")
 
-it.effect("the root path redirects to the page of the API", () =>
-  Effect.gen(function* () {
-    const { call } = yield* TestServer.start()
-    const { headers, status } = yield* call({ path: "/" })
-    expect([status, headers["location"]]).toEqual([302, "/docs"])
-    expect((yield* call({ path: "/", method: "POST", body: {} })).headers["allow"]).toBe("GET, HEAD")
-  })
-)
-
 it.effect("the page has no inline script, and its policy allows scripts and calls of its own origin alone", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer.start()
@@ -155,7 +146,7 @@ it.effect("a browser, which sends no token by itself, may read all of it; its ca
   Effect.gen(function* () {
     const { call } = yield* TestServer.start({ token: Redacted.make("a-token-of-the-service") })
     for (const path of DocsRoutes.paths) {
-      expect([path, (yield* call({ path })).status]).toEqual([path, path === "/" ? 302 : 200])
+      expect([path, (yield* call({ path })).status]).toEqual([path, 200])
     }
     expect((yield* call({ path: "/openapi.json" })).status).toBe(401)
     expect((yield* call({ path: "/v1/conversations", body: {} })).status).toBe(401)

@@ -16,7 +16,7 @@ import { OpenApi } from "effect/http-api"
 import * as ProblemsPage from "./ProblemsPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as ScalarScript from "./ScalarScript.ts"
-import * as StaticFile from "./StaticFile.ts"
+import * as StaticFile from "../body/StaticFile.ts"
 
 /** The path of Scalar's script. */
 export const SCRIPT_PATH = `${Api.DOCS_PATH}/scalar.js`

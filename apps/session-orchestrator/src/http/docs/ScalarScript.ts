@@ -10,7 +10,7 @@
  */
 import { HttpRouter } from "effect/http"
 import { HttpApi } from "effect/http-api"
-import * as StaticFile from "./StaticFile.ts"
+import * as StaticFile from "../body/StaticFile.ts"
 
 /** Loads the script. A failure is not kept: the next call tries again. */
 export const load = (): Promise<StaticFile.StaticFile> =>

@@ -1,22 +1,27 @@
-/** Serves a script: compressed once, addressed by its content, cached by browsers. */
+/** Serves a file that never changes: compressed once, addressed by its content, cached by browsers. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gunzip, gzip } from "node:zlib"
 
-/** A compressed script and its version. */
+/** A compressed file and its version. */
 export interface StaticFile {
   /** A hash of the content, which is part of the address: other content has another address. */
   readonly version: string
+  readonly contentType: string
   readonly gzipped: Uint8Array
 }
 
-/** Compresses a script on another thread. */
-export const make = async (script: string): Promise<StaticFile> => {
-  const bytes = Buffer.from(script)
+/** Compresses a file on another thread; a script by default. */
+export const make = async (
+  content: string | Uint8Array,
+  contentType = "text/javascript; charset=utf-8"
+): Promise<StaticFile> => {
+  const bytes = Buffer.from(content)
   return {
     version: createHash("sha256").update(bytes).digest("hex").slice(0, 16),
+    contentType,
     gzipped: await promisify(gzip)(bytes)
   }
 }
@@ -24,19 +29,24 @@ export const make = async (script: string): Promise<StaticFile> => {
 /** The address of a file at a path, with its version. */
 export const urlOf = (path: string, { version }: StaticFile): string => `${path}?v=${version}`
 
-/** Answers a request for a file. */
+/** Answers a request for a file whose address `urlOf` made. */
 export const serve = Effect.fnUntraced(function* (file: StaticFile) {
+  const { url } = yield* HttpServerRequest.HttpServerRequest
+  // A request for another version, as after an upgrade, must not cache this content.
+  return yield* respond(file, url.endsWith(`?v=${file.version}`) ? { "cache-control": KEEP } : {})
+})
+
+/** Answers a request for a file whose path has a hash of its content. */
+export const servePermanent = (file: StaticFile) => respond(file, { "cache-control": KEEP })
+
+/** Answers a request for a file with headers of its own. */
+export const respond = Effect.fnUntraced(function* (file: StaticFile, headers: Readonly<Record<string, string>>) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const isPacked = GZIP.test(request.headers["accept-encoding"] ?? "")
   const body = isPacked ? file.gzipped : yield* Effect.promise(() => promisify(gunzip)(file.gzipped))
   return HttpServerResponse.uint8Array(body, {
-    contentType: "text/javascript; charset=utf-8",
-    headers: {
-      vary: "accept-encoding",
-      ...(isPacked ? { "content-encoding": "gzip" } : {}),
-      // A request for another version, as after an upgrade, must not cache this content.
-      ...(request.url.endsWith(`?v=${file.version}`) ? { "cache-control": KEEP } : {})
-    }
+    contentType: file.contentType,
+    headers: { vary: "accept-encoding", ...(isPacked ? { "content-encoding": "gzip" } : {}), ...headers }
   })
 })
 

@@ -1,0 +1,110 @@
+/**
+ * Routes the page for people: `/`, its files, and the call that asks for the token once.
+ *
+ * PageRoutes.P1. `/` is the page for clients that accept HTML by name, as browsers do. For others it redirects to `/docs`.
+ * PageRoutes.P2. The content security policy allows scripts, styles and calls of this origin alone, and nothing inline. Images are data of the
+ *     conversation (`data:`). No script can turn text into HTML (`require-trusted-types-for`).
+ * PageRoutes.P3. The page and its files hold no data, so they are readable without the token.
+ */
+import { Api } from "@holdfast/wire/api"
+import { Effect, Layer, type Redacted } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as ResponseHeaders from "../body/ResponseHeaders.ts"
+import * as StaticFile from "../body/StaticFile.ts"
+import * as PageFiles from "./PageFiles.ts"
+import * as PageSession from "./PageSession.ts"
+
+const ASSETS = "/assets/"
+
+/** The paths that need no token; an entry that ends with `/*` stands for the names in that folder. */
+export const openPaths: ReadonlyArray<string> = ["/", `${ASSETS}*`]
+
+/** The paths with their methods. */
+export const paths: ReadonlyArray<readonly [method: string, path: string]> = [
+  ["GET", "/"],
+  ["GET", `${ASSETS}:name`],
+  ["GET", PageSession.PATH],
+  ["POST", PageSession.PATH],
+  ["DELETE", PageSession.PATH]
+]
+
+/** What the routes need. */
+export interface Options {
+  readonly token?: Redacted.Redacted | undefined
+  /** The folder of the built page. */
+  readonly pageFolder?: string | undefined
+}
+
+/** The routes. */
+export const layer = ({ pageFolder = PageFiles.FOLDER, token }: Options) => {
+  const files = PageFiles.make(pageFolder)
+  return Layer.mergeAll(
+    HttpRouter.add("GET", "/", root(files)),
+    HttpRouter.add("GET", `${ASSETS}:name`, asset(files)),
+    // The guard has checked the token or the cookie.
+    HttpRouter.add("GET", PageSession.PATH, Effect.succeed(HttpServerResponse.empty({ status: 204 }))),
+    HttpRouter.add("POST", PageSession.PATH, begin(token)),
+    HttpRouter.add("DELETE", PageSession.PATH, Effect.succeed(withCookie(PageSession.deleteCookie())))
+  )
+}
+
+// --- internal
+
+/** PageRoutes.P2 */
+const POLICY =
+  "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+const root = Effect.fnUntraced(function* (files: PageFiles.PageFiles) {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  // PageRoutes.P1
+  if (!/\btext\/html\b/i.test(headers["accept"] ?? "")) {
+    return HttpServerResponse.redirect(Api.DOCS_PATH, { headers: { vary: "accept" } })
+  }
+  const file = yield* Effect.promise(files.index)
+  if (file === undefined) return HttpServerResponse.setHeaders(HttpServerResponse.html(MISSING), MISSING_HEADERS)
+  const etag = `"${file.version}"`
+  const common = { ...ResponseHeaders.page(POLICY), "cache-control": "no-cache", vary: "accept, accept-encoding", etag }
+  return headers["if-none-match"] === etag
+    ? HttpServerResponse.empty({ status: 304, headers: common })
+    : yield* StaticFile.respond(file, common)
+})
+
+const asset = Effect.fnUntraced(function* (files: PageFiles.PageFiles) {
+  const { name = "" } = yield* HttpRouter.params
+  const file = yield* Effect.promise(() => files.asset(name))
+  return file === undefined ? HttpServerResponse.empty({ status: 404 }) : yield* StaticFile.servePermanent(file)
+})
+
+const begin = (token: Redacted.Redacted | undefined) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    token === undefined
+      ? HttpServerResponse.empty({ status: 204 })
+      : withCookie(PageSession.setCookie(token, headers["origin"]))
+  )
+
+const withCookie = (cookie: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.empty({ status: 204, headers: { "set-cookie": cookie } })
+
+const MISSING_HEADERS = { ...ResponseHeaders.page("img-src data:"), vary: "accept", refresh: "2" }
+
+/** What `/` shows while a checkout builds the page. */
+const MISSING = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Holdfast</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<h1>Holdfast</h1>
+<p>${
+  PageFiles.isCheckout
+    ? "The service runs. Its page is being built, which takes a few seconds after the first start; it appears here by itself. If it does not, the service's log has the reason."
+    : "The service runs. This copy of it was made without its page."
+}</p>
+<p><a href="${Api.DOCS_PATH}">The HTTP API</a></p>
+</body>
+</html>
+`

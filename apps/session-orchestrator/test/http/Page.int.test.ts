@@ -1,0 +1,136 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as TestServer from "./TestServer.ts"
+
+/** As browsers accept a page. */
+const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" }
+
+/** A folder with a built page, until the test ends. */
+const built = Effect.acquireRelease(
+  Effect.sync(() => {
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-page-"))
+    mkdirSync(join(folder, "assets"))
+    writeFileSync(join(folder, "index.html"), "<!doctype html><title>one</title>")
+    writeFileSync(join(folder, "assets/page-1a2b.js"), "start()")
+    writeFileSync(join(folder, "assets/page-1a2b.css"), "body{}")
+    writeFileSync(join(folder, "secret.txt"), "secret")
+    return folder
+  }),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+)
+
+it.effect("the root path is the page for browsers, and redirects API clients to the page of the API", () =>
+  Effect.gen(function* () {
+    const { call } = yield* TestServer.start({ pageFolder: yield* built })
+    for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
+      const answer = yield* call({ path: "/", headers })
+      expect([answer.status, answer.headers["location"]]).toEqual([302, "/docs"])
+    }
+    const { headers, status, text } = yield* call({ path: "/", headers: BROWSER })
+    expect([status, text]).toEqual([200, "<!doctype html><title>one</title>"])
+    expect(headers["vary"]).toBe("accept, accept-encoding")
+    expect((yield* call({ path: "/", method: "POST", body: {} })).headers["allow"]).toBe("GET, HEAD")
+  })
+)
+
+it.effect("the policy of the page allows scripts, styles and calls of its own origin alone, and nothing inline", () =>
+  Effect.gen(function* () {
+    const { call } = yield* TestServer.start({ pageFolder: yield* built })
+    const { headers } = yield* call({ path: "/", headers: BROWSER })
+    expect(headers["content-security-policy"]).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    expect(headers["x-content-type-options"]).toBe("nosniff")
+    expect(headers["referrer-policy"]).toBe("no-referrer")
+  })
+)
+
+it.effect("the index is revalidated and its files are kept for a year", () =>
+  Effect.gen(function* () {
+    const folder = yield* built
+    const { call } = yield* TestServer.start({ pageFolder: folder })
+    const first = yield* call({ path: "/", headers: BROWSER })
+    const etag = first.headers["etag"] ?? ""
+    expect(first.headers["cache-control"]).toBe("no-cache")
+    const again = yield* call({ path: "/", headers: { ...BROWSER, "if-none-match": etag } })
+    expect([again.status, again.text]).toEqual([304, ""])
+
+    writeFileSync(join(folder, "index.html"), "<!doctype html><title>two</title>")
+    utimesSync(join(folder, "index.html"), 1, 1)
+    const changed = yield* call({ path: "/", headers: { ...BROWSER, "if-none-match": etag } })
+    expect([changed.status, changed.text]).toEqual([200, "<!doctype html><title>two</title>"])
+
+    const script = yield* call({ path: "/assets/page-1a2b.js" })
+    expect([script.status, script.text]).toEqual([200, "start()"])
+    expect(script.headers["content-type"]).toBe("text/javascript; charset=utf-8")
+    expect(script.headers["cache-control"]).toBe("private, max-age=31536000, immutable")
+    expect((yield* call({ path: "/assets/page-1a2b.css" })).headers["content-type"]).toBe("text/css; charset=utf-8")
+  })
+)
+
+it.effect("only files of the page are served", () =>
+  Effect.gen(function* () {
+    const { call } = yield* TestServer.start({ pageFolder: yield* built })
+    for (const name of ["other-1a2b.js", "..%2Fsecret.txt", "..%2findex.html", "%2e%2e", "page-1a2b", ".js"]) {
+      expect([name, (yield* call({ path: `/assets/${name}` })).status]).toEqual([name, 404])
+    }
+  })
+)
+
+it.effect("without a built page a browser sees that it is being built, and asks again", () =>
+  Effect.gen(function* () {
+    const folder = yield* built
+    rmSync(join(folder, "index.html"))
+    const { call } = yield* TestServer.start({ pageFolder: folder })
+    const { headers, status, text } = yield* call({ path: "/", headers: BROWSER })
+    expect([status, headers["refresh"]]).toEqual([200, "2"])
+    expect(text).toContain("is being built")
+    expect(text).toContain("/docs")
+  })
+)
+
+it.effect("a browser exchanges the token for a cookie that no script can read", () =>
+  Effect.gen(function* () {
+    const token = "a-token-of-the-service"
+    const { call } = yield* TestServer.start({ pageFolder: yield* built, token: Redacted.make(token) })
+    expect((yield* call({ path: "/", headers: BROWSER })).status).toBe(200)
+    expect((yield* call({ path: "/assets/page-1a2b.js" })).status).toBe(200)
+    expect((yield* call({ path: "/page/session" })).status).toBe(401)
+    const refused = yield* call({ path: "/page/session", method: "POST", headers: { authorization: "Bearer wrong" } })
+    expect([refused.status, refused.headers["set-cookie"]]).toEqual([401, undefined])
+
+    const authorization = `Bearer ${token}`
+    const entered = yield* call({ path: "/page/session", method: "POST", headers: { authorization } })
+    const [set = ""] = entered.headers["set-cookie"] ?? []
+    expect(entered.status).toBe(204)
+    expect(set).toMatch(/^holdfast_page=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Strict$/)
+    const [cookie] = set.split(";")
+    expect((yield* call({ path: "/page/session", headers: { cookie } })).status).toBe(204)
+    expect((yield* call({ path: "/v1/conversations", headers: { cookie }, body: {} })).status).toBe(201)
+
+    const left = yield* call({ path: "/page/session", method: "DELETE", headers: { cookie } })
+    expect(left.headers["set-cookie"]).toEqual(["holdfast_page=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict"])
+  })
+)
+
+it.effect("over TLS the cookie is sent over TLS alone", () =>
+  Effect.gen(function* () {
+    const token = "a-token-of-the-service"
+    const { call, port } = yield* TestServer.start({ token: Redacted.make(token) })
+    const headers = { authorization: `Bearer ${token}`, origin: `https://127.0.0.1:${port}`, host: `127.0.0.1:${port}` }
+    const { headers: answered } = yield* call({ path: "/page/session", method: "POST", headers })
+    expect(answered["set-cookie"]?.[0]).toMatch(/; Secure$/)
+  })
+)
+
+it.effect("a service without a token asks for none", () =>
+  Effect.gen(function* () {
+    const { call } = yield* TestServer.start()
+    expect((yield* call({ path: "/page/session" })).status).toBe(204)
+    const { headers, status } = yield* call({ path: "/page/session", method: "POST" })
+    expect([status, headers["set-cookie"]]).toEqual([204, undefined])
+  })
+)

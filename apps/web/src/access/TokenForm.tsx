@@ -1,0 +1,50 @@
+/** Asks for the token of the service, once a browser. */
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useId } from "react"
+import * as Service from "../service/Service.ts"
+
+/** The form for the token. */
+export const TokenForm = () => {
+  const queries = useQueryClient()
+  const id = useId()
+  const entering = useMutation({
+    mutationFn: Service.enter,
+    onSuccess: (access) => queries.setQueryData(["access"], access)
+  })
+  const isWrong = entering.data === "token-needed"
+  return (
+    <main className="alone">
+      <h1>Holdfast</h1>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          const token = new FormData(event.currentTarget).get("token")
+          if (typeof token === "string" && token !== "") entering.mutate(token.trim())
+        }}
+      >
+        <label htmlFor={id}>Token of this service</label>
+        <input
+          id={id}
+          name="token"
+          type="password"
+          autoComplete="current-password"
+          required
+          autoFocus
+          aria-invalid={isWrong}
+          aria-describedby={`${id}-help`}
+        />
+        <p id={`${id}-help`} className="quiet">
+          It is <code>server.token</code> of the configuration. This browser keeps a cookie for 30 days; no script can
+          read it.
+        </p>
+        <button type="submit" className="primary" disabled={entering.isPending}>
+          Continue
+        </button>
+        <p role="alert" className="error-text">
+          {isWrong && "This is not the token of the service."}
+          {entering.isError && "The service does not answer. Try again in a moment."}
+        </p>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,110 @@
+/** One conversation: its history, the answer that is arriving, the wait, and the next prompt. */
+import { ConversationView } from "@holdfast/client"
+import { useQuery } from "@tanstack/react-query"
+import { useEffect, useLayoutEffect, useRef, useState } from "react"
+import { useTokenCheck } from "../access/useTokenCheck.ts"
+import * as Service from "../service/Service.ts"
+import * as Route from "../shell/Route.ts"
+import { Announcement } from "./Announcement.tsx"
+import { Composer } from "./Composer.tsx"
+import { HistoryEntry } from "./HistoryEntry.tsx"
+import { LinkNotice } from "./LinkNotice.tsx"
+import { Progress } from "./Progress.tsx"
+import * as Results from "./Results.ts"
+import { Title } from "./Title.tsx"
+import { TurnButtons } from "./TurnButtons.tsx"
+import { useConversation } from "./useConversation.ts"
+import { WaitNotice } from "./WaitNotice.tsx"
+
+/** Entries of the history that are drawn at first; a person asks for earlier ones. */
+const DRAWN = 80
+
+/** Nearer to the end than this, the page follows the text. */
+const NEAR_END_PX = 120
+
+/** The page of one conversation. */
+export const ConversationPage = ({ conversationId }: { readonly conversationId: string }) => {
+  const { isLoaded, link, view } = useConversation(conversationId)
+  const [drawn, setDrawn] = useState(DRAWN)
+  useTokenCheck(link.state === "refused" ? link.code : undefined)
+  const state = useQuery({
+    queryKey: ["state", conversationId, view.turn?.turnId, view.status],
+    queryFn: ({ signal }) => Service.client.conversation(conversationId).getState({ signal })
+  })
+  const queued = state.data?.queued.length ?? 0
+  const scroller = useFollowing(view)
+
+  if (link.state === "refused") {
+    return (
+      <div className="pad">
+        <h1>{link.code === "conversation-not-found" ? "There is no such conversation" : "It cannot be shown"}</h1>
+        <p role="alert">{link.message}</p>
+        <a href={Route.format({ page: "conversations" })}>All conversations</a>
+      </div>
+    )
+  }
+  const first = Math.max(0, view.history.length - drawn)
+  const results = Results.of(view)
+  return (
+    <>
+      <Title conversationId={conversationId} model={view.model ?? state.data?.model} />
+      <div className="scroller" ref={scroller} tabIndex={0} role="region" aria-label="Messages">
+        <div className="messages">
+          {!isLoaded && link.state !== "lost" && state.data?.turnId === undefined && !state.isSuccess && (
+            <p className="quiet">Reading …</p>
+          )}
+          {first > 0 && (
+            <button type="button" className="more" onClick={() => setDrawn(drawn + DRAWN)}>
+              Show earlier ({first})
+            </button>
+          )}
+          {view.history.slice(first).map((event, index) => (
+            <HistoryEntry
+              key={first + index}
+              event={event}
+              results={results}
+              isLast={first + index === view.history.length - 1}
+            />
+          ))}
+          <Progress view={view} />
+          {view.retry !== undefined && (
+            <WaitNotice
+              key={`${view.retry.turnId} ${view.retry.attempt}`}
+              conversationId={conversationId}
+              retry={view.retry}
+            />
+          )}
+          {queued > 0 && (
+            <p className="quiet line">
+              {queued} more {queued === 1 ? "prompt is" : "prompts are"} queued behind this turn.
+            </p>
+          )}
+        </div>
+      </div>
+      <Announcement view={view} link={link} />
+      <LinkNotice link={link} />
+      <TurnButtons conversationId={conversationId} status={view.status} canRetry={ConversationView.canRetry(view)} />
+      <Composer conversationId={conversationId} isBusy={view.status !== "idle"} />
+    </>
+  )
+}
+
+/** Keeps the end of the messages in sight while a person is there. */
+const useFollowing = (view: ConversationView.ConversationView) => {
+  const scroller = useRef<HTMLDivElement>(null)
+  const isAtEnd = useRef(true)
+  useEffect(() => {
+    const element = scroller.current
+    if (element === null) return undefined
+    const look = (): void => {
+      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
+    }
+    element.addEventListener("scroll", look, { passive: true })
+    return () => element.removeEventListener("scroll", look)
+  }, [])
+  useLayoutEffect(() => {
+    const element = scroller.current
+    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight
+  }, [view])
+  return scroller
+}

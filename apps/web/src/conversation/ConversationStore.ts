@@ -1,0 +1,87 @@
+/**
+ * Keeps what a screen shows of one conversation up to date: the view of its events, and how the page is connected.
+ *
+ * ConversationStore.S1. Listeners are called once a frame of the display at most, however many deltas arrive.
+ * ConversationStore.S2. The stream is connected again for as long as the store is open. Only a refusal of the service ends it.
+ */
+import { type Connection, ConversationView } from "@holdfast/client"
+import * as Problems from "../service/Problems.ts"
+import * as Service from "../service/Service.ts"
+
+/** How the page is connected. `refused` is final. */
+export type Link =
+  | { readonly state: "connecting" }
+  | Connection
+  | { readonly state: "refused"; readonly code: string | undefined; readonly message: string }
+
+/** What the page knows of a conversation. */
+export interface Snapshot {
+  readonly view: ConversationView.ConversationView
+  readonly link: Link
+  /** An event has been received: what the view has is the conversation's beginning, or all of it. */
+  readonly isLoaded: boolean
+}
+
+/** The state of one conversation, for `useSyncExternalStore`. */
+export interface ConversationStore {
+  readonly read: () => Snapshot
+  /** The first listener opens the stream; without listeners it is closed. */
+  readonly subscribe: (listener: () => void) => () => void
+}
+
+/** Makes the store of a conversation. */
+export const make = (conversationId: string): ConversationStore => {
+  let shown: Snapshot = { view: ConversationView.empty, link: { state: "connecting" }, isLoaded: false }
+  let latest = shown
+  let closing: AbortController | undefined = undefined
+  let isDue = false
+  const listeners = new Set<() => void>()
+
+  const show = (): void => {
+    isDue = false
+    shown = latest
+    for (const listener of listeners) listener()
+  }
+  const change = (changed: Partial<Snapshot>): void => {
+    latest = { ...latest, ...changed }
+    if (isDue) return
+    isDue = true
+    // ConversationStore.S1. A hidden page draws no frames.
+    if (document.hidden) setTimeout(show, HIDDEN_MS)
+    else requestAnimationFrame(show)
+  }
+  const run = async (signal: AbortSignal): Promise<void> => {
+    try {
+      const events = Service.streams.conversation(conversationId).events({
+        signal,
+        onConnection: (link) => change({ link })
+      })
+      for await (const view of events.views()) change({ view, isLoaded: true })
+    } catch (error) {
+      if (signal.aborted) return
+      // The service runs on an earlier copy of its data: the conversation is read from its beginning.
+      if (Problems.codeOf(error) === "restored") return run(signal)
+      change({ link: { state: "refused", code: Problems.codeOf(error), message: Problems.wordsOf(error) } })
+    }
+  }
+  return {
+    read: () => shown,
+    subscribe: (listener) => {
+      listeners.add(listener)
+      if (closing === undefined) {
+        closing = new AbortController()
+        void run(closing.signal)
+      }
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size > 0) return
+        closing?.abort()
+        closing = undefined
+      }
+    }
+  }
+}
+
+// --- internal
+
+const HIDDEN_MS = 250

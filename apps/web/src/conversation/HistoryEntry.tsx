@@ -1,0 +1,149 @@
+/** One entry of the history: a message, or a line about what happened. */
+import type { ConversationView } from "@holdfast/client"
+import { memo } from "react"
+import * as Durations from "../text/Durations.ts"
+import * as Reasons from "../text/Reasons.ts"
+import { Markdown } from "./Markdown.tsx"
+import { Reasoning } from "./Reasoning.tsx"
+import * as Results from "./Results.ts"
+import { ToolCall } from "./ToolCall.tsx"
+import { FileBox } from "./FileBox.tsx"
+
+interface HistoryEntryProps {
+  readonly event: ConversationView.HistoryEvent
+  readonly results: Results.Results
+  readonly isLast: boolean
+}
+
+/** An entry. The same event is drawn once. */
+export const HistoryEntry = memo(({ event, results }: HistoryEntryProps) => {
+  switch (event.type) {
+    case "message":
+      return <MessageEntry message={event.message} results={results} />
+    case "turn-start":
+      return event.retry === true ? <Line>The model runs again.</Line> : null
+    case "step-discarded":
+      return (
+        <Line>
+          <span className="taken-back">Text was taken back.</span> {event.message}
+        </Line>
+      )
+    case "retry-end":
+      return event.success ? (
+        <Line>
+          Answered after {event.attempt + 1} {event.attempt === 0 ? "retry" : "retries"}.
+        </Line>
+      ) : null
+    case "retry-fallback-applied":
+      return (
+        <Line>
+          {event.to} takes over from {event.from}.
+        </Line>
+      )
+    case "retry-fallback-succeeded":
+      return null
+    case "model-change":
+      return (
+        <Line>
+          The turn goes on with {event.to} instead of {event.from}.
+        </Line>
+      )
+    case "synthetic-retry":
+      return <Line>The answer was not accepted; the model was asked again.</Line>
+    case "compaction":
+      return <Line>{event.messages} older messages were replaced by a summary.</Line>
+    case "final-turn":
+      return <Line>Last step: the model may only hand in its report.</Line>
+    case "error":
+      return (
+        <div className="failure" role="group" aria-label="Error">
+          <strong>{Reasons.wordsOf(event.reason)}</strong>
+          {event.code !== undefined && <code className="code-tag">{event.code}</code>}
+          <p className="verbatim">{event.message}</p>
+        </div>
+      )
+    case "turn-end":
+      return <TurnEnd end={event} />
+    default:
+      event satisfies never
+      return null
+  }
+})
+
+// --- internal
+
+const Line = ({ children }: { readonly children: React.ReactNode }) => <p className="quiet line">{children}</p>
+
+type Of<Type> = Extract<ConversationView.HistoryEvent, { readonly type: Type }>
+
+const TurnEnd = ({ end }: { readonly end: Of<"turn-end"> }) => {
+  const waitedMs = end.waitedMs ?? end.sleptMs
+  const parts = [
+    end.status === "aborted" ? "Stopped" : end.status === "failed" ? "Gave up" : undefined,
+    end.attempts > 1 || waitedMs > 0 ? `${end.attempts} ${end.attempts === 1 ? "attempt" : "attempts"}` : undefined,
+    waitedMs > 0 ? `waited ${Durations.duration(waitedMs)}` : undefined,
+    end.usage.outputTokens === undefined ? undefined : `${end.usage.outputTokens} tokens of output`
+  ].filter((part) => part !== undefined)
+  return parts.length === 0 ? null : <p className="quiet line turn-end">{parts.join(" · ")}</p>
+}
+
+type AnyMessage = Of<"message">["message"]
+
+const MessageEntry = ({ message, results }: { readonly message: AnyMessage; readonly results: Results.Results }) => {
+  switch (message.role) {
+    case "user":
+      if (message.summary !== undefined) return null
+      return (
+        <article className={message.synthetic === true ? "message synthetic" : "message user"}>
+          <h2 className="hidden">{message.synthetic === true ? "Holdfast to the model" : "You"}</h2>
+          {message.content.map((part, index) =>
+            part.type === "text" ? (
+              <p key={index} className="verbatim">
+                {part.text}
+              </p>
+            ) : (
+              <FileBox key={index} file={part} />
+            )
+          )}
+        </article>
+      )
+    case "assistant":
+      return (
+        <article className={message.error === undefined ? "message assistant" : "message assistant broken"}>
+          <h2 className="from">
+            {message.target.provider}/{message.target.model}
+          </h2>
+          {message.content.map((part, index) => {
+            switch (part.type) {
+              case "text":
+                return <Markdown key={index} text={part.text} />
+              case "reasoning":
+                return part.text === "" ? null : <Reasoning key={index} text={part.text} />
+              case "tool-call":
+                return (
+                  <ToolCall
+                    key={index}
+                    toolName={part.toolName}
+                    input={part.input}
+                    malformed={part.malformed}
+                    result={Results.find(results, message.turnId, part)}
+                  />
+                )
+              default:
+                part satisfies never
+                return null
+            }
+          })}
+          {message.error !== undefined && (
+            <p className="quiet">This answer broke off. The model does not get it again.</p>
+          )}
+        </article>
+      )
+    case "tool":
+      // Shown with its calls.
+      return null
+    default:
+      message satisfies never
+      return null
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Text of a model as Markdown.
+ *
+ * Markdown.M1. The text is untrusted. It becomes elements of React, never HTML: tags in it are shown as the text that they are. `rehype-sanitize`
+ *     keeps known elements and attributes alone, which have no script, no style and no event.
+ * Markdown.M2. Nothing in it loads by itself: an image is shown as its description and its address. A link opens only when a person follows it, in a
+ *     new tab that learns nothing of this page, and names its host where its text does not.
+ * Markdown.M3. Text that is still arriving is cut at blank lines outside of code: a delta renders only the last piece anew.
+ */
+import { type ComponentPropsWithoutRef, memo, useMemo } from "react"
+import ReactMarkdown, { type Components } from "react-markdown"
+import rehypeSanitize from "rehype-sanitize"
+import remarkGfm from "remark-gfm"
+import * as Blocks from "./Blocks.ts"
+import { CopyButton } from "./CopyButton.tsx"
+
+/** A text that is finished. */
+export const Markdown = memo(({ text }: { readonly text: string }) => (
+  <div className="markdown">
+    <Block text={text} />
+  </div>
+))
+
+/** A text that is arriving. */
+export const MarkdownInProgress = ({ text }: { readonly text: string }) => {
+  const blocks = useMemo(() => Blocks.split(text), [text])
+  return (
+    <div className="markdown">
+      {blocks.map((block, index) => (
+        <Block key={index} text={block} />
+      ))}
+    </div>
+  )
+}
+
+// --- internal
+
+const Block = memo(({ text }: { readonly text: string }) => (
+  <ReactMarkdown remarkPlugins={REMARK} rehypePlugins={REHYPE} components={components}>
+    {text}
+  </ReactMarkdown>
+))
+
+interface Node {
+  type: string
+  value?: string
+  children?: Array<Node>
+}
+
+/** Markdown.M1. A tag is shown, not dropped: an answer about HTML may have forgotten its code marks. */
+const htmlAsText = () => (tree: Node) => {
+  const change = (node: Node, isInline: boolean): void => {
+    for (const [index, child] of (node.children ?? []).entries()) {
+      if (child.type === "html") {
+        const text = { type: "text", value: child.value ?? "" }
+        node.children?.splice(index, 1, isInline ? text : { type: "paragraph", children: [text] })
+      } else change(child, INLINE.has(child.type))
+    }
+  }
+  change(tree, false)
+}
+
+/** The elements that have text, in which a paragraph cannot be. */
+const INLINE: ReadonlySet<string> = new Set([
+  "paragraph",
+  "heading",
+  "tableCell",
+  "emphasis",
+  "strong",
+  "delete",
+  "link",
+  "linkReference"
+])
+
+const REMARK = [remarkGfm, htmlAsText]
+const REHYPE = [rehypeSanitize]
+
+/** The addresses that a person can follow from a text. */
+const FOLLOWED = /^(?:https?:|mailto:)/i
+
+const hostOf = (address: string): string => {
+  try {
+    return new URL(address).host
+  } catch {
+    return ""
+  }
+}
+
+type Of<Tag extends keyof React.JSX.IntrinsicElements> = ComponentPropsWithoutRef<Tag>
+
+const Link = ({ children, href = "" }: Of<"a">) => {
+  if (!FOLLOWED.test(href)) return <span>{children}</span>
+  const host = hostOf(href)
+  const isNamed = host === "" || (typeof children === "string" && hostOf(children) === host)
+  return (
+    <>
+      <a href={href} target="_blank" rel="noopener noreferrer nofollow" referrerPolicy="no-referrer" title={href}>
+        {children}
+      </a>
+      {!isNamed && <span className="quiet"> ({host})</span>}
+    </>
+  )
+}
+
+/** Markdown.M2 */
+const Image = ({ alt = "", src }: Of<"img">) => (
+  <span className="image-box">
+    Image{alt === "" ? "" : ` “${alt}”`}, not loaded{typeof src === "string" && src !== "" ? `: ${src}` : ""}
+  </span>
+)
+
+/** Wide content scrolls in a box of its own, which the keyboard reaches. */
+const Code = ({ children }: Of<"pre">) => {
+  const language = languageOf(children)
+  return (
+    <div className="code">
+      <div className="code-head">
+        <span>{language}</span>
+        <CopyButton textOf={(button) => button.closest(".code")?.querySelector("pre")?.textContent ?? ""} />
+      </div>
+      <pre tabIndex={0} aria-label={language === "" ? "Code" : `Code, ${language}`} role="region">
+        {children}
+      </pre>
+    </div>
+  )
+}
+
+const languageOf = (children: unknown): string => {
+  if (typeof children !== "object" || children === null || !("props" in children)) return ""
+  const { className } = children.props as { readonly className?: string }
+  return /language-([\w+#.-]+)/.exec(className ?? "")?.[1] ?? ""
+}
+
+const Table = ({ children }: Of<"table">) => (
+  <div className="wide" tabIndex={0} role="region" aria-label="Table">
+    <table>{children}</table>
+  </div>
+)
+
+/** The page's own headings are of the levels 1 and 2. */
+const heading =
+  (Tag: "h3" | "h4" | "h5" | "h6") =>
+  ({ children }: Of<"h1">) => <Tag>{children}</Tag>
+
+const components: Components = {
+  a: Link,
+  img: Image,
+  pre: Code,
+  table: Table,
+  input: ({ checked }) => <span>{checked === true ? "☑" : "☐"}</span>,
+  h1: heading("h3"),
+  h2: heading("h4"),
+  h3: heading("h5"),
+  h4: heading("h6"),
+  h5: heading("h6"),
+  h6: heading("h6")
+}

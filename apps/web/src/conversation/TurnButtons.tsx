@@ -1,0 +1,39 @@
+/** Ends a turn that runs, and runs the model again after an error or an abort (M2). */
+import type { ConversationView } from "@holdfast/client"
+import { useCommand } from "./useCommand.ts"
+
+interface TurnButtonsProps {
+  readonly conversationId: string
+  readonly status: ConversationView.ConversationView["status"]
+  readonly canRetry: boolean
+}
+
+/** The buttons of a running turn, and of a turn that has failed or was aborted. */
+export const TurnButtons = ({ canRetry, conversationId, status }: TurnButtonsProps) => {
+  const { failure, isPending, send } = useCommand(conversationId)
+  if (status === "idle" && !canRetry && failure === undefined) return null
+  return (
+    <div className="turn-buttons">
+      {status !== "idle" && (
+        <button type="button" disabled={isPending} onClick={() => send((conversation) => conversation.abort())}>
+          Stop
+        </button>
+      )}
+      {canRetry && (
+        <button
+          type="button"
+          className="primary"
+          disabled={isPending}
+          onClick={() => send((conversation) => conversation.retry())}
+        >
+          Retry
+        </button>
+      )}
+      {failure !== undefined && (
+        <p className="error-text" role="alert">
+          {failure}
+        </p>
+      )}
+    </div>
+  )
+}

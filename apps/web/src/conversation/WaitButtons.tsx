@@ -1,0 +1,161 @@
+/** The commands on a wait (X4): retry now, wait until, switch the model, extend the budget, give up. */
+import type { ConversationView } from "@holdfast/client"
+import { useId, useState } from "react"
+import { useModels } from "./useModels.ts"
+import { useCommand } from "./useCommand.ts"
+
+interface WaitButtonsProps {
+  readonly conversationId: string
+  readonly retry: ConversationView.PendingRetry
+  readonly hasBudget: boolean
+}
+
+/** The buttons of a wait. Those with an ellipsis open a form. */
+export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: WaitButtonsProps) => {
+  const [open, setOpen] = useState<"until" | "model" | "budget" | undefined>(undefined)
+  const { failure, isPending, send } = useCommand(conversationId)
+  const id = useId()
+  const toggle = (form: "until" | "model" | "budget", words: string) => (
+    <button
+      type="button"
+      aria-expanded={open === form}
+      aria-controls={`${id}-${form}`}
+      onClick={() => setOpen(open === form ? undefined : form)}
+    >
+      {words}
+    </button>
+  )
+  const close = (): void => setOpen(undefined)
+  return (
+    <div className="commands">
+      <div className="buttons">
+        <button
+          type="button"
+          className="primary"
+          disabled={isPending}
+          onClick={() => send((conversation) => conversation.retryNow())}
+        >
+          {asks === undefined ? "Retry now" : "Go on"}
+        </button>
+        {toggle("until", "Wait until …")}
+        {toggle("model", "Switch model …")}
+        {asks === undefined && hasBudget && toggle("budget", "Extend budget …")}
+        <button type="button" disabled={isPending} onClick={() => send((conversation) => conversation.abortRetry())}>
+          Give up
+        </button>
+      </div>
+      <div id={`${id}-until`}>
+        {open === "until" && (
+          <UntilForm
+            onChosen={(until) => {
+              close()
+              send((conversation) => conversation.waitUntil(until))
+            }}
+          />
+        )}
+      </div>
+      <div id={`${id}-model`}>
+        {open === "model" && (
+          <ModelForm
+            onChosen={(model) => {
+              close()
+              send((conversation) => conversation.switchTarget(model))
+            }}
+          />
+        )}
+      </div>
+      <div id={`${id}-budget`}>
+        {open === "budget" && (
+          <fieldset className="choices">
+            <legend>Add to the waiting time of this step</legend>
+            {HOURS.map((hours) => (
+              <button
+                key={hours}
+                type="button"
+                onClick={() => {
+                  close()
+                  send((conversation) => conversation.extendBudget(hours * HOUR_MS))
+                }}
+              >
+                {hours} h
+              </button>
+            ))}
+          </fieldset>
+        )}
+      </div>
+      {failure !== undefined && (
+        <p className="error-text" role="alert">
+          {failure}
+        </p>
+      )}
+    </div>
+  )
+}
+
+// --- internal
+
+const HOUR_MS = 3_600_000
+const HOURS = [1, 4, 8, 24]
+
+/** A local time as `datetime-local` writes it. */
+const localOf = (at: number): string => {
+  const date = new Date(at)
+  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+const UntilForm = ({ onChosen }: { readonly onChosen: (until: Date) => void }) => {
+  const id = useId()
+  return (
+    <form
+      className="choices"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const until = new FormData(event.currentTarget).get("until")
+        if (typeof until === "string" && until !== "") onChosen(new Date(until))
+      }}
+    >
+      <label htmlFor={id}>Wait until</label>
+      <input
+        id={id}
+        name="until"
+        type="datetime-local"
+        required
+        defaultValue={localOf(Date.now() + HOUR_MS)}
+        autoFocus
+      />
+      <button type="submit">Wait</button>
+    </form>
+  )
+}
+
+const ModelForm = ({ onChosen }: { readonly onChosen: (model: string) => void }) => {
+  const id = useId()
+  const models = useModels()
+  return (
+    <form
+      className="choices"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const model = new FormData(event.currentTarget).get("model")
+        if (typeof model === "string" && model.trim() !== "") onChosen(model.trim())
+      }}
+    >
+      <label htmlFor={id}>Go on with</label>
+      <input
+        id={id}
+        name="model"
+        required
+        placeholder="provider/model"
+        list={`${id}-models`}
+        autoFocus
+        autoComplete="off"
+      />
+      <datalist id={`${id}-models`}>
+        {models.map((model) => (
+          <option key={model} value={model} />
+        ))}
+      </datalist>
+      <button type="submit">Switch</button>
+    </form>
+  )
+}

@@ -1,0 +1,42 @@
+/** The course of the waiting step so far, and its budget, from the turn's explanation. Pure. */
+import type { TurnExplanation } from "@holdfast/wire"
+
+/** An attempt that failed. */
+export interface Failed {
+  readonly at: number
+  readonly code: string | undefined
+}
+
+/** The waiting step. */
+export interface WaitCourse {
+  readonly failures: ReadonlyArray<Failed>
+  /** The waiting time, this wait included; absent where the strategy recorded none. */
+  readonly budget: { readonly usedMs: number; readonly totalMs: number | undefined } | undefined
+}
+
+/** The course of the newest step. */
+export const of = ({ steps }: Pick<TurnExplanation.TurnExplanation, "steps">): WaitCourse => {
+  const attempts = steps.at(-1)?.attempts ?? []
+  const failures = attempts.flatMap(({ endedAt, failure, outcome }) =>
+    outcome === "failed" && endedAt !== undefined ? [{ at: endedAt, code: failure?.code }] : []
+  )
+  const newest = attempts.at(-1)
+  const decision = newest?.decision
+  if (decision?.type !== "retry" || decision.spending === undefined) return { failures, budget: undefined }
+  const { measure, spentMs, totalMs } = decision.spending
+  const extendedMs = (newest?.wait?.changes ?? []).reduce(
+    (sum, change) => (change.type === "extended" ? sum + change.byMs : sum),
+    0
+  )
+  return {
+    failures,
+    budget: {
+      // A clock that runs counts the wait as it passes; what counts sleeps has counted all of it.
+      usedMs:
+        measure === "scheduled"
+          ? spentMs + decision.delayMs
+          : spentMs + (newest?.wait?.retryAt ?? 0) - decision.decidedAt,
+      totalMs: totalMs === undefined ? undefined : totalMs + extendedMs
+    }
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The wait of a turn: the error with its code, the countdown, the budget, and the commands that end or change the wait (D13, X4).
+ *
+ * With `asks` the turn waits for a person's answer instead of a time (X11).
+ */
+import { ConversationView } from "@holdfast/client"
+import { useQuery } from "@tanstack/react-query"
+import { useId } from "react"
+import * as Service from "../service/Service.ts"
+import * as Durations from "../text/Durations.ts"
+import * as Reasons from "../text/Reasons.ts"
+import { useNow } from "../time/Now.ts"
+import { WaitButtons } from "./WaitButtons.tsx"
+import * as WaitCourse from "./WaitCourse.ts"
+import { WaitPicture } from "./WaitPicture.tsx"
+
+interface WaitNoticeProps {
+  readonly conversationId: string
+  readonly retry: ConversationView.PendingRetry
+}
+
+/** The yellow message of a wait. */
+export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
+  const id = useId()
+  const { data: explanation } = useQuery({
+    queryKey: ["explain", retry.turnId, retry.attempt, retry.retryAt, retry.asks !== undefined],
+    queryFn: ({ signal }) => Service.client.turn(retry.turnId).explain({ signal })
+  })
+  const course = explanation === undefined ? undefined : WaitCourse.of(explanation)
+  const { asks, code, credential, message, reason, target } = retry
+  return (
+    <section className={asks === undefined ? "wait" : "wait asks"} aria-labelledby={id}>
+      <h2 id={id}>
+        {asks === undefined ? Reasons.wordsOf(reason) : "Holdfast asks before it goes on"}
+        {code !== undefined && <code className="code-tag">{code}</code>}
+      </h2>
+      {asks !== undefined && <p>{asks.message}</p>}
+      <p className="verbatim">
+        <span className="quiet">{target}: </span>
+        {message}
+      </p>
+      <Countdown retry={retry} />
+      <p className="facts">
+        {factsOf(retry, course).map((fact) => (
+          <span key={fact}>{fact}</span>
+        ))}
+        {credential !== undefined && <span>with the key “{credential}”</span>}
+      </p>
+      {course !== undefined && <WaitPicture course={course} retry={retry} />}
+      <WaitButtons conversationId={conversationId} retry={retry} hasBudget={course?.budget?.totalMs !== undefined} />
+    </section>
+  )
+}
+
+// --- internal
+
+/** A timer is not a live region: a screen reader reads it when it is asked to. */
+const Countdown = ({ retry }: { readonly retry: ConversationView.PendingRetry }) => {
+  const now = useNow()
+  const left = ConversationView.remainingMs(retry, now)
+  const at = Durations.moment(retry.dueAt, now)
+  return (
+    <p className="countdown" role="timer">
+      {retry.asks !== undefined
+        ? `${Durations.countdown(left)} left to answer; without an answer the turn ends at ${at}`
+        : left > 0
+          ? `Next attempt in ${Durations.countdown(left)}, at ${at}`
+          : "The next attempt is due; it starts as soon as the endpoint admits it."}
+    </p>
+  )
+}
+
+const factsOf = (
+  { attempt, maxAttempts }: ConversationView.PendingRetry,
+  course: WaitCourse.WaitCourse | undefined
+): ReadonlyArray<string> => [
+  `Retry ${attempt + 1}${maxAttempts === undefined ? "" : ` of ${maxAttempts}`}`,
+  ...(course?.budget === undefined
+    ? []
+    : course.budget.totalMs === undefined
+      ? ["no limit of waiting time"]
+      : [
+          `${Durations.duration(Math.max(0, course.budget.totalMs - course.budget.usedMs))} of ${Durations.duration(course.budget.totalMs)} waiting time left after this wait`
+        ])
+]

@@ -1,0 +1,20 @@
+/** Sends a command of a button; the button knows whether it is under way and why it failed. */
+import { useMutation } from "@tanstack/react-query"
+import type { Conversation } from "@holdfast/client"
+import * as Problems from "../service/Problems.ts"
+import * as Service from "../service/Service.ts"
+
+/** A command on a conversation. */
+export type Command = (conversation: Conversation) => Promise<unknown>
+
+/** Commands on one conversation. */
+export const useCommand = (conversationId: string) => {
+  const { error, isPending, mutate } = useMutation({
+    mutationFn: (command: Command) => command(Service.client.conversation(conversationId))
+  })
+  return {
+    send: (command: Command) => mutate(command),
+    isPending,
+    failure: error === null ? undefined : Problems.wordsOf(error)
+  }
+}

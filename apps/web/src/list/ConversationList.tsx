@@ -1,0 +1,114 @@
+/** The list of conversations: what each is doing, with search and tags. */
+import { useDeferredValue, useId, useState } from "react"
+import * as Route from "../shell/Route.ts"
+import * as Durations from "../text/Durations.ts"
+import { useNow } from "../time/Now.ts"
+import { useTokenCheck } from "../access/useTokenCheck.ts"
+import * as ConversationStatus from "./ConversationStatus.ts"
+import { type Entry, useConversations } from "./useConversations.ts"
+import { codeOf } from "../service/Problems.ts"
+
+const PAGE = 40
+
+/** The list, with the selected conversation marked. */
+export const ConversationList = ({ selected }: { readonly selected: string | undefined }) => {
+  const [search, setSearch] = useState("")
+  const [tag, setTag] = useState<string | undefined>(undefined)
+  const [most, setMost] = useState(PAGE)
+  const searchId = useId()
+  const { data, error, isPending } = useConversations({ search: useDeferredValue(search.trim()), tag, most })
+  useTokenCheck(error === null ? undefined : codeOf(error))
+  const entries = data?.entries ?? []
+  return (
+    <section className="list" aria-label="Conversations">
+      <div className="list-head">
+        <a className="button primary" href={Route.format({ page: "new" })}>
+          New conversation
+        </a>
+        <label className="hidden" htmlFor={searchId}>
+          Search in titles and prompts
+        </label>
+        <input
+          id={searchId}
+          type="search"
+          placeholder="Search titles and prompts"
+          value={search}
+          onChange={({ target }) => setSearch(target.value)}
+        />
+        {tag !== undefined && (
+          <button type="button" className="tag" onClick={() => setTag(undefined)}>
+            {tag} <span aria-hidden="true">×</span>
+            <span className="hidden">: show all tags again</span>
+          </button>
+        )}
+      </div>
+      {error !== null && (
+        <p className="notice" role="status">
+          The service does not answer. The list is from before; it is read again by itself.
+        </p>
+      )}
+      {entries.length === 0 && error === null && (
+        <p className="quiet pad" role="status">
+          {isPending
+            ? "Reading …"
+            : search === "" && tag === undefined
+              ? "No conversations yet."
+              : "No conversation matches."}
+        </p>
+      )}
+      <ul className="entries">
+        {entries.map((entry) => (
+          <Item
+            key={entry.conversation.conversationId}
+            entry={entry}
+            isSelected={entry.conversation.conversationId === selected}
+            onTag={setTag}
+          />
+        ))}
+      </ul>
+      {data?.hasMore === true && (
+        <button type="button" className="more" onClick={() => setMost(most + PAGE)}>
+          Show more
+        </button>
+      )}
+    </section>
+  )
+}
+
+interface ItemProps {
+  readonly entry: Entry
+  readonly isSelected: boolean
+  readonly onTag: (tag: string) => void
+}
+
+const Item = ({ entry: { conversation, turn }, isSelected, onTag }: ItemProps) => {
+  const now = useNow()
+  const status = ConversationStatus.of(conversation, turn)
+  return (
+    <li className={isSelected ? "entry selected" : "entry"}>
+      <a
+        href={Route.format({ page: "conversation", conversationId: conversation.conversationId })}
+        aria-current={isSelected ? "page" : undefined}
+      >
+        <span className="entry-title">{conversation.title ?? "Untitled"}</span>
+        <span className="entry-line">
+          <span className={`status ${status.kind}`}>{ConversationStatus.wordsOf(status, now)}</span>
+          <span className="quiet">
+            {conversation.model} · {Durations.moment(conversation.createdAt, now)}
+          </span>
+        </span>
+        {status.kind === "failed" && status.message !== "" && <span className="entry-error">{status.message}</span>}
+      </a>
+      {conversation.tags !== undefined && conversation.tags.length > 0 && (
+        <span className="tags">
+          {conversation.tags.map((tag) => (
+            <button key={tag} type="button" className="tag" onClick={() => onTag(tag)}>
+              <span className="hidden">Only conversations with the tag </span>
+              {tag}
+            </button>
+          ))}
+        </span>
+      )}
+    </li>
+  )
+}

@@ -1,0 +1,67 @@
+/** What a conversation is doing, in the words of the list. Pure. */
+import type { ConversationState, TurnState } from "@holdfast/wire"
+import * as Durations from "../text/Durations.ts"
+
+/** What a conversation is doing. */
+export type ConversationStatus =
+  | { readonly kind: "empty" | "unknown" | "streaming" | "queued" | "done" | "stopped" }
+  | { readonly kind: "waiting" | "asking"; readonly dueAt: number }
+  | { readonly kind: "failed"; readonly message: string }
+
+/** The state of a turn, as far as the list shows it. */
+export type ShownTurn = Pick<TurnState.TurnState, "turnId" | "status" | "wait" | "error">
+
+/** What a conversation is doing, from its newest turn. `skewMs`: the server's clock minus this one. */
+export const of = (
+  { isBusy, lastTurnId }: Pick<ConversationState.ConversationSummary, "isBusy" | "lastTurnId">,
+  turn: ShownTurn | undefined,
+  skewMs = 0
+): ConversationStatus => {
+  if (lastTurnId === undefined) return { kind: "empty" }
+  if (turn === undefined) return { kind: isBusy ? "streaming" : "unknown" }
+  switch (turn.status) {
+    case "waiting":
+      return turn.wait === undefined
+        ? { kind: "streaming" }
+        : { kind: turn.wait.asks === undefined ? "waiting" : "asking", dueAt: turn.wait.retryAt - skewMs }
+    case "failed":
+      return { kind: "failed", message: turn.error?.message ?? "" }
+    case "running":
+      return { kind: "streaming" }
+    case "queued":
+      return { kind: "queued" }
+    case "completed":
+      return { kind: "done" }
+    case "aborted":
+      return { kind: "stopped" }
+    default:
+      turn.status satisfies never
+      return { kind: "unknown" }
+  }
+}
+
+/** The words for an status at a moment. */
+export const wordsOf = (status: ConversationStatus, now: number): string => {
+  switch (status.kind) {
+    case "waiting":
+      return status.dueAt > now ? `waits ${Durations.countdown(status.dueAt - now)}` : "about to retry"
+    case "asking":
+      return `asks you · ${Durations.countdown(status.dueAt - now)} left`
+    case "failed":
+      return "failed"
+    case "streaming":
+      return "working"
+    case "queued":
+      return "queued"
+    case "done":
+      return "done"
+    case "stopped":
+      return "stopped"
+    case "empty":
+      return "no prompt yet"
+    case "unknown":
+      return ""
+    default:
+      return status satisfies never
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Reads the list of conversations, with the newest turn of each, every few seconds while the page is visible.
+ *
+ * Two calls have most of it: the conversations, and the newest turns of all. A conversation whose newest turn is older needs a call of its own.
+ */
+import type { ConversationState } from "@holdfast/wire"
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import * as Service from "../service/Service.ts"
+import type { ShownTurn } from "./ConversationStatus.ts"
+
+/** What is listed. */
+export interface Filter {
+  readonly search: string
+  readonly tag: string | undefined
+  /** The most conversations. */
+  readonly most: number
+}
+
+/** An entry of the list. */
+export interface Entry {
+  readonly conversation: ConversationState.ConversationSummary
+  readonly turn: ShownTurn | undefined
+}
+
+/** The entries, and whether there are more. */
+export interface Entries {
+  readonly entries: ReadonlyArray<Entry>
+  readonly hasMore: boolean
+}
+
+const EVERY_MS = 2_000
+
+/** The entries that match a filter, newest first. */
+export const useConversations = (filter: Filter) =>
+  useQuery({
+    queryKey: ["conversations", filter],
+    queryFn: ({ signal }) => read(filter, signal),
+    refetchInterval: EVERY_MS,
+    refetchOnWindowFocus: true,
+    placeholderData: keepPreviousData
+  })
+
+// --- internal
+
+/** Turns that one call reads. */
+const TURNS = 100
+
+/** States of turns that have ended: they do not change. */
+const ended = new Map<string, ShownTurn>()
+
+const read = async ({ most, search, tag }: Filter, signal: AbortSignal): Promise<Entries> => {
+  const filter = { signal, ...(search === "" ? {} : { search }), ...(tag === undefined ? {} : { tag }) }
+  const [conversations, turns] = await Promise.all([
+    taken(Service.client.listConversations(filter), most + 1),
+    taken(Service.client.listTurns({ signal }), TURNS)
+  ])
+  const newest = new Map<string, ShownTurn>(turns.map((turn) => [turn.turnId, turn]))
+  const entries = await Promise.all(
+    conversations.slice(0, most).map(async (conversation): Promise<Entry> => {
+      const { lastTurnId } = conversation
+      if (lastTurnId === undefined) return { conversation, turn: undefined }
+      const turn =
+        newest.get(lastTurnId) ??
+        ended.get(lastTurnId) ??
+        // A turn that was deleted meanwhile has no state.
+        (await Service.client
+          .turn(lastTurnId)
+          .getState({ signal })
+          .catch(() => undefined))
+      if (turn !== undefined && ENDS.has(turn.status)) ended.set(lastTurnId, turn)
+      return { conversation, turn }
+    })
+  )
+  return { entries, hasMore: conversations.length > most }
+}
+
+const ENDS: ReadonlySet<string> = new Set(["completed", "failed", "aborted"])
+
+const taken = async <A>(all: AsyncIterable<A>, most: number): Promise<ReadonlyArray<A>> => {
+  const items: Array<A> = []
+  if (most === 0) return items
+  for await (const item of all) {
+    items.push(item)
+    if (items.length >= most) break
+  }
+  return items
+}

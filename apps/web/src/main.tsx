@@ -1,0 +1,20 @@
+/** Starts the page. */
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
+import { StrictMode } from "react"
+import { createRoot } from "react-dom/client"
+import { App } from "./shell/App.tsx"
+import "./style/page.css"
+
+const place = document.querySelector("#page")
+if (place === null) throw new Error("index.html has an element with the id page")
+
+// The client makes calls again by itself.
+const queries = new QueryClient({ defaultOptions: { queries: { retry: false, networkMode: "always" } } })
+
+createRoot(place).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>
+)

@@ -1,0 +1,72 @@
+/** The frame of the page: it asks for the token if the service has one, then shows the list beside a conversation. */
+import { useQuery } from "@tanstack/react-query"
+import { useEffect } from "react"
+import { TokenForm } from "../access/TokenForm.tsx"
+import { ConversationPage } from "../conversation/ConversationPage.tsx"
+import { NewConversation } from "../conversation/NewConversation.tsx"
+import { ConversationList } from "../list/ConversationList.tsx"
+import * as Service from "../service/Service.ts"
+import * as Route from "./Route.ts"
+
+/** How often the page asks whether the service is there, while it is not. */
+const ASK_AGAIN_MS = 2_000
+
+/** The whole page. */
+export const App = () => {
+  const access = useQuery({
+    queryKey: ["access"],
+    queryFn: Service.readAccess,
+    refetchInterval: ({ state }) => (state.status === "error" ? ASK_AGAIN_MS : false),
+    refetchIntervalInBackground: true
+  })
+  if (access.data === "token-needed") return <TokenForm />
+  if (access.data === "granted") return <Pages />
+  return (
+    <main className="alone">
+      <h1>Holdfast</h1>
+      <p role="status">
+        {access.isError ? "The service does not answer. The page tries again every two seconds." : "Connecting …"}
+      </p>
+    </main>
+  )
+}
+
+const Pages = () => {
+  const route = Route.useRoute()
+  const isAtList = route.page === "conversations"
+  useEffect(() => {
+    if (isAtList) document.title = "Holdfast"
+  }, [isAtList])
+  return (
+    <div className={isAtList ? "frame at-list" : "frame at-detail"}>
+      <a className="skip" href="#detail" onClick={focusDetail}>
+        Skip to the conversation
+      </a>
+      <header className="top">
+        <a className="brand" href={Route.format({ page: "conversations" })}>
+          <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
+            <path d="M9 8v16M23 8v16M9 16h14" stroke="currentColor" strokeWidth="4" strokeLinecap="round" />
+          </svg>
+          Holdfast
+        </a>
+        <nav aria-label="Pages">
+          <a href="/docs">HTTP API</a>
+        </nav>
+      </header>
+      <ConversationList selected={route.page === "conversation" ? route.conversationId : undefined} />
+      <main id="detail" className="detail" tabIndex={-1}>
+        {route.page === "conversation" ? (
+          <ConversationPage key={route.conversationId} conversationId={route.conversationId} />
+        ) : (
+          <NewConversation isFocused={route.page === "new"} />
+        )}
+      </main>
+    </div>
+  )
+}
+
+/** The address behind `#` is the route, so the link's own address is not used. */
+const focusDetail = (event: { readonly preventDefault: () => void }): void => {
+  event.preventDefault()
+  document.querySelector<HTMLElement>("#detail")?.focus()
+}

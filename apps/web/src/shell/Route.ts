@@ -1,0 +1,51 @@
+/** Where a person is in the page: the address behind `#`, so that the service has one path for all of it. */
+import { useSyncExternalStore } from "react"
+
+/** A place in the page. */
+export type Route =
+  | { readonly page: "conversations" }
+  | { readonly page: "new" }
+  | { readonly page: "conversation"; readonly conversationId: string }
+
+/** The place of an address; an unknown one is the list. */
+export const parse = (hash: string): Route => {
+  const [page, id] = hash.replace(/^#\/?/, "").split("/")
+  if (page === "new") return { page: "new" }
+  if (page === "c" && id !== undefined && id !== "") return { page: "conversation", conversationId: decode(id) }
+  return { page: "conversations" }
+}
+
+/** The address of a place. */
+export const format = (route: Route): string => {
+  switch (route.page) {
+    case "conversations":
+      return "#/"
+    case "new":
+      return "#/new"
+    case "conversation":
+      return `#/c/${encodeURIComponent(route.conversationId)}`
+    default:
+      return route satisfies never
+  }
+}
+
+/** Goes to a place. */
+export const go = (route: Route): void => void (location.hash = format(route))
+
+/** The place of the page's address. */
+export const useRoute = (): Route => parse(useSyncExternalStore(subscribe, () => location.hash))
+
+// --- internal
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const subscribe = (listener: () => void): (() => void) => {
+  addEventListener("hashchange", listener)
+  return () => removeEventListener("hashchange", listener)
+}

@@ -1,0 +1,33 @@
+/** Durations and moments for people. Pure. */
+
+/** A countdown: `7 h 02 min`, `4 min 09 s`, `9 s`. Rounded up, so that it reads 0 s only once it is over. */
+export const countdown = (ms: number): string => {
+  const seconds = Math.max(0, Math.ceil(ms / 1_000))
+  const minutes = Math.floor(seconds / 60)
+  const hours = Math.floor(minutes / 60)
+  if (hours > 0) return `${hours} h ${padded(minutes % 60)} min`
+  return minutes > 0 ? `${minutes} min ${padded(seconds % 60)} s` : `${seconds} s`
+}
+
+/** A length of time: `3 h`, `1 h 30 min`, `45 s`, `200 ms`. */
+export const duration = (ms: number): string => {
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`
+  const hours = Math.floor(minutes / 60)
+  return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
+}
+
+/** A time of day, with the date where it is not the day of `now`. */
+export const moment = (at: number, now: number): string => {
+  const date = new Date(at)
+  const time = date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })
+  if (date.toDateString() === new Date(now).toDateString()) return time
+  return `${date.toLocaleDateString(undefined, { weekday: "short", day: "numeric", month: "short" })}, ${time}`
+}
+
+// --- internal
+
+const padded = (value: number): string => String(value).padStart(2, "0")

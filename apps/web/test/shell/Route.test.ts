@@ -1,0 +1,20 @@
+import * as fc from "fast-check"
+import { expect, it } from "vitest"
+import * as Route from "../../src/shell/Route.ts"
+
+it("an address leads back to its place, whatever characters an id has", () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1, unit: "grapheme" }), (conversationId) => {
+      const route = { page: "conversation", conversationId } as const
+      expect(Route.parse(Route.format(route))).toEqual(route)
+    })
+  )
+  for (const page of ["conversations", "new"] as const) expect(Route.parse(Route.format({ page }))).toEqual({ page })
+})
+
+it("an unknown address is the list", () => {
+  for (const hash of ["", "#", "#/", "#/c", "#/c/", "#/elsewhere"]) {
+    expect([hash, Route.parse(hash)]).toEqual([hash, { page: "conversations" }])
+  }
+  expect(Route.parse("#/c/%E0%A4%A")).toEqual({ page: "conversation", conversationId: "%E0%A4%A" })
+})

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest"
+import * as Durations from "../../src/text/Durations.ts"
+
+it("a countdown is rounded up, so that it is 0 s only once it is over", () => {
+  expect([0, 1, 1_000, 59_001, 60_000, 249_000].map(Durations.countdown)).toEqual([
+    "0 s",
+    "1 s",
+    "1 s",
+    "1 min 00 s",
+    "1 min 00 s",
+    "4 min 09 s"
+  ])
+  expect(Durations.countdown(7 * 3_600_000 + 2 * 60_000)).toBe("7 h 02 min")
+  expect(Durations.countdown(-5)).toBe("0 s")
+})
+
+it("a duration has its two largest units", () => {
+  expect([200, 5_000, 90_000, 300_000, 5_400_000, 28_800_000].map(Durations.duration)).toEqual([
+    "200 ms",
+    "5 s",
+    "1 min 30 s",
+    "5 min",
+    "1 h 30 min",
+    "8 h"
+  ])
+})
+
+it("a moment of another day has its date", () => {
+  const now = new Date(2031, 3, 8, 9, 0).getTime()
+  expect(Durations.moment(now + 60_000, now)).not.toMatch(/8/)
+  expect(Durations.moment(now + 24 * 3_600_000, now)).toMatch(/9/)
+})
