@@ -7,7 +7,7 @@
 import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import type { ToolServerConfig } from "@holdfast/mcp"
 import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
-import type * as SpendLimits from "../spend/SpendLimits.ts"
+import type * as SpendLimits from "../spend/limits/SpendLimits.ts"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"

@@ -7,7 +7,7 @@
  *     reported together. A problem that may result from another mistake is not reported beside it.
  */
 import { RetrySettings } from "@holdfast/policy"
-import * as SpendLimits from "../spend/SpendLimits.ts"
+import * as SpendLimits from "../spend/limits/SpendLimits.ts"
 import { Target } from "@holdfast/wire"
 import { Redacted, Result } from "effect"
 import { isLoopback } from "../system/Loopback.ts"

@@ -13,8 +13,8 @@ import { Prices, Durations, SpendGuard } from "@holdfast/policy"
 import { Failure, type Ids, Target } from "@holdfast/wire"
 import * as DailyTime from "../text/DailyTime.ts"
 import type { TurnRow } from "../storage/Lists.ts"
-import * as SpendLimits from "./SpendLimits.ts"
-import * as SpendSums from "./SpendSums.ts"
+import * as SpendLimits from "./limits/SpendLimits.ts"
+import * as SpendSums from "./limits/SpendSums.ts"
 import * as Usage from "./Usage.ts"
 
 /** Limits, and the prices that money is computed by. */

@@ -18,8 +18,8 @@ import * as DailyTime from "../text/DailyTime.ts"
 import type { Journal } from "../storage/EventJournal.ts"
 import type { Lists, TurnFilter, TurnRow } from "../storage/Lists.ts"
 import * as LocalTime from "../text/LocalTime.ts"
-import * as SpendLimits from "./SpendLimits.ts"
-import type * as SpendSums from "./SpendSums.ts"
+import * as SpendLimits from "./limits/SpendLimits.ts"
+import type * as SpendSums from "./limits/SpendSums.ts"
 import { MIDNIGHT, SpendAccount } from "./SpendAccount.ts"
 
 /** The turns of other runners are read so often, in milliseconds. */

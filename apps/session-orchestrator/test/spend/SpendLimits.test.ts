@@ -3,8 +3,8 @@ import { Prices } from "@holdfast/policy"
 import * as fc from "fast-check"
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import * as SpendLimits from "../../src/spend/SpendLimits.ts"
-import * as SpendSums from "../../src/spend/SpendSums.ts"
+import * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
+import * as SpendSums from "../../src/spend/limits/SpendSums.ts"
 
 const DAY = 86_400_000
 const dayOf = (at: number): number => at - (at % DAY)

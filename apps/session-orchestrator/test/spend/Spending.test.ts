@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as TurnUse from "../../src/inspection/TurnUse.ts"
 import * as Account from "../../src/recovery/Account.ts"
-import type * as SpendLimits from "../../src/spend/SpendLimits.ts"
+import type * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 
 /** Its answers report 15 tokens each. */

@@ -6,7 +6,7 @@
  * with this schema.
  */
 import { Durations, Models, Prices, RetrySettings } from "@holdfast/policy"
-import * as SpendLimits from "../../spend/SpendLimits.ts"
+import * as SpendLimits from "../../spend/limits/SpendLimits.ts"
 import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import * as NoticeFormats from "./NoticeFormats.ts"
