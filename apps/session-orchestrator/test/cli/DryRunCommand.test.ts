@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { assert, expect } from "vitest"
 import { Inspection } from "../../src/inspection/Inspection.ts"
-import type { Recording } from "../../src/inspection/Recording.ts"
+import type { Recording } from "../../src/storage/Recording.ts"
 import * as CommandLine from "./CommandLine.ts"
 
 const CONFIG = {
