@@ -21,6 +21,7 @@ const settings = record({
     host: word,
     port: fc.integer({ min: 0, max: 65_535 }),
     hostnames: fc.array(word, { maxLength: 3 }),
+    allowedOrigins: fc.constantFrom([], ["https://app.example.org"]),
     token: fc.string({ minLength: 16, maxLength: 40 }),
     tokenEnv: variable
   }),
@@ -29,7 +30,7 @@ const settings = record({
     word,
     fc.record(
       {
-        type: fc.constantFrom("openai-compatible", "anthropic", "simulated"),
+        type: fc.constantFrom("openai-compatible", "anthropic", "openai-responses", "gemini", "simulated"),
         baseUrl: fc.webUrl({ validSchemes: ["http", "https"] }),
         apiKeyEnv: fc.oneof(variable, fc.array(variable, { maxLength: 3 })),
         headers: fc.dictionary(word, fc.stringMatching(/^[ -~]{0,20}$/), { maxKeys: 3 })
