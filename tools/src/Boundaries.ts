@@ -119,6 +119,7 @@ export const rooms: ReadonlyArray<string> = [
   "telemetry",
   "gateway",
   "rpc",
+  "acp",
   "http/body",
   "http/docs",
   "http/page",
