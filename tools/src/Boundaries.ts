@@ -63,6 +63,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   cloudflare: ["holdfast"],
   terminal: ["@holdfast/wire", "@holdfast/client", "get-east-asian-width", "ink", "react", "node:"],
   "session-orchestrator": [
+    "@agentclientprotocol/sdk",
     "@holdfast/",
     "@effect/platform-node",
     "@effect/sql-pg",

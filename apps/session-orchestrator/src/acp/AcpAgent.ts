@@ -31,7 +31,9 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
     const sessions = new Map<string, AcpSession.AcpSession>()
 
     /** Runs an effect for a request, whose failure is the error of the response. */
-    const answer = async <A>(effect: Effect.Effect<A, RequestError, Conversations | Store | Scope.Scope>): Promise<A> => {
+    const answer = async <A>(
+      effect: Effect.Effect<A, RequestError, Conversations | Store | Scope.Scope>
+    ): Promise<A> => {
       const exit = await Effect.runPromiseExitWith(services)(effect)
       if (Exit.isSuccess(exit)) return exit.value
       const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")
@@ -81,7 +83,8 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
       .onRequest(methods.agent.session.prompt, ({ params, signal }) => {
         const session = sessionOf(params.sessionId)
         const prompt = AcpPrompt.of(params.prompt)
-        if (prompt === undefined) throw new RequestError(INVALID, "The prompt is empty, or has a file that is not valid.")
+        if (prompt === undefined)
+          throw new RequestError(INVALID, "The prompt is empty, or has a file that is not valid.")
         signal.addEventListener("abort", () => void answer(session.cancel), { once: true })
         return answer(Effect.map(session.prompt(prompt), (stopReason) => ({ stopReason })))
       })

@@ -5,7 +5,14 @@
  * AcpSession.S2. A tool call that needs approval is a permission request, once. The request is withdrawn when the call was answered elsewhere.
  * AcpSession.S3. The session ends with the process. Its turns stay on disk, unsealed, and continue when it is loaded again.
  */
-import { type AgentContext, methods, RequestError, type RequestPermissionRequest, type SessionUpdate, type StopReason } from "@agentclientprotocol/sdk"
+import {
+  type AgentContext,
+  methods,
+  RequestError,
+  type RequestPermissionRequest,
+  type SessionUpdate,
+  type StopReason
+} from "@agentclientprotocol/sdk"
 import { type Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, type Scope } from "effect"
 import { Conversations, type Frame } from "../conversation/Conversations.ts"
@@ -134,8 +141,7 @@ export const open: (
     const forward = (frames: ReadonlyArray<Frame>) =>
       Effect.forEach(
         frames,
-        ({ event, id }) =>
-          Effect.tap(take(event), () => Effect.sync(() => void (lastEventId = id ?? lastEventId))),
+        ({ event, id }) => Effect.tap(take(event), () => Effect.sync(() => void (lastEventId = id ?? lastEventId))),
         { discard: true }
       )
 
@@ -175,8 +181,7 @@ export const open: (
 /** Turns a failure into an error for the client. */
 export const refused = <A, R>(
   effect: Effect.Effect<A, { readonly message: string }, R>
-): Effect.Effect<A, RequestError, R> =>
-  Effect.mapError(effect, ({ message }) => new RequestError(INVALID, message))
+): Effect.Effect<A, RequestError, R> => Effect.mapError(effect, ({ message }) => new RequestError(INVALID, message))
 
 // --- internal
 

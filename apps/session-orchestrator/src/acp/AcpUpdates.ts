@@ -4,7 +4,7 @@
  * AcpUpdates.U1. A wait is a tool call: the one kind of update that has a status, is changed in place and ends. The first `provider-retry` of a
  *     chain begins it, the next ones change its title, `retry-end` completes or fails it.
  * AcpUpdates.U2. Text is sent once: as deltas, or, where a step was not watched live, from its message.
- * AcpUpdates.U3. A client's own prompt is not repeated to it. The protocol cannot withdraw text, so void text is followed by a line that says so.
+ * AcpUpdates.U3. A client's own prompt is not repeated to it. The protocol cannot withdraw text, so void text is followed by a line with the reason.
  */
 import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk"
 import { type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
@@ -155,7 +155,10 @@ const waitOf = (
   return [{ ...before, wait: toolCallId, waits: before.waits + 1 }, [begun]]
 }
 
-const titleOf = ({ asks, attempt, code, delayMs, message, retryAt }: TurnEvent.ProviderRetry, at: World["at"]): string => {
+const titleOf = (
+  { asks, attempt, code, delayMs, message, retryAt }: TurnEvent.ProviderRetry,
+  at: World["at"]
+): string => {
   if (asks !== undefined) return `${asks.message} Without an answer the turn gives up at ${at(retryAt)}.`
   const error = code === undefined || message.startsWith(code) ? message : `${message} (${code})`
   return `${error}: retry ${attempt + 1} ${delayMs <= 0 ? "at once" : `at ${at(retryAt)}`}`

@@ -66,9 +66,7 @@ class Editor {
         this.permissions.push(params)
         for (const check of this.waiting) check()
         const optionId = answer(params)
-        return optionId === undefined
-          ? new Promise<never>(() => {})
-          : { outcome: { outcome: "selected", optionId } }
+        return optionId === undefined ? new Promise<never>(() => {}) : { outcome: { outcome: "selected", optionId } }
       })
       .connect(stream).agent
   }
@@ -165,11 +163,15 @@ describe.concurrent("holdfast acp", () => {
     expect(said).toEqual(["Hi", "Are you there?"])
     await second.until(() => second.text === "Hello.Still here.")
     await second.until(() => Array.from(second.calls.values()).every(({ status }) => status === "completed"))
-    expect(second.calls.size).toBe(1)
+    // A wait that was over before the process had started is not shown again.
+    expect(second.calls.size).toBeLessThanOrEqual(1)
     expect(provider.count()).toBe(3)
 
     // After an error /retry runs the model again (M1), and the end of its input ends the process.
-    provider.respond({ status: 400, body: ErrorBody.envelope("bad-request", "openai") }, { frames: answerFrames("openai", "Now.") })
+    provider.respond(
+      { status: 400, body: ErrorBody.envelope("bad-request", "openai") },
+      { frames: answerFrames("openai", "Now.") }
+    )
     await expect(second.prompt(sessionId, "And now?")).rejects.toThrow()
     expect(await second.prompt(sessionId, "/retry")).toEqual({ stopReason: "end_turn" })
     expect(second.text).toBe("Hello.Still here.Now.")

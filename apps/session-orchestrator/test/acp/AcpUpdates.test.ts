@@ -9,7 +9,10 @@ import * as AcpUpdates from "../../src/acp/AcpUpdates.ts"
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 const world = { isOwn: () => false, at: () => "02:14:05" }
 
-const play = (events: ReadonlyArray<TurnEvent.TurnEvent>, from: AcpUpdates.World = world): ReadonlyArray<SessionUpdate> => {
+const play = (
+  events: ReadonlyArray<TurnEvent.TurnEvent>,
+  from: AcpUpdates.World = world
+): ReadonlyArray<SessionUpdate> => {
   const sent: Array<SessionUpdate> = []
   let transcript = AcpUpdates.empty
   for (const event of events) {
@@ -23,7 +26,10 @@ const play = (events: ReadonlyArray<TurnEvent.TurnEvent>, from: AcpUpdates.World
 const texts = (updates: ReadonlyArray<SessionUpdate>, kind: SessionUpdate["sessionUpdate"]) =>
   updates
     .map((update) =>
-      update.sessionUpdate === kind && "content" in update && !Array.isArray(update.content) && update.content?.type === "text"
+      update.sessionUpdate === kind &&
+      "content" in update &&
+      !Array.isArray(update.content) &&
+      update.content?.type === "text"
         ? update.content.text
         : ""
     )
@@ -100,7 +106,7 @@ describe("session updates", () => {
     assert.isEmpty(texts(play(events, { ...world, isOwn: () => true }), "user_message_chunk"))
   })
 
-  it("void text is followed by a line that says so", () => {
+  it("void text is followed by a line with the reason", () => {
     const updates = play([
       start,
       { ...ids, type: "text-delta", delta: "Once" },
