@@ -8,8 +8,10 @@ import "./style/page.css"
 const place = document.querySelector("#page")
 if (place === null) throw new Error("index.html has an element with the id page")
 
-// The client makes calls again by itself.
-const queries = new QueryClient({ defaultOptions: { queries: { retry: false, networkMode: "always" } } })
+// The client makes calls again by itself. A browser without a network can still reach a service on its machine.
+const queries = new QueryClient({
+  defaultOptions: { queries: { retry: false, networkMode: "always" }, mutations: { networkMode: "always" } }
+})
 
 createRoot(place).render(
   <StrictMode>

@@ -24,7 +24,9 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
   const id = useId()
   const { data: explanation } = useQuery({
     queryKey: ["explain", retry.turnId, retry.attempt, retry.retryAt, retry.asks !== undefined],
-    queryFn: ({ signal }) => Service.client.turn(retry.turnId).explain({ signal })
+    queryFn: ({ signal }) => Service.client.turn(retry.turnId).explain({ signal }),
+    // Another tab may extend the budget.
+    refetchInterval: AGAIN_MS
   })
   const course = explanation === undefined ? undefined : WaitCourse.of(explanation)
   const { asks, code, credential, message, reason, target } = retry
@@ -53,6 +55,8 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
 }
 
 // --- internal
+
+const AGAIN_MS = 15_000
 
 /** A timer is not a live region: a screen reader reads it when it is asked to. */
 const Countdown = ({ retry }: { readonly retry: ConversationView.PendingRetry }) => {

@@ -21,6 +21,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
   const entries = data?.entries ?? []
   return (
     <section className="list" aria-label="Conversations">
+      <h1 className="hidden">Conversations</h1>
       <div className="list-head">
         <a className="button primary" href={Route.format({ page: "new" })}>
           New conversation

@@ -53,13 +53,15 @@ const Pages = () => {
           <a href="/docs">HTTP API</a>
         </nav>
       </header>
-      <ConversationList selected={route.page === "conversation" ? route.conversationId : undefined} />
-      <main id="detail" className="detail" tabIndex={-1}>
-        {route.page === "conversation" ? (
-          <ConversationPage key={route.conversationId} conversationId={route.conversationId} />
-        ) : (
-          <NewConversation isFocused={route.page === "new"} />
-        )}
+      <main className="columns">
+        <ConversationList selected={route.page === "conversation" ? route.conversationId : undefined} />
+        <div id="detail" className="detail" tabIndex={-1}>
+          {route.page === "conversation" ? (
+            <ConversationPage key={route.conversationId} conversationId={route.conversationId} />
+          ) : (
+            <NewConversation isFocused={route.page === "new"} />
+          )}
+        </div>
       </main>
     </div>
   )
