@@ -73,7 +73,7 @@ const outage = (rig: Rig) =>
   })
 
 const commands = async (rig: Rig): Promise<void> => {
-  await show("X4: retry now, by the keyboard alone", async () => {
+  await show("retry now, by the keyboard alone", async () => {
     const page = await waiting(rig, "now", [OVERLOADED, { pieces: ["Good morning."] }])
     await page.getByLabel("Messages").focus()
     while (!(await button(page, "Retry now").evaluate((element) => element === document.activeElement))) {
@@ -100,7 +100,7 @@ const commands = async (rig: Rig): Promise<void> => {
     same(await page.evaluate("announced"), 0, "announcements while the countdown went on")
     await page.context().close()
   })
-  await show("X4: wait until, extend the budget, switch the model", async () => {
+  await show("wait until, extend the budget, switch the model", async () => {
     const page = await waiting(rig, "moved")
     await button(page, "Extend budget …").click()
     await button(page, "8 h").click()
@@ -119,7 +119,7 @@ const commands = async (rig: Rig): Promise<void> => {
     same(await page.locator(".message.assistant .from").allInnerTexts(), ["other/plain"], "the model that answered")
     await page.context().close()
   })
-  await show("X4: a command that the service refuses shows why", async () => {
+  await show("a command that the service refuses shows why", async () => {
     const page = await waiting(rig, "refused", [], { mayFail: true })
     await button(page, "Switch model …").click()
     await page.getByLabel("Go on with").fill("nowhere/at-all")
@@ -128,7 +128,7 @@ const commands = async (rig: Rig): Promise<void> => {
     await wait(page).waitFor()
     await page.context().close()
   })
-  await show("X4, M2: give up, then retry; stop, then retry", async () => {
+  await show("give up, then retry; stop, then retry", async () => {
     const page = await waiting(rig, "ended", [
       { pieces: ["Back again."] },
       { pieces: ["Part ", new Promise(() => {})] },
@@ -155,7 +155,7 @@ const commands = async (rig: Rig): Promise<void> => {
 }
 
 const questions = (rig: Rig) =>
-  show("X11: the question of the spend guard is asked and answered", async () => {
+  show("the question of the spend guard is asked and answered", async () => {
     rig.provider.plan("dear", OVERLOADED, { pieces: ["It was worth it."] })
     const page = await rig.open()
     const spendGuard = { after: "10 millis", maxInputTokens: 1, answerWithin: "2 hours" }
@@ -175,7 +175,7 @@ const questions = (rig: Rig) =>
   })
 
 const tabs = (rig: Rig): Promise<void> =>
-  show("X3: a reload in a wait, and a second tab, show the same wait with the true time left", async () => {
+  show("a reload in a wait, and a second tab, show the same wait with the true time left", async () => {
     const page = await waiting(rig, "tabs", [{ pieces: ["To both."] }])
     const other = await page.context().newPage()
     await other.goto(page.url())
@@ -195,7 +195,7 @@ const tabs = (rig: Rig): Promise<void> =>
   })
 
 const goneAndBack = async (rig: Rig): Promise<void> => {
-  await show("X3: the service is killed in a wait and restarted under the open page", async () => {
+  await show("the service is killed in a wait and restarted under the open page", async () => {
     rig.provider.plan("killed", OVERLOADED, { pieces: ["After the restart."] })
     const page = await rig.open({ mayFail: true })
     await page.goto(await rig.create({ model: "local/killed", retry: LONG }))
@@ -217,7 +217,7 @@ const goneAndBack = async (rig: Rig): Promise<void> => {
     await seen(page.locator(".message.user"), "A prompt that is not lost")
     await page.context().close()
   })
-  await show("X2: text of a killed process is taken back before the new text", async () => {
+  await show("text of a killed process is taken back before the new text", async () => {
     const gate = new EventEmitter()
     rig.provider.plan(
       "void",

@@ -1,7 +1,7 @@
 /** One conversation: its history, the answer that is arriving, the wait, and the next prompt. */
 import { ConversationView } from "@holdfast/client"
 import { useQuery } from "@tanstack/react-query"
-import { useEffect, useLayoutEffect, useRef, useState } from "react"
+import { useEffect, useRef, useState } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
@@ -32,7 +32,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
     queryFn: ({ signal }) => Service.client.conversation(conversationId).getState({ signal })
   })
   const queued = state.data?.queued.length ?? 0
-  const scroller = useFollowing(view)
+  const scroller = useFollowing()
 
   if (link.state === "refused") {
     return (
@@ -89,22 +89,26 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
   )
 }
 
-/** Keeps the end of the messages in sight while a person is there. */
-const useFollowing = (view: ConversationView.ConversationView) => {
+/** Keeps the end of the messages in sight while a person is there, whatever grows. */
+const useFollowing = () => {
   const scroller = useRef<HTMLDivElement>(null)
-  const isAtEnd = useRef(true)
   useEffect(() => {
     const element = scroller.current
     if (element === null) return undefined
+    let isAtEnd = true
     const look = (): void => {
-      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
+      isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
     }
+    const growth = new ResizeObserver(() => {
+      if (isAtEnd) element.scrollTop = element.scrollHeight
+    })
+    for (const child of element.children) growth.observe(child)
+    growth.observe(element)
     element.addEventListener("scroll", look, { passive: true })
-    return () => element.removeEventListener("scroll", look)
+    return () => {
+      growth.disconnect()
+      element.removeEventListener("scroll", look)
+    }
   }, [])
-  useLayoutEffect(() => {
-    const element = scroller.current
-    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight
-  }, [view])
   return scroller
 }

@@ -34,12 +34,13 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
     <section className={asks === undefined ? "wait" : "wait asks"} aria-labelledby={id}>
       <h2 id={id}>
         {asks === undefined ? Reasons.wordsOf(reason) : "Holdfast asks before it goes on"}
-        {code !== undefined && <code className="code-tag">{code}</code>}
+        {asks === undefined && code !== undefined && <code className="code-tag">{code}</code>}
       </h2>
       {asks !== undefined && <p>{asks.message}</p>}
       <p className="verbatim">
         <span className="quiet">{target}: </span>
         {message}
+        {asks !== undefined && code !== undefined && <code className="code-tag">{code}</code>}
       </p>
       <Countdown retry={retry} />
       <p className="facts">
@@ -48,7 +49,7 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
         ))}
         {credential !== undefined && <span>with the key “{credential}”</span>}
       </p>
-      {course !== undefined && <WaitPicture course={course} retry={retry} />}
+      {course !== undefined && asks === undefined && <WaitPicture course={course} retry={retry} />}
       <WaitButtons conversationId={conversationId} retry={retry} hasBudget={course?.budget?.totalMs !== undefined} />
     </section>
   )
