@@ -96,7 +96,8 @@ describe("the README", () => {
     const [shown = ""] = blocks("console")
     const [, prompt = ""] = /"(.*)"/.exec(shown) ?? []
     const expected = shown.split("\n").slice(1).join(" ")
-    const retry = { schedule: { type: "steps", delays: ["5 millis", "10 millis"] }, jitter: "none" }
+    // As many retries fit into the budget as by the schedule that the page shows.
+    const retry = { schedule: { type: "steps", delays: ["5 millis", "10 millis"], tail: "25 minutes" }, jitter: "none" }
     return inFolder({ model: "simulated/outage-2", retry }, async (cwd) => {
       const { stderr, stdout } = await holdfast(["run", prompt], { cwd, env: { PATH: process.env["PATH"] } })
       const [, ...lines] = stderr.trim().split("\n")

@@ -23,6 +23,7 @@ import { Conversations } from "./conversation/Conversations.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./gate/Gates.ts"
 import * as Gateway from "./gateway/Gateway.ts"
+import * as HeldCalls from "./conversation/HeldCalls.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
@@ -104,6 +105,7 @@ const providers = Layer.effect(
   Providers,
   Effect.gen(function* () {
     const config = yield* Config
+    const calls = yield* HeldCalls.HeldCalls
     const made = new Map<string, AiSdkPackage.ByCredential>()
     // Each provider redacts the secrets of all providers: one proxy may serve several, and quote another provider's secret.
     const { redact } = Secrets.make(Secrets.ofConfig(config))
@@ -122,6 +124,7 @@ const providers = Layer.effect(
     }
     return {
       get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,
+      held: (id) => HeldCalls.find(calls, id),
       names: Array.from(made.keys()),
       unusable: (target) =>
         ModelChoice.unusable(target, config.providers, Simulated) ??
@@ -138,7 +141,7 @@ const gates = Layer.unwrap(
   Effect.gen(function* () {
     const { database, gate, providers } = yield* Config
     const endpointOf: Gates.EndpointOf = (name) => {
-      const provider = providers.get(name)
+      const provider = providers.get(HeldCalls.configuredName(name))
       if (provider === undefined || provider.type === "simulated") return undefined
       const baseUrl = provider.baseUrl ?? `ai-sdk:${provider.name}`
       return { baseUrl, credential: provider.credentials[0]?.name }
@@ -191,7 +194,8 @@ const tools = Layer.unwrap(
 
 const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer, Quarantine.layer).pipe(
   Layer.provideMerge(Timer.layer),
-  Layer.provideMerge(RightOfWay.layer)
+  Layer.provideMerge(RightOfWay.layer),
+  Layer.provideMerge(HeldCalls.layer)
 )
 
 /** Locks the database file: one process owns it. */
@@ -239,7 +243,7 @@ const gateway = Layer.unwrap(
   Effect.gen(function* () {
     return Gateway.layer(yield* RawCall.sendVia(proxiesOf(yield* Config)))
   })
-)
+).pipe(Layer.provide(resources))
 
 /** Marks the service as started after it has resumed the turns of the last process. Its socket answers before that. */
 const started = Layer.effectDiscard(Effect.flatMap(Condition.Condition, (condition) => condition.started))

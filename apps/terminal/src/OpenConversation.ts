@@ -5,13 +5,12 @@
  * OpenConversation.O2. A prompt that the service did not accept goes back into the editor.
  * OpenConversation.O3. Leaving ends the connection and nothing else: turns belong to the service.
  */
-import { ConversationView } from "@holdfast/client"
+import { ClientError, type Conversation, ConversationView, type HoldfastClient } from "@holdfast/client"
 import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
 import { COMMANDS, type Command } from "./editor/Command.ts"
 import * as Editor from "./editor/Editor.ts"
 import type { Key } from "./editor/Key.ts"
 import * as Keyboard from "./editor/Keyboard.ts"
-import type { Service } from "./service/Service.ts"
 import * as Foreign from "./text/Foreign.ts"
 import * as Transcript from "./transcript/Transcript.ts"
 import type * as WaitText from "./wait/WaitText.ts"
@@ -39,7 +38,7 @@ export interface Snapshot {
 
 /** What a conversation needs. */
 export interface Options {
-  readonly service: Service
+  readonly client: HoldfastClient
   /** The conversation to go on with; absent: a new one. */
   readonly conversationId?: string | undefined
   /** The model of a new conversation; absent: the service's own. */
@@ -47,6 +46,8 @@ export interface Options {
   readonly now: () => number
   /** Puts a report into lines. */
   readonly reportLines: (report: PeriodReport.PeriodReport) => ReadonlyArray<string>
+  /** Puts an explanation into lines. */
+  readonly explanationLines: (explanation: TurnExplanation.TurnExplanation) => ReadonlyArray<string>
 }
 
 /** A conversation on the screen. */
@@ -79,7 +80,7 @@ export const waitOf = ({ retry }: ConversationView.ConversationView): WaitText.W
 
 /** Opens a conversation. */
 export const make = (options: Options): OpenConversation => {
-  const { now, service } = options
+  const { client, now } = options
   const listeners = new Set<() => void>()
   const { promise: left, resolve: leave } = Promise.withResolvers<void>()
   let snapshot: Snapshot = {
@@ -96,8 +97,9 @@ export const make = (options: Options): OpenConversation => {
   }
   let seen = Transcript.nothing
   let connection = new AbortController()
+  let stream: ReturnType<Conversation["events"]> | undefined
   /** The opening of the conversation, which several keys may wait for. */
-  let opening: Promise<string> | undefined
+  let opening: Promise<Conversation> | undefined
 
   const set = (changes: Partial<Snapshot>): void => {
     snapshot = { ...snapshot, ...changes }
@@ -106,8 +108,7 @@ export const make = (options: Options): OpenConversation => {
   const write = (...entries: ReadonlyArray<Transcript.Entry>): void => {
     if (entries.length > 0) set({ entries: [...snapshot.entries, ...entries] })
   }
-  const failed = (error: unknown): void =>
-    write(Transcript.note("failure", error instanceof Error ? error.message : String(error)))
+  const failed = (error: unknown): void => write(Transcript.note("failure", wordsOf(error)))
 
   // --- what arrives
 
@@ -136,8 +137,11 @@ export const make = (options: Options): OpenConversation => {
     }
     const { keyboard } = snapshot
     const before = snapshot.view.retry
-    const view = ConversationView.applyAll(snapshot.view, events)
-    const isSameWait = view.retry !== undefined && view.retry.attempt === before?.attempt
+    const view = ConversationView.withClockSkew(
+      ConversationView.applyAll(snapshot.view, events),
+      stream?.clockSkewMs ?? snapshot.view.clockSkewMs
+    )
+    const isSameWait = view.retry?.attempt === before?.attempt && view.retry?.retryAt === before?.retryAt
     set({
       view,
       sent,
@@ -155,34 +159,28 @@ export const make = (options: Options): OpenConversation => {
     const { conversationId } = snapshot
     if (conversationId === undefined || retry.asks !== undefined) return
     try {
-      const left = budgetLeftMs(await service.explain(conversationId, retry.turnId), retry.attempt)
+      const turn = client.conversation(conversationId).turn(retry.turnId)
+      const left = budgetLeftMs(await turn.explain(), retry.attempt)
       if (snapshot.view.retry?.attempt === retry.attempt) set({ budgetLeftMs: left })
     } catch {
       // The budget is a courtesy: the wait is shown without it.
     }
   }
 
-  const watch = async (conversationId: string, { signal }: AbortController): Promise<void> => {
+  const watch = async (conversation: Conversation, { signal }: AbortController): Promise<void> => {
     try {
-      for await (const arrival of service.watch(conversationId, signal)) {
-        if (signal.aborted) return
-        switch (arrival.type) {
-          case "event":
-            arrived.push(arrival.event)
-            due ??= setTimeout(apply, FRAME_MS)
-            break
-          case "connected":
-            set({
-              disconnected: undefined,
-              view: ConversationView.withClockSkew(ConversationView.reconnected(snapshot.view), arrival.clockSkewMs)
-            })
-            break
-          case "disconnected":
-            set({ disconnected: arrival.message })
-            break
-          default:
-            arrival satisfies never
+      stream = conversation.events({
+        signal,
+        onConnection: (state) => {
+          if (signal.aborted) return
+          if (state.state === "lost") set({ disconnected: `${state.message} Connecting again…` })
+          else set({ disconnected: undefined, view: ConversationView.reconnected(snapshot.view) })
         }
+      })
+      for await (const event of stream) {
+        if (signal.aborted) return
+        arrived.push(event)
+        due ??= setTimeout(apply, FRAME_MS)
       }
     } catch (error) {
       if (!signal.aborted) failed(error)
@@ -195,10 +193,11 @@ export const make = (options: Options): OpenConversation => {
     connection = new AbortController()
     arrived = []
     seen = Transcript.nothing
-    opening = Promise.resolve(conversationId)
+    const conversation = client.conversation(conversationId)
+    opening = Promise.resolve(conversation)
     set({ conversationId, view: ConversationView.empty, sent: [], budgetLeftMs: undefined, disconnected: undefined })
-    void watch(conversationId, connection)
-    void service.state(conversationId).then(
+    void watch(conversation, connection)
+    void conversation.getState().then(
       ({ model }) => set({ model: snapshot.view.model ?? model }),
       () => {}
     )
@@ -213,11 +212,12 @@ export const make = (options: Options): OpenConversation => {
   }
 
   /** The conversation, opened now if there is none (O1). */
-  const opened = (): Promise<string> => {
-    opening ??= service.create({ model: snapshot.model }).then(
-      (conversationId) => {
-        attach(conversationId)
-        return conversationId
+  const opened = (): Promise<Conversation> => {
+    const { model } = snapshot
+    opening ??= client.createConversation(model === undefined ? {} : { model }).then(
+      (conversation) => {
+        attach(conversation.id)
+        return conversation
       },
       (error: unknown) => {
         opening = undefined
@@ -232,9 +232,9 @@ export const make = (options: Options): OpenConversation => {
   const send = async (text: string): Promise<void> => {
     try {
       set({ isOpening: snapshot.conversationId === undefined })
-      const conversationId = await opened()
+      const conversation = await opened()
       set({ sent: [...snapshot.sent, text], isOpening: false })
-      await service.prompt(conversationId, text)
+      await conversation.prompt(text)
     } catch (error) {
       set({ sent: without(snapshot.sent, text), isOpening: false })
       failed(error)
@@ -249,38 +249,38 @@ export const make = (options: Options): OpenConversation => {
     if (conversationId === undefined) return
     set({ sent: [...snapshot.sent, AGAIN] })
     try {
-      await service.retry(conversationId)
+      await client.conversation(conversationId).retry()
     } catch (error) {
       set({ sent: snapshot.sent.filter((text) => text !== AGAIN) })
       failed(error)
     }
   }
 
-  const withConversation = async (call: (conversationId: string) => Promise<void>): Promise<void> => {
+  const withConversation = async (call: (conversation: Conversation) => Promise<void>): Promise<void> => {
     const { conversationId } = snapshot
     if (conversationId === undefined) return set({ notice: "There is no turn yet." })
-    await call(conversationId)
+    await call(client.conversation(conversationId))
   }
 
   /** The commands of rule X4 need a wait. */
-  const onWait = (call: (conversationId: string) => Promise<void>): Promise<void> | void =>
+  const onWait = (call: (conversation: Conversation) => Promise<void>): Promise<void> | void =>
     snapshot.view.retry === undefined ? set({ notice: "No turn waits." }) : withConversation(call)
 
   const run = async (command: Command): Promise<void> => {
     switch (command.type) {
       case "now":
-        return onWait((id) => service.retryNow(id))
+        return onWait((conversation) => conversation.retryNow())
       case "giveup":
-        return onWait((id) => service.abortRetry(id))
+        return onWait((conversation) => conversation.abortRetry())
       case "wait":
         // The command has this clock's time; the service has its own.
-        return onWait((id) => service.waitUntil(id, command.until + snapshot.view.clockSkewMs))
+        return onWait((conversation) => conversation.waitUntil(command.until + snapshot.view.clockSkewMs))
       case "extend":
-        await onWait((id) => service.extendBudget(id, command.byMs))
+        await onWait((conversation) => conversation.extendBudget(command.byMs))
         if (snapshot.view.retry !== undefined) await readBudget(snapshot.view.retry)
         return
       case "switch": {
-        if (snapshot.view.retry !== undefined) return onWait((id) => service.switchTarget(id, command.model))
+        if (snapshot.view.retry !== undefined) return onWait((conversation) => conversation.switchTarget(command.model))
         if (snapshot.view.status !== "idle") return set({ notice: "The model can be switched while the turn waits." })
         if (snapshot.conversationId !== undefined) {
           write(Transcript.note("notice", `A new conversation with ${command.model}. /conversations goes back.`))
@@ -288,23 +288,31 @@ export const make = (options: Options): OpenConversation => {
         return detach(command.model)
       }
       case "auto":
-        await service.setAutoRetry(await opened(), command.enabled)
+        await (await opened()).setAutoRetry(command.enabled)
         return write(Transcript.note("notice", `Automatic retries are ${command.enabled ? "on" : "off"}.`))
       case "explain":
-        return withConversation(async (id) => {
+        return withConversation(async (conversation) => {
           const turnId = snapshot.view.turn?.turnId
           if (turnId === undefined) return set({ notice: "There is no turn yet." })
-          write(Transcript.verbatim(await service.explainInWords(id, turnId)))
+          write(Transcript.verbatim(options.explanationLines(await conversation.turn(turnId).explain()).join("\n")))
         })
       case "error":
-        return withConversation((id) => showError(id))
+        return withConversation(showError)
       case "report":
-        return write(Transcript.verbatim(options.reportLines(await service.report(command.since)).join("\n")))
+        return write(
+          Transcript.verbatim(
+            options
+              .reportLines(await client.report(command.since === undefined ? {} : { since: command.since }))
+              .join("\n")
+          )
+        )
       case "conversations": {
-        const choices = (await service.conversations()).map(({ conversationId, isBusy, lastTurnId, title }) => ({
-          id: conversationId,
-          title: `${isBusy ? "● " : "  "}${Foreign.oneLine(title ?? (lastTurnId === undefined ? "(empty)" : conversationId))}`
-        }))
+        const choices: Array<Keyboard.Choice> = []
+        for await (const { conversationId, isBusy, lastTurnId, title } of client.listConversations()) {
+          const name = title ?? (lastTurnId === undefined ? "(empty)" : conversationId)
+          choices.push({ id: conversationId, title: `${isBusy ? "● " : "  "}${Foreign.oneLine(name)}` })
+          if (choices.length === MOST_CHOICES) break
+        }
         if (choices.length === 0) return set({ notice: "There is no conversation yet." })
         return set({ keyboard: Keyboard.choosing(snapshot.keyboard, choices) })
       }
@@ -322,10 +330,13 @@ export const make = (options: Options): OpenConversation => {
     }
   }
 
-  const showError = async (conversationId: string): Promise<void> => {
+  const showError = async (conversation: Conversation): Promise<void> => {
     const error = seen.lastError
     if (error === undefined) return set({ notice: "There was no error." })
-    const body = await service.explain(conversationId, error.turnId).then(lastBody, () => undefined)
+    const body = await conversation
+      .turn(error.turnId)
+      .explain()
+      .then(lastBody, () => undefined)
     write(
       Transcript.verbatim([...(error.code === undefined ? [] : [error.code]), error.message].join(" ")),
       ...(body === undefined || body.trim() === error.message.trim() ? [] : [Transcript.verbatim(body)])
@@ -339,9 +350,9 @@ export const make = (options: Options): OpenConversation => {
       case "retry":
         return void again()
       case "abort":
-        return void withConversation((id) => service.abort(id)).catch(failed)
+        return void withConversation((conversation) => conversation.abort()).catch(failed)
       case "abort-retry":
-        return void withConversation((id) => service.abortRetry(id)).catch(failed)
+        return void withConversation((conversation) => conversation.abortRetry()).catch(failed)
       case "command":
         return void run(action.command).catch(failed)
       case "choose":
@@ -398,8 +409,17 @@ export const lastEndOf = ({ turn }: ConversationView.ConversationView): Keyboard
 /** A thirtieth of a second. */
 const FRAME_MS = 33
 
+/** Older conversations are found by `holdfast chat --conversation`. */
+const MOST_CHOICES = 50
+
 /** Stands among the sent prompts for a manual retry, which has none. No prompt is empty. */
 const AGAIN = ""
+
+/** What an error means for a person: a refusal in the service's own words. */
+const wordsOf = (error: unknown): string => {
+  if (error instanceof ClientError) return error.problem?.detail ?? error.message
+  return error instanceof Error ? error.message : String(error)
+}
 
 /** The list without one of its texts. */
 const without = (texts: ReadonlyArray<string>, text: string): ReadonlyArray<string> =>
@@ -412,10 +432,10 @@ const budgetLeftMs = ({ steps }: TurnExplanation.TurnExplanation, retry: number)
       if (decision?.type !== "retry" || decision.retry !== retry) continue
       const { delayMs, spending } = decision
       if (spending?.totalMs === undefined) return undefined
-      const extendedMs = (wait?.changes ?? []).reduce(
-        (sum, change) => sum + (change.type === "extended" ? change.byMs : 0),
-        0
-      )
+      const changes = wait?.changes ?? []
+      // The length of a wait that was moved is known when it has ended.
+      if (changes.some(({ type }) => type === "moved")) return undefined
+      const extendedMs = changes.reduce((sum, change) => sum + (change.type === "extended" ? change.byMs : 0), 0)
       return Math.max(0, spending.totalMs + extendedMs - spending.spentMs - delayMs)
     }
   }

@@ -1,11 +1,11 @@
 /** Opens a conversation of a service in a terminal, until the person leaves. */
-import type { PeriodReport } from "@holdfast/wire"
+import { HoldfastClient } from "@holdfast/client"
+import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
 import { render } from "ink"
 import { createElement } from "react"
 import * as OpenConversation from "./OpenConversation.ts"
 import { Screen } from "./screen/Screen.ts"
 import * as PlainScreen from "./screen/PlainScreen.ts"
-import * as HttpService from "./service/HttpService.ts"
 
 /** What the terminal is opened with. */
 export interface Options {
@@ -19,6 +19,7 @@ export interface Options {
   readonly isPlain: boolean
   readonly hasColors: boolean
   readonly reportLines: (report: PeriodReport.PeriodReport) => ReadonlyArray<string>
+  readonly explanationLines: (explanation: TurnExplanation.TurnExplanation) => ReadonlyArray<string>
   /** Ends the screen, as leaving does. */
   readonly signal: AbortSignal
 }
@@ -35,7 +36,8 @@ export interface Left {
 export const open = async (options: Options): Promise<Left> => {
   const { hasColors, isPlain, signal, token, url, ...rest } = options
   const now = Date.now
-  const conversation = OpenConversation.make({ ...rest, service: HttpService.make({ url, token }), now })
+  const client = new HoldfastClient({ url, retryForMs: CALL_MS, ...(token === undefined ? {} : { token }) })
+  const conversation = OpenConversation.make({ ...rest, client, now })
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))
   try {
     if (isPlain) {
@@ -53,6 +55,8 @@ export const open = async (options: Options): Promise<Left> => {
         // An error of the screen itself rejects.
         await Promise.race([conversation.left, aborted, screen.waitUntilExit()])
       } finally {
+        // What changes is of no use any more; the entries stay.
+        screen.clear()
         screen.unmount()
         await screen.waitUntilExit().catch(() => {})
       }
@@ -64,5 +68,11 @@ export const open = async (options: Options): Promise<Left> => {
     }
   } finally {
     conversation.close()
+    client.close()
   }
 }
+
+// --- internal
+
+/** A person who pressed a key does not wait longer for what becomes of it. */
+const CALL_MS = 5_000

@@ -68,4 +68,4 @@ export const FORBIDDEN =
   /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/u
 
 /** Generated cases: more by `HOLDFAST_MODEL_RUNS`. */
-export const RUNS = { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 300) }
+export const RUNS = { numRuns: Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 150) }

@@ -5,8 +5,11 @@
  * Pty.P2. The program runs under a shell, which has the terminal afterwards and shows in which state it was left.
  */
 import * as pty from "@lydell/node-pty"
-import { Terminal } from "@xterm/headless"
+import * as headless from "@xterm/headless"
 import { readFileSync } from "node:fs"
+
+/** The module is CommonJS: Node gives its exports as the default one, and vitest by their names. */
+const { Terminal } = (headless as { readonly default?: typeof headless }).default ?? headless
 
 /** A guard against hanging: many times what anything here takes. */
 const DEADLINE_MS = 15_000
@@ -35,7 +38,7 @@ export interface Pty {
   readonly bytes: () => string
   /** The titles that were set. */
   readonly titles: ReadonlyArray<string>
-  readonly terminal: Terminal
+  readonly terminal: headless.Terminal
   readonly close: () => void
 }
 

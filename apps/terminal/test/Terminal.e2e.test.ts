@@ -84,7 +84,6 @@ describe("the terminal", () => {
     expect([terminal.colorOf("⚠ Overloaded"), terminal.colorOf("Retrying (1/2)")]).toEqual([YELLOW, YELLOW])
     await terminal.until("Retrying (1/2) in 1s… (esc to cancel)")
     await terminal.until("Retrying (2/2) in 12m 30s… (esc to cancel)")
-    await terminal.until(/Retrying \(2\/2\) in 12m 29s…/)
 
     terminal.type(ESC)
     const cancelled = await terminal.until((text) => text.includes("Enter asks again"))
@@ -208,5 +207,29 @@ describe("the terminal", () => {
     expect(out).toContain("outlive")
     // oxlint-disable-next-line no-control-regex -- nothing moves a cursor.
     expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+  })
+
+  it("without a service the terminal runs its own, and what it leaves is on disk", async () => {
+    const own = mkdtempSync(join(directory, "own-"))
+    writeFileSync(
+      join(own, "holdfast.config.json"),
+      JSON.stringify({ server: { port: 0 }, model: "simulated/steady+instant" })
+    )
+    const program = spawn(process.execPath, [MAIN, "chat"], {
+      cwd: own,
+      env: { HOME: own, PATH: process.env["PATH"] },
+      stdio: ["pipe", "pipe", "pipe"]
+    })
+    let out = ""
+    let err = ""
+    program.stdout.setEncoding("utf8").on("data", (text: string) => (out += text))
+    program.stderr.setEncoding("utf8").on("data", (text: string) => (err += text))
+    const ended = new Promise((resolve) => program.once("close", resolve))
+    program.stdin.end("Are you there?\n")
+    expect(await ended).toBe(0)
+    expect(out).toContain("> Are you there?\n")
+    expect(out).toContain("Nothing failed this time.")
+    expect(err).toContain("this terminal runs its own")
+    expect(err).toMatch(/`holdfast chat --conversation \S+` goes on with it/)
   })
 })

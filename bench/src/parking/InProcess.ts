@@ -38,6 +38,7 @@ const config = Layer.succeed(Config, {
     host: "127.0.0.1",
     port: 0,
     hostnames: [],
+    allowedOrigins: [],
     token: undefined,
     maxFileBytes: 10_485_760,
     maxBodyBytes: 33_554_432

@@ -53,6 +53,11 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
     return this.#cursor.after
   }
 
+  /** The server's clock minus this client's, in milliseconds, as far as it is known: what `ConversationView.withClockSkew` takes. */
+  get clockSkewMs(): number {
+    return ClockSkew.estimate(this.#source.transport.skew())
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<TurnEvent.TurnEvent, void> {
     for await (const events of this.#reads()) yield* events
   }
@@ -70,7 +75,7 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
     for await (const events of this.#reads()) {
       if (this.#connections !== connection) view = ConversationView.reconnected(view)
       connection = this.#connections
-      view = ConversationView.withClockSkew(view, ClockSkew.estimate(this.#source.transport.skew()))
+      view = ConversationView.withClockSkew(view, this.clockSkewMs)
       view = ConversationView.applyAll(view, events)
       yield view
     }

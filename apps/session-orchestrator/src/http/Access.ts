@@ -5,7 +5,7 @@
  *
  * Access.A1. A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the
  *     service's own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does
- *     not have. An address as `Host` passes: no DNS server can rebind it.
+ *     not have. An address as `Host` passes: no DNS server can rebind it. Pages of `server.allowedOrigins` may call too (`Cors`).
  * Access.A2. If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data: a browser
  *     sends no token by itself, and a person enters it on those pages. The page at `/` exchanges it for a cookie (`PageSession`). A comparison takes
  *     the same time wherever two tokens differ. A page
@@ -24,6 +24,7 @@ import { Redacted } from "effect"
 import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as Address from "../gateway/Address.ts"
+import * as Cors from "./Cors.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as PageSession from "./page/PageSession.ts"
 
@@ -33,6 +34,8 @@ export interface Policy {
   readonly host: string
   /** Further names that clients reach the service by, such as the name of a proxy; without ports. */
   readonly hostnames?: ReadonlyArray<string> | undefined
+  /** The pages of other origins that may call. */
+  readonly cors?: Pick<Cors.Cors, "allows"> | undefined
   readonly token?: Redacted.Redacted | undefined
   /** Paths that may be read without the token; an entry that ends with `/*` stands for the names in that folder. */
   readonly openPaths?: ReadonlyArray<string> | undefined
@@ -77,9 +80,14 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
       })
     }
     const origin = headers["origin"]
-    if (origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== authority.toLowerCase()) {
-      return new Problem.Forbidden({ detail: `Pages of ${quoted(origin)} may not call this service.` })
+    const isForeign =
+      origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== authority.toLowerCase()
+    if (isForeign && policy.cors?.allows(origin) !== true) {
+      return new Problem.Forbidden({
+        detail: `Pages of ${quoted(origin)} may not call this service. If they are yours, add it to server.allowedOrigins.`
+      })
     }
+    if (isForeign && Cors.isPreflight(head)) return undefined // Cors.C3
     if (Address.isOurs(head.url)) return undefined // Access.A4
     // Access.A2
     const isReadable = READ_METHODS.has(head.method) && isOpen(pathOf(head.url))
@@ -88,7 +96,7 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
       expected === undefined ||
       equals(tokenOf(headers["authorization"]), expected.token) ||
       equals(offeredToken(offered), expected.token) ||
-      equals(PageSession.receivedOf(headers), expected.cookie)
+      (!isForeign && equals(PageSession.receivedOf(headers), expected.cookie)) // Cors.C2
     if (!isReadable && !isKnown) {
       return new Problem.Unauthorized({
         detail:

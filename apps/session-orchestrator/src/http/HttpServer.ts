@@ -9,11 +9,13 @@
  */
 import { DefaultAddress } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Api } from "@holdfast/wire/api"
 import { ByteSize, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server } from "node:http"
+import * as ApiPaths from "./ApiPaths.ts"
 import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
@@ -21,6 +23,7 @@ import * as DryRunHandlers from "./DryRunHandlers.ts"
 import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
 import * as Drain from "../system/Drain.ts"
+import * as Cors from "./Cors.ts"
 import * as FileLimit from "./FileLimit.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
@@ -56,6 +59,8 @@ export interface Options {
   readonly token?: Redacted.Redacted | undefined
   /** Further names that clients reach the service by, without ports. */
   readonly hostnames?: ReadonlyArray<string> | undefined
+  /** The origins of pages that may call, besides the service's own. */
+  readonly allowedOrigins?: ReadonlyArray<string> | undefined
   /** The largest body of a call that takes a prompt; other calls take `Access.MOST_BYTES` at most. */
   readonly maxBodyBytes?: number | undefined
   /** The largest file of a prompt, in bytes. */
@@ -121,8 +126,10 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
 /** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */
 const guard = (host: string, options: Options) => {
   const { maxBodyBytes = DEFAULTS.server.maxBodyBytes } = options
+  const cors = Cors.make(options.allowedOrigins)
   const refusalOf = Access.make({
     host,
+    cors,
     hostnames: options.hostnames,
     token: options.token,
     maxBodyBytes,
@@ -134,6 +141,10 @@ const guard = (host: string, options: Options) => {
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
           const refusal = refusalOf(request)
           const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
+          shareWith(cors, request)
+          const preflight = refusal === undefined ? cors.preflight(request, methodsOf(request.url)) : undefined
+          if (preflight !== undefined)
+            return Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
           const answer =
             refusal === undefined
               ? callOf(gateway, request, call).pipe(
@@ -155,6 +166,20 @@ const guard = (host: string, options: Options) => {
       { global: true }
     )
   return Layer.unwrap(Effect.map(Effect.serviceOption(Gateway), middleware))
+}
+
+/** Sets the headers of CORS on Node's response, because streams write to it directly. A connection that is upgraded has none. */
+const shareWith = (cors: Cors.Cors, request: HttpServerRequest.HttpServerRequest): void => {
+  const headers = Object.entries(cors.headersOf(request))
+  if (headers.length === 0 || SocketServer.isUpgrade(NodeHttpServerRequest.toIncomingMessage(request))) return
+  const response = NodeHttpServerRequest.toServerResponse(request)
+  for (const [name, value] of headers) response.setHeader(name, value)
+}
+
+/** The methods of a path; those of a provider are not known. */
+const methodsOf = (url: string): ReadonlyArray<string> => {
+  const methods = ApiPaths.methodsOf(url)
+  return methods.length === 0 ? ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] : methods
 }
 
 /** A path below a provider's base URL is the gateway's (rule X13). A client that disconnects ends its call, as it does a route's. */

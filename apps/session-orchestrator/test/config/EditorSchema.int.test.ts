@@ -113,6 +113,8 @@ const OUT_OF_RANGE: ReadonlyArray<readonly [path: Path, value: unknown]> = [
   [["server", "port"], 65_536],
   [["server", "port"], 1.5],
   [["server", "hostnames", 0], "a:80"],
+  [["server", "allowedOrigins", 0], "*"],
+  [["server", "allowedOrigins", 0], "https://app.example.org/"],
   [["server", "token"], "x".repeat(15)],
   [["database", "retention"], "-1 days"],
   [["database", "retention"], "30"],

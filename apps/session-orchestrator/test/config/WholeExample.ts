@@ -5,6 +5,7 @@ export const example = {
     host: "0.0.0.0",
     port: 4747,
     hostnames: ["holdfast.example.org"],
+    allowedOrigins: ["https://app.example.org", "http://localhost:3000", "tauri://localhost"],
     token: "x".repeat(16),
     tokenEnv: "TOKEN",
     maxFileBytes: 5_242_880,
@@ -93,6 +94,8 @@ export const example = {
       required: true,
       maxOutput: 1_024,
       idempotent: ["read_*"],
+      confirm: ["write_*"],
+      answerWithin: "2 hours",
       allow: ["*"],
       deny: ["move_file"]
     }

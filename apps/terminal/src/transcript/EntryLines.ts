@@ -1,6 +1,7 @@
 /** Lays entries of the transcript out as lines. Pure. */
 import * as Line from "../text/Line.ts"
 import * as Markdown from "../text/Markdown.ts"
+import * as Width from "../text/Width.ts"
 import type { Entry, Tone } from "./Transcript.ts"
 
 /** The lines of an entry in `width` columns, with the empty line before it, if any. */
@@ -52,6 +53,18 @@ const noteLines = (text: string, tone: Tone, width: number): ReadonlyArray<Line.
   const style = TONES[tone]
   const lines = Line.wrap([{ ...style, text }], width)
   if (lines.length <= MOST_NOTE_LINES) return lines
-  const tail = text.slice(-Math.min(text.length, Math.max(0, width - 2))).trimStart()
-  return [...lines.slice(0, MOST_NOTE_LINES - 1), Line.of(Line.clip(`… ${tail}`, width), style)]
+  return [...lines.slice(0, MOST_NOTE_LINES - 1), Line.of(`… ${ending(text, width - 2)}`, style)]
+}
+
+/** The end of a text, as far as it fits. */
+const ending = (text: string, width: number): string => {
+  let kept = ""
+  let used = 0
+  // Few clusters have more units than columns: what is cut here would rarely fit.
+  for (const cluster of Width.clusters(text.slice(-width * 4).toWellFormed()).toReversed()) {
+    used += Width.of(cluster)
+    if (used > width) break
+    kept = cluster + kept
+  }
+  return kept.trimStart()
 }

@@ -23,11 +23,15 @@ export type Tone = "wait" | "notice" | "failure" | "aside"
 /** What the next entries depend on. */
 export interface Seen {
   /** The wait that had its warning last. */
-  readonly wait: string | undefined
+  readonly wait: SeenWait | undefined
   /** The turn whose chain of retries has failed: its end needs no further words. */
   readonly failedChain: string | undefined
   /** The error that came last, whose whole text a person may ask for. */
   readonly lastError: TurnEvent.ErrorEvent | TurnEvent.ProviderRetry | undefined
+}
+
+interface SeenWait extends Pick<TurnEvent.ProviderRetry, "turnId" | "attempt" | "retryAt"> {
+  readonly asks: string | undefined
 }
 
 /** Before the first event. */
@@ -41,9 +45,15 @@ export const take = (seen: Seen, event: TurnEvent.TurnEvent): readonly [Seen, Re
     case "tool-call":
       return [seen, [note("aside", `${event.toolName} ${brief(event.input)}`)]]
     case "provider-retry": {
-      const wait = `${event.turnId} ${event.attempt} ${event.retryAt}`
-      if (wait === seen.wait) return [seen, []] // T3
-      return [{ ...seen, wait, lastError: event }, [note("wait", WaitText.warning(event))]]
+      const { asks, attempt, retryAt, turnId } = event
+      const before = seen.wait
+      const isSame = before?.turnId === turnId && before.attempt === attempt && before.asks === asks?.because
+      if (isSame && before.retryAt === retryAt) return [seen, []] // T3
+      const text = isSame ? `The wait ends at ${timeOf(retryAt)} now.` : WaitText.warning(event)
+      return [
+        { ...seen, wait: { turnId, attempt, retryAt, asks: asks?.because }, lastError: event },
+        [note("wait", text)]
+      ]
     }
     case "retry-end":
       return event.success
@@ -111,6 +121,9 @@ const endEntries = (end: TurnEvent.TurnEnd, isChainFailed: boolean): ReadonlyArr
 
 const failureOf = ({ error }: TurnEvent.TurnEnd): string =>
   error === undefined ? "no reason was given." : WaitText.coded(error.message, Failure.codeOf(error))
+
+/** As people here write it. */
+const timeOf = (epochMs: number): string => new Date(epochMs).toTimeString().slice(0, 8)
 
 /** The beginning of a JSON value. */
 const brief = (json: unknown): string => {

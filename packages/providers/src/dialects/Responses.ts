@@ -8,7 +8,7 @@
  * | the states of a hosted tool (`…_call.in_progress`, `.searching`, `.completed`, `.failed`) | preamble | they carry no output |
  * | `….delta` that is not empty: text, reasoning, a refusal, arguments, code, sound | content | |
  * | `….done`, `….added` with something in it, `.partial_image`, `.annotation.added` | content | they repeat or carry output |
- * | `response.output_item.done` of a list of an MCP server's tools | preamble | it is no output of the model |
+ * | `response.output_item.done` of reasoning without a summary, or of a list of an MCP server's tools | preamble | a person has seen nothing of it |
  * | `response.completed`, `response.incomplete` | end | an answer that was cut by its limit or filter is an answer, too |
  * | `response.failed`, `error` | error | |
  *
@@ -36,7 +36,7 @@ export const dialect: Dialect.Dialect = Dialect.make({
       case "response.output_item.added":
         return Dialect.meaningOf(isWhole(objectOf(json.item)), false, undefined)
       case "response.output_item.done":
-        return Dialect.meaningOf(isObject(json.item) && json.item.type !== "mcp_list_tools", false, undefined)
+        return Dialect.meaningOf(isOutput(objectOf(json.item)), false, undefined)
       case "response.content_part.added":
       case "response.content_part.done":
       case "response.reasoning_summary_part.added":
@@ -80,5 +80,9 @@ const isWhole = (item: JsonObject): boolean => {
       return item.status === "completed"
   }
 }
+
+/** Whether an item at its end is output that a person or a tool gets. */
+const isOutput = (item: JsonObject): boolean =>
+  item.type !== undefined && item.type !== "mcp_list_tools" && (item.type !== "reasoning" || isWhole(item))
 
 const hasText = (part: JsonObject): boolean => Dialect.isFilled(part.text) || Dialect.isFilled(part.refusal)

@@ -37,11 +37,11 @@ export const encode = (part: FilePart.FilePart): Json => {
     case "audio":
       return { type: "input_audio", input_audio: { data, format: AUDIO.get(mediaType) ?? mediaType } }
     case "text":
-      return { type: "text", text: `<file name=${JSON.stringify(name ?? "file.txt")}>\n${Files.textOf(part)}\n</file>` }
+      return { type: "text", text: Files.asText(part) }
     case "pdf":
     case "video":
     case "file":
-      return { type: "file", file: { filename: name ?? defaultName(mediaType), file_data: dataUrl } }
+      return { type: "file", file: { filename: name ?? Files.nameOf(mediaType), file_data: dataUrl } }
     default:
       return kind satisfies never
   }
@@ -56,6 +56,3 @@ const AUDIO: ReadonlyMap<string, string> = new Map([
   ["audio/mpeg", "mp3"],
   ["audio/mp3", "mp3"]
 ])
-
-/** The API requires a name. */
-const defaultName = (mediaType: string): string => (mediaType === "application/pdf" ? "file.pdf" : "file")

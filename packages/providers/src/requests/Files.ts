@@ -55,3 +55,10 @@ export const partsOf = ({ content }: Message.ToolResultPart, refuses: Refuses): 
 /** The text of a file of text. */
 export const textOf = ({ data }: FilePart.FileBytes): string =>
   new TextDecoder().decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)))
+
+/** A file of text as text of the prompt, between tags with its name. */
+export const asText = (part: FilePart.FileBytes): string =>
+  `<file name=${JSON.stringify(part.name ?? "file.txt")}>\n${textOf(part)}\n</file>`
+
+/** The name of a file without one, where the format requires a name. */
+export const nameOf = (mediaType: string): string => (mediaType === "application/pdf" ? "file.pdf" : "file")

@@ -1,4 +1,4 @@
-/** Encodes parts of a prompt that both request formats share. */
+/** Encodes parts of a prompt that the request formats share. */
 import type { Provider } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
 import type * as Schema from "effect/Schema"
@@ -31,3 +31,6 @@ export const callId = (request: Provider.ProviderRequest) => {
   const turn = request.turnId.slice(-20)
   return (n: number): string => `call_${turn}_${request.step}_${n}`
 }
+
+/** Whether an id was made by `callId`. */
+export const isCallId = (id: string): boolean => /^call_.{1,20}_\d+_\d+$/.test(id)

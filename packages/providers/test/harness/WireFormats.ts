@@ -171,7 +171,7 @@ export const responses: WireFormat = {
     named({ type: "response.refusal.delta", delta: "No." }),
     named({ type: "response.function_call_arguments.delta", delta: '{"error":' }),
     named({ type: "response.image_generation_call.partial_image", partial_image_b64: "AAAA" }),
-    named({ type: "response.output_item.done", item: { id: "rs_1", type: "reasoning", summary: [] } })
+    named({ type: "response.output_item.done", item: { id: "fc_1", type: "function_call", arguments: "" } })
   ],
   ending: [
     named({

@@ -11,11 +11,13 @@ import { Context, Effect, Layer, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { appendFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import type { Values } from "../../config/Config.ts"
 import * as Environment from "../../config/reading/Environment.ts"
+import * as ExplanationText from "../../inspection/ExplanationText.ts"
 import * as PeriodText from "../../inspection/period/PeriodText.ts"
 import * as SafeLogger from "../../redaction/SafeLogger.ts"
+import * as LocalTime from "../../text/LocalTime.ts"
 import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
@@ -95,6 +97,8 @@ const converse = Effect.fnUntraced(function* <E extends StartFailure>(parts: Par
         isPlain: flags.plain || !terminal.canRepaint || process.stdin.isTTY !== true,
         hasColors: terminal.colors.stdout,
         reportLines: PeriodText.lines,
+        explanationLines: (explanation) =>
+          ExplanationText.lines(explanation, { timeZone: LocalTime.here(), columns: terminal.columns() }),
         signal: leaving.signal
       }),
     catch: (error) => error
@@ -141,7 +145,7 @@ const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   const terminal = yield* Terminal
   const log = join(dirname(config.database.path), "chat.log")
   terminal.stderr(
-    `${paint(terminal.colors.stderr, "dim", `No service is running: this terminal runs one until you leave. Its log: ${log}`)}\n`
+    `${paint(terminal.colors.stderr, "dim", `No service is running: this terminal runs its own. Log: ${near(log)}`)}\n`
   )
   const logger = SafeLogger.layer({
     format: "json",
@@ -151,6 +155,12 @@ const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   const { address } = Context.get(yield* Layer.build(Layer.provide(parts.service, logger)), HttpServer.HttpServer)
   return { isOwn: true, url: HttpServer.formatAddress(address) }
 })
+
+/** A path as short as it can be written here. */
+const near = (path: string): string => {
+  const short = relative(process.cwd(), path)
+  return short.startsWith("..") ? path : short
+}
 
 /** Whether a Holdfast service is at an address. */
 const answers = (url: string): Effect.Effect<boolean> =>

@@ -108,6 +108,15 @@ const bytesUpTo = (most: number) => {
   )
 }
 
+const ORIGIN =
+  'the origin of pages, such as "https://app.example.org": scheme, host and port as a browser sends them, without a path and without *'
+
+const ORIGIN_PATTERN = "^[a-z][a-z0-9+.-]*://[^/\\s*?#@]+$"
+
+/** Pages of an app may have a scheme of their own. */
+const isOrigin = (text: string): boolean =>
+  new RegExp(ORIGIN_PATTERN, "u").test(text) && (!/^https?:/.test(text) || URL.parse(text)?.origin === text)
+
 const ServerSettings = Schema.Struct({
   host: Schema.optionalKey(filled('an address to listen on, such as "127.0.0.1"')),
   port: Schema.optionalKey(
@@ -119,6 +128,8 @@ const ServerSettings = Schema.Struct({
   hostnames: Schema.optionalKey(
     Schema.Array(matching(/^[A-Za-z0-9.-]+$/u, 'a host\'s name without a port, such as "holdfast.example.org"'))
   ),
+  /** Pages that may call the service, besides its own. */
+  allowedOrigins: Schema.optionalKey(Schema.Array(checked(isOrigin, ORIGIN_PATTERN, ORIGIN))),
   token: Schema.optionalKey(Secret),
   tokenEnv: Schema.optionalKey(VariableName),
   /** The most bytes of a file in a prompt. */
@@ -351,6 +362,10 @@ export const ToolServerSettings = Schema.Struct({
   ),
   /** These tools run again after a crash (X8). */
   idempotent: Schema.optionalKey(ToolNames),
+  /** A person has to approve each call of these tools. */
+  confirm: Schema.optionalKey(ToolNames),
+  /** The time for an answer; after it the call counts as refused. */
+  answerWithin: Schema.optionalKey(Durations.Positive),
   allow: Schema.optionalKey(ToolNames),
   /** Tools that are not offered, even if `allow` lists them. */
   deny: Schema.optionalKey(ToolNames)
@@ -460,6 +475,7 @@ export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = 
     host: DefaultAddress.HOST,
     port: DefaultAddress.PORT,
     hostnames: [],
+    allowedOrigins: [],
     // Above the limits of providers for one image; a request of three such files is near the limit of theirs.
     maxFileBytes: 10_485_760,
     maxBodyBytes: 33_554_432

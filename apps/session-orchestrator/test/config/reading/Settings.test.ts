@@ -21,6 +21,7 @@ const settings = record({
     host: word,
     port: fc.integer({ min: 0, max: 65_535 }),
     hostnames: fc.array(word, { maxLength: 3 }),
+    allowedOrigins: fc.constantFrom([], ["https://app.example.org"]),
     token: fc.string({ minLength: 16, maxLength: 40 }),
     tokenEnv: variable
   }),

@@ -1,0 +1,71 @@
+/**
+ * The provider for Google's Gemini API, and for Gemini on Vertex AI.
+ *
+ * The format's quirks are in `gemini/Request.ts` and `gemini/Response.ts`; one attempt over HTTP is in `Transport.ts`.
+ */
+import type { Provider } from "@holdfast/kernel"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import * as Request from "./gemini/Request.ts"
+import * as Response from "./gemini/Response.ts"
+import * as Endpoint from "./http/Endpoint.ts"
+import { Http } from "./http/Http.ts"
+import * as Prompt from "./requests/Prompt.ts"
+import * as Transport from "./Transport.ts"
+
+/**
+ * `baseUrl` is the part before `/v1beta/models`, e.g. `https://generativelanguage.googleapis.com`. One with a version in it is the part before
+ * `/models`: `https://aiplatform.googleapis.com/v1/projects/<project>/locations/<place>/publishers/google`, with a token in `headers`.
+ */
+export interface Options extends Endpoint.Options, Request.Options {}
+
+/**
+ * Makes a provider. One attempt is one request (C9).
+ */
+export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, Http> =>
+  Effect.map(Http, (http) => {
+    // The model is in the path, so each has an endpoint of its own.
+    const endpoints = new Map<string, Endpoint.Endpoint>()
+    const endpointOf = (model: string): Endpoint.Endpoint => {
+      const known = endpoints.get(model)
+      if (known !== undefined) return known
+      const made = Endpoint.make(
+        http,
+        { ...options, baseUrl: asEvents(options.baseUrl) },
+        pathOf(options.baseUrl, model),
+        (key) => ({
+          "x-goog-api-key": key
+        })
+      )
+      endpoints.set(model, made)
+      return made
+    }
+    return {
+      stream: (request) => {
+        const refused = Request.refusalOf(request)
+        if (refused !== undefined) return Stream.fail(refused)
+        const endpoint = endpointOf(request.target.model)
+        const { begin } = endpoint
+        return Transport.stream({
+          conceal: endpoint.conceal,
+          post: (scope) => endpoint.post(Request.make(request, options), scope),
+          begin: begin && ((world, listener) => begin(Request.make(request, options), world, listener)),
+          machine: () => Response.make(Prompt.callId(request)),
+          request
+        })
+      }
+    }
+  })
+
+// --- internal
+
+/** A version in an address, such as `/v1beta`. */
+const VERSION = /\/v\d+(?:alpha|beta)?\d*(?:\/|$)/
+
+const pathOf = (baseUrl: string, model: string): string => {
+  const name = encodeURIComponent(model.replace(/^models\//, ""))
+  return `${VERSION.test(baseUrl.split("?", 1)[0] ?? "") ? "" : "/v1beta"}/models/${name}:streamGenerateContent`
+}
+
+/** Without this the stream is a JSON array. */
+const asEvents = (baseUrl: string): string => `${baseUrl}${baseUrl.includes("?") ? "&" : "?"}alt=sse`

@@ -1,0 +1,145 @@
+/**
+ * Encodes the body of a Gemini request.
+ *
+ * Request.R1. Consecutive messages of one role become one: the results of a step's calls must stand together.
+ * Request.R2. Thought signatures are sent back with their parts, only to the model that made them. Thoughts without a signature are left out.
+ *     Where a model requires a signature and a call has none of its own, it gets the one for foreign calls (`Signature.FOREIGN`).
+ * Request.R3. Files of tool results follow all results of their step, each after the name of its call.
+ *
+ * Source: Gemini API reference, "Generating content"; documentation, "Function calling", "Thought signatures", "System instructions".
+ */
+import type { Provider } from "@holdfast/kernel"
+import { defined, type Failure, type Message } from "@holdfast/wire"
+import * as BodyPatch from "../requests/BodyPatch.ts"
+import * as RequestFiles from "../requests/Files.ts"
+import * as Prompt from "../requests/Prompt.ts"
+import * as Files from "./Files.ts"
+import * as Signature from "./Signature.ts"
+
+type Json = BodyPatch.Json
+
+/** Settings of the format. */
+export interface Options extends BodyPatch.Options {}
+
+/** The failure of a request with a file that its model cannot take. */
+export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
+  RequestFiles.refusalOf(request, Files.refuses)
+
+/** The body of a request. The model is in its path. */
+export const make = (request: Provider.ProviderRequest, options: Options): Json => {
+  const { system, target, tools } = request
+  return BodyPatch.merge(
+    {
+      ...(system === undefined || system === "" ? undefined : { systemInstruction: { parts: [{ text: system }] } }),
+      contents: contentsOf(request),
+      ...(tools.length === 0 ? undefined : { tools: [{ functionDeclarations: tools.map(toolOf) }] })
+    },
+    target.model,
+    options
+  )
+}
+
+// --- internal
+
+interface Content {
+  readonly role: "user" | "model"
+  readonly parts: Array<Json>
+}
+
+const contentsOf = (request: Provider.ProviderRequest): ReadonlyArray<Json> => {
+  const contents: Array<Content> = []
+  /** The ids that the model itself gave to its calls: it finds the results by them. */
+  const ids = new Set<string>()
+  for (const message of request.messages) {
+    const role = message.role === "assistant" ? "model" : "user"
+    const parts = partsOf(message, request, ids)
+    if (parts.length === 0) continue
+    const last = contents.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else contents.push({ role, parts: [...parts] })
+  }
+  return contents.map(({ parts, role }) => ({ role, parts }))
+}
+
+const partsOf = (
+  message: Message.Message,
+  request: Provider.ProviderRequest,
+  ids: Set<string>
+): ReadonlyArray<Json> => {
+  switch (message.role) {
+    case "user":
+      return message.content.flatMap(inputParts)
+    case "assistant":
+      return modelParts(message, request, ids)
+    case "tool":
+      return [...message.content.map((result) => responseOf(result, ids)), ...message.content.flatMap(filesOf)]
+    default:
+      return message satisfies never
+  }
+}
+
+const inputParts = (part: Message.InputPart): ReadonlyArray<Json> => {
+  if (part.type === "file") return [Files.encode(part)]
+  return part.text === "" ? [] : [{ text: part.text }]
+}
+
+const modelParts = (
+  message: Message.AssistantMessage,
+  request: Provider.ProviderRequest,
+  ids: Set<string>
+): ReadonlyArray<Json> => {
+  const isOwn = Prompt.isOwn(message, request)
+  const signatureOf = (part: { readonly proof?: string }) => (isOwn ? Signature.ofProof(part.proof) : undefined)
+  const calls = message.content.filter((part) => part.type === "tool-call")
+  const isSigned = calls.some((call) => signatureOf(call) !== undefined)
+  const foreign = isSigned || !Signature.isRequired(request.target.model) ? undefined : calls[0] // Request.R2
+  const parts = message.content.flatMap((part): ReadonlyArray<Json> => {
+    switch (part.type) {
+      case "text":
+        return part.text === "" ? [] : [{ text: part.text }]
+      case "reasoning": {
+        const thoughtSignature = signatureOf(part)
+        if (thoughtSignature === undefined) return []
+        return [{ text: part.text, ...(part.text === "" ? undefined : { thought: true }), thoughtSignature }]
+      }
+      case "tool-call": {
+        const thoughtSignature = signatureOf(part) ?? (part === foreign ? Signature.FOREIGN : undefined)
+        const id = isOwn && !Prompt.isCallId(part.toolCallId) ? part.toolCallId : undefined
+        if (id !== undefined) ids.add(id)
+        const functionCall = { ...defined({ id }), name: part.toolName, args: Prompt.argumentsOf(part) }
+        return [{ functionCall, ...defined({ thoughtSignature }) }]
+      }
+      default:
+        return part satisfies never
+    }
+  })
+  // A message of thoughts alone is left out.
+  return parts.some((part) => part.functionCall !== undefined || (part.text !== "" && part.thought !== true))
+    ? parts
+    : []
+}
+
+const responseOf = (result: Message.ToolResultPart, ids: ReadonlySet<string>): Json => {
+  const { isError, output, toolCallId, toolName } = result
+  return {
+    functionResponse: {
+      ...(ids.has(toolCallId) ? { id: toolCallId } : undefined),
+      name: toolName,
+      response: isError ? { error: Prompt.outputText(result) } : { output }
+    }
+  }
+}
+
+/** Request.R3 */
+const filesOf = (result: Message.ToolResultPart): ReadonlyArray<Json> => {
+  const files = (result.content ?? []).filter((part) => part.type === "file" && Files.refuses(part) === undefined)
+  if (files.length === 0) return []
+  const about = files.length === 1 ? "The file" : `The ${files.length} files, in order,`
+  return [{ text: `${about} of the result of ${result.toolName}:` }, ...files.flatMap(inputParts)]
+}
+
+const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({
+  name: tool.name,
+  ...defined({ description: tool.description }),
+  parametersJsonSchema: tool.inputSchema
+})
