@@ -30,6 +30,7 @@ const states = async (rig: Rig): Promise<ReadonlyArray<readonly [name: string, a
     ["an answer with code and a tool", rich],
     ["a wait", late],
     ["a failure", wrong],
+    ["the night", `${rig.service.url}/#/night`],
     ["the list and a new conversation", `${rig.service.url}/#/`]
   ]
 }
@@ -79,6 +80,11 @@ export const run = async (rig: Rig): Promise<void> => {
 // --- internal
 
 const ready = async (page: Page, name: string): Promise<void> => {
+  if (name === "the night") {
+    await page.locator(".row").first().click()
+    await seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
+    return
+  }
   await page.locator(".entry").first().waitFor({ state: "attached" })
   if (name === "a wait") await page.locator(".wait-picture").waitFor()
   else if (name === "a failure") await page.locator(".failure").waitFor()

@@ -8,6 +8,7 @@ import { LONG, OVERLOADED, prompt, type Rig, seen, until, wait, waiting } from "
 export const run = async (rig: Rig): Promise<void> => {
   await Promise.all([outage(rig), commands(rig), Promise.resolve(questions(rig)).then(() => hostile(rig)), tabs(rig)])
   await goneAndBack(rig)
+  await night(rig)
 }
 
 // --- internal
@@ -298,5 +299,38 @@ const hostile = (rig: Rig) =>
       )
     same(links, [["https://evil.test/login", "noopener noreferrer nofollow", "_blank"]], "links")
     await seen(page, "(evil.test)")
+    await page.context().close()
+  })
+
+const night = (rig: Rig) =>
+  show("the night: the report, the turns of a filter, and why a turn did what it did", async () => {
+    rig.provider.plan("nights", OVERLOADED, { status: 401, message: "Incorrect API key provided.", type: "auth" })
+    const page = await rig.open()
+    await page.goto(await rig.create({ model: "local/nights", retry: LONG, tags: ["of-the-night"] }))
+    await prompt(page, "What happened in the night?")
+    await wait(page).waitFor()
+    await page.getByRole("link", { name: "The night", exact: true }).click()
+    await seen(page.locator(".report-line"), /answered/)
+    await page.getByLabel("Model", { exact: true }).fill("local/nights")
+    await seen(page, /^1 turn$/)
+    await seen(page.locator(".row"), /waits until/)
+    await page.getByRole("link", { name: "Conversations", exact: true }).click()
+    await page.locator(".entry a").first().click()
+    await button(page, "Retry now").click()
+    await seen(page.locator(".failure"), "Incorrect API key provided.")
+    await page.getByRole("link", { name: "The night", exact: true }).click()
+    await page.getByLabel("Status").selectOption("failed")
+    await page.getByLabel("Model", { exact: true }).fill("local/nights")
+    await seen(page.locator(".row"), /failed in .*, 2 attempts/)
+    await seen(page.locator(".figures"), "Incorrect API key provided.")
+    await page.locator(".row").focus()
+    await page.keyboard.press("Enter")
+    const why = page.getByRole("region", { name: "Explanation" })
+    await seen(why, /429/)
+    await seen(why, /to retry at once/)
+    await page.keyboard.press("Escape")
+    await why.waitFor({ state: "detached" })
+    await page.getByLabel("Status").selectOption("completed")
+    await seen(page, /^0 turns$/)
     await page.context().close()
   })

@@ -78,6 +78,11 @@ try {
   await shot("question", asks)
   const dark = await rig.open({ colorScheme: "dark", viewport: { width: 1100, height: 720 } })
   await shot("dark", waiting, dark)
+  await page.goto(`${rig.service.url}/#/night`)
+  await page.getByLabel("Period").selectOption("1")
+  await page.locator(".row").first().click()
+  await Rig.seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
+  await page.screenshot({ path: join(folder, "page-night.png") })
   const narrow = await rig.open({ deviceScaleFactor: 1.5, viewport: { width: 360, height: 720 } })
   await shot("narrow", waiting, narrow)
 } finally {
