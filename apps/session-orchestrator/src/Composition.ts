@@ -6,7 +6,7 @@
  */
 import { Retention, Timer } from "@holdfast/journal"
 import { Models } from "@holdfast/policy"
-import { Anthropic, Http, ModelFiles, OpenAiCompatible } from "@holdfast/providers"
+import { Anthropic, Gemini, Http, ModelFiles, OpenAiCompatible, OpenAiResponses } from "@holdfast/providers"
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
@@ -57,6 +57,13 @@ import * as Drain from "./system/Drain.ts"
 import * as HttpServer from "./http/HttpServer.ts"
 import * as Loopback from "./system/Loopback.ts"
 
+const ADAPTERS = {
+  "openai-compatible": OpenAiCompatible,
+  anthropic: Anthropic,
+  "openai-responses": OpenAiResponses,
+  gemini: Gemini
+}
+
 const makeProvider = (
   config: Exclude<ProviderConfig, { readonly type: "ai-sdk" }>,
   credential: Credential | undefined,
@@ -65,7 +72,7 @@ const makeProvider = (
   if (config.type === "simulated") return Simulated.make
   const { baseUrl, headers, request } = config
   const options = { baseUrl, headers, apiKey: credential?.value, conceal, ...request }
-  return config.type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
+  return ADAPTERS[config.type].make(options)
 }
 
 /** Makes one provider per credential, or a single one if the configuration needs no credential. */

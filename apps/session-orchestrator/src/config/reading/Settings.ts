@@ -224,8 +224,15 @@ const Options = Schema.Record(Schema.String, Schema.Json)
 
 /** An entry of `providers`. */
 export const ProviderSettings = Schema.Struct({
-  type: Schema.Literals(["openai-compatible", "anthropic", "ai-sdk", "simulated"]).annotate({
-    message: 'Expected "openai-compatible", "anthropic", "ai-sdk" or "simulated"'
+  type: Schema.Literals([
+    "openai-compatible",
+    "anthropic",
+    "openai-responses",
+    "gemini",
+    "ai-sdk",
+    "simulated"
+  ]).annotate({
+    message: 'Expected "openai-compatible", "anthropic", "openai-responses", "gemini", "ai-sdk" or "simulated"'
   }),
   /** AI SDK: the package, or a module of the operator by its path. */
   package: Schema.optionalKey(filled('a package of the AI SDK, such as "@ai-sdk/google"')),
