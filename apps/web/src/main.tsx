@@ -3,6 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
 import { App } from "./shell/App.tsx"
+import { ErrorScreen } from "./shell/ErrorScreen.tsx"
 import "./style/page.css"
 
 const place = document.querySelector("#page")
@@ -16,7 +17,9 @@ const queries = new QueryClient({
 createRoot(place).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
-      <App />
+      <ErrorScreen>
+        <App />
+      </ErrorScreen>
     </QueryClientProvider>
   </StrictMode>
 )

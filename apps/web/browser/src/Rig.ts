@@ -30,6 +30,8 @@ export interface Rig {
   readonly open: (options?: WindowOptions) => Promise<Page>
   /** Opens a conversation over the API; returns its address in the page. */
   readonly create: (body: object) => Promise<string>
+  /** The same with another service, which a scenario may kill. It removes the service itself. */
+  readonly serve: () => Promise<Rig>
   readonly close: () => Promise<void>
 }
 
@@ -37,42 +39,37 @@ export const make = async (): Promise<Rig> => {
   const folder = join(import.meta.dirname, "../node_modules/.cache/program")
   const [program, provider, browser] = await Promise.all([Service.packed(folder), Provider.start(), Chromium.launch()])
   const endpoint = { type: "openai-compatible", baseUrl: provider.url }
-  const service = await Service.make(program, {
-    model: "local/plain",
-    providers: { local: endpoint, other: endpoint },
-    retry: { schedule: { type: "steps", delays: ["2 seconds"] } },
-    tools: { files: { command: process.execPath, args: [join(import.meta.dirname, "tool.mjs")] } }
-  })
-  await service.start()
   const problems: Array<string> = []
-  return {
-    program,
-    provider,
-    service,
-    browser,
-    problems,
-    open: async ({ mayFail = false, ...options } = {}) => {
-      const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options })
-      context.setDefaultTimeout(GUARD_MS)
-      watch(context, problems, mayFail)
-      return context.newPage()
-    },
-    create: async (body) => {
-      const response = await fetch(`${service.url}/v1/conversations`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body)
-      })
-      ensure(response.ok, `a conversation is opened: ${response.status}`)
-      const { conversationId } = (await response.json()) as { readonly conversationId: string }
-      return `${service.url}/#/c/${conversationId}`
-    },
-    close: async () => {
-      await browser.close()
-      await service.remove()
-      provider.close()
+  const serve = async (): Promise<Rig> => {
+    const service = await Service.make(program, {
+      model: "local/plain",
+      providers: { local: endpoint, other: endpoint },
+      retry: { schedule: { type: "steps", delays: ["2 seconds"] } },
+      tools: { files: { command: process.execPath, args: [join(import.meta.dirname, "tool.mjs")] } }
+    })
+    await service.start()
+    return {
+      program,
+      provider,
+      service,
+      browser,
+      problems,
+      serve,
+      open: async ({ mayFail = false, ...options } = {}) => {
+        const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options })
+        context.setDefaultTimeout(GUARD_MS)
+        watch(context, problems, mayFail)
+        return context.newPage()
+      },
+      create: (body) => create(service.url, body),
+      close: async () => {
+        await browser.close()
+        await service.remove()
+        provider.close()
+      }
     }
   }
+  return serve()
 }
 
 /** Sends a prompt in an open conversation. */
@@ -107,6 +104,17 @@ export const seen = (place: Locator | Page, text: string | RegExp): Promise<void
 export const until = (page: Page, fact: () => boolean): Promise<unknown> => page.waitForFunction(fact)
 
 // --- internal
+
+const create = async (url: string, body: object): Promise<string> => {
+  const response = await fetch(`${url}/v1/conversations`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  ensure(response.ok, `a conversation is opened: ${response.status}`)
+  const { conversationId } = (await response.json()) as { readonly conversationId: string }
+  return `${url}/#/c/${conversationId}`
+}
 
 const watch = (context: BrowserContext, problems: Array<string>, mayFail: boolean): void => {
   context.on("request", (request) => {

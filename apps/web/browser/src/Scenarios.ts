@@ -2,13 +2,20 @@
 import { EventEmitter, once } from "node:events"
 import type { Page } from "playwright-core"
 import { ensure, same, show } from "./Report.ts"
+import * as Token from "./Token.ts"
 import { LONG, OVERLOADED, prompt, type Rig, seen, until, wait, waiting } from "./Rig.ts"
 
-/** Runs all scenarios over the rig: those that need the service to stay side by side, since most of their time passes in waits. */
+/** Runs all scenarios, side by side: most of their time passes in waits. */
 export const run = async (rig: Rig): Promise<void> => {
-  await Promise.all([outage(rig), commands(rig), Promise.resolve(questions(rig)).then(() => hostile(rig)), tabs(rig)])
-  await goneAndBack(rig)
-  await night(rig)
+  await Promise.all([
+    outage(rig),
+    commands(rig),
+    questions(rig).then(() => hostile(rig)),
+    tabs(rig).then(() => night(rig)),
+    withService(rig, killed),
+    withService(rig, cut),
+    Token.run(rig)
+  ])
 }
 
 // --- internal
@@ -195,7 +202,14 @@ const tabs = (rig: Rig): Promise<void> =>
     await page.context().close()
   })
 
-const goneAndBack = async (rig: Rig): Promise<void> => {
+/** Runs scenarios that their service does not outlive. */
+const withService = async (rig: Rig, scenarios: (rig: Rig) => Promise<void>): Promise<void> => {
+  const own = await rig.serve()
+  await scenarios(own)
+  await own.service.remove()
+}
+
+const killed = async (rig: Rig): Promise<void> => {
   await show("the service is killed in a wait and restarted under the open page", async () => {
     rig.provider.plan("killed", OVERLOADED, { pieces: ["After the restart."] })
     const page = await rig.open({ mayFail: true })
@@ -241,7 +255,10 @@ const goneAndBack = async (rig: Rig): Promise<void> => {
     await seen(page, "Text was taken back.")
     await page.context().close()
   })
-  await show("a network that is cut and comes back: the page says so and catches up", async () => {
+}
+
+const cut = (rig: Rig): Promise<void> =>
+  show("a network that is cut and comes back: the page says so and catches up", async () => {
     const page = await rig.open({ mayFail: true })
     await page.goto(await rig.create({ model: "local/cut" }))
     await prompt(page, "First.")
@@ -255,7 +272,6 @@ const goneAndBack = async (rig: Rig): Promise<void> => {
     await page.getByText("Here is the answer.").nth(1).waitFor()
     await page.context().close()
   })
-}
 
 const HOSTILE = [
   "# Report <script>window.attacked = true</script>",

@@ -19,6 +19,9 @@ import { WaitNotice } from "./WaitNotice.tsx"
 /** Entries of the history that are drawn at first; a person asks for earlier ones. */
 const DRAWN = 80
 
+/** Characters of a prompt that stands for a title. */
+const MOST_TITLE = 100
+
 /** Nearer to the end than this, the page follows the text. */
 const NEAR_END_PX = 120
 
@@ -47,7 +50,11 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
   const results = Results.of(view)
   return (
     <>
-      <Title conversationId={conversationId} model={view.model ?? state.data?.model} />
+      <Title
+        conversationId={conversationId}
+        model={view.model ?? state.data?.model}
+        prompt={firstPromptOf(view.history)}
+      />
       <div className="scroller" ref={scroller} tabIndex={0} role="region" aria-label="Messages">
         <div className="messages">
           {!isLoaded && link.state !== "lost" && state.data?.turnId === undefined && !state.isSuccess && (
@@ -87,6 +94,16 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
       <Composer conversationId={conversationId} isBusy={view.status !== "idle"} />
     </>
   )
+}
+
+/** The beginning of the first prompt. */
+const firstPromptOf = (history: ConversationView.ConversationView["history"]): string | undefined => {
+  for (const event of history) {
+    if (event.type !== "message" || event.message.role !== "user") continue
+    const text = event.message.content.find((part) => part.type === "text")?.text
+    return text?.slice(0, MOST_TITLE)
+  }
+  return undefined
 }
 
 /** Keeps the end of the messages in sight while a person is there, whatever grows. */

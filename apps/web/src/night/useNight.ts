@@ -41,7 +41,8 @@ export const useNight = (filter: Filter) =>
 export const useReport = (hours: number) =>
   useQuery({
     queryKey: ["report", hours],
-    queryFn: ({ signal }) => Service.client.report({ since: Period.sinceOf(hours, Date.now()), signal }),
+    queryFn: ({ signal }) =>
+      Service.client.report({ since: Period.sinceOf(hours, Date.now() + Service.clockSkewMs()), signal }),
     refetchInterval: EVERY_MS,
     placeholderData: keepPreviousData
   })
@@ -55,7 +56,7 @@ const ENDED = ["completed", "failed", "aborted"] as const
 const OPEN = ["waiting", "running", "queued"] as const
 
 const read = async ({ hours, model, search, status, tag }: Filter, signal: AbortSignal): Promise<Night> => {
-  const until = Date.now()
+  const until = Date.now() + Service.clockSkewMs()
   const since = Period.sinceOf(hours, until)
   const common = {
     signal,
