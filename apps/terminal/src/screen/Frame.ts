@@ -10,6 +10,7 @@ import * as Keyboard from "../editor/Keyboard.ts"
 import * as OpenConversation from "../OpenConversation.ts"
 import * as Foreign from "../text/Foreign.ts"
 import * as Line from "../text/Line.ts"
+import * as Markdown from "../text/Markdown.ts"
 import * as Width from "../text/Width.ts"
 import * as EntryLines from "../transcript/EntryLines.ts"
 import * as WaitText from "../wait/WaitText.ts"
@@ -53,6 +54,8 @@ export const of = (snapshot: OpenConversation.Snapshot, { columns, now, rows }: 
 const MARK = "> "
 const MOST_EDITOR_ROWS = 8
 const MOST_LIST_ROWS = 10
+/** Characters of an answer in progress that are laid out for each frame: more than fit on a screen. */
+const MOST_PROGRESS = 16_000
 const MOST_COMPLETIONS = 6
 
 /** The last rows of a list of lines. */
@@ -80,7 +83,7 @@ const within = (line: Line.Line, width: number): Line.Line => {
 const progressOf = ({ view }: OpenConversation.Snapshot, width: number): ReadonlyArray<Line.Line> => {
   const parts = view.progress?.parts ?? []
   const lines = parts.flatMap(({ text, type }) => {
-    const shown = Foreign.shown(text).trim()
+    const shown = Foreign.shown(Markdown.ending(text, MOST_PROGRESS)).trim()
     if (shown === "") return []
     return type === "text"
       ? [[], ...EntryLines.of({ type: "answer", text: shown }, width).slice(1)]
