@@ -81,6 +81,13 @@ const provider = Layer.provide(
     program: `import { holdfast } from "holdfast"
 const hf = holdfast({ model: async function* () { yield "Here." } })
 console.log(await hf.turn("Are you there?").result)`
+  },
+  {
+    name: "client",
+    program: `import { ConversationView, HoldfastClient } from "@holdfast/client"
+const client = new HoldfastClient({ transport: "websocket" })
+const conversation = await client.createConversation()
+for await (const view of conversation.events().views()) console.log(view, ConversationView.canRetry(view))`
   }
 ]
 
