@@ -6,7 +6,7 @@
  */
 import { Retention, Timer } from "@holdfast/journal"
 import { Models } from "@holdfast/policy"
-import { Anthropic, Http, ModelFiles, OpenAiCompatible } from "@holdfast/providers"
+import { Anthropic, Gemini, Http, ModelFiles, OpenAiCompatible, OpenAiResponses } from "@holdfast/providers"
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
@@ -23,6 +23,7 @@ import { Conversations } from "./conversation/Conversations.ts"
 import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./gate/Gates.ts"
 import * as Gateway from "./gateway/Gateway.ts"
+import * as HeldCalls from "./conversation/HeldCalls.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
@@ -56,6 +57,13 @@ import * as Drain from "./system/Drain.ts"
 import * as HttpServer from "./http/HttpServer.ts"
 import * as Loopback from "./system/Loopback.ts"
 
+const ADAPTERS = {
+  "openai-compatible": OpenAiCompatible,
+  anthropic: Anthropic,
+  "openai-responses": OpenAiResponses,
+  gemini: Gemini
+}
+
 const makeProvider = (
   config: Exclude<ProviderConfig, { readonly type: "ai-sdk" }>,
   credential: Credential | undefined,
@@ -64,7 +72,7 @@ const makeProvider = (
   if (config.type === "simulated") return Simulated.make
   const { baseUrl, headers, request } = config
   const options = { baseUrl, headers, apiKey: credential?.value, conceal, ...request }
-  return config.type === "anthropic" ? Anthropic.make(options) : OpenAiCompatible.make(options)
+  return ADAPTERS[config.type].make(options)
 }
 
 /** Makes one provider per credential, or a single one if the configuration needs no credential. */
@@ -104,6 +112,7 @@ const providers = Layer.effect(
   Providers,
   Effect.gen(function* () {
     const config = yield* Config
+    const calls = yield* HeldCalls.HeldCalls
     const made = new Map<string, AiSdkPackage.ByCredential>()
     // Each provider redacts the secrets of all providers: one proxy may serve several, and quote another provider's secret.
     const { redact } = Secrets.make(Secrets.ofConfig(config))
@@ -122,6 +131,7 @@ const providers = Layer.effect(
     }
     return {
       get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,
+      held: (id) => HeldCalls.find(calls, id),
       names: Array.from(made.keys()),
       unusable: (target) =>
         ModelChoice.unusable(target, config.providers, Simulated) ??
@@ -138,7 +148,7 @@ const gates = Layer.unwrap(
   Effect.gen(function* () {
     const { database, gate, providers } = yield* Config
     const endpointOf: Gates.EndpointOf = (name) => {
-      const provider = providers.get(name)
+      const provider = providers.get(HeldCalls.configuredName(name))
       if (provider === undefined || provider.type === "simulated") return undefined
       const baseUrl = provider.baseUrl ?? `ai-sdk:${provider.name}`
       return { baseUrl, credential: provider.credentials[0]?.name }
@@ -191,7 +201,8 @@ const tools = Layer.unwrap(
 
 const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer, Quarantine.layer).pipe(
   Layer.provideMerge(Timer.layer),
-  Layer.provideMerge(RightOfWay.layer)
+  Layer.provideMerge(RightOfWay.layer),
+  Layer.provideMerge(HeldCalls.layer)
 )
 
 /** Locks the database file: one process owns it. */
@@ -239,7 +250,7 @@ const gateway = Layer.unwrap(
   Effect.gen(function* () {
     return Gateway.layer(yield* RawCall.sendVia(proxiesOf(yield* Config)))
   })
-)
+).pipe(Layer.provide(resources))
 
 /** Marks the service as started after it has resumed the turns of the last process. Its socket answers before that. */
 const started = Layer.effectDiscard(Effect.flatMap(Condition.Condition, (condition) => condition.started))

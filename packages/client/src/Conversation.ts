@@ -22,6 +22,12 @@ export interface SteerOptions extends CallOptions {
   readonly commandId?: string
 }
 
+/** How a tool call is refused. */
+export interface RefusalOptions extends SteerOptions {
+  /** For the model. */
+  readonly reason?: string
+}
+
 /** Where a stream of a conversation begins. */
 export interface EventOptions extends StreamOptions {
   /** The last event that is known (`lastEventId`); by default the stream begins with the first event. */
@@ -100,6 +106,17 @@ export class Conversation {
   /** Ends the wait; the rest of the turn runs on this `provider/model`. */
   async switchTarget(model: string, options: SteerOptions = {}): Promise<void> {
     await this.#send({ type: "switch_target", model, ...onceOf(options) }, options.signal)
+  }
+
+  /** Runs a tool call that waits for approval (`asks.calls` of the wait), once each call of the question has its answer. */
+  async approveTool(toolCallId: string, options: SteerOptions = {}): Promise<void> {
+    await this.#send({ type: "answer_tool", toolCallId, approve: true, ...onceOf(options) }, options.signal)
+  }
+
+  /** Refuses such a call: the model gets it as a failed call, with the reason. */
+  async refuseTool(toolCallId: string, { reason, ...options }: RefusalOptions = {}): Promise<void> {
+    const answer = { toolCallId, approve: false, ...(reason === undefined ? {} : { reason }) }
+    await this.#send({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
   }
 
   /** Adds milliseconds to the budget of the step that waits. */

@@ -166,14 +166,24 @@ export interface ProviderRetry extends Of<"provider-retry"> {
   readonly target: string
   readonly credential?: string
   readonly maxAttempts?: number
-  /** A person must answer before the turn continues: the spend guard asks. */
+  /** A person must answer before the turn continues: the spend guard asks, or tool calls need approval (`tools`). */
   readonly asks?: {
-    readonly because: "request" | "turn" | "spend"
+    readonly because: "request" | "turn" | "spend" | "tools"
     readonly tokens: number
     readonly limit: number
     readonly waitedMs: number
     readonly message: string
+    /** The calls that wait for an answer; set for `tools`. */
+    readonly calls?: ReadonlyArray<AskedCall>
   }
+}
+
+/** A tool call that needs approval. */
+export interface AskedCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  /** The beginning of its arguments as JSON: 200 characters at most. The event `tool-call` has all of them. */
+  readonly quoted: string
 }
 
 /** The end of a turn. */

@@ -4,6 +4,7 @@
  * ToolFunctions.T1. Arguments that the schema refuses are answered with what is wrong with them, and a function that throws with its message: the
  *     model reads both, and the turn continues.
  * ToolFunctions.T2. Without `idempotent` a call that a crash cut off is never made again (rule X8).
+ * ToolFunctions.T3. A tool with `confirm` runs only once `Turn.approveTool` was called for the call.
  */
 import { Tool as KernelTool, type Toolbox, Toolbox as Toolboxes } from "@holdfast/kernel"
 import { defined } from "@holdfast/wire"
@@ -27,6 +28,11 @@ export interface Tool {
   readonly parse?: (input: Json) => unknown
   /** A second run does what one run does: after a crash in the middle of the call it is made again. */
   readonly idempotent?: boolean
+  /**
+   * A person has to approve each call: the turn waits (`provider-retry` with `asks.calls`) for `Turn.approveTool` or `Turn.refuseTool`.
+   * A number: the milliseconds for an answer, after which the call counts as refused; `true`: 8 hours.
+   */
+  readonly confirm?: boolean | number
   /** Does the work. Its result goes to the model as JSON; one of `toolContent` has files. Calls of one response run at once. */
   execute(input: never, context: ToolContext): Awaitable<unknown>
 }
@@ -37,6 +43,7 @@ export const tool = <Input = Json>(options: {
   readonly inputSchema?: { readonly [key: string]: unknown }
   readonly parse?: (input: Json) => Input
   readonly idempotent?: boolean
+  readonly confirm?: boolean | number
   execute(input: Input, context: ToolContext): Awaitable<unknown>
 }): Tool => options
 
@@ -55,10 +62,10 @@ export type Tools = { readonly [name: string]: Tool }
 
 /** The kernel's port over tools. */
 export const toolboxOf = (tools: Tools): Toolbox.Toolbox["Service"] => ({
-  definitions: Object.entries(tools).map(([name, { description, idempotent, inputSchema }]) => ({
+  definitions: Object.entries(tools).map(([name, { confirm, description, idempotent, inputSchema }]) => ({
     name,
     inputSchema: jsonOf(inputSchema ?? { type: "object" }),
-    ...defined({ description, isIdempotent: idempotent })
+    ...defined({ description, isIdempotent: idempotent, confirmWithinMs: withinOf(confirm) })
   })),
   run: ({ input, toolCallId, toolName }) => {
     const tool = Object.hasOwn(tools, toolName) ? tools[toolName] : undefined
@@ -80,6 +87,12 @@ export const toolboxOf = (tools: Tools): Toolbox.Toolbox["Service"] => ({
 })
 
 // --- internal
+
+/** As the service's default: a question at night can be answered in the morning. */
+const ANSWER_WITHIN_MS = 8 * 3_600_000
+
+const withinOf = (confirm: Tool["confirm"]): number | undefined =>
+  confirm === true ? ANSWER_WITHIN_MS : confirm === false ? undefined : confirm
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 

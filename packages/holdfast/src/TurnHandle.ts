@@ -1,5 +1,5 @@
 /** One turn, as a program follows and steers it. */
-import type { Failure, Message, TurnEvent, Usage } from "./Events.ts"
+import type { Failure, Message, ProviderRetry, TurnEvent, Usage } from "./Events.ts"
 
 /** How a turn ended, or that it waits without memory. */
 export type Result =
@@ -27,8 +27,10 @@ export interface Wait {
   readonly retryAt: Date
   /** 0-based: the retry that is about to happen. */
   readonly attempt: number
-  /** The endpoint's error, verbatim. */
+  /** The endpoint's error, verbatim; or the question, with `asks`. */
   readonly message: string
+  /** A person must answer before the turn continues; with `calls` by `approveTool` or `refuseTool`. */
+  readonly asks?: NonNullable<ProviderRetry["asks"]>
 }
 
 /**
@@ -48,9 +50,13 @@ export interface Turn extends AsyncIterable<TurnEvent> {
   retryAt(date: Date): boolean
   /** Makes the next attempt now, with another `provider/model`. Throws a `HoldfastError` where it is none. */
   switchTo(model: string): boolean
+  /** Runs a tool call that waits for approval. Calls of one response run when each has its answer. */
+  approveTool(toolCallId: string): boolean
+  /** Refuses such a call: the model gets it as a failed call, with the reason. */
+  refuseTool(toolCallId: string, reason?: string): boolean
   /** Adds milliseconds to the budget of the waits of this step. */
   extend(ms: number): boolean
-  /** Ends the wait: the turn fails with its last error, and the `finalError` of its `retry-end` is "Retry cancelled". */
+  /** Ends the wait: the turn fails with its last error, and the `finalError` of its `retry-end` is "Retry cancelled". Tool calls that wait for approval are refused, and the turn goes on. */
   giveUp(): boolean
   /** Ends the turn, whatever it does. */
   abort(): void

@@ -17,7 +17,7 @@
  *     from them: no client sees the one without the other.
  */
 import { Checkpoint, Records, TurnStopped } from "@holdfast/kernel"
-import { type Ids, LongJson } from "@holdfast/wire"
+import { type Ids, JsonShape, LongJson } from "@holdfast/wire"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -225,10 +225,10 @@ const codecs = new WeakMap<object, unknown>()
 const codecOf = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => {
   const known = codecs.get(schema)
   if (known !== undefined) return known as Codec<A> // stored below under this schema
-  const codec = Schema.toCodecJson(schema)
-  const encode = Schema.encodeEffect(codec)
+  const encode = Schema.encodeEffect(schema)
+  const decode = Schema.decodeUnknownEffect(schema)
   const made = {
-    decode: Schema.decodeEffect(Schema.fromJsonString(codec)),
+    decode: (value: string) => decode(JsonShape.parse(value)),
     encode: (result: A) => Effect.flatMap(encode(result), LongJson.stringify)
   }
   codecs.set(schema, made)

@@ -4,6 +4,7 @@
  * It reads only the end of a journal, so it costs the same for a turn with a long past.
  */
 import { Directive, Records, RetryStrategy, Route } from "@holdfast/kernel"
+import { ToolQuestion } from "@holdfast/kernel/host"
 import { defined, type Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -20,9 +21,9 @@ export interface RecordedWait {
   readonly delayMs: number
   /** The end of the wait, in epoch milliseconds; with `asks`, the time limit of the answer. */
   readonly retryAt: number
-  /** The question, where the turn waits for a person (rule X11). */
+  /** The question, where the turn waits for a person (rule X11), or for approval of tool calls. */
   readonly asks: TurnEvent.Asks | undefined
-  /** The failure that the wait follows. */
+  /** The failure that the wait follows; a question about tool calls stands for it. */
   readonly failure: Failure.Failure
   /** The `provider/model` that failed, where a command (rule X4) or a router has sent the turn there. */
   readonly target: string | undefined
@@ -32,6 +33,8 @@ export interface RecordedWait {
 
 /** The wait that has begun and not ended; `undefined` for a turn that is in no wait. */
 export const of = (records: ReadonlyArray<Records.Stored>): RecordedWait | undefined => {
+  const question = questionOf(records)
+  if (question !== undefined) return question
   const at = records.findLastIndex((record) => Records.positionOf(record.name)?.kind === "Decision")
   const decision = records[at] && Records.parse(records[at])
   if (decision?.kind !== "Decision" || decision.value._tag !== "Retry") return undefined
@@ -82,6 +85,8 @@ interface Decided {
 export interface CurrentWait extends Decided {
   /** Its end has changed since it began: a command moved it, or a person was asked. */
   readonly isMoved: boolean
+  /** It waits for answers about tool calls, and for no endpoint. */
+  readonly isOfTools?: true
 }
 
 /**
@@ -119,8 +124,27 @@ const movedOf = (records: ReadonlyArray<Records.Stored>): CurrentWait | undefine
   const wait = of(records)
   if (wait === undefined) return undefined
   const { delayMs, retryAt } = wait
+  if (wait.asks?.because === "tools") return { delayMs, retryAt, isMoved: true, isOfTools: true }
   const target = wait.target === undefined ? undefined : Target.parse(wait.target)
   return { delayMs, retryAt, isMoved: true, ...defined({ route: target && { target } }) }
+}
+
+/** The open question about tool calls: its records are the last ones, and no decision has led to them. */
+const questionOf = (records: ReadonlyArray<Records.Stored>): RecordedWait | undefined => {
+  const tail = records.at(-1)
+  const place = tail && Records.positionOf(tail.name)
+  if (place?.kind !== "Wake") return undefined
+  const isOf = (kind: Records.Kind) => (record: Records.Stored) => {
+    const position = Records.positionOf(record.name)
+    return position?.kind === kind && position.step === place.step && position.number === place.number
+  }
+  if (records.some(isOf("Decision"))) return undefined
+  const wakes = records.filter(isOf("Wake")).flatMap((record) => Records.valueOf("Wake", record) ?? [])
+  const open = ToolQuestion.openIn(wakes)
+  if (open === undefined) return undefined
+  const { asks, since, until } = open
+  const delayMs = Math.max(0, until - since)
+  return { attempt: 0, delayMs, retryAt: until, asks, failure: ToolQuestion.failureOf(asks), target: targetOf(records) }
 }
 
 /** Whether a name belongs to the call that a decision is about. */

@@ -19,6 +19,7 @@ const nameOf = (command: Machine.Command): string => {
       return Records.nameOf("Attempt", step, number)
     case "Decide":
       return Records.nameOf("Decision", step, number)
+    case "Ask":
     case "Wait":
       return Records.nameOf("Wake", step, number, command.part)
     case "RunTool":
@@ -198,6 +199,7 @@ const follows = ({ phase, step }: Machine.Ledger, { kind, number, step: of, valu
     case "Waiting":
       return kind === "Wake" && number === phase.wait.failedCall.number
     case "Tools":
+      if (kind === "Wake") return number === phase.round.attempt
       return (
         (kind === "Begun" || kind === "Tool") &&
         number < phase.round.calls.length &&

@@ -20,8 +20,11 @@ const RETRY = {
 describe("Machine", () => {
   law("P11: every chain of retries that opens is closed once, before the seal", turns, ({ emissions, entries }) => {
     const told: Array<TurnEvent.TurnEvent> = []
-    for (const { emissions, record } of entries) {
+    for (const { command, emissions, record } of entries) {
       told.push(...eventsOf(emissions))
+      // A question about tool calls is a chain of its own (Approvals.A4).
+      if (command?._tag === "Ask" && record.kind === "Wake" && record.value.type === "asked")
+        told.push({ ...RETRY, attempt: 0, delayMs: 0, retryAt: 0 })
       // It is announced when its wait is performed; an abort may come between.
       if (record.kind === "Decision" && record.value._tag === "Retry")
         told.push({ ...RETRY, attempt: record.value.attempt, delayMs: 0, retryAt: 0 })
@@ -273,7 +276,7 @@ describe("Machine", () => {
           const isFinal = final !== undefined && command.step >= final.step
           const names = command.request.tools.map(({ name }) => name)
           const report = facts.report === undefined ? [] : [REPORT]
-          assert.deepStrictEqual(names, [...(isFinal ? [] : ["a", "b", "c"]), ...report])
+          assert.deepStrictEqual(names, [...(isFinal ? [] : ["a", "b", "c", "d"]), ...report])
           assert.strictEqual(command.isJudged, isFinal || facts.report !== undefined)
         }
       }

@@ -9,6 +9,7 @@ import { defined, type Failure, Ids, type Message } from "@holdfast/wire"
 import * as Directive from "../src/turn/Directive.ts"
 import * as Machine from "../src/turn/Machine.ts"
 import * as Records from "../src/records/Records.ts"
+import type { ToolDefinition } from "../src/ports/Toolbox.ts"
 
 /** One record, and the command that it ends. */
 interface Entry {
@@ -61,7 +62,7 @@ export const play = ({ choices, facts, isSteady, offers: first }: Options): Pure
     const command = next.commands[world.choose(next.commands.length)]
     const isAborted = command === undefined || (!isSteady && world.choose(30) === 29)
     const record = frozen(isAborted ? world.abort(before) : world.perform(command, before))
-    const part = command?._tag === "Wait" && record.kind === "Wake" ? command.part : 0
+    const part = command !== undefined && "part" in command && record.kind === "Wake" ? command.part : 0
     entries.push({
       ledger: before,
       offers,
@@ -87,8 +88,14 @@ export const frozen = <A>(value: A): A => {
   return value
 }
 
-/** The tools that a model calls, besides the report's. */
-export const TOOLS = ["a", "b", "c"].map((name) => ({ name, inputSchema: {} }))
+/** The tools that a model calls, besides the report's; `d` needs approval. */
+export const TOOLS: ReadonlyArray<ToolDefinition> = [
+  ...["a", "b", "c"].map((name) => ({ name, inputSchema: {} })),
+  { name: "d", inputSchema: {}, confirmWithinMs: 5_000 }
+]
+
+/** The same after a change of the configuration: none needs approval. */
+const UNCONFIRMED = TOOLS.map(({ inputSchema, name }) => ({ name, inputSchema }))
 
 /** The report's tool. */
 export const REPORT = "report"
@@ -129,7 +136,8 @@ class World {
 
   otherThan(offers: Machine.Offers): Machine.Offers {
     const keys = ["hasRouter", "hasStrategy", "hasCompactor"] as const
-    const key = keys[this.choose(3)] ?? "hasRouter"
+    const key = keys[this.choose(4)]
+    if (key === undefined) return { ...offers, tools: offers.tools === TOOLS ? UNCONFIRMED : TOOLS }
     return { ...offers, [key]: !offers[key] }
   }
 
@@ -168,7 +176,13 @@ class World {
         return { kind: "Decision", step, number, value: this.directive(command) }
       case "Wait":
         return { kind: "Wake", step, number, value: this.wake(command) }
+      case "Ask":
+        return { kind: "Wake", step, number, value: this.answer(command) }
       case "RunTool":
+        if (command.approval?.refusal !== undefined) {
+          const value = { output: command.approval.refusal, isError: true, endedAt: this.at }
+          return { kind: "Tool", step, number, value }
+        }
         if (command.begun === undefined && this.choose(2) === 1)
           return { kind: "Begun", step, number, value: { life: "l1" } }
         return {
@@ -311,6 +325,32 @@ class World {
         return { type: "elapsed" }
       default:
         this.now = Math.max(at, wait.retryAt)
+        return { type: "elapsed", at: this.now }
+    }
+  }
+
+  private answer({ asks, event, withinMs }: Extract<Machine.Command, { _tag: "Ask" }>): Records.Wake {
+    const by = { by: { commandId: `k${this.taken}`, origin: "a test" } }
+    const { calls = [] } = asks
+    const toolCallId = calls[this.choose(calls.length)]?.toolCallId ?? ""
+    const at = this.at
+    if (event === undefined) return { type: "asked", asks, until: at + withinMs, at }
+    switch (this.choose(8)) {
+      case 1:
+      case 2:
+      case 3:
+        return { type: "answered", toolCallId, approved: true, at, ...by }
+      case 4:
+        return { type: "answered", toolCallId, approved: false, reason: "No.", at, ...by }
+      case 5:
+        return { type: "until", until: at + 1_000 * this.choose(5), at, ...by }
+      case 6:
+        return { type: "cancelled", at, ...by }
+      case 7:
+        // As a host that does not know questions might record it.
+        return { type: "now", at, ...by }
+      default:
+        this.now = Math.max(at, event.retryAt)
         return { type: "elapsed", at: this.now }
     }
   }

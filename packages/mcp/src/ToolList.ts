@@ -50,10 +50,10 @@ const isAllowed = ({ allow, deny }: ToolServerConfig, tool: string): boolean =>
 
 /** Warnings about names in the configuration that match no tool and are most likely misspelt. */
 const unknownNames = (
-  { allow = [], deny, idempotent, name }: ToolServerConfig,
+  { allow = [], confirm, deny, idempotent, name }: ToolServerConfig,
   tools: ReadonlyArray<Offer>
 ): ReadonlyArray<string> =>
-  Object.entries({ allow, deny, idempotent }).flatMap(([key, patterns]) =>
+  Object.entries({ allow, confirm, deny, idempotent }).flatMap(([key, patterns]) =>
     patterns
       .filter((pattern) => !tools.some((tool) => ToolNames.matches([pattern], tool.name)))
       .map((pattern) => `tools.${name}.${key} has "${pattern}", and ${name} has no such tool.`)

@@ -33,6 +33,10 @@ export interface ToolServerConfig {
   readonly maxOutput: number
   /** Names of tools, or patterns with `*`: these tools run again after a crash (X8). */
   readonly idempotent: ReadonlyArray<string>
+  /** Names of tools, or patterns with `*`: a person has to approve each call of them. */
+  readonly confirm: ReadonlyArray<string>
+  /** The time for an answer about such a call; after it the call counts as refused. */
+  readonly answerWithin: Duration.Duration
   /** The tools that are offered; `undefined`: all. */
   readonly allow: ReadonlyArray<string> | undefined
   /** Tools that are not offered, even if `allow` lists them. */

@@ -6,6 +6,7 @@
  *     cut: half a secret is not recognised.
  * ToolServers.V3. Processes end with the scope. If this process exits without closing the scope, it kills them; after `kill -9` their
  *     standard input ends, which ends a server that follows the protocol.
+ * ToolServers.V4. A tool that needs approval does not run without it, even if its server was down when the question would have been due.
  */
 import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Toolbox } from "@holdfast/kernel"
@@ -120,12 +121,14 @@ export const make = Effect.fnUntraced(function* (
         return [definitionOf(named, owner.config)]
       })
     },
-    run: ({ input, toolName }) =>
+    run: ({ input, toolName }, isApproved = false) =>
       Effect.suspend(() => {
         const tool = find(toolName)
         const server = byName.get(tool?.server ?? "")
-        return tool === undefined || server === undefined || !isChosen(tool.server)
-          ? Effect.succeed(Toolbox.unknownTool(toolName))
+        if (tool === undefined || server === undefined || !isChosen(tool.server))
+          return Effect.succeed(Toolbox.unknownTool(toolName))
+        return !isApproved && ToolNames.matches(server.config.confirm, tool.name)
+          ? Effect.succeed(UNAPPROVED) // ToolServers.V4
           : server.call(tool.name, input)
       })
   })
@@ -184,13 +187,20 @@ const MOST_OFFERED = 1_000
 
 const definitionOf = (
   { name, tool }: ToolNames.Named<Connection.Offer>,
-  { idempotent }: ToolServerConfig
+  { answerWithin, confirm, idempotent }: ToolServerConfig
 ): Toolbox.ToolDefinition => ({
   name,
   inputSchema: tool.inputSchema,
   isIdempotent: ToolNames.matches(idempotent, tool.name),
+  ...(ToolNames.matches(confirm, tool.name) ? { confirmWithinMs: Duration.toMillis(answerWithin) } : undefined),
   ...(tool.description === undefined ? undefined : { description: tool.description })
 })
+
+const UNAPPROVED: Toolbox.ToolOutcome = {
+  output:
+    "This call needs the approval of a person, and its server was down when it would have been asked for. Make the call again.",
+  isError: true
+}
 
 /** ToolServers.V3. One listener for all of them. */
 const killedOnExit: Effect.Effect<StdioTransport.Children, never, Scope.Scope> = Effect.map(

@@ -14,6 +14,8 @@ export const server = (name: string, given: Partial<ToolServerConfig> = {}): Too
   isRequired: false,
   maxOutput: 65_536,
   idempotent: [],
+  confirm: [],
+  answerWithin: Duration.hours(8),
   allow: undefined,
   deny: [],
   secrets: [],

@@ -10,7 +10,7 @@
  */
 
 /** The formats that an endpoint may have. */
-export type Format = "openai-compatible" | "anthropic"
+export type Format = "openai-compatible" | "anthropic" | "openai-responses" | "gemini"
 
 /** A provider with a known address, key variable and default model. */
 export interface BuiltIn {
@@ -26,8 +26,8 @@ export interface BuiltIn {
   readonly defaultModel: string
 }
 
-/** All built-in providers, in order of preference. */
-export const builtIns: ReadonlyArray<BuiltIn> = [
+/** The built-in providers that a key alone selects, in order of preference. Their formats are the first two. */
+export const builtIns: ReadonlyArray<BuiltIn & { readonly type: "openai-compatible" | "anthropic" }> = [
   {
     name: "anthropic",
     title: "Anthropic",
@@ -120,5 +120,31 @@ export const builtIns: ReadonlyArray<BuiltIn> = [
   }
 ]
 
-/** The built-in provider with a name. */
-export const find = (name: string): BuiltIn | undefined => builtIns.find((builtIn) => builtIn.name === name)
+/** Built-in providers by another format of a provider above: they have the same keys, so only their name selects them. */
+export const otherFormats: ReadonlyArray<BuiltIn> = [
+  {
+    name: "openai-responses",
+    title: "OpenAI (Responses)",
+    type: "openai-responses",
+    baseUrl: "https://api.openai.com/v1",
+    baseUrlEnv: "OPENAI_BASE_URL",
+    apiKeyEnv: ["OPENAI_API_KEY"],
+    defaultModel: "gpt-5"
+  },
+  {
+    name: "gemini",
+    title: "Google Gemini (native)",
+    type: "gemini",
+    baseUrl: "https://generativelanguage.googleapis.com",
+    baseUrlEnv: "GOOGLE_GEMINI_BASE_URL",
+    apiKeyEnv: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    defaultModel: "gemini-2.5-pro"
+  }
+]
+
+/** The built-in provider with a name, of those that a key alone selects. */
+export const find = (name: string) => builtIns.find((builtIn) => builtIn.name === name)
+
+/** The only built-in provider of a format; `undefined` for chat completions, which many have. */
+export const ofFormat = (type: Format): BuiltIn | undefined =>
+  type === "openai-compatible" ? undefined : [...builtIns, ...otherFormats].find((builtIn) => builtIn.type === type)

@@ -65,8 +65,30 @@ export const Extension = Schema.Finite.check(
 export const ExtendBudget = steering("extend-budget", { byMs: Extension })
 export type ExtendBudget = typeof ExtendBudget.Type
 
+/** Characters of a reason: more than a person writes, and few enough for a model's context. */
+const MOST_REASON = 4_000
+
+/** A person's reason for a refusal, for the model. */
+export const RefusalReason = NonEmptyText.check(
+  Schema.isMaxLength(MOST_REASON, { message: `expected ${MOST_REASON} characters at most` })
+)
+
+/** The parts of an answer about a tool call that needs approval. */
+export const toolAnswer = {
+  /** As in `asks.calls`. */
+  toolCallId: NonEmptyText,
+  /** `true` runs the call; `false` answers it as a failed call. */
+  approve: Schema.Boolean,
+  /** Why it is refused, for the model. */
+  reason: Schema.optionalKey(RefusalReason)
+}
+
+/** Approves or refuses a tool call that waits for a person. */
+export const AnswerTool = steering("answer-tool", toolAnswer)
+export type AnswerTool = typeof AnswerTool.Type
+
 /** The commands that steer a waiting turn. On a turn that does not wait they have no effect. */
-export const Steering = Schema.Union([AbortRetry, RetryNow, WaitUntil, SwitchTarget, ExtendBudget])
+export const Steering = Schema.Union([AbortRetry, RetryNow, WaitUntil, SwitchTarget, ExtendBudget, AnswerTool])
 export type Steering = typeof Steering.Type
 
 /** Switches automatic retries on or off (P15). */

@@ -45,15 +45,25 @@ export type TextDelta = typeof TextDelta.Type
 export const ReasoningDelta = event("reasoning-delta", { delta: Schema.String })
 export type ReasoningDelta = typeof ReasoningDelta.Type
 
+/** A tool call that a person has to approve. */
+export const AskedCall = Schema.Struct({
+  toolCallId: Schema.String,
+  toolName: Schema.String,
+  /** The beginning of its arguments as JSON: 200 characters at most. The event `tool-call` has all of them. */
+  quoted: Schema.String
+})
+export type AskedCall = typeof AskedCall.Type
+
 /**
- * Why a turn asks before its next attempt: the attempt could exceed a limit of spending (X11).
+ * Why a turn asks a person: its next attempt could exceed a limit of spending (X11), or the model calls tools that need approval.
  *
  * - `request`: after a long wait, the limit of one request.
  * - `turn`: after a long wait, the limit of the turn's tokens so far.
  * - `spend`: a limit of what may be spent a day.
+ * - `tools`: `calls` run once a person approves them. `tokens`, `limit` and `waitedMs` are 0.
  */
 export const Asks = Schema.Struct({
-  because: Schema.Literals(["request", "turn", "spend"]),
+  because: Schema.Literals(["request", "turn", "spend", "tools"]),
   /** Estimated tokens of the next request; or tokens of the turn's responses so far, input and output; or those of the day. */
   tokens: Schema.Int,
   /** The most tokens that are spent without an answer. 0 for a limit of money alone: `message` has the amounts. */
@@ -61,7 +71,9 @@ export const Asks = Schema.Struct({
   /** How long the step has waited since a person's last command, in milliseconds. */
   waitedMs: Schema.Finite,
   /** The question, for a person. */
-  message: Schema.String
+  message: Schema.String,
+  /** The calls without an answer; set for `tools`. */
+  calls: Schema.optionalKey(Schema.Array(AskedCall))
 })
 export type Asks = typeof Asks.Type
 
@@ -70,7 +82,8 @@ export type Asks = typeof Asks.Type
  *
  * **Gotchas**
  *
- * With `asks` the turn waits for a person, not for a time: at `retryAt` the turn ends instead of retrying.
+ * With `asks` the turn waits for a person, not for a time: at `retryAt` the turn ends instead of retrying. A question about tool calls
+ * (`because: "tools"`) follows no error: `message` has the question, `reason` is `unknown`, and at `retryAt` the calls count as refused.
  */
 export const ProviderRetry = event("provider-retry", {
   /** 0-based: the retry that is about to happen. */
@@ -90,7 +103,10 @@ export const ProviderRetry = event("provider-retry", {
   credential: Schema.optionalKey(Schema.String),
   /** The most retries that are possible, where there is such a limit. */
   maxAttempts: Schema.optionalKey(Schema.Int),
-  /** The turn continues on the command retry-now, switch-target or wait-until. Without one it gives up (X11). */
+  /**
+   * The turn continues on the command retry-now, switch-target or wait-until; without one it gives up (X11). A question about tool calls
+   * is answered by answer-tool alone.
+   */
   asks: Schema.optionalKey(Asks)
 })
 export type ProviderRetry = typeof ProviderRetry.Type

@@ -214,6 +214,25 @@ export type Attempt = typeof Attempt.Type
 export const ToolOutcome = Schema.Literals(["answered", "failed", "unknown", "cut-short", "under-way"])
 export type ToolOutcome = typeof ToolOutcome.Type
 
+/**
+ * A question about a tool call, and its answer.
+ *
+ * - `open`: it waits for an answer.
+ * - `approved`, `refused`: a person answered; giving up refuses.
+ * - `unanswered`: no answer came in time, which refuses.
+ * - `cut-short`: the turn was sealed before there was an answer.
+ */
+export const Approval = Schema.Struct({
+  outcome: Schema.Literals(["open", "approved", "refused", "unanswered", "cut-short"]),
+  askedAt: Timestamp,
+  /** The deadline for an answer. */
+  until: Timestamp,
+  /** The person's reason. */
+  reason: Schema.optionalKey(Schema.String),
+  ...changedBy
+})
+export type Approval = typeof Approval.Type
+
 /** One tool call of a step. */
 export const Tool = Schema.Struct({
   /** Its index among the calls of the step. */
@@ -221,6 +240,8 @@ export const Tool = Schema.Struct({
   toolCallId: Schema.String,
   toolName: Schema.String,
   outcome: ToolOutcome,
+  /** Absent where no person was asked. */
+  approval: Schema.optionalKey(Approval),
   endedAt: Schema.optionalKey(Timestamp),
   ...explained
 })

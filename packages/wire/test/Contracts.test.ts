@@ -81,6 +81,7 @@ it("the main entry does not load the HTTP API", () => {
     "LongJson",
     "Labels",
     "Message",
+    "Millis",
     "Moment",
     "Ndjson",
     "PeriodReport",

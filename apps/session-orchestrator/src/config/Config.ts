@@ -6,6 +6,7 @@
  */
 import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import type { ToolServerConfig } from "@holdfast/mcp"
+import type { BuiltIn } from "@holdfast/providers"
 import type { Allowance, Models, Prices, Profile, SpendLimits } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
@@ -38,7 +39,7 @@ interface RemoteProvider {
 
 /** A provider that is reached over HTTP. */
 interface HttpProvider extends RemoteProvider {
-  readonly type: "openai-compatible" | "anthropic"
+  readonly type: BuiltIn.Format
   readonly baseUrl: string
 }
 

@@ -34,10 +34,12 @@ export const make = (
   const problems: Array<ConfigProblem.Problem> = []
   const variables: Array<string> = []
   const providers = new Map<string, ProviderConfig>([["simulated", { type: "simulated", name: "simulated" }]])
-  for (const builtIn of BuiltIn.builtIns) {
+  for (const builtIn of ALL) {
     if (settings[builtIn.name] !== undefined) continue
     const { baseUrl, problem } = builtInAddress(builtIn, environment)
-    if (problem !== undefined) problems.push(problem)
+    // A variable that two of them have is reported once.
+    if (problem !== undefined && ALL.find(({ baseUrlEnv }) => baseUrlEnv === builtIn.baseUrlEnv) === builtIn)
+      problems.push(problem)
     const { apiKeyEnv, name, type } = builtIn
     providers.set(name, {
       type,
@@ -65,9 +67,7 @@ export const make = (
       providers.set(name, made.provider)
       continue
     }
-    const known = BuiltIn.find(name)
-    const builtIn = known?.type === type ? known : undefined
-    const fallback = builtIn ?? (type === "anthropic" ? BuiltIn.find("anthropic") : undefined)
+    const fallback = ALL.find((builtIn) => builtIn.name === name && builtIn.type === type) ?? BuiltIn.ofFormat(type)
     const baseUrl = entry.baseUrl ?? fallback?.baseUrl
     if (baseUrl === undefined) {
       const message = 'missing. Expected an address such as "http://localhost:11434/v1".'
@@ -117,6 +117,8 @@ export const keyNames = (provider: ProviderConfig | undefined): ReadonlyArray<st
   provider === undefined || provider.type === "simulated" ? [] : provider.credentials.map(({ name }) => name)
 
 // --- internal
+
+const ALL: ReadonlyArray<BuiltIn.BuiltIn> = [...BuiltIn.builtIns, ...BuiltIn.otherFormats]
 
 const isBaseUrl = Schema.is(Settings.BaseUrl)
 

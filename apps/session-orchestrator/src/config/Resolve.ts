@@ -150,7 +150,7 @@ const withUnjudged = (
   const named = targets.flatMap((name) => Target.parse(name ?? "")?.provider ?? [])
   return new Map([
     ...providers,
-    ...[...named, ...Object.keys(given), ...BuiltIn.builtIns.map(({ name }) => name)]
+    ...[...named, ...Object.keys(given), ...[...BuiltIn.builtIns, ...BuiltIn.otherFormats].map(({ name }) => name)]
       .filter((name) => !Partial.isWhole(missing, ["providers", name]))
       .map((name): readonly [string, ProviderConfig] => [name, { ...USABLE, name }])
   ])

@@ -30,6 +30,9 @@ export const DEFAULTS: Settings.PlainTool = {
   // Bytes: some 16,000 tokens.
   maxOutput: 65_536,
   idempotent: [],
+  confirm: [],
+  // A question at night can be answered in the morning.
+  answerWithin: Duration.hours(8),
   deny: []
 }
 

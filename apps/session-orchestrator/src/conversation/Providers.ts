@@ -1,8 +1,9 @@
 /** The configured providers, by their configured names. */
 import type { Provider } from "@holdfast/kernel"
 import type { Routes } from "@holdfast/policy"
-import { Quote, Target } from "@holdfast/wire"
+import { type Ids, Quote, Target } from "@holdfast/wire"
 import { Context, Effect } from "effect"
+import type { HeldCall } from "./HeldCalls.ts"
 import { InvalidRequest } from "./Conversations.ts"
 
 /** Finds providers and their credentials. */
@@ -12,6 +13,8 @@ export class Providers extends Context.Service<
     /** A provider with the named credential; with its first if none is named or the named one no longer exists. */
     readonly get: (name: string, credential?: string) => Provider.Provider["Service"] | undefined
     readonly names: ReadonlyArray<string>
+    /** The held call of a conversation, with its client (rule X13). */
+    readonly held?: (id: Ids.ConversationId) => HeldCall | undefined
     /** Why every attempt at a target would fail, as far as known without an attempt: a missing key, or a name that is no model. */
     readonly unusable: (target: Target.Target) => string | undefined
     /** The names of each provider's credentials, in order. A provider that is absent needs none. */

@@ -166,6 +166,8 @@ export class DryTurn {
         return this.decision(command, this.decisions.decide(command, now))
       case "Wait":
         return this.wait(command)
+      case "Ask": // DryTurn.D2: its tools need no approval
+        return { kind: "Wake", step, number, value: { type: "cancelled", at: now } }
       case "RunTool": // DryTurn.D2
         return { kind: "Tool", step, number, value: { output: "", isError: false, endedAt: now } }
       case "Compact": // DryTurn.D2

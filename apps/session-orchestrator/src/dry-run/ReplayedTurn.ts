@@ -80,6 +80,11 @@ export class ReplayedTurn extends DryTurn {
     while (records[this.next]?.kind === "Content") this.next++
     const record = records[this.next]
     if (record === undefined) return this.atEnd(command)
+    // Questions about tool calls are repeated as they were: a dry run has no tools of its own.
+    if (record.kind === "Wake" && (command._tag === "RunTool" || command._tag === "Ask")) {
+      this.next++
+      return this.later(record.value.at ?? 0, () => record)
+    }
     const present = this.ledger.routing.route
     if (!this.isVerbatim && !isOf(record, command)) {
       // With a router a step begins with a route, without one it does not: that is no difference while it is the turn's own.
@@ -234,6 +239,7 @@ const KINDS: { readonly [Tag in Machine.Command["_tag"]]: ReadonlyArray<Records.
   Call: ["Attempt"],
   Decide: ["Decision"],
   Wait: ["Wake"],
+  Ask: ["Wake"],
   RunTool: ["Begun", "Tool"],
   Compact: ["Compaction"],
   Seal: ["Seal"]

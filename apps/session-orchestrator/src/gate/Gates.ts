@@ -119,9 +119,10 @@ export const waitOf = (
  */
 export const waitOfRecord = (
   gates: Gates["Service"],
-  { delayMs, hintMs = 0, isMoved, ofEndpoint, retryAt, route }: RecordedWait.CurrentWait,
+  { delayMs, hintMs = 0, isMoved, isOfTools, ofEndpoint, retryAt, route }: RecordedWait.CurrentWait,
   model: string
 ): GateWait | undefined => {
+  if (isOfTools === true) return undefined
   const target = Target.parse(model)
   const to = route ?? (target && { target })
   const gatekeeper = to && gates.of(to)

@@ -9,6 +9,7 @@ import type { RawHeaders } from "@holdfast/providers/raw"
 import type { Redacted } from "effect"
 import { Redacted as Secret } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
+import { SHORTEST_SECRET } from "../redaction/Secrets.ts"
 import * as Headers from "./Headers.ts"
 
 /** The conditions of the service. */
@@ -54,6 +55,16 @@ export const make = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => D
   }
 }
 
+/** The credentials of a request, to be kept out of texts. */
+export const secretsOf = (headers: RawHeaders): ReadonlyArray<string> =>
+  [...KEY_HEADERS, "x-holdfast-token"]
+    .flatMap((name) => Headers.valuesOf(headers, name))
+    .map((value) => value.replace(/^Bearer +/iu, "").trim())
+    .filter(({ length }) => length >= SHORTEST_SECRET)
+
+/** The headers without any credential. */
+export const without = (headers: RawHeaders): Array<string> => Headers.without(headers, KEY_HEADERS)
+
 /** The headers with the provider's key in the place of Holdfast's. */
 export const replaced = (
   headers: RawHeaders,
@@ -61,7 +72,7 @@ export const replaced = (
   key: string,
   isAnthropic: boolean
 ): Array<string> => {
-  const rest = at === undefined ? [...headers] : Headers.without(headers, [at])
+  const rest = without(headers)
   // Anthropic takes its keys in a header of its own; in `authorization` it expects OAuth.
   const name = isAnthropic ? "x-api-key" : (at ?? "authorization")
   return [...rest, name, name === "authorization" ? `Bearer ${key}` : key]

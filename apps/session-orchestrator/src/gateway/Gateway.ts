@@ -4,20 +4,37 @@
  * Gateway.G1. A call goes up with its method, path, query, headers and body as they came, less the headers of the connection and Holdfast's
  *     own; its answer comes down as it came.
  * Gateway.G2. A refusal is an error in the wire format of the path that was called.
+ * Gateway.G3. A call for a model's answer is held (`Holding`). Any other call passes once, and so does one whose body cannot be read, and every call of
+ *     a service that shares its database with others.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { RetrySettings } from "@holdfast/policy"
+import { type Dialect, Dialects, ErrorAnswer } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { defined } from "@holdfast/wire"
+import { Clock, Context, Effect, Layer, Option, Result, type Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { IncomingMessage, ServerResponse } from "node:http"
-import { Config, type ProviderConfig, type Values } from "../config/Config.ts"
+import { Config } from "../config/Config.ts"
+import { Conversations } from "../conversation/Conversations.ts"
+import { Defaults } from "../conversation/Defaults.ts"
+import * as HeldCalls from "../conversation/HeldCalls.ts"
+import { Providers } from "../conversation/Providers.ts"
+import { Gates } from "../gate/Gates.ts"
+import { HeldTurns } from "../orchestrator/HeldTurns.ts"
+import * as Secrets from "../redaction/Secrets.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
+import { Lists } from "../storage/Lists.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as Address from "./Address.ts"
+import { ClientAnswer } from "./ClientAnswer.ts"
 import * as ClientKey from "./ClientKey.ts"
+import * as Endpoints from "./Endpoints.ts"
+import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
+import { Holding, KEPT_MS } from "./Holding.ts"
 import * as Passage from "./Passage.ts"
-import * as WireErrors from "./WireErrors.ts"
 
 /** Answers calls through the gateway. */
 export class Gateway extends Context.Service<
@@ -31,74 +48,119 @@ export class Gateway extends Context.Service<
 >()("@holdfast/session-orchestrator/gateway/Gateway") {}
 
 /** The gateway over a way to send requests. */
-export const layer = (send: RawCall.Send): Layer.Layer<Gateway, never, Config | Drain> =>
+export const layer = (send: RawCall.Send) =>
   Layer.effect(
     Gateway,
     Effect.gen(function* () {
-      const parts = { ...partsOf(yield* Config), send, drain: yield* Drain }
+      const { gateway, server, ...config } = yield* Config
+      const endpoints = Endpoints.of(config)
+      const parts: Parts = {
+        send,
+        endpoints,
+        keyOf: ClientKey.make({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
+        maxBodyBytes: gateway.maxBodyBytes,
+        drain: yield* Drain,
+        holding: yield* holdingOf(send, endpoints)
+      }
       return { answer: (request) => answer(parts, request) }
     })
   )
 
 // --- internal
 
-interface Endpoint {
-  readonly baseUrl: string
-  readonly config: Exclude<ProviderConfig, { readonly type: "simulated" }>
-}
-
 interface Parts {
   readonly send: RawCall.Send
-  readonly drain: Drain["Service"]
-  readonly endpoints: ReadonlyMap<string, Endpoint>
+  readonly endpoints: Endpoints.Endpoints
   readonly keyOf: ReturnType<typeof ClientKey.make>
   readonly maxBodyBytes: number
+  readonly drain: Drain["Service"]
+  /** Absent where turns belong to several runners. */
+  readonly holding: Holding | undefined
 }
 
-const partsOf = ({ gateway, providers, server }: Values): Omit<Parts, "send" | "drain"> => ({
-  endpoints: new Map(
-    Array.from(providers).flatMap(([name, config]): ReadonlyArray<readonly [string, Endpoint]> =>
-      config.type === "simulated" || config.baseUrl === undefined ? [] : [[name, { baseUrl: config.baseUrl, config }]]
-    )
-  ),
-  keyOf: ClientKey.make({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
-  maxBodyBytes: gateway.maxBodyBytes
+/** The calls that this process holds. */
+const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Endpoints.Endpoints) {
+  const turns = Option.getOrUndefined(yield* Effect.serviceOption(HeldTurns))
+  const { database, ...config } = yield* Config
+  if (turns === undefined || database.url !== undefined) return undefined
+  const holding = new Holding({
+    send,
+    endpoints,
+    turns,
+    calls: yield* HeldCalls.HeldCalls,
+    conversations: yield* Conversations,
+    gates: yield* Gates,
+    defaults: yield* Defaults,
+    credentials: (yield* Providers).credentials,
+    redact: Secrets.make(Secrets.ofConfig({ database, ...config })).redact,
+    scope: yield* Effect.scope
+  })
+  const since = (yield* Clock.currentTimeMillis) - KEPT_MS
+  const { rows } = yield* Effect.flatMap(Lists, (lists) =>
+    lists.turns({ status: "failed", since }, undefined, MOST_RECALLED)
+  )
+  yield* holding.recall(
+    rows.flatMap(({ turn: { conversationId, end, turnId } }) => {
+      const known = HeldCallIds.read(conversationId)
+      if (known === undefined || end?.error === undefined) return []
+      return [{ wait: { key: known.key, conversationId, turnId }, failure: end.error, at: end.endedAt }]
+    })
+  )
+  return holding
 })
 
+/** Calls that gave up, and are known again after a restart. */
+const MOST_RECALLED = 1_000
+
 const answer = Effect.fnUntraced(function* (parts: Parts, request: HttpServerRequest.HttpServerRequest) {
-  const read = Address.read(request.url, Array.from(parts.endpoints.keys()))
-  const path = Address.pathOf("unknown" in read ? request.url : read.rest)
+  const { drain, endpoints, holding, keyOf, maxBodyBytes, send } = parts
+  const address = Address.read(request.url, Array.from(endpoints.keys()))
+  const path = "unknown" in address ? request.url : address.rest
   const refuse = (status: number, message: string) => refusal(path, status, message)
-  if ("unknown" in read) return refuse(404, read.unknown)
-  const endpoint = parts.endpoints.get(read.provider)
-  if (endpoint === undefined) return refuse(404, `There is no provider ${read.provider}.`)
+  if ("unknown" in address) return refuse(404, address.unknown)
+  const endpoint = endpoints.get(address.provider)
+  if (endpoint === undefined) return refuse(404, `There is no provider ${address.provider}.`)
   if (request.headers["upgrade"] !== undefined) {
     return refuse(426, "WebSockets do not pass here. Send the same call as an HTTP request.")
   }
-  const source = NodeHttpServerRequest.toIncomingMessage(request)
-  const key = parts.keyOf(source.rawHeaders)
+  const client = clientOf(request)
+  const { rawHeaders } = client.request
+  const key = keyOf(rawHeaders)
   if (key._tag === "Refused") return refuse(401, key.message)
-  if (yield* parts.drain.hasBegun) return refuse(503, "Holdfast is shutting down. Send the call again once it is back.")
-  const { maxBodyBytes } = parts
+  if (yield* drain.hasBegun) return refuse(503, "Holdfast is shutting down. Send the call again once it is back.")
   const tooLarge = () => refuse(413, `A body may have ${maxBodyBytes} bytes at most here (gateway.maxBodyBytes).`)
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return tooLarge()
-  const headers = headersFor(endpoint, key, Headers.ofRequest(source.rawHeaders))
+  const passed = Headers.ofRequest(rawHeaders)
+  const headers = key._tag === "Client" ? passed : Endpoints.keyed(endpoint, key.in, passed, undefined)
   if (headers === undefined) {
-    return refuse(
-      401,
-      `Holdfast has no key of ${read.provider}: none of ${endpoint.config.apiKeyEnv.join(", ")} is set.`
-    )
+    const names = endpoint.config.apiKeyEnv.join(", ")
+    return refuse(401, `Holdfast has no key of ${address.provider}: none of ${names} is set.`)
   }
-  const client = clientOf(request)
+  const retry = retryOf(address, client.request)
+  if (typeof retry === "string") return refuse(400, retry)
   if (request.headers["expect"] !== undefined) client.response.writeContinue()
-  const upstream = { url: Address.below(endpoint.baseUrl, read.rest), method: request.method, headers }
+
+  const dialect = request.method === "POST" && holding !== undefined ? Dialects.of(address.rest) : undefined
+  const body = dialect === undefined ? undefined : yield* Passage.readBody(client.request, maxBodyBytes)
+  if (dialect !== undefined && body === undefined) return tooLarge()
+  const parsed = body === undefined || request.headers["content-encoding"] !== undefined ? undefined : jsonOf(body)
+  if (holding !== undefined && dialect !== undefined && body !== undefined && parsed !== undefined) {
+    const asked = dialect.call(address.rest, parsed)
+    const { provider, rest } = address
+    const call: GatedCall = { provider, rest, headers: rawHeaders, key, dialect, asked, body, parsed, retry }
+    const held = new ClientAnswer(client.response, { call: asked, userAgent: request.headers["user-agent"] })
+    yield* holding.answer(call, held).pipe(Effect.raceFirst(held.held), Effect.raceFirst(cutAt(drain, held)))
+    return written(client)
+  }
+
+  const upstream = { url: Address.below(endpoint.baseUrl, address.rest), method: request.method, headers }
   const outcome = yield* Effect.raceFirst(
-    Passage.through(parts.send, client, upstream, maxBodyBytes),
-    Effect.as(parts.drain.ended, CUT)
+    Passage.through(send, client, upstream, maxBodyBytes, body),
+    Effect.as(drain.ended, undefined)
   )
   switch (outcome?._tag) {
     case "Broken":
-      return refuse(502, `${read.provider} could not be reached: ${reasonOf(outcome.cause)}`)
+      return refuse(502, `${address.provider} could not be reached: ${reasonOf(outcome.cause)}`)
     case "TooLarge":
       return tooLarge()
     default:
@@ -106,35 +168,45 @@ const answer = Effect.fnUntraced(function* (parts: Parts, request: HttpServerReq
   }
 })
 
-const CUT = undefined
+/** A shutdown cuts the calls that wait: their clients ask again. */
+const cutAt = ({ ended }: Drain["Service"], client: ClientAnswer): Effect.Effect<void> =>
+  Effect.map(ended, () => client.cut())
 
 /** Gateway.G2 */
-const refusal = (path: string, status: number, message: string): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.text(WireErrors.body(WireErrors.formatOf(path), status, message), {
-    status,
-    contentType: "application/json"
-  })
+const refusal = (path: string, status: number, message: string): HttpServerResponse.HttpServerResponse => {
+  const { body, headers, status: answered } = ErrorAnswer.ofProblem({ status, message }, formatOf(path))
+  return HttpServerResponse.text(body, { status: answered, headers, contentType: "application/json" })
+}
 
-/** Stands for the response that was written to the socket. */
+/** The format of a path: that of its call, or of the calls beside it. */
+const formatOf = (path: string): Dialect.Format =>
+  Dialects.of(path)?.format ??
+  (/\/messages(?:[/?]|$)/u.test(path) ? "messages" : /\/v1(?:alpha|beta)\/models/u.test(path) ? "gemini" : "chat")
+
+/** The response that was written to the socket. */
 const written = ({ response }: Passage.Client): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.empty({ status: response.statusCode })
 
-/** The headers of the request that goes up; `undefined` if the provider's key is to be sent, and there is none. */
-const headersFor = (
-  { config }: Endpoint,
-  key: Exclude<ClientKey.Decision, { readonly _tag: "Refused" }>,
-  headers: RawCall.RawHeaders
-): RawCall.RawHeaders | undefined => {
-  if (key._tag === "Client") return headers
-  const [credential] = config.credentials
-  if (credential === undefined && config.apiKeyEnv.length > 0) return undefined
-  const given = Object.entries(config.headers)
-  const names = given.map(([name]) => name.toLowerCase())
-  const keyed =
-    credential === undefined
-      ? Headers.without(headers, key.in === undefined ? [] : [key.in])
-      : ClientKey.replaced(headers, key.in, Redacted.value(credential.value).trim(), config.type === "anthropic")
-  return [...Headers.without(keyed, names), ...given.flatMap(([name, value]) => [name, Redacted.value(value)])]
+/** The `retry` settings of a call; a text where they are not valid. */
+const retryOf = (
+  { profile }: Address.Address,
+  { headers }: IncomingMessage
+): Schema.JsonObject | string | undefined => {
+  const named = headers["x-holdfast-retry-profile"]
+  const budget = headers["x-holdfast-retry-budget"]
+  if (profile === undefined && named === undefined && budget === undefined) return undefined
+  const retry = defined({ profile: named?.toString() ?? profile, budget: budget?.toString() })
+  return Result.isSuccess(RetrySettings.decode(retry))
+    ? retry
+    : `x-holdfast-retry-profile: expected one of ${Address.profileNames.join(", ")}. x-holdfast-retry-budget: expected a duration such as "8 hours".`
+}
+
+const jsonOf = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined
+  }
 }
 
 const clientOf = (request: HttpServerRequest.HttpServerRequest): Passage.Client => {

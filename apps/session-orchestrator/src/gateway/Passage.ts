@@ -29,7 +29,9 @@ export const through = (
   send: RawCall.Send,
   { request, response }: Client,
   upstream: Omit<RawCall.Request, "body">,
-  maxBodyBytes: number
+  maxBodyBytes: number,
+  /** The body, if it was read before. */
+  whole?: Buffer
 ): Effect.Effect<Unanswered | undefined> =>
   Effect.callback((resume) => {
     let call: RawCall.Call | undefined
@@ -38,7 +40,8 @@ export const through = (
       call?.close()
       resume(Effect.succeed(outcome))
     }
-    if (hasBody(request)) {
+    if (whole !== undefined) body = whole
+    else if (hasBody(request)) {
       body = request
       // A body of a known length was measured by its header.
       if (request.headers["content-length"] === undefined) {
@@ -90,6 +93,19 @@ export const begin = (response: ServerResponse, { headers, status, statusText }:
 /** Whether a request has a body (RFC 9112, section 6). */
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
+
+/** Reads a whole body; `undefined` if it is larger than the limit. It never ends if the client disconnects: its call is interrupted then. */
+export const readBody = (request: IncomingMessage, mostBytes: number): Effect.Effect<Buffer | undefined> =>
+  Effect.callback((resume) => {
+    const pieces: Array<Buffer> = []
+    let bytes = 0
+    request.on("data", (piece: Buffer) => {
+      bytes += piece.length
+      if (bytes > mostBytes) resume(Effect.undefined)
+      else pieces.push(piece)
+    })
+    request.on("end", () => resume(Effect.succeed(Buffer.concat(pieces))))
+  })
 
 // --- internal
 

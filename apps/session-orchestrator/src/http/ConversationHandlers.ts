@@ -41,6 +41,7 @@ export const layer = HttpApiBuilder.group(
       waitUntil: ({ params, payload, request }) => steer({ type: "wait-until", ...params, ...payload }, request),
       switchTarget: ({ params, payload, request }) => steer({ type: "switch-target", ...params, ...payload }, request),
       extendBudget: ({ params, payload, request }) => steer({ type: "extend-budget", ...params, ...payload }, request),
+      answerTool: ({ params, payload, request }) => steer({ type: "answer-tool", ...params, ...payload }, request),
       setTitle: ({ params, payload }) => orProblem(lists.setTitle(params.conversationId, payload.title)),
       setAutoRetry: ({ params, payload }) =>
         orProblem(conversations.setAutoRetry(params.conversationId, payload.enabled))

@@ -66,7 +66,7 @@ const stepsOf = (
     const step = steps.get(attempt.step) ?? { step: attempt.step, ...final, attempts: [], tools: [] }
     steps.set(attempt.step, step)
     step.attempts.push(attemptOf(attempt, attempt.target ?? first, bodies.get(attempt), turn.end, redact))
-    if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, account.tools, turn.end)
+    if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, account.tools, turn.end, redact)
   }
   return Array.from(steps.values())
 }
@@ -233,6 +233,7 @@ const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): Wai
     case "until":
     case "extended":
     case "asked":
+    case "answered":
       return undefined
     default:
       return wake satisfies never
@@ -279,21 +280,53 @@ const callsOf = ({ outcome }: Account.AttemptAccount): ReadonlyArray<Message.Too
 const toolsOf = (
   attempt: Account.AttemptAccount,
   accounts: ReadonlyArray<Account.ToolAccount>,
-  end: TurnEvent.TurnEnd | undefined
+  end: TurnEvent.TurnEnd | undefined,
+  redact: Redact
 ): ReadonlyArray<TurnExplanation.Tool> =>
   callsOf(attempt).map(({ toolCallId, toolName }, tool) => {
     const result = accounts.find(({ number, step }) => step === attempt.step && number === tool)?.result
+    const approval = approvalOf(attempt.wakes, toolCallId, end, redact)
     const outcome = toolOutcomeOf(result, end)
     const fields = {
       tool,
       toolCallId,
       toolName,
       outcome,
-      ...defined({ endedAt: result?.endedAt }),
+      ...defined({ approval, endedAt: result?.endedAt }),
       rules: outcome === "unknown" ? ["X8"] : []
     }
     return { ...fields, words: Words.tool(fields) }
   })
+
+/** The question about a call and its answer, from the records of questions about its response; `undefined`: there was none. */
+const approvalOf = (
+  wakes: ReadonlyArray<RetryStrategy.Wake>,
+  toolCallId: string,
+  end: TurnEvent.TurnEnd | undefined,
+  redact: Redact
+): TurnExplanation.Approval | undefined => {
+  let found: Omit<TurnExplanation.Approval, "words"> | undefined
+  for (const wake of wakes) {
+    if (wake.type === "asked" && wake.asks.calls?.some((call) => call.toolCallId === toolCallId) === true)
+      found = { outcome: "open", askedAt: wake.at ?? 0, until: wake.until, rules: [] }
+    if (found?.outcome !== "open") continue
+    if (wake.type === "until") found = { ...found, until: wake.until }
+    const outcome = answerIn(wake, toolCallId)
+    if (outcome === undefined) continue
+    const reason = wake.type === "answered" && wake.reason !== undefined ? redact(wake.reason) : undefined
+    found = { ...found, outcome, ...commandOf(wake, redact), ...defined({ reason }) }
+  }
+  if (found === undefined) return undefined
+  const fields = found.outcome === "open" && end !== undefined ? { ...found, outcome: "cut-short" as const } : found
+  return { ...fields, words: Words.approval(fields, at) }
+}
+
+const answerIn = (wake: RetryStrategy.Wake, toolCallId: string): "approved" | "refused" | "unanswered" | undefined => {
+  if (wake.type === "elapsed") return "unanswered"
+  if (wake.type === "cancelled") return "refused"
+  if (wake.type !== "answered" || wake.toolCallId !== toolCallId) return undefined
+  return wake.approved ? "approved" : "refused"
+}
 
 const toolOutcomeOf = (
   result: Account.ToolAccount["result"],

@@ -39,7 +39,11 @@ export const lines = (
     page.plain(`Step ${step.step + 1}, on ${step.attempts[0]?.target ?? "no target"}${Words.last(step.final)}`)
     let known: TurnExplanation.Attempt | undefined
     for (const attempt of step.attempts) known = writeAttempt(page, clock, attempt, known)
-    for (const tool of step.tools) page.entry(tool.endedAt, Words.tool(tool))
+    for (const tool of step.tools) {
+      const { approval } = tool
+      const question = approval === undefined ? [] : [Words.approval(approval, seenFrom(clock, approval.askedAt))]
+      page.entry(tool.endedAt, Words.tool(tool), ...question)
+    }
   }
   if (interruption !== undefined) {
     page.blank()
@@ -112,7 +116,10 @@ class Page {
 
 const standing = ({ seal, status, steps }: TurnExplanation.TurnExplanation, at: Words.At): string => {
   if (seal !== undefined) return seal.status
-  const wait = steps.at(-1)?.attempts.at(-1)?.wait
+  const last = steps.at(-1)
+  const question = last?.tools.find(({ approval }) => approval?.outcome === "open")?.approval
+  if (question !== undefined) return `waiting for approval of a tool call until ${at(question.until)}`
+  const wait = last?.attempts.at(-1)?.wait
   if (status !== "waiting" || wait === undefined) return status
   return Words.isAsking(wait)
     ? `waiting for an answer until ${at(wait.retryAt)}`

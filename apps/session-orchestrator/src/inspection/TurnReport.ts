@@ -134,7 +134,7 @@ export const ofOpen = (
       since: progress.since,
       ...defined({ asks: progress.asks })
     },
-    error: errorOf(progress.failure),
+    ...(progress.failure === undefined ? {} : { error: errorOf(progress.failure) }),
     ...budget
   }
 }

@@ -133,10 +133,17 @@ const waitingOf = (
   if (progress._tag !== "Waiting") return {}
   const { asks, failure, retry, since, wakeAt } = progress
   return {
-    wait: { retry, retryAt: wakeAt, since, ...defined({ asks }) },
-    error: cleaned(TurnReport.errorOf(failure), redact)
+    wait: { retry, retryAt: wakeAt, since, ...defined({ asks: asks && questionOf(asks, redact) }) },
+    ...(failure === undefined ? {} : { error: cleaned(TurnReport.errorOf(failure), redact) })
   }
 }
+
+/** Arguments of a tool call may have secrets, which are redacted as in an error. */
+const questionOf = (asks: TurnEvent.Asks, redact: StoredTurn.Redact): TurnEvent.Asks => ({
+  ...asks,
+  message: redact(asks.message),
+  ...defined({ calls: asks.calls?.map((call) => ({ ...call, quoted: redact(call.quoted) })) })
+})
 
 const sealedOf = (
   { endedAt, error, usage }: TurnEvent.TurnEnd,

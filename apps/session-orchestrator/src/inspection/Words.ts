@@ -151,6 +151,25 @@ export const tool = ({ outcome, tool, toolName }: WithoutWords<TurnExplanation.T
   }
 }
 
+/** A question about a tool call, and its answer. */
+export const approval = (approval: WithoutWords<TurnExplanation.Approval>, at: At): string => {
+  const reason = approval.reason === undefined ? "" : `: ${Prose.oneLine(approval.reason)}`
+  switch (approval.outcome) {
+    case "open":
+      return `It needs approval. The turn asked at ${at(approval.askedAt)}, and waits for an answer until ${at(approval.until)}.`
+    case "approved":
+      return `It needed approval, and was approved${by(approval)}.`
+    case "refused":
+      return `It needed approval, and was refused${by(approval)}${reason}.`
+    case "unanswered":
+      return `It needed approval, and got no answer until ${at(approval.until)}, which refused it.`
+    case "cut-short":
+      return "It needed approval, and the turn ended before there was an answer."
+    default:
+      return approval.outcome satisfies never
+  }
+}
+
 /** How the turn ended. */
 export const seal = ({
   attempts,

@@ -35,6 +35,7 @@ import {
   ShuttingDown,
   TurnConflict
 } from "../conversation/Conversations.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session } from "../session/Session.ts"
@@ -121,7 +122,10 @@ const takeUpAll = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, StorageError> {
   const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
-  const turns = (yield* store.unsealedTurns).filter(({ turnId }) => !tenancy.isElsewhere(turnId))
+  const turns = (yield* store.unsealedTurns).filter(
+    // The turn of a held call waits for its client (HeldCalls.H1).
+    ({ conversationId, turnId }) => !tenancy.isElsewhere(turnId) && !HeldCallIds.isHeld(conversationId)
+  )
   const sleepers: Array<Spread.Sleeper & { readonly awaited: GateWait | undefined }> = []
   const others: Array<Unsealed> = []
   const interrupted = new Map<Ids.TurnId, Interruption.Interruption>()

@@ -11,7 +11,7 @@
  */
 import { StorageError } from "@holdfast/journal"
 import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"
-import type { Command, Ids } from "@holdfast/wire"
+import { type Command, defined, type Ids } from "@holdfast/wire"
 import { Deferred, Duration, Effect } from "effect"
 import type { Store } from "../storage/Store.ts"
 import type { InvalidRequest } from "../conversation/Conversations.ts"
@@ -76,6 +76,10 @@ export const decode = (
       return Effect.succeed({ type: "until", until: steering.until, by })
     case "extend-budget":
       return Effect.succeed({ type: "extended", byMs: steering.byMs, by })
+    case "answer-tool": {
+      const { approve: approved, reason, toolCallId } = steering
+      return Effect.succeed({ type: "answered", toolCallId, approved, ...defined({ reason }), by })
+    }
     case "switch-target":
       return Effect.map(knownTarget(steering.model, providers), (target) => ({ type: "switched", target, by }))
     default:

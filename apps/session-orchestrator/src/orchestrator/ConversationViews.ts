@@ -102,7 +102,7 @@ const waitOf = (
       failure,
       target,
       credential,
-      maxRetries: MostRetries.of(TurnSetting.policyOf(conversation, defaults)),
+      maxRetries: asks?.because === "tools" ? undefined : MostRetries.of(TurnSetting.policyOf(conversation, defaults)),
       asks
     })
   })

@@ -9,7 +9,7 @@
 import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
 import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
-import { Deferred, Effect, Layer, Option, Stream } from "effect"
+import { Context, Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
@@ -25,6 +25,8 @@ import { Condition } from "../system/Condition.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as Commands from "./Commands.ts"
 import * as ConversationViews from "./ConversationViews.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
+import { HeldTurns } from "./HeldTurns.ts"
 import * as NewConversation from "./NewConversation.ts"
 import * as Startup from "./Startup.ts"
 import * as TurnOutcomes from "./TurnOutcomes.ts"
@@ -39,14 +41,13 @@ export const layerGuest = Layer.suspend(() => make({ takesUp: false }))
 // --- internal
 
 const make = ({ takesUp }: { readonly takesUp: boolean }) =>
-  Layer.effect(
-    Conversations,
+  Layer.effectContext(
     Effect.gen(function* () {
       const parts = yield* collect
       const { acceptance, condition } = parts
       yield* condition.setAnswering(() => Array.from(parts.sessions).some(({ hub }) => hub.inProgress.isAnswering))
       if (takesUp) yield* Effect.forkScoped(Startup.takeUp(acceptance, condition), { startImmediately: true })
-      return Conversations.of(conversations(parts))
+      return Context.make(Conversations, conversations(parts)).pipe(Context.add(HeldTurns, heldTurns(parts)))
     })
   )
 
@@ -145,6 +146,22 @@ const conversations = (parts: Parts): Conversations["Service"] => {
   }
 }
 
+const heldTurns = ({ acceptance, condition, queue, store }: Parts): HeldTurns["Service"] => ({
+  open: (conversation) => store.createConversation(conversation),
+  release: (id) => queue.release(id),
+  resume: (id) =>
+    Effect.andThen(
+      condition.started,
+      Effect.suspend(() => {
+        queue.readmit(id)
+        return Acceptance.recover(acceptance, id)
+      })
+    ),
+  unsealed: Effect.map(store.unsealedTurns, (turns) =>
+    turns.filter(({ conversationId }) => HeldCallIds.isHeld(conversationId))
+  )
+})
+
 const watchTurn = Effect.fnUntraced(function* (
   parts: Parts,
   turnId: Ids.TurnId,
@@ -166,9 +183,10 @@ const endStreams = (sessions: Sessions, conversationId: Ids.ConversationId): voi
 }
 
 /** Rule P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal. */
-const abort = Effect.fnUntraced(function* ({ acceptance, commands, find }: Parts, address: Commands.Address) {
+const abort = Effect.fnUntraced(function* ({ acceptance, commands, find, queue }: Parts, address: Commands.Address) {
   yield* find(address.conversationId)
   if (yield* Commands.abort(commands, address)) return true
-  // An unsealed turn that is not in memory is ended too.
+  // An unsealed turn that is not in memory is ended too, even if it was released.
+  queue.readmit(address.conversationId)
   return (yield* Acceptance.recover(acceptance, address.conversationId)) && (yield* Commands.abort(commands, address))
 })

@@ -14,6 +14,7 @@
  * TurnQueue.Q7. Callers that wait for a command's record, or for a seal, get the error of a turn that has stopped instead.
  * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`). A turn that did so again is sealed without being run
  *     (rule X14). An orderly stop of the service is recorded, so that it counts as no death.
+ * TurnQueue.Q10. A released turn stops unsealed, wherever it is: parked, about to run, or in a fiber. It does not run until it is readmitted.
  * TurnQueue.Q9. A turn of a conversation that runs no other may begin before it is accepted (`Early`).
  */
 import { TurnStopped } from "@holdfast/kernel"
@@ -44,6 +45,10 @@ export interface TurnQueue {
   readonly anticipate: (session: Session, resumption: Resumption) => Anticipated
   /** Runs the turns of a session now, instead of when the turnstile admits the first: a command has arrived. */
   readonly hasten: (session: Session) => void
+  /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q10). */
+  readonly release: (id: Ids.ConversationId) => Effect.Effect<void>
+  /** Lets turns of the conversation run again. */
+  readonly readmit: (id: Ids.ConversationId) => void
   /** The outcome of a turn from now on: its seal, or the error of its stop. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
   /** Whether a turn runs here, waits for those before it, or is parked. */
@@ -97,6 +102,8 @@ class Queue implements TurnQueue {
   private readonly driver: Driver.Driver
   private readonly waking: Waking
   private readonly seals = new Seals()
+  /** Conversations whose turns do not run (TurnQueue.Q10), each with the listener of a turn that is still to stop. */
+  private readonly released = new Map<Ids.ConversationId, (() => void) | undefined>()
   private readonly restartDelays = new RestartDelays()
   /** The fiber that runs the turns of a session; `undefined` while it starts, and while the driver runs them. */
   private readonly working = new Map<Session, Fiber.Fiber<void> | undefined>()
@@ -162,6 +169,35 @@ class Queue implements TurnQueue {
     this.begin(session)
   }
 
+  release(id: Ids.ConversationId): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.released.set(id, undefined)
+      this.parking.drop(id)
+      const session = this.sessions.find(id)
+      if (session === undefined) return Effect.void
+      const fiber = this.working.get(session)
+      // While the driver reads the turn it has no fiber yet; it stops when it gets one.
+      const stopped =
+        fiber === undefined && this.working.has(session)
+          ? Effect.callback<void>((resume) => void this.released.set(id, () => resume(Effect.void)))
+          : Effect.map(fiber === undefined ? Effect.void : Fiber.interrupt(fiber), () => this.leave(session))
+      return stopped
+    })
+  }
+
+  readmit(id: Ids.ConversationId): void {
+    this.released.delete(id)
+  }
+
+  private leave(session: Session): void {
+    const { ahead, early, head } = session
+    if (early !== undefined) early.move(TurnLife.end)
+    else if (ahead !== undefined) ahead.move(TurnLife.park)
+    else if (head !== undefined) this.reportStop(session, head, TurnRunner.shuttingDown)
+    this.working.delete(session)
+    this.sessions.release(session)
+  }
+
   sealOf(turnId: Ids.TurnId): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
     return this.seals.await(turnId)
   }
@@ -180,12 +216,17 @@ class Queue implements TurnQueue {
 
   private begin(session: Session): void {
     const turn = this.nextOf(session)
-    if (this.working.has(session) || turn === undefined) return
+    if (this.working.has(session) || turn === undefined || this.released.has(session.conversationId)) return
     this.working.set(session, undefined)
     if (!this.driver.take(session, turn)) this.runInFiber(session, undefined)
   }
 
   private runInFiber(session: Session, handover: Handover.Handover | undefined): void {
+    const { conversationId } = session
+    if (this.released.has(conversationId)) {
+      this.leave(session)
+      return this.released.get(conversationId)?.()
+    }
     this.working.set(session, undefined)
     const fiber = this.fork(this.runAll(session, handover))
     if (this.working.has(session)) this.working.set(session, fiber)

@@ -7,6 +7,8 @@
  * TurnWait.W3. A person's command comes before the clock, and an end that was moved does not end the wait any more.
  * TurnWait.W4. The sender of a command gets its result when it is on record. If the command came too late, the sender gets that result when the
  *     event that overtook it is on record. Commands in memory when the process dies have not been answered.
+ * TurnWait.W5. A question about tool calls takes answers to its calls, a change of its deadline, and giving up; any other wait takes no
+ *     answers. A command that does not fit has nothing to do.
  */
 import { RetryStrategy, type TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit } from "effect"
@@ -31,6 +33,8 @@ export class TurnWait {
   private phase: "closed" | "open" | "ending" = "open"
   private isDue = false
   private isResumed = false
+  /** What is waited for: answers about tool calls, or a retry. `undefined`: that is not known yet, and `expect` decides. */
+  private expected: { readonly calls: ReadonlyArray<string> | undefined } | undefined = undefined
   /** Called when a turn that stands by without a fiber is to continue. */
   private onResume: (() => void) | undefined = undefined
 
@@ -51,6 +55,15 @@ export class TurnWait {
     if (this.signal !== undefined) Deferred.doneUnsafe(this.signal, Effect.void)
   }
 
+  /** The turn is about to wait: for answers about these tool calls, or for a retry (TurnWait.W5). */
+  expect(calls: ReadonlyArray<string> | undefined): void {
+    this.expected = { calls }
+    for (const pending of this.inbox.splice(0)) {
+      if (RetryStrategy.fits(pending.command, calls)) this.inbox.push(pending)
+      else resolve(pending, NOTHING)
+    }
+  }
+
   /** Counts commands as taken: those in the turn's records when it is taken up. */
   markTaken(commandIds: ReadonlyArray<string>): void {
     for (const id of commandIds) this.record(id)
@@ -63,6 +76,7 @@ export class TurnWait {
 
   /** The turn has recorded the end of a sleep (TurnWait.W4). */
   recordedEnd(wake: Wake): void {
+    this.expected = undefined
     if (wake.by !== undefined) this.record(wake.by.commandId)
     if (RetryStrategy.endsWait(wake)) this.close(NOTHING)
   }
@@ -78,7 +92,9 @@ export class TurnWait {
     if (this.recorded.has(commandId)) return Effect.succeed(true) // TurnWait.W2
     const known = [this.taken, ...this.inbox].find((pending) => pending?.command.by.commandId === commandId)
     if (known !== undefined) return Deferred.await(known.answer) // TurnWait.W2
-    if (this.phase === "closed") return Effect.succeed(false)
+    const { expected } = this
+    if (this.phase === "closed" || (expected !== undefined && !RetryStrategy.fits(command, expected.calls)))
+      return Effect.succeed(false)
     const pending: Pending = { command, answer: Deferred.makeUnsafe() }
     this.inbox.push(pending)
     if (this.signal !== undefined) Deferred.doneUnsafe(this.signal, Effect.void)

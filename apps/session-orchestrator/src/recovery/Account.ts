@@ -6,6 +6,7 @@
  *     inspect the records of a newer one.
  */
 import { Directive, Records, RetryStrategy } from "@holdfast/kernel"
+import { ToolQuestion } from "@holdfast/kernel/host"
 import { type Failure, Target, type TurnEvent } from "@holdfast/wire"
 
 /** One attempt, or one call for a summary (rule P19), with its decision and waits. */
@@ -21,7 +22,7 @@ export interface AttemptAccount {
   readonly outcome: Records.AttemptOutcome | Records.CompactionOutcome | undefined
   /** The decision about its failure. */
   readonly decision: Directive.Directive | undefined
-  /** The events of the wait that was decided on, in order: commands, and its end. */
+  /** The events of the wait that was decided on, in order: commands, and its end; or of the question about the response's tool calls. */
   readonly wakes: ReadonlyArray<RetryStrategy.Wake>
 }
 
@@ -50,12 +51,12 @@ export interface Waiting {
   readonly retry: number
   /** When it is due, as commands have moved it; with `asks`, until when an answer is accepted. Epoch milliseconds. */
   readonly wakeAt: number
-  /** The question to a person that it waits for (rule X11). */
+  /** The question to a person that it waits for (rule X11), or about tool calls. */
   readonly asks: TurnEvent.Asks | undefined
   /** When the wait began; epoch milliseconds. */
   readonly since: number
-  /** The failure that caused the wait. */
-  readonly failure: Failure.Failure
+  /** The failure that caused the wait; absent: a question about tool calls did. */
+  readonly failure: Failure.Failure | undefined
   /** `provider/model` that failed, if a command (rule X4) or a router has chosen it. */
   readonly target: string | undefined
 }
@@ -201,6 +202,11 @@ const progressOf = (attempts: ReadonlyArray<AttemptAccount>): Progress => {
   const last = attempts.at(-1)
   if (last === undefined) return { _tag: "Fresh" }
   const { decision, outcome, step, wakes } = last
+  const question = outcome?._tag === "Completed" ? ToolQuestion.openIn(wakes) : undefined
+  if (question !== undefined) {
+    const { asks, since, until } = question
+    return { _tag: "Waiting", step, retry: 0, wakeAt: until, asks, since, failure: undefined, target: last.target }
+  }
   if (decision?._tag !== "Retry" || outcome?._tag !== "Failed" || isNext(last)) {
     return { _tag: "Working", step, attempt: isNext(last) ? last.number + 1 : last.number }
   }
@@ -219,7 +225,7 @@ const progressOf = (attempts: ReadonlyArray<AttemptAccount>): Progress => {
 
 /** Whether the work in progress comes after this attempt. */
 const isNext = ({ decision, outcome, wakes }: AttemptAccount): boolean =>
-  wakes.some(RetryStrategy.endsWait) ||
+  (outcome?._tag !== "Completed" && wakes.some(RetryStrategy.endsWait)) ||
   outcome?._tag === "Lost" ||
   outcome?._tag === "Compacted" ||
   (decision?._tag === "Retry" && Directive.isImmediate(decision))

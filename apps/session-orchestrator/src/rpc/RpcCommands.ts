@@ -68,6 +68,10 @@ export const run = (
       return steer({ type: "switch-target", ...common, model: command.model })
     case "extend_budget":
       return steer({ type: "extend-budget", ...common, byMs: command.byMs })
+    case "answer_tool": {
+      const { approve, reason, toolCallId } = command
+      return steer({ type: "answer-tool", ...common, toolCallId, approve, ...defined({ reason }) })
+    }
     default:
       return command satisfies never
   }

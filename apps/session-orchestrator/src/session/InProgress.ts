@@ -59,7 +59,13 @@ export class InProgress {
   /** Whether an event only repeats the state of the turn: its present wait, or the beginning of this step. */
   isKnown(event: TurnEvent.TransientEvent): boolean {
     const { start, waiting } = this
-    if (event.type === "provider-retry") return waiting?.turnId === event.turnId && this.dueAt === event.retryAt
+    if (event.type === "provider-retry")
+      // A question about tool calls changes with each answer, and keeps its deadline.
+      return (
+        waiting?.turnId === event.turnId &&
+        this.dueAt === event.retryAt &&
+        waiting.asks?.calls?.length === event.asks?.calls?.length
+      )
     if (event.type !== "step-start" || this.contentOf !== undefined) return false
     return start?.turnId === event.turnId && start.step === event.step && start.target === event.target
   }

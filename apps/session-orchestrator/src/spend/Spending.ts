@@ -158,9 +158,9 @@ export const make = Effect.fn("Spending.make")(function* (
           Failure.isOfSpendLimit(failure)
             ? { delay: Duration.millis(BEFORE_QUESTION_MS) }
             : strategy.decide(attempt, failure, spent),
-        sleep: (delay, awaited) => {
+        sleep: (delay, awaited, calls) => {
           isRefused = awaited !== undefined && Failure.isOfSpendLimit(awaited.failure)
-          return strategy.sleep(delay, isRefused ? undefined : awaited)
+          return strategy.sleep(delay, isRefused ? undefined : awaited, calls)
         },
         ask: (outlook) =>
           isRefused ? account.question(turnId, clock.currentTimeMillisUnsafe()) : strategy.ask?.(outlook)

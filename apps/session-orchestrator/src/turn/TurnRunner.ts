@@ -228,8 +228,9 @@ const strategyOf = ({
   const asleep = (elapsed: Effect.Effect<void>, awaited: GateWait | undefined) =>
     Admission.endAtGate(wait.sleep(elapsed, resume), life, awaited)
   const park = (retryAt: number) => Effect.fail(new TurnParked.TurnParked({ retryAt }))
-  const sleep: RetryStrategies.Sleep = (delay, wanted) =>
+  const sleep: RetryStrategies.Sleep = (delay, wanted, calls) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      wait.expect(calls)
       const end = now + Duration.toMillis(delay)
       const awaited = wanted && Gates.waitOf(gates, wanted)
       if (life.standsBy)

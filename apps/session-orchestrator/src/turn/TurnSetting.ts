@@ -7,6 +7,7 @@ import { type Ids, type Labels, Target, type TurnEvent } from "@holdfast/wire"
 import { Result, Stream } from "effect"
 import type { Conversation, Resumption } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
+import * as HeldCalls from "../conversation/HeldCalls.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type { Providers } from "../conversation/Providers.ts"
 import type { Session } from "../session/Session.ts"
@@ -32,7 +33,10 @@ export const of = (
   { conversation, turn: { isSubmitted, labels, turnId } }: Pick<Resumption, "conversation" | "turn">
 ): TurnSetting => {
   // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
-  const { midStream = defaultMidStream(isSubmitted === true), ...own } = policyOf(conversation, defaults)
+  const held = providers.held?.(conversation.conversationId)
+  const whole = policyOf(conversation, defaults)
+  const { midStream = defaultMidStream(isSubmitted === true), ...own } =
+    held === undefined ? whole : HeldCalls.policyOf(whole, held.fits)
   const policy = { ...own, midStream, enabled: true }
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
   const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
@@ -87,9 +91,11 @@ const resolved = (retry: Profile.RetrySettings): RetryPolicy.RetryPolicy => {
 /** Calls each target's own provider, with the chosen credential: a turn may change between them. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
   stream: (request) =>
-    (providers.get(request.target.provider, request.credential) ?? missing(request.target, providers.names)).stream(
-      request
-    )
+    (
+      providers.held?.(request.conversationId) ??
+      providers.get(request.target.provider, request.credential) ??
+      missing(request.target, providers.names)
+    ).stream(request)
 })
 
 /** TurnQueue.Q3 */

@@ -6,6 +6,8 @@ import * as Environment from "../../src/config/reading/Environment.ts"
 import { formerNames } from "../../src/config/reading/FormerNames.ts"
 import { Settings, PARSE_OPTIONS } from "../../src/config/reading/Settings.ts"
 
+const builtIns = [...BuiltIn.builtIns, ...BuiltIn.otherFormats]
+
 const page = readFileSync(new URL("../../../../docs/configuration.md", import.meta.url), "utf8")
 
 /** The paths of all keys of a schema; `*` stands for a configured name. */
@@ -57,7 +59,7 @@ describe("docs/configuration.md", () => {
 
   it("has a row for no key that does not exist", () => {
     const rows = Array.from(page.matchAll(/^\| `([a-z$][\w$.*]*)` \|/gm), ([, key]) => key ?? "")
-    const others = [...BuiltIn.builtIns.map(({ name }) => name), ...formerNames.keys()]
+    const others = [...builtIns.map(({ name }) => name), ...formerNames.keys()]
     const known = new Set([...keys, ...RECORDS, ...others])
     expect(rows.filter((row) => !known.has(row))).toEqual([])
   })
@@ -66,7 +68,7 @@ describe("docs/configuration.md", () => {
     expect(page).toContain(`\`${name}\``)
   })
 
-  it.each(BuiltIn.builtIns)("has what is built in of $name", ({ apiKeyEnv, baseUrlEnv, defaultModel, name }) => {
+  it.each(builtIns)("has what is built in of $name", ({ apiKeyEnv, baseUrlEnv, defaultModel, name }) => {
     expect(page).toContain(`| \`${name}\` | ${apiKeyEnv.map((env) => `\`${env}\``).join(", ")} | \`${defaultModel}\` |`)
     if (baseUrlEnv !== undefined) expect(page).toContain(`\`${baseUrlEnv}\``)
   })

@@ -122,7 +122,7 @@ const OUT_OF_RANGE: ReadonlyArray<readonly [path: Path, value: unknown]> = [
   [["cluster", "runner"], "10.0.0.5"],
   [["cluster", "shards"], 0],
   [["cluster", "shards"], 10_001],
-  [["providers", "gateway", "type"], "gemini"],
+  [["providers", "gateway", "type"], "vertex"],
   [["providers", "gateway", "baseUrl"], "gateway.example.org"],
   [["providers", "gateway", "apiKeyEnv", 0], "sk-key"],
   [["providers", "gateway", "headers"], { "a b": "x" }],

@@ -25,6 +25,14 @@ describe("ModelChoice", () => {
     expect(config.notices[0]).toContain(`${env} is set, so `)
   })
 
+  it("a provider by another format is chosen by its name alone, with the same key", () => {
+    for (const { apiKeyEnv, defaultModel, name } of BuiltIn.otherFormats) {
+      const environment = { [apiKeyEnv[0] ?? ""]: "key-0123456789" }
+      expect(modelOf({ environment })).not.toContain(`${name}/`)
+      expect(modelOf({ environment, flags: { model: `${name}/${defaultModel}` } })).toBe(`${name}/${defaultModel}`)
+    }
+  })
+
   it("with several keys the first provider is taken, and the others are named", () => {
     const { notices } = Configurations.config({
       environment: { OPENAI_API_KEY: "a-key-a-key", ANTHROPIC_API_KEY: "b-key-b-key" }

@@ -263,6 +263,23 @@ describe("providers", () => {
       ).toMatchObject({ baseUrl: "https://api.anthropic.com" })
     })
 
+    it("ProviderTable.T2: OpenAI and Google by another format have the same keys, under any name", () => {
+      const openAi = { baseUrl: "https://api.openai.com/v1", type: "openai-responses" }
+      const gemini = { baseUrl: "https://generativelanguage.googleapis.com", type: "gemini" }
+      const { providers } = Configurations.config({
+        file: file({ mine: { type: "openai-responses" }, google: { type: "gemini" } }),
+        environment
+      })
+      for (const name of ["openai-responses", "mine"]) expect(providers.get(name)).toMatchObject(openAi)
+      for (const name of ["gemini", "google"]) expect(providers.get(name)).toMatchObject(gemini)
+      expect(keysOf("openai-responses")).toEqual(["OPENAI_API_KEY"])
+      expect(keysOf("gemini")).toEqual(["GEMINI_API_KEY"])
+      expect(keysOf("mine", { mine: { type: "gemini", baseUrl: ADDRESS } })).toEqual([])
+      expect(
+        Configurations.config({ environment: { GOOGLE_GEMINI_BASE_URL: ADDRESS } }).providers.get("gemini")
+      ).toMatchObject({ baseUrl: ADDRESS })
+    })
+
     it("one key under two names is one credential, without the blanks around it", () => {
       const google = Configurations.config({ file: file({}), environment }).providers.get("google")
       expect(
@@ -317,6 +334,21 @@ describe("providers", () => {
         "anthropic",
         "https://example.org/v1/chat/completions",
         'it ends in /chat/completions, which Holdfast adds itself. Write "https://example.org/v1", with "type": "openai-compatible", which is the format of that path.'
+      ],
+      [
+        "openai-responses",
+        "https://example.org/v1/responses",
+        'it ends in /responses, which Holdfast adds itself. Write "https://example.org/v1".'
+      ],
+      [
+        "openai-compatible",
+        "https://example.org/v1/responses",
+        'it ends in /responses, which Holdfast adds itself. Write "https://example.org/v1", with "type": "openai-responses", which is the format of that path.'
+      ],
+      [
+        "gemini",
+        "https://example.org/v1beta/models",
+        'it ends in /v1beta/models, which Holdfast adds itself. Write "https://example.org".'
       ]
     ])("%s at %s is told what to write", (type, baseUrl, expected) => {
       expect(Configurations.problems({ file: file({ own: { type, baseUrl } }) })).toEqual([

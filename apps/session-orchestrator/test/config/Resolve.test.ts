@@ -6,7 +6,7 @@ import * as Configurations from "./Configurations.ts"
 const KEY = "sk-test-0123456789"
 const TOKEN = "a-token-of-24-characters"
 
-const KNOWN = `Known: simulated, ${BuiltIn.builtIns.map(({ name }) => name).join(", ")}`
+const KNOWN = `Known: simulated, ${[...BuiltIn.builtIns, ...BuiltIn.otherFormats].map(({ name }) => name).join(", ")}`
 
 describe("Resolve", () => {
   describe("refuses values that do not fit, by name", () => {
@@ -148,7 +148,7 @@ describe("Resolve", () => {
         "a type that does not exist",
         { file: { providers: { openai: { type: "openai" } } } },
         [
-          'providers.openai.type: found "openai"; expected "openai-compatible", "anthropic", "ai-sdk" or "simulated". Did you mean "openai-compatible"?'
+          'providers.openai.type: found "openai"; expected "openai-compatible", "anthropic", "openai-responses", "gemini", "ai-sdk" or "simulated". Did you mean "openai-compatible"?'
         ]
       ],
       [

@@ -123,7 +123,7 @@ describe("tools", () => {
       "an unknown key",
       { a: { comand: "x" } },
       [
-        'tools.a.comand: unknown key. Did you mean "command"? Known here: command, args, env, cwd, url, headers, timeout, startTimeout, required, maxOutput, idempotent, allow, deny.'
+        'tools.a.comand: unknown key. Did you mean "command"? Known here: command, args, env, cwd, url, headers, timeout, startTimeout, required, maxOutput, idempotent, confirm, answerWithin, allow, deny.'
       ]
     ],
     [

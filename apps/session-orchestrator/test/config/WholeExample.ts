@@ -94,6 +94,8 @@ export const example = {
       required: true,
       maxOutput: 1_024,
       idempotent: ["read_*"],
+      confirm: ["write_*"],
+      answerWithin: "2 hours",
       allow: ["*"],
       deny: ["move_file"]
     }

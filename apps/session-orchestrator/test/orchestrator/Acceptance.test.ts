@@ -39,6 +39,8 @@ const given = Effect.gen(function* () {
     // No turn begins before it is accepted.
     anticipate: () => ({ begin: () => {}, accept: () => false, refuse: Effect.void }),
     hasten: () => {},
+    release: () => Effect.void,
+    readmit: () => {},
     sealOf: () => Effect.never,
     has: ({ turnId }) => has.has(turnId)
   }

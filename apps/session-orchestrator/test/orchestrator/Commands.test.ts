@@ -20,7 +20,7 @@ const turnId = Ids.TurnId.make("a")
 const RESIDENT = waits(2, 2)
 const PARKED = waits(3_600, 3_600)
 
-type Name = Exclude<Command.Steering["type"], "wait-until" | "switch-target">
+type Name = Exclude<Command.Steering["type"], "wait-until" | "switch-target" | "answer-tool">
 
 interface SleepingTurn {
   readonly conversations: Conversations["Service"]

@@ -7,6 +7,7 @@ import type { RpcLines } from "@holdfast/wire/rpc"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Backlog from "../../src/session/Backlog.ts"
+import type * as Tools from "../../src/conversation/Tools.ts"
 import { MOST_WAITING } from "../../src/rpc/RpcSession.ts"
 import { asking, waits } from "../conversation/ConversationSetup.ts"
 import { type GivenSession, withSession } from "./GivenSession.ts"
@@ -41,8 +42,46 @@ const waiting = (test: (given: GivenSession) => Effect.Effect<void, unknown, nev
     })
   )
 
+/** Without a question about this call it does nothing. */
+const answer_tool = { toolCallId: "one", approve: true }
+
+describe("while a tool call needs approval", () => {
+  const send = { type: "tool-call", toolCallId: "one", toolName: "send", input: {} } as const
+  const offered: Tools.Offered = {
+    toolbox: Effect.succeed({
+      definitions: [{ name: "send", inputSchema: {}, confirmWithinMs: HOUR * 1_000 }],
+      run: () => Effect.succeed({ output: "sent", isError: false })
+    }),
+    missing: () => [],
+    isComplete: Effect.void
+  }
+  const tools = { ...offered, names: [], only: () => offered }
+
+  it.effect("the state has the question, and answer_tool approves the call, once", () =>
+    withSession({ scripts: [ScriptedProvider.tools(send), answer("Sent.")], tools }, ({ ask, events, until }) =>
+      Effect.gen(function* () {
+        yield* ask({ type: "prompt", prompt: "Send it." })
+        yield* until("provider-retry")
+        const { data } = yield* ask({ type: "get_state" })
+        assert.deepInclude(data, { status: "retrying", isRetrying: true })
+        const calls = data !== undefined && "retry" in data ? data.retry?.asks?.calls : undefined
+        assert.deepStrictEqual(calls, [{ toolCallId: "one", toolName: "send", quoted: "{}" }])
+        assert.deepStrictEqual(yield* ask({ type: "retry_now" }), success("retry_now", { applied: false }))
+        const approve = { type: "answer_tool", ...answer_tool, commandId: "k" }
+        assert.deepStrictEqual(yield* ask(approve), success("answer_tool", { applied: true }))
+        yield* until("turn-end")
+        assert.deepStrictEqual(yield* ask(approve), success("answer_tool", { applied: false }))
+        assert.deepInclude(
+          events().find(({ type }) => type === "tool-result"),
+          { output: "sent", isError: false }
+        )
+      })
+    )
+  )
+})
+
 describe("without a turn", () => {
-  for (const [type, keys] of Object.entries({ abort: {}, ...STEERING })) {
+  for (const [type, keys] of Object.entries({ abort: {}, ...STEERING, answer_tool })) {
     it.effect(`P16: ${type} is answered, and changes nothing`, () =>
       withSession({ scripts: [] }, ({ ask, events }) =>
         Effect.gen(function* () {

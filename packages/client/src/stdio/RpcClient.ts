@@ -126,6 +126,22 @@ export class RpcClient implements AsyncDisposable {
     return this.#apply({ type: "switch_target", model, ...once })
   }
 
+  /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
+  approveTool(toolCallId: string, once: Once = {}): Promise<boolean> {
+    return this.#apply({ type: "answer_tool", toolCallId, approve: true, ...once })
+  }
+
+  /** Refuses such a call; the model gets the reason. */
+  refuseTool(toolCallId: string, reason?: string, once: Once = {}): Promise<boolean> {
+    return this.#apply({
+      type: "answer_tool",
+      toolCallId,
+      approve: false,
+      ...(reason === undefined ? {} : { reason }),
+      ...once
+    })
+  }
+
   /** Adds milliseconds to the budget of the step that waits. */
   extendBudget(byMs: number, once: Once = {}): Promise<boolean> {
     return this.#apply({ type: "extend_budget", byMs, ...once })

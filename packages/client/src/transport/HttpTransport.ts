@@ -194,7 +194,8 @@ const PATHS: { readonly [Type in ConversationCommand["type"]]: readonly ["POST" 
   retry_now: ["POST", "/retry-now"],
   wait_until: ["POST", "/wait-until"],
   switch_target: ["POST", "/switch-target"],
-  extend_budget: ["POST", "/extend-budget"]
+  extend_budget: ["POST", "/extend-budget"],
+  answer_tool: ["POST", "/answer-tool"]
 }
 
 const pathOf = ({ after, conversationId, turnId }: Subscription): string =>

@@ -70,7 +70,10 @@ export interface PendingRetry {
   readonly credential: string | undefined
   /** The most retries that are possible, where there is such a limit. */
   readonly maxAttempts: number | undefined
-  /** The question of a spend guard: the turn waits for a person, and gives up at `retryAt`. */
+  /**
+   * The question to a person: a spend guard's, where the turn gives up at `retryAt`; or about tool calls (`calls`), which count as refused
+   * then.
+   */
   readonly asks: TurnEvent.Asks | undefined
 }
 

@@ -119,8 +119,9 @@ const recorded = <A, I, E, R>(
 ): Effect.Effect<A, E | TurnStopped.TurnStopped, R> =>
   Effect.contextWith((services: Context.Context<R>) =>
     Effect.callback((resume) => {
-      const codec = Schema.toCodecJson(schema)
-      const result = Effect.flatMap(effect, (value) => Effect.orDie(Schema.encodeEffect(codec)(value)))
+      // The encoded form of a record is JSON (`Records.R4`).
+      const encode = Schema.encodeEffect(schema) as (value: A) => Effect.Effect<Json, Schema.SchemaError>
+      const result = Effect.flatMap(effect, (value) => Effect.orDie(encode(value)))
       let fiber: Fiber.Fiber<Json, E> | undefined
       let isOver = false
       const work = () =>
@@ -133,7 +134,7 @@ const recorded = <A, I, E, R>(
           })
         })
       engine.run(name, work).then(
-        (value) => resume(Effect.orDie(Schema.decodeUnknownEffect(codec)(value))),
+        (value) => resume(Effect.orDie(Schema.decodeUnknownEffect(schema)(value))),
         (error) => resume(refused(error, effect))
       )
       called()

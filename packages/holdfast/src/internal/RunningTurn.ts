@@ -106,7 +106,8 @@ export class RunningTurn implements Turn {
   get waiting(): Wait | undefined {
     const { retry, waits } = this
     if (retry === undefined || waits.retryAt === undefined) return undefined
-    return { retryAt: new Date(waits.retryAt), attempt: retry.attempt, message: retry.message }
+    const { asks, attempt, message } = retry
+    return { retryAt: new Date(waits.retryAt), attempt, message, ...defined({ asks }) }
   }
 
   retryNow(): boolean {
@@ -121,6 +122,14 @@ export class RunningTurn implements Turn {
 
   switchTo(model: string): boolean {
     return this.waits.command({ type: "switched", target: this.services.ports.targetOf(model, "switchTo") })
+  }
+
+  approveTool(toolCallId: string): boolean {
+    return this.waits.command({ type: "answered", toolCallId, approved: true })
+  }
+
+  refuseTool(toolCallId: string, reason?: string): boolean {
+    return this.waits.command({ type: "answered", toolCallId, approved: false, ...defined({ reason }) })
   }
 
   extend(ms: number): boolean {

@@ -18,6 +18,8 @@ export class Waiting {
   private readonly parks: boolean
   /** Commands for the next sleep of the same wait; `undefined`: the wait is over, or its sleep is in progress. */
   private kept: Array<Wake> | undefined = undefined
+  /** The tool calls of the question that is waited for; `undefined`: a retry is. */
+  private calls: ReadonlyArray<string> | undefined = undefined
   private open: { readonly wake: Deferred.Deferred<Wake>; readonly retryAt: number } | undefined = undefined
 
   /** `parks`: a wait ends the run of the turn (`TurnParked`). */
@@ -31,8 +33,9 @@ export class Waiting {
   }
 
   /** The port's `sleep`. */
-  readonly sleep: RetryStrategy.RetryStrategy["Service"]["sleep"] = (delay) =>
+  readonly sleep: RetryStrategy.RetryStrategy["Service"]["sleep"] = (delay, _awaited, calls) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      this.calls = calls
       const retryAt = now + Duration.toMillis(delay)
       if (this.parks && retryAt > now) return Effect.fail(new TurnParked.TurnParked({ retryAt }))
       const command = this.kept?.shift()
@@ -49,6 +52,7 @@ export class Waiting {
 
   /** Ends the sleep in progress, or the next one of the same wait; `false`: the turn does not wait. */
   command(wake: Wake): boolean {
+    if (!RetryStrategy.fits(wake, this.calls)) return false
     const last = this.kept?.at(-1)
     if (this.kept !== undefined && (last === undefined || !RetryStrategy.endsWait(last)))
       return this.kept.push(wake) > 0

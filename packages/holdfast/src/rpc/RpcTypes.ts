@@ -53,6 +53,10 @@ export interface RpcClient extends AsyncDisposable {
   waitUntil(until: Date | number, once?: Once): Promise<boolean>
   /** Ends the wait; the rest of the turn runs on this `provider/model`. */
   switchTarget(model: string, once?: Once): Promise<boolean>
+  /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
+  approveTool(toolCallId: string, once?: Once): Promise<boolean>
+  /** Refuses such a call; the model gets the reason. */
+  refuseTool(toolCallId: string, reason?: string, once?: Once): Promise<boolean>
   /** Adds milliseconds to the budget of the step that waits. */
   extendBudget(byMs: number, once?: Once): Promise<boolean>
   /** Reads the conversation's state. */

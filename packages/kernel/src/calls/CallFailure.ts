@@ -52,6 +52,10 @@ export const ofDefect = (defect: unknown): Failure.Failure => ({
   defect: true
 })
 
+/** Describes why an effect of a host ended without a result, in words. */
+export const whyOf = (cause: Cause.Cause<unknown>): string =>
+  Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
+
 // --- internal
 
 /** M3: the user did not request it. */

@@ -19,7 +19,13 @@ import type { TurnStopped } from "./TurnStopped.ts"
 export { Command, Wake } from "../records/Records.ts"
 
 /** Whether a wake ends the whole wait, not only a part of it. */
-export const endsWait = ({ type }: Wake): boolean => type !== "until" && type !== "extended" && type !== "asked"
+export const endsWait = ({ type }: Wake): boolean => !["until", "extended", "asked", "answered"].includes(type)
+
+/** Whether a command has an effect on a wait for answers about these tool calls; `undefined`: on a wait for a retry. */
+export const fits = (wake: Wake, calls: ReadonlyArray<string> | undefined): boolean => {
+  if (wake.type === "answered") return calls?.includes(wake.toolCallId) === true
+  return calls === undefined || wake.type === "until" || wake.type === "cancelled"
+}
 
 /**
  * Returns how long a wait really took, in milliseconds, by its decision and its wakes. A wait without an end in the records has lasted
@@ -143,10 +149,14 @@ export class RetryStrategy extends Context.Service<
      * **Details**
      *
      * If it fails with `TurnParked`, the turn leaves memory for the time of the wait: it ends unsealed, and runs again from its records.
+     *
+     * With `calls` it waits for a person's answers to these tool calls (by `toolCallId`) instead of a retry: of the commands only
+     * `answered` for one of them, `until` and `cancelled` have an effect.
      */
     readonly sleep: (
       delay: Duration.Duration,
-      awaited?: PendingRetry
+      awaited?: PendingRetry,
+      calls?: ReadonlyArray<string>
     ) => Effect.Effect<Wake, SleepFailure | TurnParked | TurnStopped>
     /** Returns the question to a person before the attempt after a wait (X11); `undefined`: none. Pure. Absent: there are no questions. */
     readonly ask?: (outlook: Outlook) => Question | undefined

@@ -43,6 +43,8 @@ export interface Options<Input extends Schema.ConstraintDecoder<unknown>, E, R> 
   readonly input: Input
   /** Running it twice has the same effect as running it once (X8). Without this a call that a crash cut off is never made again. */
   readonly isIdempotent?: boolean
+  /** A person has to approve each call, within this time in milliseconds (`ToolDefinition`). */
+  readonly confirmWithinMs?: number
   /**
    * Does the work. Its result goes to the model unchanged; `Tool.content` makes one with files.
    *
@@ -92,6 +94,7 @@ export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
   description,
   input,
   isIdempotent,
+  confirmWithinMs,
   run
 }: Options<Input, E, R>): Tool<R> => {
   const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(input), { errors: "all" })
@@ -99,7 +102,7 @@ export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
     definition: {
       name,
       inputSchema: jsonSchemaOf(input),
-      ...defined({ description, isIdempotent })
+      ...defined({ description, isIdempotent, confirmWithinMs })
     },
     call: (given) =>
       decode(given).pipe(

@@ -13,6 +13,11 @@ export interface ToolDefinition {
   readonly inputSchema: Schema.Json
   /** It is idempotent: a call that was running when a process died is made again (X8). */
   readonly isIdempotent?: boolean
+  /**
+   * A person has to approve each call, within this time in milliseconds; after it the call counts as refused. Absent: calls need no
+   * approval.
+   */
+  readonly confirmWithinMs?: number
 }
 
 /** The result of a call. */
@@ -36,8 +41,11 @@ export class Toolbox extends Context.Service<
      * **Gotchas**
      *
      * It is interrupted when the turn is aborted. After a defect the model receives a failed call.
+     *
+     * `isApproved`: a person has approved this call. A toolbox whose definitions may be missing for a while must not run a call that needs
+     * approval without it: the kernel asks by the definitions of that moment.
      */
-    readonly run: (call: Message.ToolCallPart) => Effect.Effect<ToolOutcome>
+    readonly run: (call: Message.ToolCallPart, isApproved?: boolean) => Effect.Effect<ToolOutcome>
   }
 >()("@holdfast/kernel/Toolbox") {}
 

@@ -8,7 +8,7 @@
  * | `Content` | `step/S/attempt/N/content` | the first content of an attempt is about to leave |
  * | `Attempt` | `step/S/attempt/N` | the outcome of an attempt |
  * | `Decision` | `step/S/decision/N` | the directive after the failure of attempt or compaction N |
- * | `Wake` | `step/S/sleep/N`, `step/S/sleep/N/P` | why a wait ended, or part P of one that was changed |
+ * | `Wake` | `step/S/sleep/N`, `step/S/sleep/N/P` | why a wait ended, or part P of a changed one; after the response of attempt N: the question about its tool calls, and its answers |
  * | `Compaction` | `step/S/compaction/N` | the outcome of a compaction; N continues the count of the attempt that was too long |
  * | `Begun` | `step/S/tool/I/begun` | a tool call is about to run |
  * | `Tool` | `step/S/tool/I` | the result of a tool call |
@@ -17,8 +17,9 @@
  * Records.R1. A kind never changes its name, and its old values stay readable; new kinds and optional fields may be added.
  * Records.R2. A record of an unknown kind is skipped: an older version can read the journal of a newer one.
  * Records.R3. Time and chance enter a turn through records alone.
+ * Records.R4. Values are JSON as they are: no schema here has a type whose encoding is another value, and numbers are finite.
  */
-import { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
+import { Failure, Ids, JsonShape, Message, Target, TurnEvent } from "@holdfast/wire"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Rec from "effect/Record"
@@ -173,7 +174,8 @@ const wake = <const Type extends string, Fields extends Schema.Struct.Fields>(ty
  * - `switched`: a person requested the next attempt at once, on another target.
  * - `extended`: a person extended the step's budget; it continues.
  * - `asked`: its time was over, and the strategy asks a person first (X11); it continues until there is an answer, at most until `until`.
- *   Only the kernel creates this kind: `sleep` does not return it.
+ *   Only the kernel creates this kind: `sleep` does not return it. A question about tool calls begins with it: no wait precedes it.
+ * - `answered`: a person approved or refused a tool call; the question continues while a call has no answer.
  */
 export const Wake = Schema.Union([
   wake("elapsed", {
@@ -188,7 +190,13 @@ export const Wake = Schema.Union([
   wake("until", { until: Schema.Finite }),
   wake("switched", { target: Target.Target }),
   wake("extended", { byMs: Schema.Finite }),
-  wake("asked", { until: Schema.Finite, asks: TurnEvent.Asks })
+  wake("asked", { until: Schema.Finite, asks: TurnEvent.Asks }),
+  wake("answered", {
+    toolCallId: Schema.String,
+    approved: Schema.Boolean,
+    /** The person's reason, for the model. */
+    reason: Schema.optionalKey(Schema.String)
+  })
 ])
 export type Wake = typeof Wake.Type
 
@@ -304,9 +312,9 @@ export interface KindOf<K extends Kind> {
 }
 
 const kindOf = <K extends Kind, I>(kind: K, schema: Schema.Codec<ValueOf<K>, I>): KindOf<K> => {
-  const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.toCodecJson(schema)))
+  const decode = Schema.decodeUnknownOption(schema)
   const of = ({ number, step }: RecordPosition, value: ValueOf<K>): RecordOf<K> => ({ kind, step, number, value })
-  const read = (text: string): ValueOf<K> | undefined => Option.getOrUndefined(decode(text))
+  const read = (text: string): ValueOf<K> | undefined => Option.getOrUndefined(decode(JsonShape.parse(text)))
   return {
     kind,
     schema,

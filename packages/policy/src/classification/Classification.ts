@@ -10,8 +10,7 @@
  * Classification.K4. A 2xx status is not reported: it has no information about the failure, and a person would read it as the error's code.
  * Classification.K5. A context overflow is never retryable (P2).
  */
-import { defined, Failure } from "@holdfast/wire"
-import * as Duration from "effect/Duration"
+import { defined, Failure, Millis } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import * as ResponseBody from "./ResponseBody.ts"
 import type * as Envelope from "./Envelope.ts"
@@ -146,7 +145,7 @@ export const incomplete = (message: string = INCOMPLETE): Failure.Failure => ({
 
 /** The failure of an attempt without content within a limit (C8): from the request on, or since the last content. `ms` is that limit. */
 export const timedOut = (which: "first-content" | "idle", ms: number): Failure.Failure => {
-  const limit = Duration.format(Duration.millis(ms))
+  const limit = Millis.format(ms)
   return {
     reason: "timeout",
     message:

@@ -18,6 +18,26 @@ export interface PriceList {
 
 const opus: Price = { input: 5, output: 25, cachedInput: 0.5, cacheWrite: 6.25 }
 
+/** OpenAI's prices are those of the model, in either format. */
+const openAi = (provider: string): PriceList => ({
+  provider,
+  source: "https://developers.openai.com/api/docs/pricing",
+  asOf: "2026-11",
+  models: {
+    "gpt-4.1": { input: 2, output: 8, cachedInput: 0.5 },
+    "gpt-4.1-mini": { input: 0.4, output: 1.6, cachedInput: 0.1 },
+    "gpt-4.1-nano": { input: 0.1, output: 0.4, cachedInput: 0.025 },
+    "gpt-4o": { input: 2.5, output: 10, cachedInput: 1.25 },
+    "gpt-4o-mini": { input: 0.15, output: 0.6, cachedInput: 0.075 },
+    "gpt-5": { input: 1.25, output: 10, cachedInput: 0.125 },
+    "gpt-5-mini": { input: 0.25, output: 2, cachedInput: 0.025 },
+    "gpt-5-nano": { input: 0.05, output: 0.4, cachedInput: 0.005 },
+    "gpt-5.2": { input: 1.75, output: 14, cachedInput: 0.175 },
+    o3: { input: 2, output: 8, cachedInput: 0.5 },
+    "o4-mini": { input: 1.1, output: 4.4, cachedInput: 0.275 }
+  }
+})
+
 /** Every list. */
 export const lists: ReadonlyArray<PriceList> = [
   {
@@ -35,22 +55,6 @@ export const lists: ReadonlyArray<PriceList> = [
       "claude-opus-5": opus
     }
   },
-  {
-    provider: "openai",
-    source: "https://developers.openai.com/api/docs/pricing",
-    asOf: "2026-11",
-    models: {
-      "gpt-4.1": { input: 2, output: 8, cachedInput: 0.5 },
-      "gpt-4.1-mini": { input: 0.4, output: 1.6, cachedInput: 0.1 },
-      "gpt-4.1-nano": { input: 0.1, output: 0.4, cachedInput: 0.025 },
-      "gpt-4o": { input: 2.5, output: 10, cachedInput: 1.25 },
-      "gpt-4o-mini": { input: 0.15, output: 0.6, cachedInput: 0.075 },
-      "gpt-5": { input: 1.25, output: 10, cachedInput: 0.125 },
-      "gpt-5-mini": { input: 0.25, output: 2, cachedInput: 0.025 },
-      "gpt-5-nano": { input: 0.05, output: 0.4, cachedInput: 0.005 },
-      "gpt-5.2": { input: 1.75, output: 14, cachedInput: 0.175 },
-      o3: { input: 2, output: 8, cachedInput: 0.5 },
-      "o4-mini": { input: 1.1, output: 4.4, cachedInput: 0.275 }
-    }
-  }
+  openAi("openai"),
+  openAi("openai-responses")
 ]

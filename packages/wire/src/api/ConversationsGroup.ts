@@ -1,7 +1,7 @@
 /** Defines the calls that open, read and steer a conversation. */
 import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Extension } from "../Command.ts"
+import { Extension, RefusalReason, toolAnswer } from "../Command.ts"
 import { ConversationState } from "../ConversationState.ts"
 import { CommandId, ConversationId } from "../Ids.ts"
 import { Message } from "../Message.ts"
@@ -203,6 +203,35 @@ const extendBudget = HttpApiEndpoint.post("extendBudget", "/v1/conversations/:co
   )
 )
 
+/** The body of the answer about a tool call. */
+export const AnswerTool = Schema.Struct({
+  ...commandId,
+  toolCallId: toolAnswer.toolCallId.annotate({ description: "As in `asks.calls` of the state and of the events." }),
+  approve: toolAnswer.approve.annotate({
+    description: "`true` runs the call; `false` answers it to the model as a failed call."
+  }),
+  reason: Schema.optionalKey(RefusalReason.annotate({ description: "Why it is refused, for the model." }))
+}).annotate({
+  identifier: "AnswerTool",
+  examples: [
+    { commandId: exampleId, toolCallId: "call_1", approve: true },
+    { toolCallId: "call_1", approve: false, reason: "Not before the backup has run." }
+  ]
+})
+
+const answerTool = HttpApiEndpoint.post("answerTool", "/v1/conversations/:conversationId/answer-tool", {
+  params: conversationParams,
+  payload: AnswerTool,
+  success: accepted("The call is answered, or does not wait for an answer."),
+  error: commandProblems
+}).annotateMerge(
+  describe(
+    "Approve or refuse a tool call",
+    "Answers a question about one tool call. The calls of a response run when each has its answer. Has no effect if the call does not " +
+      `wait for one.\n\n${howItIsAnswered}`
+  )
+)
+
 const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:conversationId/auto-retry", {
   params: conversationParams,
   payload: AutoRetry,
@@ -229,6 +258,7 @@ export const ConversationsGroup = HttpApiGroup.make("conversations")
     waitUntil,
     switchTarget,
     extendBudget,
+    answerTool,
     setAutoRetry,
     setTitle
   )

@@ -134,7 +134,8 @@ const SENT = new Set([
   "WaitUntil",
   "SetTitle",
   "SwitchTarget",
-  "ExtendBudget"
+  "ExtendBudget",
+  "AnswerTool"
 ])
 const isSent = (name: string): boolean => SENT.has(name)
 

@@ -5,7 +5,7 @@
  * RpcLines.R2. An event is the JSON of `TurnEvent`, unchanged. No event has the type `response`, so the type distinguishes them.
  */
 import * as Schema from "effect/Schema"
-import { Extension } from "../Command.ts"
+import { Extension, toolAnswer } from "../Command.ts"
 import { ConversationState } from "../ConversationState.ts"
 import { CommandId, TurnId } from "../Ids.ts"
 import { Prompt as PromptValue } from "../Prompt.ts"
@@ -45,6 +45,8 @@ export const commands = {
   switch_target: steering("switch_target", { model: NonEmptyText }),
   /** Adds to the budget of the step that waits (X4). */
   extend_budget: steering("extend_budget", { byMs: Extension }),
+  /** Approves or refuses a tool call that waits for a person. */
+  answer_tool: steering("answer_tool", toolAnswer),
   /** Reads the conversation's state (P15). */
   get_state: command("get_state", {})
 } as const
@@ -60,6 +62,7 @@ export const RpcCommand = Schema.Union([
   commands.wait_until,
   commands.switch_target,
   commands.extend_budget,
+  commands.answer_tool,
   commands.get_state
 ])
 export type RpcCommand = typeof RpcCommand.Type

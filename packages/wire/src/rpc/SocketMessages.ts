@@ -83,6 +83,7 @@ export const commands = {
   wait_until: command("wait_until", { ...inConversation, ...lines.wait_until.fields }),
   switch_target: command("switch_target", { ...inConversation, ...lines.switch_target.fields }),
   extend_budget: command("extend_budget", { ...inConversation, ...lines.extend_budget.fields }),
+  answer_tool: command("answer_tool", { ...inConversation, ...lines.answer_tool.fields }),
   /** `lastEventId` is that of the last event of the conversation that this socket was sent. */
   get_state: command("get_state", { ...inConversation, ...lines.get_state.fields })
 } as const
@@ -101,6 +102,7 @@ export const SocketCommand = Schema.Union([
   commands.wait_until,
   commands.switch_target,
   commands.extend_budget,
+  commands.answer_tool,
   commands.get_state
 ])
 export type SocketCommand = typeof SocketCommand.Type

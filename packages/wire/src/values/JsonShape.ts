@@ -7,6 +7,7 @@
  * JsonShape.J1. An array or object is one level; `{"a":[1]}` has two, a number none.
  * JsonShape.J2. The work is bounded: each value counts at least one character, and measuring stops at either limit. A cycle is too deep.
  */
+import type * as Schema from "effect/Schema"
 
 /** The most levels of a value that is accepted from outside (C11). Real arguments have fewer than ten. */
 export const MOST_LEVELS = 200
@@ -16,6 +17,15 @@ export interface Measure {
   /** Characters of its strings and keys, and one for each value; more than `most` if measuring stopped there. */
   readonly characters: number
   readonly isTooDeep: boolean
+}
+
+/** Returns the value of a JSON text; `undefined`: it is none. */
+export const parse = (text: string): Schema.Json | undefined => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Measures a value; it stops reading after `most` characters. */

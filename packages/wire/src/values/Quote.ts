@@ -16,12 +16,12 @@ export const of = (text: string): string =>
     ? JSON.stringify(text)
     : `${JSON.stringify(beginningOf(text))} and ${text.length - LONGEST} characters more`
 
-/** The text without quotation marks, such as a key in a path. A long text is cut. */
-export const clip = (text: string): string => (text.length <= LONGEST ? text : `${beginningOf(text)}…`)
+/** The text without quotation marks, such as a key in a path. A long text is cut after `most` characters. */
+export const clip = (text: string, most = LONGEST): string =>
+  text.length <= most ? text : `${beginningOf(text, most)}…`
 
 /** A library's message, which may quote foreign text in full. A long message is cut. */
-export const message = (text: string): string =>
-  text.length <= LONGEST_MESSAGE ? text : `${beginningOf(text, LONGEST_MESSAGE)}…`
+export const message = (text: string): string => clip(text, LONGEST_MESSAGE)
 
 // --- internal
 

@@ -41,6 +41,7 @@ describe("the calls", () => {
       "POST /v1/conversations",
       "POST /v1/conversations/{conversationId}/abort",
       "POST /v1/conversations/{conversationId}/abort-retry",
+      "POST /v1/conversations/{conversationId}/answer-tool",
       "POST /v1/conversations/{conversationId}/extend-budget",
       "POST /v1/conversations/{conversationId}/retry",
       "POST /v1/conversations/{conversationId}/retry-now",
@@ -144,6 +145,7 @@ describe("examples", () => {
       ConversationsGroup.WaitUntil,
       ConversationsGroup.SwitchTarget,
       ConversationsGroup.ExtendBudget,
+      ConversationsGroup.AnswerTool,
       TurnsGroup.RunTurn,
       TurnsGroup.RetryTurn,
       TurnsGroup.TurnResult,
@@ -169,7 +171,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(13)
+    expect(bodies.length).toBe(14)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])

@@ -198,7 +198,8 @@ const coded = (code: string | undefined, message: string): string => {
 /** The line about the end of a wait. A wait that asks leads to no retry by itself (X11). */
 const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Display["timeOfDay"]): string => {
   if (wait.asks !== undefined) {
-    return `Gives up without an answer in ${DurationText.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
+    const end = wait.asks.because === "tools" ? "Refused" : "Gives up"
+    return `${end} without an answer in ${DurationText.countdown(left)}, at ${timeOfDay(wait.retryAt)}`
   }
   return left === 0
     ? `Retry ${ordinal(wait)} runs now …`

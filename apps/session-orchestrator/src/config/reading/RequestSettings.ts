@@ -5,6 +5,7 @@
  * RequestSettings.R2. An address that ends in the path which the adapter adds is refused, with the address to write instead.
  * RequestSettings.R3. A field of an "ai-sdk" provider is an option of a call of the AI SDK, which ignores all others without a word: they are refused.
  */
+import type { BuiltIn } from "@holdfast/providers"
 import { Schema } from "effect"
 import { formatPath, type Problem } from "./ConfigProblem.ts"
 import { nearest } from "./Nearest.ts"
@@ -13,7 +14,14 @@ import { nearest } from "./Nearest.ts"
 const RESERVED: ReadonlyMap<string, string> = new Map([
   ["model", "the turn's model goes there. Choose it with `model`, or by conversation"],
   ["messages", "the conversation goes there"],
+  ["input", "the conversation goes there"],
+  ["contents", "the conversation goes there"],
   ["system", "the conversation's system prompt goes there"],
+  ["instructions", "the conversation's system prompt goes there"],
+  ["systemInstruction", "the conversation's system prompt goes there"],
+  ["previous_response_id", "Holdfast sends the whole conversation"],
+  ["conversation", "Holdfast sends the whole conversation"],
+  ["background", "Holdfast reads answers as streams only"],
   ["stream", "Holdfast reads answers as streams only"],
   ["n", "Holdfast reads one answer"],
   ["tools", 'the tools of the "tools" section go there'],
@@ -37,11 +45,7 @@ export const Body = Schema.Record(Schema.String, Schema.Json)
 export type Body = typeof Body.Type
 
 /** The problem of a provider's address (RequestSettings.R2); `undefined` if there is none. The message leaves the query out: it may contain a key. */
-export const addressProblem = (
-  place: string,
-  type: "openai-compatible" | "anthropic",
-  baseUrl: string
-): Problem | undefined => {
+export const addressProblem = (place: string, type: BuiltIn.Format, baseUrl: string): Problem | undefined => {
   const url = URL.parse(baseUrl)
   if (url === null) return undefined
   const path = url.pathname.replace(/\/+$/, "")
@@ -89,6 +93,8 @@ export const callProblems = (path: ReadonlyArray<string>, body: Body): ReadonlyA
 /** The paths that the adapters add; the longer one first. */
 const ENDPOINTS = [
   { suffix: "/chat/completions", type: "openai-compatible" },
+  { suffix: "/responses", type: "openai-responses" },
+  { suffix: "/v1beta/models", type: "gemini" },
   { suffix: "/v1/messages", type: "anthropic" },
   { suffix: "/messages", type: "anthropic" }
 ] as const

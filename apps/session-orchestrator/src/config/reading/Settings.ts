@@ -224,8 +224,15 @@ const Options = Schema.Record(Schema.String, Schema.Json)
 
 /** An entry of `providers`. */
 export const ProviderSettings = Schema.Struct({
-  type: Schema.Literals(["openai-compatible", "anthropic", "ai-sdk", "simulated"]).annotate({
-    message: 'Expected "openai-compatible", "anthropic", "ai-sdk" or "simulated"'
+  type: Schema.Literals([
+    "openai-compatible",
+    "anthropic",
+    "openai-responses",
+    "gemini",
+    "ai-sdk",
+    "simulated"
+  ]).annotate({
+    message: 'Expected "openai-compatible", "anthropic", "openai-responses", "gemini", "ai-sdk" or "simulated"'
   }),
   /** AI SDK: the package, or a module of the operator by its path. */
   package: Schema.optionalKey(filled('a package of the AI SDK, such as "@ai-sdk/google"')),
@@ -362,6 +369,10 @@ export const ToolServerSettings = Schema.Struct({
   ),
   /** These tools run again after a crash (X8). */
   idempotent: Schema.optionalKey(ToolNames),
+  /** A person has to approve each call of these tools. */
+  confirm: Schema.optionalKey(ToolNames),
+  /** The time for an answer; after it the call counts as refused. */
+  answerWithin: Schema.optionalKey(Durations.Positive),
   allow: Schema.optionalKey(ToolNames),
   /** Tools that are not offered, even if `allow` lists them. */
   deny: Schema.optionalKey(ToolNames)

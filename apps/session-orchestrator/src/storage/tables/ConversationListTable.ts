@@ -4,6 +4,7 @@ import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type ConversationFilter, type ConversationRow, type Page, type Position, PROMPT_CHARACTERS } from "../Lists.ts"
+import * as HeldCallIds from "../HeldCallIds.ts"
 import * as Contains from "./Contains.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
@@ -43,6 +44,7 @@ export const keysOf = (
   const lately = filter.since === undefined ? sql.literal("") : sql`AND c.created_at >= ${filter.since}`
   return sql`SELECT ${Keyset.columns(sql, "c.created_at", "c.number", matches)} FROM conversations c
     WHERE ${Keyset.behind(sql, "c.created_at", "c.number", after)} ${lately}
+      AND c.conversation_id NOT LIKE ${`${HeldCallIds.PREFIX}%`}
     ORDER BY c.created_at DESC, c.number DESC`
 }
 

@@ -17,7 +17,7 @@ interface Line {
   readonly time: string
   readonly provider: string
   readonly model: string
-  /** The wire format: `openai-compatible`, `anthropic`, `simulated`; absent for a provider that is not configured. */
+  /** The wire format: a `type` of the configuration, such as `anthropic`; absent for a provider that is not configured. */
   readonly api?: string
   /** The thinking level that the configuration sets for the model; absent if it sets none. */
   readonly thinkingLevel?: string

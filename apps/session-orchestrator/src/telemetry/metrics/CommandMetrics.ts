@@ -41,6 +41,7 @@ const NAMES: Readonly<Record<Command.Command["type"], true>> = {
   "wait-until": true,
   "switch-target": true,
   "extend-budget": true,
+  "answer-tool": true,
   "set-auto-retry": true
 }
 

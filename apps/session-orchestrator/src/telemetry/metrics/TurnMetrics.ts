@@ -240,7 +240,8 @@ const WAKES: Readonly<Record<RetryStrategy.Wake["type"] | "early", true>> = {
   until: true,
   switched: true,
   extended: true,
-  asked: true
+  asked: true,
+  answered: true
 }
 
 const OF_TURNS: ReadonlyArray<Fixed> = [

@@ -224,6 +224,8 @@ const common = ({ conversationId, target, turnId }: Observer.ObservedStep): Attr
 /** The conventions' names of providers, where they differ from Holdfast's. */
 const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ["google", "gcp.gemini"],
+  ["gemini", "gcp.gemini"],
+  ["openai-responses", "openai"],
   ["xai", "x_ai"],
   ["mistral", "mistral_ai"]
 ])

@@ -2,7 +2,7 @@
  * Reads a request's thinking level from the operator's body fields (M4). Pure.
  *
  * Providers have different names for it: `reasoning_effort` (chat completions), `reasoning.effort` (Responses, OpenRouter),
- * `output_config.effort` and `thinking` (Anthropic). A budget of tokens becomes `4096 tokens`.
+ * `output_config.effort` and `thinking` (Anthropic), `generationConfig.thinkingConfig` (Gemini). A budget of tokens becomes `4096 tokens`.
  */
 import type { Schema } from "effect"
 import type { ProviderConfig } from "../../config/Config.ts"
@@ -35,6 +35,12 @@ const LEVELS: ReadonlyArray<Level> = [
   (body) =>
     inside(body["thinking"], ({ budget_tokens: tokens, type }) =>
       typeof tokens === "number" ? `${tokens} tokens` : effort(type)
+    ),
+  (body) =>
+    inside(body["generationConfig"], ({ thinkingConfig }) =>
+      inside(thinkingConfig, ({ thinkingBudget: tokens, thinkingLevel }) =>
+        typeof tokens === "number" ? `${tokens} tokens` : effort(thinkingLevel)
+      )
     )
 ]
 

@@ -30,7 +30,7 @@ const settings = record({
     word,
     fc.record(
       {
-        type: fc.constantFrom("openai-compatible", "anthropic", "simulated"),
+        type: fc.constantFrom("openai-compatible", "anthropic", "openai-responses", "gemini", "simulated"),
         baseUrl: fc.webUrl({ validSchemes: ["http", "https"] }),
         apiKeyEnv: fc.oneof(variable, fc.array(variable, { maxLength: 3 })),
         headers: fc.dictionary(word, fc.stringMatching(/^[ -~]{0,20}$/), { maxKeys: 3 })

@@ -50,7 +50,7 @@ export const toSeal = Effect.fnUntraced(function* (
     const commands = commandsOf(run.ledger, run.offers)
     const [command] = commands
     if (phase._tag === "Sealed" || command === undefined) return yield* seal(run)
-    if (phase._tag === "Tools") yield* runTools(run, commands, phase.round)
+    if (phase._tag === "Tools" && command._tag === "RunTool") yield* runTools(run, commands, phase.round)
     else if (command._tag === "Seal") return yield* seal(run, command.cut && { status: "failed", failure: command.cut })
     else if (command._tag !== "RunTool") yield* perform(run, command)
   }
@@ -117,9 +117,12 @@ const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | Tu
       return recorded(run, Records.kinds.Compaction, command, ModelCalls.compaction(run, command))
     case "Decide":
       return recorded(run, Records.kinds.Decision, command, Retrying.decide(run, command))
+    case "Ask":
     case "Wait": {
       if (strategy === undefined) throw new Error("without a strategy there is no wait")
-      const slept = recorded(run, Records.kinds.Wake, command, Retrying.sleep(run, command, strategy), command.part)
+      const sleep =
+        command._tag === "Wait" ? Retrying.sleep(run, command, strategy) : Retrying.ask(run, command, strategy)
+      const slept = recorded(run, Records.kinds.Wake, command, sleep, command.part)
       return Effect.catchTag(slept, "SleepFailure", (error) => sleepless(run, error))
     }
     case "Route":

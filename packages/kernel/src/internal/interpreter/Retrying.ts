@@ -19,10 +19,12 @@ import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import { isOfItself } from "../machine/Decisions.ts"
 import type { Command } from "../machine/OpenCommands.ts"
 import * as Observing from "./Observing.ts"
+import * as CallFailure from "../../calls/CallFailure.ts"
 import type { Run } from "./Run.ts"
 
 type Decide = Extract<Command, { readonly _tag: "Decide" }>
 type Wait = Extract<Command, { readonly _tag: "Wait" }>
+type Ask = Extract<Command, { readonly _tag: "Ask" }>
 
 /** Decides about a failure, by the router or by the strategy alone. */
 export const decide = (
@@ -43,29 +45,41 @@ export const decide = (
 
 /** Waits until the wait has ended or was changed. */
 export const sleep = (run: Run, command: Wait, strategy: RetryStrategy["Service"]) =>
-  Observing.wait(run, command.wait, asleep(run, command, strategy))
+  Observing.wait(run, command.wait, asleep(run, { ...command.wait, ...command }, strategy))
+
+/** Asks about tool calls, or waits for an answer (Retrying.W2). */
+export const ask = (run: Run, { asks, event, withinMs }: Ask, strategy: RetryStrategy["Service"]) =>
+  event === undefined
+    ? Effect.map(Clock.currentTimeMillis, (at): Wake => ({ type: "asked", asks, until: at + withinMs, at }))
+    : asleep(run, { asks, retryAt: event.retryAt, event }, strategy)
 
 // --- internal
 
+/** A wait as it is slept; without `awaited` for an answer about tool calls. */
+interface Sleep extends Pick<Wait["wait"], "asks" | "retryAt">, Pick<Wait, "event"> {
+  readonly awaited?: Wait["awaited"]
+  readonly outlook?: Wait["outlook"]
+}
+
 const asleep = Effect.fnUntraced(function* (
   run: Run,
-  { awaited, event, outlook, wait }: Wait,
+  { asks, awaited, event, outlook, retryAt }: Sleep,
   strategy: RetryStrategy["Service"]
 ): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
-  const { asks, retryAt } = wait
+  const calls = asks?.calls?.map(({ toolCallId }) => toolCallId)
   const begunAt = yield* Clock.currentTimeMillis
   if (!run.isWaitAnnounced && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // Retrying.W1
   run.isWaitAnnounced = false
   for (;;) {
     const now = yield* Clock.currentTimeMillis
     const wake = yield* Effect.catchCause(
-      strategy.sleep(Duration.millis(Math.max(0, retryAt - now)), awaited),
+      strategy.sleep(Duration.millis(Math.max(0, retryAt - now)), awaited, calls),
       (cause) => Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
     )
     const at = yield* Clock.currentTimeMillis
     if (!isOfItself(wake)) return { ...wake, at }
     if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // Retrying.W2
-    const question = outlook && strategy.ask?.(outlook(Math.max(0, at - awaited.since)))
+    const question = outlook && strategy.ask?.(outlook(Math.max(0, at - (awaited?.since ?? at))))
     if (question === undefined) return { ...wake, at }
     const by = wake.by === undefined ? undefined : { by: wake.by }
     return { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by }
@@ -73,7 +87,5 @@ const asleep = Effect.fnUntraced(function* (
 })
 
 /** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler runs. */
-const unslept = (cause: Cause.Cause<unknown>): SleepFailure => {
-  const why = Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
-  return new SleepFailure({ message: `The wait could not be slept: ${why}` })
-}
+const unslept = (cause: Cause.Cause<unknown>): SleepFailure =>
+  new SleepFailure({ message: `The wait could not be slept: ${CallFailure.whyOf(cause)}` })

@@ -4,11 +4,12 @@
  * ToolRuns.T1. A call that failed, or whose arguments could not be read, is answered; it never ends the turn.
  * ToolRuns.T2. A call that was running when its process died is not made again; the model receives `ModelContext.INTERRUPTED`. Tools that are
  *     declared idempotent run again (X8).
+ * ToolRuns.T3. A call that a person refused is answered with that, and has no record of a beginning.
  */
 import { defined, JsonShape, type Message } from "@holdfast/wire"
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as CallFailure from "../../calls/CallFailure.ts"
 import * as ModelContext from "../../turn/ModelContext.ts"
 import * as Records from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
@@ -35,7 +36,7 @@ export const call = Effect.fnUntraced(function* (
   const { checkpoint, toolbox } = run.ports
   // A report is judged instead of run: judging it again does no harm.
   const isReport = Judging.isReport(run.ledger.turn.report, command.call)
-  const isMine = isReport || (yield* begin(run, command))
+  const isMine = isReport || command.approval?.refusal !== undefined || (yield* begin(run, command))
   const isIdempotent = toolbox.definitions.find(({ name }) => name === command.call.toolName)?.isIdempotent === true
   const made = isMine || isIdempotent ? answer(run, command) : at({ output: ModelContext.INTERRUPTED, isError: true })
   const leave = () => (running.delete(number), running.size)
@@ -62,23 +63,25 @@ const begin = Effect.fnUntraced(function* (
   return value !== true && value.life === life
 })
 
-const answer = (run: Run, { call, isOffered }: RunTool): Effect.Effect<Records.ToolResult> =>
+const answer = (run: Run, { approval, call, isOffered }: RunTool): Effect.Effect<Records.ToolResult> =>
   Effect.suspend(() => {
     const { report } = run.ledger.turn
+    if (approval?.refusal !== undefined) return Effect.succeed({ output: approval.refusal, isError: true })
     if (call.malformed !== undefined) return Effect.succeed(unreadable(call))
     if (report !== undefined && Judging.isReport(report, call)) return Effect.succeed(Judging.answer(report, call))
-    return isOffered ? Effect.map(run.ports.toolbox.run(call), readable) : Effect.succeed(NOT_OFFERED)
+    return isOffered
+      ? Effect.map(run.ports.toolbox.run(call, approval !== undefined), readable)
+      : Effect.succeed(NOT_OFFERED)
   }).pipe(
     // A tool that interrupts itself has failed too. When the turn is interrupted no handler runs.
-    Effect.catchCause((cause) => Effect.succeed({ output: `The tool failed: ${whyOf(cause)}`, isError: true })),
+    Effect.catchCause((cause) =>
+      Effect.succeed({ output: `The tool failed: ${CallFailure.whyOf(cause)}`, isError: true })
+    ),
     Effect.flatMap(at)
   )
 
 const at = ({ content, output, isError }: ToolOutcome): Effect.Effect<Records.ToolResult> =>
   Effect.map(Clock.currentTimeMillis, (endedAt) => ({ output, ...defined({ content }), isError, endedAt }))
-
-const whyOf = (cause: Cause.Cause<never>): string =>
-  Cause.hasInterruptsOnly(cause) ? "it was interrupted." : String(Cause.squash(cause))
 
 const NOT_OFFERED = { output: "No tool but the final report could be used in this step.", isError: true }
 

@@ -1,5 +1,6 @@
 /** Shared by the handlers of records: events, messages and counts. Pure. */
 import { defined, type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import * as ModelContext from "../../turn/ModelContext.ts"
 import * as Spending from "../../turn/Spending.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Emission, Ledger, Phase, Step, Tally, TurnFacts } from "./Ledger.ts"
@@ -67,9 +68,7 @@ export const nextMessageId = ({ added, turn }: Ledger): Ids.MessageId => Ids.mes
 /** Makes a message to the model that is not a person's prompt. `createdAt` is in epoch milliseconds. */
 export const synthetic = (ledger: Ledger, text: string, createdAt: number): Message.UserMessage => ({
   role: "user",
-  id: nextMessageId(ledger),
-  turnId: ledger.turn.turnId,
-  createdAt,
+  ...headOf(ledger, createdAt),
   content: [{ type: "text", text }],
   synthetic: true
 })
@@ -82,9 +81,7 @@ export const responseOf = (
   failure?: Failure.Failure
 ): Message.AssistantMessage => ({
   role: "assistant",
-  id: nextMessageId(ledger),
-  turnId: ledger.turn.turnId,
-  createdAt,
+  ...headOf(ledger, createdAt),
   content: said.content,
   target: ledger.routing.route.target,
   ...defined({ finishReason: said.finishReason, usage: said.usage, error: failure })
@@ -99,6 +96,20 @@ export const toolsOf = (
   if (report === undefined) return definitions
   return [...definitions.filter(({ name }) => name !== report.tool.name), report.tool]
 }
+
+/** The context of the next request, for what measures it before it is made. */
+export const contextOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>) => ({
+  system: ledger.turn.system,
+  messages: ModelContext.of(messagesOf(ledger)),
+  tools: toolsOf(ledger, offered)
+})
+
+/** What every message of the turn has. `createdAt` is in epoch milliseconds. */
+export const headOf = (ledger: Ledger, createdAt: number) => ({
+  id: nextMessageId(ledger),
+  turnId: ledger.turn.turnId,
+  createdAt
+})
 
 // --- counts
 

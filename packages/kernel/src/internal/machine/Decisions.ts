@@ -10,8 +10,7 @@
  * Decisions.W4. A turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
  */
 import type { Failure } from "@holdfast/wire"
-import { type TurnEvent } from "@holdfast/wire"
-import * as Duration from "effect/Duration"
+import { Millis, type TurnEvent } from "@holdfast/wire"
 import * as Directives from "../../turn/Directive.ts"
 import type { Directive, Wake } from "../../records/Records.ts"
 import { endsWait, waitedMs } from "../../ports/RetryStrategy.ts"
@@ -133,17 +132,16 @@ export const retryEvent = (
   { asks, delayMs, retry, retryAt, failedCall }: Wait
 ): TurnEvent.ProviderRetry => {
   const { attempt, route } = retry
-  const { conversationId, maxRetries, turnId } = ledger.turn
+  const { failure } = failedCall
   return RetryEvent.of({
-    conversationId,
-    turnId,
+    ...ledger.turn,
+    maxRetries: ledger.turn.maxRetries,
     attempt,
     delayMs,
     retryAt,
-    failure: failedCall.failure,
+    failure,
     target: targetNameOf(ledger),
     credential: route?.credential,
-    maxRetries,
     asks
   })
 }
@@ -221,7 +219,7 @@ const next = (ledger: Ledger, { attempt, last, number, of }: FailedCall): Ledger
 /** The failure of a turn whose question was not answered: the question, the time for an answer, and the failure that the turn waited for. */
 const unanswered = ({ askedAt, failedCall }: Wait, asks: TurnEvent.Asks, at: number): Failure.Failure => {
   const { message, reason } = failedCall.failure
-  const within = Duration.format(Duration.millis(at - (askedAt ?? at)))
+  const within = Millis.format(at - (askedAt ?? at))
   const last = message === asks.message ? "" : ` The last error was: ${message}`
   return {
     reason,

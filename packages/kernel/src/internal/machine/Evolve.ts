@@ -6,6 +6,7 @@
  */
 import { Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import * as Records from "../../records/Records.ts"
+import * as Approvals from "./Approvals.ts"
 import * as Decisions from "./Decisions.ts"
 import * as Ending from "./Ending.ts"
 import * as LastStep from "./LastStep.ts"
@@ -106,6 +107,8 @@ export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
       if (record.kind !== "Wake" || number !== phase.wait.failedCall.number) return contradicts(ledger, record)
       return Decisions.woken(ledger, phase.wait, record.value)
     case "Tools":
+      if (record.kind === "Wake" && number === phase.round.attempt)
+        return Approvals.woken(ledger, phase.round, record.value)
       if (number >= phase.round.calls.length || phase.round.results[number] !== undefined)
         return contradicts(ledger, record)
       if (record.kind === "Begun") return ToolRounds.begun(ledger, phase.round, number, record.value)

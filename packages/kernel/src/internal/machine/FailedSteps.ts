@@ -4,7 +4,7 @@
  * A model that calls a missing tool, or repeats a call that cannot succeed, would spend tokens without end: each step succeeds, so no retry
  * limit counts it.
  */
-import type { Failure, Message } from "@holdfast/wire"
+import { type Failure, type Message, Quote } from "@holdfast/wire"
 
 /** Returns how many steps in a row had only failed tool calls, after a step with these results. */
 export const after = (before: number, results: ReadonlyArray<Message.ToolResultPart>): number =>
@@ -31,7 +31,5 @@ export const failureOf = (
 /** An error's first sentences. */
 const MOST_CHARACTERS = 300
 
-const wordsOf = (output: Message.ToolResultPart["output"]): string => {
-  const text = typeof output === "string" ? output : JSON.stringify(output)
-  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS).toWellFormed()}…` : text
-}
+const wordsOf = (output: Message.ToolResultPart["output"]): string =>
+  Quote.clip(typeof output === "string" ? output : JSON.stringify(output), MOST_CHARACTERS)

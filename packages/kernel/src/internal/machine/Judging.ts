@@ -10,7 +10,7 @@
  * Judging.J3. The first valid report is the turn's; a later failure does not remove it (A13).
  */
 import { defined, type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import type { FinalReport, Refusal } from "../../ports/FinalReport.ts"
 import type { AttemptOutcome } from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
@@ -121,10 +121,6 @@ const wordsOf = (content: ReadonlyArray<Message.AssistantPart>): string =>
 
 const inText = (content: ReadonlyArray<Message.AssistantPart>): Schema.Json | undefined => {
   const text = wordsOf(content)
-  // A schema recurses, so a text that is nested too deeply is no report.
-  if (JsonShape.isTextTooDeep(text)) return undefined
-  const decoded = decodeJson(text)
-  return decoded._tag === "Some" ? decoded.value : undefined
+  // What reads a report later recurses, so a text that is nested too deeply is none.
+  return JsonShape.isTextTooDeep(text) ? undefined : JsonShape.parse(text)
 }
-
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))

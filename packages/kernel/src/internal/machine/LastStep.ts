@@ -6,11 +6,10 @@
  * LastStep.F2. It is announced once. Its retries after a rejected response (A9) offer the report alone too.
  * LastStep.F3. If no report is required, the step has no tools, and its text is the answer.
  */
-import * as ModelContext from "../../turn/ModelContext.ts"
 import type { Final, FinalCause } from "../../records/Records.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Last, Ledger } from "./Ledger.ts"
-import { Batch, entering, eventOf, messagesOf, synthetic, toolsOf } from "./Batch.ts"
+import { Batch, contextOf, entering, eventOf, synthetic } from "./Batch.ts"
 
 /** Returns why the step that is about to begin has to be the last; `undefined`: it does not. */
 export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): FinalCause | undefined => {
@@ -18,13 +17,7 @@ export const causeOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>):
   if (last !== undefined && step.number >= last.step) return last.cause
   const { exceedsContext } = turn.limits ?? {}
   if (exceedsContext === undefined) return undefined
-  const prospect = {
-    system: turn.system,
-    messages: ModelContext.of(messagesOf(ledger)),
-    tools: toolsOf(ledger, offered),
-    target: routing.route.target,
-    usage: tally.lastUsage
-  }
+  const prospect = { ...contextOf(ledger, offered), target: routing.route.target, usage: tally.lastUsage }
   return exceedsContext(prospect) ? "context" : undefined
 }
 

@@ -7,7 +7,7 @@
  *              ▼    │                ▼   │
  * start ──▶ Entering ───────────▶ Calling ────── Attempt: Completed ──┬── with calls ──▶ Tools ──┐
  *              ▲                   ▲ ▲ ▲                               │                  │ ▲     │ Begun,
- *              │                   │ │ └─ Attempt: Lost (X2)           │                  │ └─────┘ Tool
+ *              │                   │ │ └─ Attempt: Lost (X2)           │                  │ └─────┘ Tool, Wake
  *              │                   │ │                                 │                  │
  *              │          Decision:│ │ Wake: over    Attempt: Failed   │  every call is answered
  *              │          at once  │ │                    │            │                  │
@@ -34,6 +34,7 @@ import type { FinalReport } from "../../ports/FinalReport.ts"
 import type * as Records from "../../records/Records.ts"
 import type { Route } from "../../records/Route.ts"
 import type { TurnLimits } from "../../turn/TurnLimits.ts"
+import type * as ToolQuestion from "../../turn/ToolQuestion.ts"
 import type * as Spending from "../../turn/Spending.ts"
 
 /** The input of a turn. */
@@ -113,10 +114,24 @@ export interface Wait {
 export interface Round {
   readonly calls: ReadonlyArray<Message.ToolCallPart>
   readonly finishReason: Message.FinishReason
+  /** The number of the attempt with that response. */
+  readonly attempt: number
+  /** The number of records of questions. */
+  readonly parts: number
+  /** The open question to a person. */
+  readonly asked: ToolQuestion.Open | undefined
+  /** The answers of a person. */
+  readonly approvals: ReadonlyArray<Approval | undefined>
   readonly begun: ReadonlyArray<Records.Begun | undefined>
   readonly results: ReadonlyArray<Records.ToolResult | undefined>
   /** The persisted results: those of the first calls, without a gap. */
   readonly content: ReadonlyArray<Message.ToolResultPart>
+}
+
+/** A person's answer about a tool call. */
+export interface Approval {
+  /** The answer to the model instead of a result; absent: the call is approved. */
+  readonly refusal?: string
 }
 
 /** The outcome of a turn that ends by itself. */

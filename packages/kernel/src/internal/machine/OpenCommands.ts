@@ -14,13 +14,15 @@ import type { Begun, FinalCause } from "../../records/Records.ts"
 import type { PendingRetry, Outlook, RetryStrategy } from "../../ports/RetryStrategy.ts"
 import type { Question } from "../../ports/Router.ts"
 import * as Spending from "../../turn/Spending.ts"
+import * as ToolQuestion from "../../turn/ToolQuestion.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
+import * as Approvals from "./Approvals.ts"
 import * as Decisions from "./Decisions.ts"
 import * as LastStep from "./LastStep.ts"
-import type { Ledger, Round, FailedCall, Wait } from "./Ledger.ts"
+import type { Approval, Ledger, Round, FailedCall, Wait } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
 import * as RouteChanges from "./RouteChanges.ts"
-import { eventOf, messagesOf, targetNameOf, toolsOf } from "./Batch.ts"
+import { contextOf, eventOf, messagesOf, targetNameOf, toolsOf } from "./Batch.ts"
 
 /** The tools and ports of this life of the turn. */
 export interface Offers {
@@ -70,6 +72,18 @@ export type Command = { readonly step: number; readonly number: number } & (
       readonly begun: Begun | undefined
       /** Whether this step offers tools (A11). */
       readonly isOffered: boolean
+      /** A person's answer; absent: the call needs none. */
+      readonly approval: Approval | undefined
+    }
+  | {
+      /** Asks a person about tool calls: its first record is the question, the next ones are the answers. */
+      readonly _tag: "Ask"
+      readonly part: number
+      readonly asks: TurnEvent.Asks
+      /** The time for an answer, in milliseconds. */
+      readonly withinMs: number
+      /** The event of the question; absent: it is not on record yet. */
+      readonly event: TurnEvent.ProviderRetry | undefined
     }
   | { readonly _tag: "Compact"; readonly request: TooLong }
   | { readonly _tag: "Seal"; readonly cut: Failure.Failure | undefined }
@@ -102,7 +116,7 @@ export const commandsOf = (ledger: Ledger, offers: Offers): ReadonlyArray<Comman
     case "Waiting":
       return [offers.hasStrategy ? waiting(ledger, offers, phase.wait) : sealing(ledger, phase.wait.failedCall.failure)]
     case "Tools":
-      return running(ledger, phase.round)
+      return running(ledger, phase.round, offers)
     case "Ending":
       return [sealing(ledger)]
     case "Sealed":
@@ -194,15 +208,9 @@ const deciding = (
 
 const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
   const { askedAt, retry, retryAt, failedCall, wakes } = wait
-  const { step, tally, turn, routing } = ledger
+  const { step, tally, routing } = ledger
   const since = retry.retryAt - retry.delayMs
   const route = retry.route ?? routing.route
-  const request = () => ({
-    system: turn.system,
-    messages: ModelContext.of(messagesOf(ledger)),
-    tools: toolsOf(ledger, tools),
-    target: route.target
-  })
   return {
     _tag: "Wait",
     step: step.number,
@@ -224,15 +232,41 @@ const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
             usage: tally.usage,
             ...(step.voids > 0 ? { voids: step.voids } : undefined),
             ...(tally.unreported > 0 ? { unreported: tally.unreported } : undefined),
-            request: request()
+            request: { ...contextOf(ledger, tools), target: route.target }
           })
         : undefined
   }
 }
 
-const running = ({ isFinal, step }: Ledger, { begun, calls, results }: Round): ReadonlyArray<Command> =>
-  calls.flatMap((call, number): ReadonlyArray<Command> =>
-    results[number] !== undefined
-      ? []
-      : [{ _tag: "RunTool", step: step.number, number, call, begun: begun[number], isOffered: !isFinal }]
+/** The calls without a result, as far as they can run now, or the question about them (Approvals.A1). */
+const running = (ledger: Ledger, round: Round, { hasStrategy, tools }: Offers): ReadonlyArray<Command> => {
+  const { isFinal, step } = ledger
+  const { approvals, asked, attempt, begun, calls, parts, results } = round
+  const open = calls.flatMap((call, number) =>
+    results[number] === undefined ? [{ call, number, withinMs: Approvals.withinMs(ledger, round, number, tools) }] : []
   )
+  const free = open.filter(({ number, withinMs }) => withinMs === undefined && approvals[number] === undefined)
+  const pending = open.filter(({ withinMs }) => withinMs !== undefined)
+  if (free.length === 0 && pending.length > 0 && hasStrategy) {
+    return [
+      {
+        _tag: "Ask",
+        step: step.number,
+        number: attempt,
+        part: parts,
+        asks: asked?.asks ?? ToolQuestion.of(pending.map(({ call }) => ToolQuestion.callOf(call))),
+        withinMs: Math.min(...pending.map(({ withinMs = 0 }) => withinMs)),
+        event: asked && Approvals.eventOf(ledger, asked)
+      }
+    ]
+  }
+  return (free.length > 0 ? free : open).map(({ call, number, withinMs }) => ({
+    _tag: "RunTool",
+    step: step.number,
+    number,
+    call,
+    begun: begun[number],
+    isOffered: !isFinal,
+    approval: withinMs === undefined ? approvals[number] : Approvals.UNASKED
+  }))
+}

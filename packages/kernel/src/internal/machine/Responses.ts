@@ -31,7 +31,7 @@ import {
 export const ended = (ledger: Ledger, number: number, outcome: AttemptOutcome): Ledger => {
   switch (outcome._tag) {
     case "Completed":
-      return completed(ledger, outcome)
+      return completed(ledger, number, outcome)
     case "Failed":
       return failed(ledger, number, outcome)
     case "Lost": {
@@ -168,7 +168,7 @@ const failed = (ledger: Ledger, number: number, outcome: Failed): Ledger => {
   return report === undefined ? counted : LastStep.collapse(counted) // A12
 }
 
-const completed = (ledger: Ledger, outcome: Completed): Ledger => {
+const completed = (ledger: Ledger, number: number, outcome: Completed): Ledger => {
   const { content, endedAt, finishReason, usage } = outcome
   const { turn, step } = ledger
   const calls = content.filter((part) => part.type === "tool-call")
@@ -190,7 +190,7 @@ const completed = (ledger: Ledger, outcome: Completed): Ledger => {
     .emit(...(usage === undefined ? [] : [eventOf(turn, { type: "usage", step: step.number, usage })]))
     .add((ledger) => responseOf(ledger, outcome, endedAt))
     .done()
-  if (calls.length > 0) return ToolRounds.begin(said, calls, finishReason)
+  if (calls.length > 0) return ToolRounds.begin(said, calls, finishReason, number)
   return {
     ...said,
     report: turn.report === undefined ? undefined : Judging.reportIn(content),

@@ -9,24 +9,19 @@
  *     was added during a step is asked from the step's next failure on.
  */
 import { type Message, Target, type TurnEvent } from "@holdfast/wire"
-import * as ModelContext from "../../turn/ModelContext.ts"
 import type { Beginning } from "../../records/Records.ts"
 import type { Route } from "../../records/Route.ts"
 import type { Question } from "../../ports/Router.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
 import type { Ledger } from "./Ledger.ts"
-import { calling, eventOf, messagesOf, persist, targetNameOf, toolsOf } from "./Batch.ts"
+import { calling, contextOf, eventOf, persist, targetNameOf } from "./Batch.ts"
 
 /** Makes the question to the router. */
 export const question = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>): Question => ({
   primary: ledger.routing.primary,
   current: ledger.tally.attempts > 0 ? ledger.routing.route : undefined,
   state: ledger.step.state,
-  request: {
-    system: ledger.turn.system,
-    messages: ModelContext.of(messagesOf(ledger)),
-    tools: toolsOf(ledger, offered)
-  }
+  request: contextOf(ledger, offered)
 })
 
 /** Whether the step's route has to be recorded: a router chooses it, or it differs from the target that was used last. */

@@ -13,17 +13,19 @@ import type { Begun, ToolResult } from "../../records/Records.ts"
 import * as Judging from "./Judging.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Round } from "./Ledger.ts"
-import { Batch, entering, eventOf, nextMessageId, persist, stepOf } from "./Batch.ts"
+import { Batch, entering, eventOf, headOf, persist, stepOf } from "./Batch.ts"
 
 /** Begins the tool calls of a response. */
 export const begin = (
   ledger: Ledger,
   calls: ReadonlyArray<Message.ToolCallPart>,
-  finishReason: Message.FinishReason
-): Ledger => ({
-  ...ledger,
-  phase: { _tag: "Tools", round: { calls, finishReason, begun: nothing(calls), results: nothing(calls), content: [] } }
-})
+  finishReason: Message.FinishReason,
+  attempt: number
+): Ledger => {
+  const none = calls.map(() => undefined)
+  const round = { calls, finishReason, attempt, parts: 0, asked: undefined, approvals: none }
+  return { ...ledger, phase: { _tag: "Tools", round: { ...round, begun: none, results: none, content: [] } } }
+}
 
 /** Marks that call `number` is about to run. */
 export const begun = (ledger: Ledger, round: Round, number: number, value: Begun): Ledger => ({
@@ -56,13 +58,15 @@ export const reportIn = ({ turn: { report } }: Ledger, { calls, results }: Round
 
 /** Makes the message of the persisted results; `undefined`: there is no result. */
 export const answers = (ledger: Ledger, { content }: Round, createdAt: number): Message.ToolMessage | undefined =>
-  content.length === 0
-    ? undefined
-    : { role: "tool", id: nextMessageId(ledger), turnId: ledger.turn.turnId, createdAt, content }
+  content.length === 0 ? undefined : resultsOf(ledger, content, createdAt)
 
 // --- internal
 
-const nothing = (calls: ReadonlyArray<unknown>): ReadonlyArray<undefined> => calls.map(() => undefined)
+const resultsOf = (ledger: Ledger, content: Round["content"], createdAt: number): Message.ToolMessage => ({
+  role: "tool",
+  ...headOf(ledger, createdAt),
+  content
+})
 
 const partOf = (
   call: Message.ToolCallPart | undefined,
@@ -81,13 +85,7 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
   const report = reportIn(ledger, round)
   const isRefused = calls.some((call, i) => Judging.isReport(port, call) && results[i]?.isError === true)
   const said = new Batch(isRefused ? LastStep.collapse(ledger) : ledger)
-    .add((ledger) => ({
-      role: "tool",
-      id: nextMessageId(ledger),
-      turnId: ledger.turn.turnId,
-      createdAt: endedAt,
-      content
-    }))
+    .add((ledger) => resultsOf(ledger, content, endedAt))
     .done()
   const failedToolSteps = FailedSteps.after(ledger.failedToolSteps, content)
   const stuck = FailedSteps.failureOf(failedToolSteps, limits?.maxFailedToolSteps ?? MOST_FAILED_TOOL_STEPS, content)

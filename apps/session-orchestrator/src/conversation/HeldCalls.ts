@@ -1,0 +1,67 @@
+/**
+ * The calls that the gateway holds (rule X13): each is a turn of one step, in a conversation of its own.
+ *
+ * HeldCalls.H1. Such a turn is run only while a client is attached to its call: on disk is its wait, and never its request. So a start leaves it
+ *     alone, and it leaves memory when its client does.
+ * HeldCalls.H2. Its provider is the relay of the attached call, which sends the client's own bytes.
+ * HeldCalls.H3. A client has the bytes of an answer, so nothing is retried after content. The turn has no report, and takes no target of another
+ *     wire format.
+ */
+import type { Provider } from "@holdfast/kernel"
+import type { RetryPolicy, Routing } from "@holdfast/policy"
+import type { Ids, Target } from "@holdfast/wire"
+import { Context, Layer, Stream } from "effect"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
+
+/** A held call with its client. */
+export interface HeldCall {
+  /** Makes one attempt with the client's request. */
+  readonly stream: Provider.Provider["Service"]["stream"]
+  /** Whether the request can be sent to a target: it has the same wire format. */
+  readonly fits: (target: Target.Target) => boolean
+}
+
+/** The held calls with a client, by conversation. */
+export class HeldCalls extends Context.Service<HeldCalls, Map<Ids.ConversationId, HeldCall>>()(
+  "@holdfast/session-orchestrator/conversation/HeldCalls"
+) {}
+
+/** No calls yet. */
+export const layer: Layer.Layer<HeldCalls> = Layer.sync(HeldCalls, () => new Map())
+
+/** The held call of a conversation; `undefined` for any other conversation. Without a client nothing is sent (HeldCalls.H1). */
+export const find = (calls: HeldCalls["Service"], id: Ids.ConversationId): HeldCall | undefined =>
+  HeldCallIds.isHeld(id) ? (calls.get(id) ?? NOT_ATTACHED) : undefined
+
+/** The provider of a call that is sent with the client's own key: its limits and pauses concern no call with another key. */
+export const withClientKey = (provider: string): string => provider + CLIENT_KEY
+
+/** The configured name of a provider. */
+export const configuredName = (provider: string): string =>
+  provider.endsWith(CLIENT_KEY) ? provider.slice(0, -CLIENT_KEY.length) : provider
+
+/** Whether calls of this provider are sent with the client's own key. */
+export const hasClientKey = (provider: string): boolean => provider.endsWith(CLIENT_KEY)
+
+/** The policy of a held call (HeldCalls.H3). */
+export const policyOf = (
+  { finalReport: _report, maxTurns: _turns, spendGuard: _guard, ...policy }: RetryPolicy.RetryPolicy,
+  fits: HeldCall["fits"]
+): RetryPolicy.RetryPolicy => ({ ...policy, midStream: "fail", routing: routingOf(policy.routing, fits) })
+
+// --- internal
+
+const NOT_ATTACHED: HeldCall = { stream: () => Stream.never, fits: () => false }
+
+/** No configured name ends so. */
+const CLIENT_KEY = "~client"
+
+const routingOf = (routing: Routing.Routing, fits: HeldCall["fits"]): Routing.Routing =>
+  routing.type === "round-robin"
+    ? { ...routing, targets: routing.targets.filter(fits) }
+    : {
+        ...routing,
+        chains: Object.fromEntries(
+          Object.entries(routing.chains).map(([role, targets]) => [role, targets.filter(fits)])
+        )
+      }

@@ -1,0 +1,201 @@
+/**
+ * One attempt of a held call, as the kernel's port has it: the client's bytes go up, and the answer's bytes go down past the kernel.
+ *
+ * Attempt.R1. Before content the answer is held back (`ContentGate`): an attempt that fails has written nothing.
+ * Attempt.R2. Content is reported as usage of nothing. The kernel asks for the next event when its mark is on disk, and only then a byte goes
+ *     down (rule X2).
+ * Attempt.R3. After content a failure is a cut for the client, and fails the attempt.
+ * Attempt.R4. Interruption frees the endpoint's connection.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { ResponseProgress } from "@holdfast/providers"
+import { ContentGate, Dialect, Progress } from "@holdfast/providers/dialects"
+import type * as RawCall from "@holdfast/providers/raw"
+import { Failure } from "@holdfast/wire"
+import { Clock, Effect, Stream } from "effect"
+import type { ClientAnswer } from "./ClientAnswer.ts"
+import * as Headers from "./Headers.ts"
+
+/** What an attempt is made with. */
+export interface Options {
+  readonly send: RawCall.Send
+  readonly request: RawCall.Request
+  readonly dialect: Dialect.Dialect
+  readonly call: Dialect.Call
+  /** Removes secrets from the endpoint's texts. */
+  readonly conceal: (text: string) => string
+  readonly client: ClientAnswer
+  /** Headers of ours, where the endpoint's head is written. */
+  readonly own: () => RawCall.RawHeaders
+  /** Receives the endpoint's answer of an attempt that failed before content. */
+  readonly refused: (head: RawCall.Head, body: ReadonlyArray<Uint8Array>) => void
+}
+
+/** The events of one attempt. */
+export const stream = (options: Options): ReturnType<Provider.Provider["Service"]["stream"]> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      const progress = yield* ResponseProgress.ResponseProgress
+      const attempt = yield* Effect.acquireRelease(
+        Effect.sync(() => new Attempt(options, () => clock.currentTimeMillisUnsafe(), progress)),
+        (attempt) => Effect.sync(() => attempt.close())
+      )
+      const failed = yield* attempt.content
+      if (failed !== undefined) return Stream.make<[Provider.ProviderEvent]>({ type: "error", ...failed })
+      return Stream.concat(Stream.make<[Provider.ProviderEvent]>(REACHED), passing(attempt))
+    })
+  )
+
+// --- internal
+
+/** Attempt.R2 */
+const REACHED: Provider.ProviderEvent = { type: "usage", usage: {} }
+
+const passing = (attempt: Attempt): ReturnType<typeof stream> =>
+  Stream.unwrap(
+    Effect.map(attempt.rest, (failed) => {
+      const usage: Provider.ProviderEvent = { type: "usage", usage: attempt.usage() }
+      return failed === undefined
+        ? Stream.make<[Provider.ProviderEvent, Provider.ProviderEvent]>(usage, { type: "finish", finishReason: "stop" })
+        : Stream.concat(
+            Stream.make<[Provider.ProviderEvent]>(usage),
+            Stream.fail(new Failure.ProviderFailure({ failure: failed.failure }))
+          )
+    })
+  )
+
+type Outcome = Dialect.Failed | undefined
+
+class Attempt {
+  private readonly options: Options
+  private readonly now: () => number
+  private readonly progress: () => void
+  private readonly call: RawCall.Call
+  private head: RawCall.Head | undefined
+  /** Absent for an answer that cannot be read: it passes. */
+  private gate: ContentGate.ContentGate | undefined
+  private answer: Dialect.Head | undefined
+  /** Bytes that may go down, until the mark is on disk. */
+  private ready: Array<Uint8Array> = []
+  private isPassing = false
+  /** The answer has content, or has failed. */
+  private first: { readonly failed: Outcome } | undefined
+  private last: { readonly failed: Outcome } | undefined
+  private onFirst: (() => void) | undefined
+  private onLast: (() => void) | undefined
+
+  constructor(options: Options, now: () => number, progress: () => void) {
+    this.options = options
+    this.now = now
+    this.progress = progress
+    this.call = options.send(options.request, {
+      head: (head) => this.begin(head),
+      data: (bytes) => this.take(bytes),
+      end: () => this.finish(),
+      broken: (cause) => this.broken(cause)
+    })
+  }
+
+  /** Waits for content; returns the failure of an attempt that has none. */
+  readonly content: Effect.Effect<Outcome> = Effect.callback((resume) => {
+    this.onFirst = () => resume(Effect.succeed(this.first?.failed))
+    if (this.first !== undefined) this.onFirst()
+  })
+
+  /** Lets the answer pass to its end; returns the failure of an answer that broke off. */
+  readonly rest: Effect.Effect<Outcome> = Effect.callback((resume) => {
+    const { client, own } = this.options
+    this.onLast = () => {
+      const failed = this.last?.failed
+      if (failed === undefined) client.end()
+      else client.cut()
+      resume(Effect.succeed(failed))
+    }
+    if (this.head !== undefined) client.begin(this.head, own())
+    let isRead = true
+    for (const bytes of this.ready) isRead = client.write(bytes, () => this.call.resume())
+    this.ready = []
+    this.isPassing = true
+    if (this.last !== undefined) this.onLast()
+    else if (isRead) this.call.resume()
+  })
+
+  usage() {
+    return this.gate?.usage() ?? {}
+  }
+
+  /** Attempt.R4. An answer that is given up in the middle breaks off. */
+  close(): void {
+    this.call.close()
+    if (this.isPassing && this.last === undefined) this.options.client.cut()
+  }
+
+  private begin(head: RawCall.Head): void {
+    const { call, conceal, dialect } = this.options
+    this.head = head
+    const { status } = head
+    const headers = Headers.record(head.headers)
+    const isUnreadable = !["", "identity"].includes(headers["content-encoding"] ?? "")
+    if (isUnreadable && status >= 200 && status < 300) return this.settle({ failed: undefined })
+    this.answer = { status, headers, now: this.now, conceal }
+    this.gate = ContentGate.make({ dialect, framing: call.framing, head: this.answer })
+  }
+
+  private take(bytes: Uint8Array): boolean {
+    const passed = this.gate === undefined ? [bytes] : this.gate.feed(bytes)
+    if (this.isPassing) {
+      const { dialect } = this.options
+      if (this.answer === undefined || Progress.isProgress(dialect, bytes, this.answer)) this.progress()
+      let isRead = true
+      for (const each of passed) isRead = this.options.client.write(each, () => this.call.resume())
+      return isRead
+    }
+    this.ready.push(...passed)
+    this.judge()
+    // The answer may have begun to pass meanwhile: a fiber continues where it is resumed.
+    return this.first === undefined || this.isPassing
+  }
+
+  private finish(): void {
+    this.ready.push(...(this.gate?.end() ?? []))
+    if (this.isPassing) {
+      for (const bytes of this.ready) this.options.client.write(bytes, () => {})
+      this.ready = []
+    }
+    this.over()
+  }
+
+  private broken(cause: unknown): void {
+    const { conceal } = this.options
+    this.gate?.broken(cause)
+    if (this.gate !== undefined) return this.over()
+    const failed = Dialect.ofBroken(cause, { now: this.now, conceal })
+    this.settle({ failed })
+    this.last = { failed }
+    this.onLast?.()
+  }
+
+  /** The connection is over. */
+  private over(): void {
+    const standing = this.gate?.standing()
+    this.judge()
+    this.last = { failed: standing?.kind === "failed" ? standing : undefined }
+    this.onLast?.()
+  }
+
+  private judge(): void {
+    const standing = this.gate?.standing()
+    if (this.first !== undefined || standing === undefined || standing.kind === "held") return
+    if (standing.kind !== "failed" || standing.hasPassed) return this.settle({ failed: undefined })
+    const { body, failure } = standing
+    if (this.head !== undefined) this.options.refused(this.head, this.gate?.received() ?? [])
+    this.settle({ failed: body === undefined ? { failure } : { failure, body } })
+  }
+
+  private settle(first: { readonly failed: Outcome }): void {
+    if (this.first !== undefined) return
+    this.first = first
+    this.onFirst?.()
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * The answer to one held call, as its client receives it.
+ *
+ * ClientAnswer.A1. Nothing of a failed attempt is written: not its status, not its headers, not a byte of its body.
+ * ClientAnswer.A2. A client is held by what holds it: a stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call for
+ *     one JSON document gets `102` every `BEAT_MS`, and after `WHOLE_HEAD_MS` a head of ours and white space.
+ * ClientAnswer.A3. Heartbeats come before the first byte of an answer, so they stand between whole frames.
+ * ClientAnswer.A4. A failure after a head of ours is written as the format writes it in a stream, or the connection is cut.
+ */
+import { type Dialect, ErrorAnswer, Heartbeats } from "@holdfast/providers/dialects"
+import type * as RawCall from "@holdfast/providers/raw"
+import type { Failure } from "@holdfast/wire"
+import { Effect } from "effect"
+import type { ServerResponse } from "node:http"
+import * as Headers from "./Headers.ts"
+
+/** Milliseconds until a stream gets its head. Clients wait 30 s for it, and longer. */
+export const HEAD_MS = 20_000
+
+/** Milliseconds between two heartbeats. */
+export const BEAT_MS = 10_000
+
+/** Milliseconds until a call for one document gets its head: clients wait 10 minutes for it. */
+export const WHOLE_HEAD_MS = 540_000
+
+/** What a call's answer depends on. */
+export interface Asked {
+  readonly call: Dialect.Call
+  readonly userAgent: string | undefined
+}
+
+/** The parts of Node's response that an answer is written by. */
+export type ClientResponse = Pick<
+  ServerResponse,
+  "destroy" | "destroyed" | "end" | "once" | "sendDate" | "write" | "writeHead" | "writeProcessing"
+>
+
+/** One client that waits for its answer. */
+export class ClientAnswer {
+  private hasBegun = false
+  private state: "waiting" | "held" | "answering" | "over" = "waiting"
+  private readonly response: ClientResponse
+  private readonly call: Dialect.Call
+  private readonly heartbeat: Uint8Array
+
+  constructor(response: ClientResponse, { call, userAgent }: Asked) {
+    this.response = response
+    this.call = call
+    this.heartbeat = Heartbeats.of(call.format, call.framing, userAgent)
+  }
+
+  /** Whether an answer with content was begun. */
+  get hasContent(): boolean {
+    return this.hasBegun
+  }
+
+  /** Holds the connection until the answer begins (ClientAnswer.A2). It has no end of its own. */
+  readonly held: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
+    if (this.call.framing === "document") {
+      for (let waitedMs = BEAT_MS; waitedMs < WHOLE_HEAD_MS; waitedMs += BEAT_MS) {
+        yield* Effect.sleep(BEAT_MS)
+        if (this.state === "waiting" && !this.response.destroyed) this.response.writeProcessing()
+      }
+      yield* Effect.sleep(BEAT_MS)
+    } else yield* Effect.sleep(HEAD_MS)
+    while (true) {
+      this.beat()
+      yield* Effect.sleep(BEAT_MS)
+    }
+  })
+
+  /** The answer begins, with the endpoint's head unless ours has left. `own` are headers of ours. */
+  begin({ headers, status, statusText }: RawCall.Head, own: RawCall.RawHeaders): void {
+    if (this.state === "waiting") {
+      this.response.sendDate = false // the endpoint's own counts
+      this.response.writeHead(status, statusText, [...Headers.ofResponse(headers, true), ...own])
+    }
+    this.state = "answering"
+    this.hasBegun = true
+  }
+
+  /** Writes bytes of the answer. `false`: the client reads slowly, and `onDrain` is called when it has read. */
+  write(bytes: Uint8Array, onDrain: () => void): boolean {
+    if (this.response.write(bytes)) return true
+    this.response.once("drain", onDrain)
+    return false
+  }
+
+  /** The answer is complete. */
+  end(): void {
+    this.state = "over"
+    this.response.end()
+  }
+
+  /** The answer breaks off, as it did at the endpoint. */
+  cut(): void {
+    this.state = "over"
+    this.response.destroy()
+  }
+
+  /** Passes an endpoint's refusal on, as it came. `false`: a head of ours has left. */
+  pass({ headers, status, statusText }: RawCall.Head, body: ReadonlyArray<Uint8Array>): boolean {
+    if (this.state !== "waiting") return false
+    this.response.sendDate = false
+    this.response.writeHead(status, statusText, Headers.ofResponse(headers, false))
+    for (const bytes of body) this.response.write(bytes)
+    this.end()
+    return true
+  }
+
+  /** The call has failed for good (ClientAnswer.A4). `own` are headers of ours. */
+  fail(failure: Failure.Failure, own: Readonly<Record<string, string>>): void {
+    const { format, framing } = this.call
+    if (this.state === "waiting") {
+      const { body, headers, status } = ErrorAnswer.ofFailure(failure, format)
+      this.response.writeHead(status, { ...headers, ...own })
+      this.response.write(body)
+      return this.end()
+    }
+    const frames = this.state === "held" ? ErrorAnswer.framesOf(failure, format, framing) : undefined
+    if (frames === undefined) return this.cut()
+    this.response.write(frames)
+    this.end()
+  }
+
+  /** Writes a heartbeat, after a head of ours. */
+  private beat(): void {
+    if ((this.state !== "waiting" && this.state !== "held") || this.response.destroyed) return
+    if (this.state === "waiting") {
+      const type = this.call.framing === "events" ? "text/event-stream; charset=utf-8" : "application/json"
+      this.response.writeHead(200, { "content-type": type, "cache-control": "no-cache" })
+      this.state = "held"
+    }
+    this.response.write(this.heartbeat)
+  }
+}

@@ -1,0 +1,84 @@
+/** One call for a model's answer: its request as it came, and the request of each attempt. */
+import type { Dialect } from "@holdfast/providers/dialects"
+import type * as RawCall from "@holdfast/providers/raw"
+import type { Target } from "@holdfast/wire"
+import { Redacted, type Schema } from "effect"
+import * as HeldCalls from "../conversation/HeldCalls.ts"
+import * as Address from "./Address.ts"
+import * as CallKey from "./CallKey.ts"
+import * as Secrets from "../redaction/Secrets.ts"
+import * as ClientKey from "./ClientKey.ts"
+import * as Endpoints from "./Endpoints.ts"
+import * as Headers from "./Headers.ts"
+
+/** A call. */
+export interface GatedCall {
+  /** The configured name of the provider that its address names. */
+  readonly provider: string
+  /** The path below the provider's base URL, with its query. */
+  readonly rest: string
+  /** As they came. */
+  readonly headers: RawCall.RawHeaders
+  readonly key: Exclude<ClientKey.Decision, { readonly _tag: "Refused" }>
+  readonly dialect: Dialect.Dialect
+  readonly asked: Dialect.Call
+  readonly body: Buffer
+  readonly parsed: unknown
+  /** The `retry` settings that its address and headers name. */
+  readonly retry: Schema.JsonObject | undefined
+}
+
+/** The target of its first attempt. */
+export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => ({
+  provider: key._tag === "Client" ? HeldCalls.withClientKey(provider) : provider,
+  model: asked.model ?? "unknown"
+})
+
+/** Its key, by which the same call asked again is known. */
+export const keyOf = ({ headers, parsed, provider, rest }: GatedCall): string =>
+  CallKey.of({ target: `${provider} ${rest}`, headers, body: parsed })
+
+/** The name of its client. */
+export const clientOf = ({ headers }: Pick<GatedCall, "headers">): string => {
+  const [agent = ""] = Headers.valuesOf(headers, "user-agent")
+  return /^[\w.-]{1,40}/u.exec(agent)?.[0] ?? "a client"
+}
+
+/** What a person reads of it: never its body, and no query, which may have a key. */
+export const title = (call: GatedCall): string => `${clientOf(call)}: POST ${Address.pathOf(call.rest)}`
+
+/** The request of an attempt at a target; `undefined` if the target has no key. */
+export const requestFor = (
+  call: GatedCall,
+  endpoints: Endpoints.Endpoints,
+  target: Target.Target,
+  credential: string | undefined
+): RawCall.Request | undefined => {
+  const endpoint = endpoints.get(HeldCalls.configuredName(target.provider))
+  if (endpoint === undefined) return undefined
+  const own = Headers.without(Headers.ofRequest(call.headers), ["content-length"])
+  const headers = HeldCalls.hasClientKey(target.provider)
+    ? own
+    : Endpoints.keyed(endpoint, call.key._tag === "Holdfast" ? call.key.in : "authorization", own, credential)
+  if (headers === undefined) return undefined
+  const { body, target: rest } =
+    call.asked.model === undefined || call.asked.model === target.model
+      ? { body: call.body, target: call.rest }
+      : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
+  return { url: Address.below(endpoint.baseUrl, rest), method: "POST", headers, body: Buffer.from(body) }
+}
+
+/** Whether the request can be sent to another target: the provider has the same wire format. */
+export const fits = (call: GatedCall, endpoints: Endpoints.Endpoints, target: Target.Target): boolean => {
+  const [from, to] = [endpoints.get(call.provider), endpoints.get(HeldCalls.configuredName(target.provider))]
+  return to !== undefined && (from === to || (from?.config.type === to.config.type && call.asked.format !== "gemini"))
+}
+
+/** Removes the client's own credential from a text, too. */
+export const concealed = ({ headers }: GatedCall, redact: (text: string) => string): ((text: string) => string) => {
+  let own: ((text: string) => string) | undefined
+  return (text) => {
+    own ??= Secrets.conceal(ClientKey.secretsOf(headers).map((secret) => Redacted.make(secret)))
+    return own(redact(text))
+  }
+}

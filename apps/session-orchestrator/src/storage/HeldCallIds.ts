@@ -1,0 +1,23 @@
+/** Ids of the conversations of held calls (rule X13). They have the call's key, so that a wait is found by it after a restart. */
+import { Ids } from "@holdfast/wire"
+
+/** The beginning of such ids; lists of conversations leave them out. */
+export const PREFIX = "holdfast-call-"
+
+/** Characters of a call's key. */
+export const KEY_LENGTH = 22
+
+/** Makes an id. `since` is when the call began, in epoch milliseconds; `chance` distinguishes calls of one key and moment. */
+export const make = (key: string, since: number, chance: string): Ids.ConversationId =>
+  Ids.ConversationId.make(`${PREFIX}${key}-${since.toString(36)}-${chance}`)
+
+/** The call of a conversation; `undefined` for any other conversation. */
+export const read = (id: Ids.ConversationId): { readonly key: string; readonly since: number } | undefined => {
+  if (!id.startsWith(PREFIX)) return undefined
+  const end = PREFIX.length + KEY_LENGTH
+  const [since = ""] = id.slice(end + 1).split("-")
+  return { key: id.slice(PREFIX.length, end), since: Number.parseInt(since, 36) }
+}
+
+/** Whether a conversation is that of a held call. */
+export const isHeld = (id: Ids.ConversationId): boolean => id.startsWith(PREFIX)

@@ -1,0 +1,136 @@
+/** Tests what a client receives while its answer is held back, under a test clock. */
+import { describe, expect, it } from "@effect/vitest"
+import type { Dialect } from "@holdfast/providers/dialects"
+import type { Failure } from "@holdfast/wire"
+import { Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
+
+const CALLS = {
+  chat: { format: "chat", framing: "events", model: "m" },
+  messages: { format: "messages", framing: "events", model: "m" },
+  responses: { format: "responses", framing: "events", model: "m" },
+  gemini: { format: "gemini", framing: "array", model: "m" },
+  document: { format: "chat", framing: "document", model: "m" }
+} satisfies Record<string, Dialect.Call>
+
+const FAILURE: Failure.Failure = { reason: "overloaded", message: "Overloaded", status: 529, retryable: true }
+
+/** A client whose connection notes what is written, with the seconds at which it was. */
+const connect = (call: Dialect.Call, userAgent?: string) =>
+  Effect.gen(function* () {
+    const written: Array<readonly [second: number, what: string]> = []
+    const clock = yield* Effect.clockWith(Effect.succeed)
+    const note = (what: string) => void written.push([clock.currentTimeMillisUnsafe() / 1000, what])
+    const response = {
+      destroyed: false,
+      sendDate: true,
+      destroy: () => {
+        note("cut")
+        return response
+      },
+      end: () => {
+        note("end")
+        return response
+      },
+      once: () => response,
+      write: (bytes: Uint8Array | string) => {
+        note(typeof bytes === "string" ? bytes : Buffer.from(bytes).toString())
+        return true
+      },
+      writeHead: (status: number) => {
+        note(`head ${status}`)
+        return response
+      },
+      writeProcessing: () => note("102")
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts that an answer is written by.
+    const client = new ClientAnswer.ClientAnswer(response as unknown as ClientAnswer.ClientResponse, {
+      call,
+      userAgent
+    })
+    yield* Effect.forkChild(client.held, { startImmediately: true })
+    return { client, written }
+  })
+
+const HEAD = { status: 200, statusText: "OK", headers: ["content-type", "text/event-stream"] }
+
+describe("a client that waits", () => {
+  it.effect("for a stream has a head within 25 s, and then a heartbeat every 10 s", () =>
+    Effect.gen(function* () {
+      const { written } = yield* connect(CALLS.chat)
+      yield* TestClock.adjust(Duration.seconds(45))
+      expect(written).toEqual([
+        [20, "head 200"],
+        [20, ": ping\n\n"],
+        [30, ": ping\n\n"],
+        [40, ": ping\n\n"]
+      ])
+    })
+  )
+
+  it.effect("has the heartbeat that holds it", () =>
+    Effect.gen(function* () {
+      const beatOf = (call: Dialect.Call, userAgent?: string) =>
+        Effect.gen(function* () {
+          const { written } = yield* connect(call, userAgent)
+          yield* TestClock.adjust(Duration.seconds(25))
+          return written.at(-1)?.[1]
+        })
+      expect(yield* beatOf(CALLS.messages, "Anthropic/JS 1.12.0")).toMatch(/^event: ping\n/)
+      expect(yield* beatOf(CALLS.messages, "claude-cli/2.1.330 (external, cli)")).toMatch(/^event: message_delta\n/)
+      expect(yield* beatOf(CALLS.responses, "codex_exec/0.169.0")).toMatch(/^event: keepalive\n/)
+      expect(yield* beatOf(CALLS.gemini)).toBe("\n")
+    })
+  )
+
+  it.effect("for one document has 102 every 10 s, and after 9 minutes a head and white space", () =>
+    Effect.gen(function* () {
+      const { written } = yield* connect(CALLS.document)
+      yield* TestClock.adjust(Duration.minutes(9.4))
+      const seconds = (what: string) => written.filter(([, each]) => each === what).map(([second]) => second)
+      expect(seconds("102")).toEqual(Array.from({ length: 53 }, (_, i) => (i + 1) * 10))
+      expect(seconds("head 200")).toEqual([540])
+      expect(seconds("\n")).toEqual([540, 550, 560])
+    })
+  )
+
+  it.effect("receives no heartbeat once its answer has begun", () =>
+    Effect.gen(function* () {
+      const { client, written } = yield* connect(CALLS.chat)
+      yield* TestClock.adjust(Duration.seconds(25))
+      client.begin(HEAD, [])
+      client.write(Buffer.from("data: 1\n\n"), () => {})
+      yield* TestClock.adjust(Duration.minutes(2))
+      expect(written.slice(2)).toEqual([[25, "data: 1\n\n"]])
+      expect(client.hasContent).toBe(true)
+    })
+  )
+})
+
+describe("a call that failed for good", () => {
+  const failed = (call: Dialect.Call, after: Duration.Duration) =>
+    Effect.gen(function* () {
+      const { client, written } = yield* connect(call)
+      yield* TestClock.adjust(after)
+      client.fail(FAILURE, {})
+      return written.map(([, what]) => what)
+    })
+
+  it.effect("has its true status while no head has left", () =>
+    Effect.gen(function* () {
+      expect((yield* failed(CALLS.messages, Duration.seconds(5)))[0]).toBe("head 529")
+      expect((yield* failed(CALLS.document, Duration.minutes(8))).find((what) => what !== "102")).toBe("head 529")
+    })
+  )
+
+  it.effect("has the error in its format after a head of ours, or a cut where the format has none", () =>
+    Effect.gen(function* () {
+      expect((yield* failed(CALLS.messages, Duration.minutes(1))).slice(-2)).toEqual([
+        expect.stringMatching(/^event: error\n.*Overloaded/su),
+        "end"
+      ])
+      expect((yield* failed(CALLS.document, Duration.minutes(10))).at(-1)).toBe("cut")
+    })
+  )
+})

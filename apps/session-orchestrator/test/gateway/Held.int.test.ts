@@ -1,0 +1,202 @@
+/** Tests calls that the gateway holds, over sockets and on the service's own clock. */
+import { describe, expect, it } from "@effect/vitest"
+import { Duration, Effect, Fiber } from "effect"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as Service from "../service/Service.ts"
+import * as GatewayRig from "./GatewayRig.ts"
+import * as RawEndpoint from "./RawEndpoint.ts"
+
+const ASK = { model: "m", stream: true, messages: [{ role: "user", content: "the secret prompt" }] }
+const CHAT = "/to/own/chat/completions"
+const KEY = { authorization: "Bearer sk-of-the-client-0123", "user-agent": "night-agent/1.2" }
+
+const until = (isTrue: () => boolean) =>
+  Effect.promise(async () => {
+    while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 2))
+  })
+
+const turnsOf = (service: Effect.Success<ReturnType<typeof GatewayRig.start>>["service"]) =>
+  Effect.map(
+    service.call({ path: "/v1/turns" }),
+    ({ text }) => JSON.parse(text).turns as ReadonlyArray<Record<string, unknown>>
+  )
+
+describe("a held call", () => {
+  it.live("that succeeds at once has its bytes, and leaves nothing on disk", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect([answer.status, answer.headers["x-request-id"], answer.isCut]).toEqual([200, "r-1", false])
+      expect(answer.body.equals(bytes)).toBe(true)
+      expect(endpoint.calls.length).toBe(1)
+      expect(yield* turnsOf(service)).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("waits through failures of every kind: one answer, and nothing of a failed attempt", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const frames = (text: string) => Buffer.from(text)
+      const faults: ReadonlyArray<(call: RawEndpoint.Received) => void> = [
+        (call) => GatewayRig.sendError(call, 503),
+        (call) => GatewayRig.sendError(call, 429, { "retry-after-ms": "5" }),
+        (call) =>
+          GatewayRig.sendStream(call, frames('data: {"error":{"message":"overloaded","type":"server_error"}}\n\n')),
+        (call) => GatewayRig.sendStream(call, frames("<html>Bad gateway</html>")),
+        (call) => GatewayRig.sendStream(call, frames("")),
+        ({ response }) => void response.socket?.destroy(),
+        ({ response }) => {
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.write('data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n', () => response.destroy())
+        },
+        (call) => GatewayRig.sendStream(call, frames('data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n'))
+      ]
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) => (faults[n - 1] ?? ((call) => GatewayRig.sendStream(call, bytes)))(call)
+      })
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect([answer.status, answer.isCut, answer.headers["x-holdfast-attempts"]]).toEqual([
+        200,
+        false,
+        String(faults.length + 1)
+      ])
+      expect(answer.body.equals(bytes)).toBe(true)
+      expect(endpoint.calls.length).toBe(faults.length + 1)
+      for (const call of endpoint.calls) expect(JSON.parse(String(yield* Effect.promise(() => call.body)))).toEqual(ASK)
+      const [turn] = yield* turnsOf(service)
+      expect(turn).toMatchObject({ status: "completed", attempts: faults.length + 1 })
+      const shown = JSON.stringify(turn)
+      expect(shown).toContain("night-agent: POST /chat/completions")
+      expect(shown).not.toContain("secret prompt")
+      const conversations = yield* service.call({ path: "/v1/conversations" })
+      expect(JSON.parse(conversations.text).conversations).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that cannot be answered gets the endpoint's own refusal, as it came", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call) => GatewayRig.sendError(call, 400, { "x-why": "model" })
+      })
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect([answer.status, answer.headers["x-why"], JSON.parse(String(answer.body))]).toEqual([
+        400,
+        "model",
+        { error: { message: "status 400", type: "x" } }
+      ])
+      expect(endpoint.calls.length).toBe(1)
+      expect(yield* turnsOf(service)).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that breaks off after content breaks off at the client, and is not retried", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: ({ response }, n) => {
+          if (n === 1) return void response.writeHead(503).end()
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.write('data: {"choices":[{"delta":{"content":"half"}}]}\n\n', () =>
+            setTimeout(() => response.destroy(), 20)
+          )
+        }
+      })
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect([answer.status, answer.isCut, String(answer.body)]).toEqual([
+        200,
+        true,
+        'data: {"choices":[{"delta":{"content":"half"}}]}\n\n'
+      ])
+      expect(endpoint.calls.length).toBe(2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("gives up with its budget, and stays given up for the same call", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call) => GatewayRig.sendError(call, 503),
+        retry: { ...Service.QUICK, maxRetries: 2 }
+      })
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect([answer.status, endpoint.calls.length, typeof answer.headers["x-holdfast-call"]]).toEqual([
+        503,
+        3,
+        "string"
+      ])
+      const again = yield* GatewayRig.post(service.port, CHAT, { ...ASK, stream: false, max_tokens: 5 }, KEY)
+      expect([again.status, endpoint.calls.length]).toEqual([503, 3])
+      const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, temperature: 1 }, KEY)
+      expect([other.status, endpoint.calls.length]).toEqual([503, 6])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("without its client makes no call, and goes on when it is asked again", () =>
+    Effect.gen(function* () {
+      let isUp = false
+      const bytes = GatewayRig.chatStream("hello")
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call) => (isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)),
+        retry: { schedule: { type: "steps", delays: [Duration.millis(30)], tail: Duration.millis(30) } }
+      })
+      const first = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, KEY))
+      yield* until(() => endpoint.calls.length === 3)
+      yield* Fiber.interrupt(first)
+      yield* Effect.sleep(20)
+      const calls = endpoint.calls.length
+      yield* Effect.sleep(150)
+      expect(endpoint.calls.length).toBe(calls)
+      isUp = true
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect(answer.body.equals(bytes)).toBe(true)
+      expect(Number(answer.headers["x-holdfast-attempts"])).toBeGreaterThanOrEqual(calls)
+      expect(endpoint.calls.length).toBe(calls + 1)
+      expect((yield* turnsOf(service)).length).toBe(1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("outlives the process: the same call goes on in its wait", () =>
+    Effect.gen(function* () {
+      const directory = fs.mkdtempSync(path.join(os.tmpdir(), "held-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(directory, { recursive: true })))
+      let isUp = false
+      const bytes = GatewayRig.chatStream("hello")
+      const endpoint = yield* RawEndpoint.start((call) =>
+        isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)
+      )
+      const rig = {
+        endpoint,
+        database: path.join(directory, "holdfast.db"),
+        answer: () => {},
+        retry: { schedule: { type: "steps", delays: [Duration.millis(5), Duration.hours(1)], tail: Duration.hours(1) } }
+      } as const
+      const before = yield* GatewayRig.start(rig)
+      const lost = yield* Effect.forkChild(Effect.exit(GatewayRig.post(before.service.port, CHAT, ASK, KEY)))
+      yield* until(() => endpoint.calls.length === 2)
+      yield* Effect.sleep(30)
+      yield* before.service.stop
+      yield* Fiber.join(lost)
+      isUp = true
+      const { service } = yield* GatewayRig.start(rig)
+      const again = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, KEY))
+      const [turn] = yield* turnsOf(service)
+      expect(turn).toMatchObject({ status: "waiting", attempts: 2, wait: { retry: 1 } })
+      expect(endpoint.calls.length).toBe(2)
+      // A command finds the turn when its client is back.
+      const command = service.call({
+        path: `/v1/conversations/${String(turn?.["conversationId"])}/retry-now`,
+        body: {}
+      })
+      yield* Effect.andThen(command, Effect.sleep(5)).pipe(Effect.repeat({ until: () => endpoint.calls.length === 3 }))
+      const answer = yield* Fiber.join(again)
+      expect(answer.body.equals(bytes)).toBe(true)
+      expect([answer.headers["x-holdfast-attempts"], endpoint.calls.length]).toEqual(["3", 3])
+      const disk = fs
+        .readdirSync(directory)
+        .map((name) => fs.readFileSync(path.join(directory, name), "latin1"))
+        .join("")
+      for (const secret of ["secret prompt", "sk-of-the-client"]) expect(disk).not.toContain(secret)
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,86 @@
+/**
+ * Asks a person about tool calls that need approval.
+ *
+ * Approvals.A1. Calls that need none run first. Then there is one question about the others; the approved ones run when each has its answer.
+ * Approvals.A2. A call needs approval if its definition says so when the question is due. A call that has begun to run needs none: it was
+ *     approved, or needed none then.
+ * Approvals.A3. The end of the time for an answer, and a command that gives up, refuse the calls without an answer. The turn continues.
+ * Approvals.A4. A question is a chain of its own to clients: `provider-retry` opens it, `retry-end` closes it (P11).
+ */
+import { type Message, Millis, type TurnEvent } from "@holdfast/wire"
+import * as RetryEvent from "../../turn/RetryEvent.ts"
+import type { Wake } from "../../records/Records.ts"
+import type { ToolDefinition } from "../../ports/Toolbox.ts"
+import type { Approval, Ledger, Round } from "./Ledger.ts"
+import * as ToolQuestion from "../../turn/ToolQuestion.ts"
+import * as Judging from "./Judging.ts"
+import { Batch, targetNameOf } from "./Batch.ts"
+
+/** Returns the time for an answer about a call, in milliseconds; `undefined`: the call needs none (Approvals.A2), or has it. */
+export const withinMs = (
+  { isFinal, turn }: Ledger,
+  { approvals, asked, begun, calls }: Round,
+  number: number,
+  tools: ReadonlyArray<ToolDefinition>
+): number | undefined => {
+  const call = calls[number]
+  if (call === undefined || approvals[number] !== undefined) return undefined
+  if (isIn(asked?.asks, call)) return 0
+  const needsNone = begun[number] !== undefined || isFinal || call.malformed !== undefined
+  if (needsNone || Judging.isReport(turn.report, call)) return undefined
+  return tools.find(({ name }) => name === call.toolName)?.confirmWithinMs
+}
+
+/** Where no strategy can wait for a person. */
+export const UNASKED: Approval = {
+  refusal: "This call needs the approval of a person, and there is no way to ask here."
+}
+
+/** Applies a record of a question. */
+export const woken = (ledger: Ledger, before: Round, wake: Wake): Ledger => {
+  const { approvals, asked, calls } = before
+  const at = wake.at ?? 0
+  const next = (change: Partial<Round>): Ledger => ({
+    ...ledger,
+    phase: { _tag: "Tools", round: { ...before, parts: before.parts + 1, ...change } }
+  })
+  if (wake.type === "asked") return { ...next({ asked: { asks: wake.asks, since: at, until: wake.until } }), chain: 0 }
+  if (asked === undefined) return next({})
+  const asks = ToolQuestion.after(asked.asks, wake)
+  const given = approvalOf(asked, wake, at)
+  const answered = calls.map(
+    (call, i) => approvals[i] ?? (isIn(asked.asks, call) && !isIn(asks, call) ? given : undefined)
+  )
+  if (asks === undefined)
+    return new Batch(next({ approvals: answered, asked: undefined })).closeChain({ success: true }).done() // Approvals.A4
+  return next({
+    approvals: answered,
+    asked: { ...asked, asks, until: wake.type === "until" ? wake.until : asked.until }
+  })
+}
+
+/** Makes the event of a question: emitted before its sleep, and again when its deadline is moved. */
+export const eventOf = (ledger: Ledger, { asks, since, until }: ToolQuestion.Open): TurnEvent.ProviderRetry =>
+  RetryEvent.of({
+    ...ledger.turn,
+    attempt: 0,
+    delayMs: Math.max(0, until - since),
+    retryAt: until,
+    failure: ToolQuestion.failureOf(asks),
+    target: targetNameOf(ledger),
+    credential: undefined,
+    maxRetries: undefined,
+    asks
+  })
+
+// --- internal
+
+const isIn = (asks: TurnEvent.Asks | undefined, { toolCallId }: Message.ToolCallPart): boolean =>
+  asks?.calls?.some((call) => call.toolCallId === toolCallId) === true
+
+/** The answer in the record of a call's end of waiting. */
+const approvalOf = ({ since }: ToolQuestion.Open, wake: Wake, at: number): Approval => {
+  if (wake.type === "elapsed") return { refusal: `No person approved this call within ${Millis.format(at - since)}.` }
+  if (wake.type !== "answered") return { refusal: "A person refused this call." }
+  return wake.approved ? {} : { refusal: `A person refused this call${wake.reason ? `: ${wake.reason}` : "."}` }
+}

@@ -1,0 +1,101 @@
+/** Tests tool calls that a person has to approve. */
+import { assert, describe, it } from "@effect/vitest"
+import { PureTurn } from "@holdfast/kernel/testing"
+import type { TurnEvent } from "@holdfast/wire"
+import type * as Machine from "../src/turn/Machine.ts"
+import { eventsOf, law, of, turns } from "./PureTurnLaw.ts"
+
+/** Whether a tool needs approval, by these offers. */
+const needsApproval = ({ tools }: Machine.Offers, toolName: string) =>
+  tools.some(({ confirmWithinMs, name }) => name === toolName && confirmWithinMs !== undefined)
+
+describe("tool calls that need approval", () => {
+  law("X8: none runs, and none is marked as begun, before a person has approved it", turns, ({ entries }) => {
+    const approved = new Set<string>()
+    for (const { command, ledger, offers, record } of entries) {
+      if (record.kind === "Wake" && record.value.type === "answered" && record.value.approved)
+        approved.add(record.value.toolCallId)
+      if (command?._tag !== "RunTool" || ledger.phase._tag !== "Tools") continue
+      const { approval, begun, call } = command
+      if (begun !== undefined || ledger.isFinal || !needsApproval(offers, call.toolName)) continue
+      if (approval?.refusal === undefined) assert.isTrue(approved.has(call.toolCallId))
+      else assert.notStrictEqual(record.kind, "Begun")
+    }
+  })
+
+  law("Approvals.A1: a question waits for no call that can run, and is the only open command", turns, ({ entries }) => {
+    for (const { commands, ledger, offers } of entries) {
+      const question = commands.find(({ _tag }) => _tag === "Ask")
+      if (question === undefined) continue
+      assert.strictEqual(commands.length, 1)
+      assert.isTrue(offers.hasStrategy)
+      if (ledger.phase._tag !== "Tools" || question._tag !== "Ask" || question.event !== undefined) continue
+      const { calls, results } = ledger.phase.round
+      const open = calls.filter((_, i) => results[i] === undefined)
+      assert.isTrue(open.some(({ toolName }) => needsApproval(offers, toolName)))
+    }
+  })
+
+  law("P11, Approvals.A4: a question is open from its event to its retry-end, or to the seal", turns, (turn) => {
+    const open: Array<TurnEvent.Asks> = []
+    for (const [i, { command, record }] of turn.entries.entries()) {
+      const emitted = turn.entries[i + 1]?.emissions ?? []
+      if (command?._tag !== "Ask") continue
+      if (command.event === undefined && record.kind === "Wake") open.push(command.asks)
+      const isClosed = eventsOf(emitted).some(({ type }) => type === "retry-end")
+      if (command.event !== undefined) {
+        assert.strictEqual(open.length, 1)
+        const { asks } = command.event
+        assert.isNotEmpty(asks?.calls)
+        assert.strictEqual(command.event.message, asks?.message)
+        const after = (turn.entries[i + 1]?.ledger ?? turn.end).phase
+        const isOver = after._tag !== "Tools" || after.round.asked === undefined
+        if (record.kind === "Wake") assert.strictEqual(isClosed, isOver)
+        if (isOver) open.pop()
+      }
+    }
+  })
+
+  law("Approvals.A3: every call of a finished round has a result, and a refusal is a failed one", turns, (turn) => {
+    const refusals = new Map(
+      turn.entries.flatMap(({ command }) =>
+        command?._tag === "RunTool" && command.approval?.refusal !== undefined
+          ? [[command.call.toolCallId, command.approval.refusal] as const]
+          : []
+      )
+    )
+    for (const { isError, output, toolCallId } of of(turn, "tool-result")) {
+      const refusal = refusals.get(toolCallId)
+      if (refusal !== undefined) assert.deepStrictEqual({ isError, output }, { isError: true, output: refusal })
+    }
+  })
+
+  it("the generated turns ask, approve, refuse and let questions pass", () => {
+    const seen = new Map<string, number>()
+    for (let seed = 0; seed < 400; seed++) {
+      const choices = Array.from({ length: 120 }, (_, i) => (seed * 7_919 + i * 104_729 + ((seed * i) % 97)) % 10_000)
+      const { entries } = PureTurn.play({
+        facts: FACTS,
+        offers: { tools: PureTurn.TOOLS, hasRouter: false, hasStrategy: true, hasCompactor: false },
+        choices,
+        isSteady: true
+      })
+      for (const { command, record } of entries) {
+        if (command?._tag !== "Ask" || record.kind !== "Wake") continue
+        const { value } = record
+        const name = value.type === "answered" ? `${value.type} ${value.approved}` : value.type
+        seen.set(name, (seen.get(name) ?? 0) + 1)
+      }
+    }
+    assert.includeMembers(Array.from(seen.keys()), ["answered true", "answered false", "until", "cancelled", "elapsed"])
+  })
+})
+
+const FACTS: Machine.TurnFacts = {
+  conversationId: PureTurn.conversationId,
+  turnId: PureTurn.turnId,
+  target: { provider: "test", model: "model" },
+  history: [],
+  prompt: "Hello",
+  startedAt: 0
+}
