@@ -30,7 +30,8 @@ const result = await turn.result
 console.log(result.status === "parked" ? result.retryAt.getTime() : result.text)
 const client = new HoldfastClient({ url: "http://127.0.0.1:4747", fetch: globalThis.fetch })
 for await (const view of client.conversation("c").events({ after: 3 }).views()) {
-  if (view.retry !== undefined) console.log(ConversationView.remainingMs(view.retry, Date.now()), view.retry.asks?.message)
+  if (view.retry !== undefined)
+    console.log(ConversationView.remainingMs(view.retry, Date.now()), view.retry.asks?.message)
 }
 export const problem = (error: unknown) => (error instanceof ClientError ? error.problem?.detail : undefined)
 export const used = [

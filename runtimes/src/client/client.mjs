@@ -15,7 +15,8 @@ export const runClient = async ({ print, token, url }) => {
       if (view.turn?.end !== undefined) break
     }
     const { end, status } = await turn.result()
-    const isSame = JSON.stringify(ConversationView.messagesOf(last)) === JSON.stringify(await conversation.getMessages())
+    const isSame =
+      JSON.stringify(ConversationView.messagesOf(last)) === JSON.stringify(await conversation.getMessages())
     await print(JSON.stringify({ transport, status, attempts: end.attempts, waits, isSame }))
     client.close()
   }

@@ -17,13 +17,15 @@ const answering = (...answers: ReadonlyArray<(...asked: Asked) => ReturnType<Fet
   return { asked, client }
 }
 
-const response = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) => async () => ({
-  ok: status < 400,
-  status,
-  headers: { get: (name: string) => headers[name] ?? null },
-  text: async () => (typeof body === "string" ? body : JSON.stringify(body)),
-  body: null
-})
+const response =
+  (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  async () => ({
+    ok: status < 400,
+    status,
+    headers: { get: (name: string) => headers[name] ?? null },
+    text: async () => (typeof body === "string" ? body : JSON.stringify(body)),
+    body: null
+  })
 
 const lost = () => Promise.reject(new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") }))
 
@@ -65,7 +67,10 @@ describe("the calls of a client", () => {
     const { asked, client } = answering(lost, response(503, starting), response(202, { turnId: "x" }))
     const turn = await client.conversation("c").prompt("Hi")
     const bodies = asked.map(([, { body = "" }]) => JSON.parse(body))
-    assert.deepStrictEqual(bodies, Array.from({ length: 3 }, () => ({ prompt: "Hi", turnId: turn.id })))
+    assert.deepStrictEqual(
+      bodies,
+      Array.from({ length: 3 }, () => ({ prompt: "Hi", turnId: turn.id }))
+    )
     assert.strictEqual(asked[0]?.[1].headers["authorization"], "Bearer secret")
     assert.isFalse(asked.some(([url]) => url.includes("secret")))
   })
@@ -75,10 +80,10 @@ describe("the calls of a client", () => {
     assert.strictEqual((await failure(opened.client.createConversation())).code, "unreachable")
     const aborted = answering(lost, response(202, ""))
     const { code, message } = await failure(aborted.client.conversation("c").abort())
-    assert.deepStrictEqual([code, message], [
-      "unreachable",
-      "The service at http://service.test does not answer: connect ECONNREFUSED"
-    ])
+    assert.deepStrictEqual(
+      [code, message],
+      ["unreachable", "The service at http://service.test does not answer: connect ECONNREFUSED"]
+    )
   })
 
   it("name what answers in the place of a service", async () => {

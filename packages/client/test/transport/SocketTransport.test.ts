@@ -85,7 +85,9 @@ describe("the WebSocket of a client", () => {
   it("has one subscription of a conversation on a socket", async () => {
     const { options, socket, sockets } = fake(() => ready)
     const client = new HoldfastClient(options)
-    const reading = ["c", "c", "d"].map((id) => failure(client.conversation(id).events()[Symbol.asyncIterator]().next()))
+    const reading = ["c", "c", "d"].map((id) =>
+      failure(client.conversation(id).events()[Symbol.asyncIterator]().next())
+    )
     const [one, two] = [await socket(0), await socket(1)]
     for (const service of [one, two]) service.emit("open")
     assert.deepInclude(await one.accept("subscribe"), { conversationId: "c" })
