@@ -110,6 +110,17 @@ describe("a stream of a client", () => {
     await events.return?.()
   })
 
+  it("knows the difference of the clocks from the service's responses", async () => {
+    vi.useFakeTimers({ now: 1_000_000 })
+    const date = new Date(1_090_000).toUTCString()
+    const { client } = answering(response(200, { status: "idle" }, { date }), silent(frame("turn-start", 1)))
+    await client.conversation("c").getState()
+    const events = client.conversation("c").events()
+    assert.strictEqual(events.clockSkewMs, 90_000)
+    const { value: view } = await events.views().next()
+    assert.strictEqual(view?.clockSkewMs, 90_000)
+  })
+
   it("reports an earlier copy of its conversation, and passes nothing of it on", async () => {
     const { client } = answering(silent(frame("turn-start", 1)))
     const events = client.conversation("c").events({ after: 5 })
