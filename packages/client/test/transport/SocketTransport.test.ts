@@ -128,6 +128,15 @@ describe("the WebSocket of a client", () => {
     assert.strictEqual((await abort).code, "unreachable")
   })
 
+  it("hands a prompt with files, or a long one, in over HTTP, where a refusal costs no connection", async () => {
+    const problem = { type: "/docs#problem-body-too-large", title: "The body is too large", status: 413 }
+    const { options, sockets } = fake(() => ({ status: 413, body: problem }))
+    const conversation = new HoldfastClient(options).conversation("c")
+    for (const prompt of ["x".repeat(70_000), [{ type: "text", text: "x" }]] as const)
+      assert.strictEqual((await failure(conversation.prompt(prompt))).code, "body-too-large")
+    assert.lengthOf(sockets, 0)
+  })
+
   it("names the problem of a refused command, and of a conversation that was deleted", async () => {
     const { options, socket } = fake(() => ready)
     const client = new HoldfastClient(options)
