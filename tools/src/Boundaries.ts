@@ -124,6 +124,7 @@ export const rooms: ReadonlyArray<string> = [
   "http/page",
   "http",
   "cluster",
+  "cli/connect",
   "cli/terminal",
   "cli",
   "."
