@@ -1,28 +1,40 @@
 /** A question about tool calls: each call with the beginning of its arguments, and what approves or refuses it. */
-import type { Conversation } from "@holdfast/client"
+import { type Conversation, ConversationView } from "@holdfast/client"
 import type { TurnEvent } from "@holdfast/wire"
 import { useId } from "react"
+import * as Durations from "../text/Durations.ts"
+import { useNow } from "../time/Now.ts"
 import { useCommand } from "./useCommand.ts"
 
 interface ToolQuestionProps {
   readonly conversationId: string
+  /** Those without an answer. */
   readonly calls: ReadonlyArray<TurnEvent.AskedCall>
+  readonly retry: ConversationView.PendingRetry
 }
 
-/** The calls without an answer. */
-export const ToolQuestion = ({ calls, conversationId }: ToolQuestionProps) => {
+/** The yellow message of a question. */
+export const ToolQuestion = ({ calls, conversationId, retry }: ToolQuestionProps) => {
+  const id = useId()
+  const now = useNow()
   const { failure, isPending, send } = useCommand(conversationId)
+  const left = Durations.countdown(ConversationView.remainingMs(retry, now))
   return (
-    <div className="commands">
+    <section className="wait asks" aria-labelledby={id}>
+      <h2 id={id}>{calls.length === 1 ? "A tool call needs your approval" : "Tool calls need your approval"}</h2>
       {calls.map((call) => (
         <AskedCall key={call.toolCallId} call={call} isPending={isPending} send={send} />
       ))}
+      <p className="countdown" role="timer">
+        {`${left} left to answer; without an answer they are refused at ${Durations.moment(retry.dueAt, now)}`}
+      </p>
+      {calls.length > 1 && <p className="facts">Approved calls run when each has its answer.</p>}
       {failure !== undefined && (
         <p className="error-text" role="alert">
           {failure}
         </p>
       )}
-    </div>
+    </section>
   )
 }
 
