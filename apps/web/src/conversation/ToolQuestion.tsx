@@ -26,7 +26,7 @@ export const ToolQuestion = ({ calls, conversationId, retry }: ToolQuestionProps
         <AskedCall key={call.toolCallId} call={call} isPending={isPending} send={send} />
       ))}
       <p className="countdown" role="timer">
-        {`${left} left to answer; without an answer they are refused at ${Durations.moment(retry.dueAt, now)}`}
+        {`${left} left to answer; refused without an answer at ${Durations.moment(retry.dueAt, now)}`}
       </p>
       {calls.length > 1 && <p className="facts">Approved calls run when each has its answer.</p>}
       {failure !== undefined && (
@@ -50,7 +50,6 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
   const id = useId()
   return (
     <form
-      className="choices"
       aria-label={`Tool call ${toolName}`}
       onSubmit={(event) => {
         event.preventDefault()
@@ -59,22 +58,24 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
         send((conversation) => conversation.refuseTool(toolCallId, given))
       }}
     >
-      <code>
-        {toolName} {quoted}
-      </code>
-      <button
-        type="button"
-        className="primary"
-        disabled={isPending}
-        onClick={() => send((conversation) => conversation.approveTool(toolCallId))}
-      >
-        Approve
-      </button>
-      <label htmlFor={id}>Reason for the model</label>
-      <input id={id} name="reason" placeholder="optional" autoComplete="off" />
-      <button type="submit" disabled={isPending}>
-        Refuse
-      </button>
+      <p className="verbatim">
+        <code>{toolName}</code> {quoted}
+      </p>
+      <div className="choices">
+        <button
+          type="button"
+          className="primary"
+          disabled={isPending}
+          onClick={() => send((conversation) => conversation.approveTool(toolCallId))}
+        >
+          Approve
+        </button>
+        <label htmlFor={id}>Reason for the model</label>
+        <input id={id} name="reason" placeholder="optional" autoComplete="off" />
+        <button type="submit" disabled={isPending}>
+          Refuse
+        </button>
+      </div>
     </form>
   )
 }
