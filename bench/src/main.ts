@@ -17,10 +17,12 @@ const all = {
   runners: () => import("./Runners.ts"),
   survive: () => import("./Survive.ts"),
   abort: () => import("./Abort.ts"),
+  gateway: () => import("./Gateway.ts"),
   lists: () => import("./Lists.ts"),
   "library-abort": () => import("./LibraryAbort.ts"),
   bundle: () => import("./BundleSize.ts"),
-  start: () => import("./Start.ts")
+  start: () => import("./Start.ts"),
+  sockets: () => import("./Sockets.ts")
 }
 
 const { positionals, values } = parseArgs({
