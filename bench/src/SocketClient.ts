@@ -36,7 +36,7 @@ export class SocketClient {
         ? Buffer.from([0x81, 0x80 | text.length])
         : text.length < 0x10000
           ? Buffer.from([0x81, 0xfe, text.length >> 8, text.length & 255])
-          : Buffer.from([0x81, 0xff, 0, 0, 0, 0, ...new Uint8Array(new Uint32Array([text.length]).buffer).reverse()])
+          : Buffer.from([0x81, 0xff, 0, 0, 0, 0, ...bytesOf(text.length)])
     this.socket.write(Buffer.concat([head, Buffer.alloc(4), text]))
   }
 
@@ -76,3 +76,12 @@ export class SocketClient {
     this.rest = bytes
   }
 }
+
+// --- internal
+
+const bytesOf = (length: number): ReadonlyArray<number> => [
+  length >>> 24,
+  (length >>> 16) & 255,
+  (length >>> 8) & 255,
+  length & 255
+]
