@@ -63,6 +63,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   cloudflare: ["holdfast"],
   terminal: ["@holdfast/wire", "@holdfast/client", "get-east-asian-width", "ink", "react", "node:"],
   "session-orchestrator": [
+    "@agentclientprotocol/sdk",
     "@holdfast/",
     "@effect/platform-node",
     "@effect/sql-pg",
@@ -119,6 +120,7 @@ export const rooms: ReadonlyArray<string> = [
   "telemetry",
   "gateway",
   "rpc",
+  "acp",
   "http/body",
   "http/docs",
   "http/page",

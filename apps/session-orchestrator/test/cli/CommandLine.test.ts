@@ -607,6 +607,16 @@ describe("holdfast", () => {
   )
 })
 
+describe("holdfast acp", () => {
+  it.effect("is refused where runners share the conversations", () =>
+    Effect.gen(function* () {
+      const shared = yield* CommandLine.run(["acp"], { parts: { environment: postgres } })
+      expect(shared).toMatchObject({ code: 2, stdout: "" })
+      expect(shared.stderr).toContain("Give --config with a database.path of the editor's own.")
+    })
+  )
+})
+
 describe("holdfast rpc", () => {
   it.effect("refuses wrong flags on standard error, before anything is on standard output", () =>
     Effect.gen(function* () {
