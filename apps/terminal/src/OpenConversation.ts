@@ -287,6 +287,24 @@ export const make = (options: Options): OpenConversation => {
         }
         return detach(command.model)
       }
+      case "approve":
+      case "refuse": {
+        const calls = snapshot.view.retry?.asks?.calls ?? []
+        if (calls.length === 0) return set({ notice: "No tool call waits for you." })
+        const { conversationId } = snapshot
+        if (conversationId === undefined) return undefined
+        const conversation = client.conversation(conversationId)
+        for (const { toolCallId, toolName } of command.type === "approve" && command.isAll
+          ? calls
+          : calls.slice(0, 1)) {
+          if (command.type === "approve") await conversation.approveTool(toolCallId)
+          else {
+            await conversation.refuseTool(toolCallId, command.reason === undefined ? {} : { reason: command.reason })
+          }
+          write(Transcript.note("aside", `${command.type === "approve" ? "Approved" : "Refused"}: ${toolName}`))
+        }
+        return undefined
+      }
       case "auto":
         await (await opened()).setAutoRetry(command.enabled)
         return write(Transcript.note("notice", `Automatic retries are ${command.enabled ? "on" : "off"}.`))

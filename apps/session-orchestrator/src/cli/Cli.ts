@@ -9,6 +9,7 @@ import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import type { ChildProcessSpawner } from "effect/process"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as Prose from "../text/Prose.ts"
+import * as AcpCommand from "./AcpCommand.ts"
 import * as Answer from "./client/Answer.ts"
 import * as Attach from "./client/Attach.ts"
 import * as Bulk from "./client/Bulk.ts"
@@ -18,6 +19,7 @@ import * as OpenTerminal from "./client/OpenTerminal.ts"
 import * as Submit from "./client/Submit.ts"
 import * as WaitCommand from "./client/WaitCommand.ts"
 import * as BackupCommand from "./BackupCommand.ts"
+import * as ConnectCommand from "./ConnectCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -50,6 +52,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       RunCommand.command(parts),
       OpenTerminal.command(parts),
       RpcCommand.command(parts),
+      AcpCommand.command(parts),
       Submit.command(parts),
       Answer.command(parts),
       Attach.command(parts),
@@ -66,6 +69,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Schedule.command(parts),
       DryRunCommand.command(parts),
       Simulate.command,
+      ConnectCommand.command(parts),
       ConfigCheck.command(parts)
     ])
   )
