@@ -138,6 +138,13 @@ for (const bundle of Bundles.bundles) {
   )
 }
 
+const pageKb = Bundles.pageSizeOf(project) / 1_000
+const mostOfPage = Bundles.recorded["page"] ?? 0
+check(
+  `the page: ${pageKb.toFixed(1)} kB, ${(pageKb / Bundles.PAGE_AIM_KB).toFixed(2)} of the aim of ${Bundles.PAGE_AIM_KB} kB, at most ${mostOfPage} kB`,
+  pageKb > 0 && pageKb <= mostOfPage ? undefined : "It grew, or it is missing in the packed service."
+)
+
 const bundle = (file: string, ...options: ReadonlyArray<string>): string => {
   const { status, text } = run(join(modules, ".bin/esbuild"), [
     join(sources, file),
