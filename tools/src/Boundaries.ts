@@ -85,6 +85,7 @@ export const rooms: ReadonlyArray<string> = [
   "text",
   "tokens",
   "system",
+  "spend/limits",
   // The configuration, and what is made of it alone.
   "config/reading",
   "report",
@@ -126,6 +127,7 @@ export const rooms: ReadonlyArray<string> = [
   "http/page",
   "http",
   "cluster",
+  "cli/connect",
   "cli/terminal",
   "cli",
   "."

@@ -171,9 +171,9 @@ export class Holding {
     ): Provider.Provider["Service"]["stream"] =>
     (request) => {
       const { endpoints, redact, send } = this.parts
+      if (!GatedCall.fits(call, endpoints, request.target)) return refusedBy(otherFormat(request.target))
       const sent = GatedCall.requestFor(call, endpoints, request.target, request.credential)
-      if (sent === undefined)
-        return Stream.make<[Provider.ProviderEvent]>({ type: "error", failure: keyless(request.target) })
+      if (sent === undefined) return refusedBy(keyless(request.target))
       const { asked, dialect } = call
       const conceal = GatedCall.concealed(call, redact)
       return Attempt.stream({
@@ -314,6 +314,16 @@ const ELSEWHERE: ReadonlySet<Failure.Reason> = new Set([
 
 const failedWith = ({ body, failure }: Attempted) =>
   Stream.make<[Provider.ProviderEvent]>({ type: "error", failure, ...(body === undefined ? {} : { body }) })
+
+const refusedBy = (failure: Provider.EmittedFailure) =>
+  Stream.make<[Provider.ProviderEvent]>({ type: "error", failure })
+
+/** A person has chosen it: routes have no such target (HeldCalls.H3). */
+const otherFormat = (target: Target.Target): Provider.EmittedFailure => ({
+  reason: "model-unavailable",
+  message: `${Target.format(target)} has another wire format than this call.`,
+  retryable: false
+})
 
 const keyless = ({ provider }: Target.Target): Provider.EmittedFailure => ({
   reason: "auth",

@@ -12,6 +12,7 @@ import { LinkNotice } from "./LinkNotice.tsx"
 import { Progress } from "./Progress.tsx"
 import * as Results from "./Results.ts"
 import { Title } from "./Title.tsx"
+import { ToolQuestion } from "./ToolQuestion.tsx"
 import { TurnButtons } from "./TurnButtons.tsx"
 import { useConversation } from "./useConversation.ts"
 import { WaitNotice } from "./WaitNotice.tsx"
@@ -66,15 +67,13 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
             </button>
           )}
           {view.history.slice(first).map((event, index) => (
-            <HistoryEntry
-              key={first + index}
-              event={event}
-              results={results}
-              isLast={first + index === view.history.length - 1}
-            />
+            <HistoryEntry key={first + index} event={event} results={results} />
           ))}
           <Progress view={view} />
-          {view.retry !== undefined && (
+          {view.retry?.asks?.calls !== undefined && (
+            <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
+          )}
+          {view.retry !== undefined && view.retry.asks?.calls === undefined && (
             <WaitNotice
               key={`${view.retry.turnId} ${view.retry.attempt}`}
               conversationId={conversationId}
