@@ -35,5 +35,16 @@ const { end, status } = await turn.result()
 console.log(`\n${status} after ${end.attempts} attempts`)
 // #endregion client
 
+// #region views
+import { ConversationView } from "@holdfast/client"
+
+for await (const { history, progress, retry, status } of conversation.events().views()) {
+  const text = progress?.parts.map((part) => part.text).join("")
+  if (retry !== undefined) console.log(retry.message, ConversationView.remainingMs(retry, Date.now()), "ms left")
+  else console.log(status, history.length, text ?? "")
+  if (status === "idle") break
+}
+// #endregion views
+
 client.close()
 service.kill()

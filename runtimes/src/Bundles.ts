@@ -4,7 +4,7 @@
  * A program is written as a user's: it imports the packages by name, as they are packed, and makes everything that it needs to run a turn.
  */
 import { execFileSync } from "node:child_process"
-import { readFileSync, writeFileSync } from "node:fs"
+import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 
@@ -81,6 +81,13 @@ const provider = Layer.provide(
     program: `import { holdfast } from "holdfast"
 const hf = holdfast({ model: async function* () { yield "Here." } })
 console.log(await hf.turn("Are you there?").result)`
+  },
+  {
+    name: "client",
+    program: `import { ConversationView, HoldfastClient } from "@holdfast/client"
+const client = new HoldfastClient({ transport: "websocket" })
+const conversation = await client.createConversation()
+for await (const view of conversation.events().views()) console.log(view, ConversationView.canRetry(view))`
   }
 ]
 
@@ -94,6 +101,18 @@ export const sizeOf = (project: string, { program }: Bundle): number => {
     { maxBuffer: 1 << 26 }
   )
   return gzipSync(text, { level: 9 }).length
+}
+
+/** The aim for the page of the service, in kB of gzip, up to its first use. */
+export const PAGE_AIM_KB = 250
+
+/** The size of the page in the packed service, in bytes of gzip: the index, scripts and styles. */
+export const pageSizeOf = (project: string): number => {
+  const folder = join(project, "node_modules/@holdfast/server/program/page")
+  return globSync("{index.html,assets/*.{js,css}}", { cwd: folder }).reduce(
+    (sum, name) => sum + gzipSync(readFileSync(join(folder, name)), { level: 9 }).length,
+    0
+  )
 }
 
 /** The most kB that a bundle may have, by name: half a kB above its size, taken down when it falls. */

@@ -11,6 +11,7 @@ import { parseArgs } from "node:util"
 import * as Comparison from "./ai-sdk/Comparison.ts"
 import * as Bundles from "./Bundles.ts"
 import * as Chromium from "./chromium/Chromium.ts"
+import * as Clients from "./client/Clients.ts"
 import { check, isPassed, summary } from "./Report.ts"
 import * as Restate from "./restate/Restate.ts"
 import * as Life from "./scenario/Life.ts"
@@ -138,6 +139,13 @@ for (const bundle of Bundles.bundles) {
   )
 }
 
+const pageKb = Bundles.pageSizeOf(project) / 1_000
+const mostOfPage = Bundles.recorded["page"] ?? 0
+check(
+  `the page: ${pageKb.toFixed(1)} kB, ${(pageKb / Bundles.PAGE_AIM_KB).toFixed(2)} of the aim of ${Bundles.PAGE_AIM_KB} kB, at most ${mostOfPage} kB`,
+  pageKb > 0 && pageKb <= mostOfPage ? undefined : "It grew, or it is missing in the packed service."
+)
+
 const bundle = (file: string, ...options: ReadonlyArray<string>): string => {
   const { status, text } = run(join(modules, ".bin/esbuild"), [
     join(sources, file),
@@ -195,6 +203,22 @@ for (const runtime of runtimes) await Runtimes.run(runtime, page, check)
 const repeats = await Runtimes.repeatsOf(deno.begin, page, "cut-without-reuse")
 check("Deno: a client without reused connections sends it once", repeats === 0 ? undefined : `${repeats} times more`)
 
+await Clients.run(
+  {
+    service: [node24, join(modules, "@holdfast/server/program/main.js")],
+    runtimes: [
+      ["Node 22", join(modules, "node-22/bin/node")],
+      ["Node 24", node24],
+      ["Bun", join(modules, ".bin/bun")],
+      ["Deno", join(modules, ".bin/deno"), "run", "-A"]
+    ],
+    sources: join(sources, "client"),
+    chromium,
+    page: bundle("client/page.mjs"),
+    folder: project
+  },
+  check
+)
 await Workerd.showAlarm(workerd, objects, check)
 await inRestate
 
@@ -240,6 +264,16 @@ checkRun(
   join(modules, "node-22/bin/node"),
   [server, "config", "check", "--config", config]
 )
+const alone = join(project, "alone.config.json")
+writeFileSync(alone, JSON.stringify({ server: { port: 0 }, database: { path: join(project, "alone.db") } }))
+checkRun("the published terminal survives an outage", "sh", [
+  "-c",
+  'echo Hello | "$@"',
+  "sh",
+  join(modules, "node-22/bin/node"),
+  server,
+  ...`chat --config ${alone} --model simulated/outage-1+instant`.split(" ")
+])
 for (const node of ["node-22", "node-24"])
   checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
     server,

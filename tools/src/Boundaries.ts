@@ -63,6 +63,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
   cloudflare: ["holdfast"],
   terminal: ["@holdfast/wire", "@holdfast/client", "get-east-asian-width", "ink", "react", "node:"],
   "session-orchestrator": [
+    "@agentclientprotocol/sdk",
     "@holdfast/",
     "@effect/platform-node",
     "@effect/sql-pg",
@@ -84,6 +85,7 @@ export const rooms: ReadonlyArray<string> = [
   "text",
   "tokens",
   "system",
+  "spend/limits",
   // The configuration, and what is made of it alone.
   "config/reading",
   "report",
@@ -119,6 +121,7 @@ export const rooms: ReadonlyArray<string> = [
   "telemetry",
   "gateway",
   "rpc",
+  "acp",
   "http/body",
   "http/docs",
   "http/page",

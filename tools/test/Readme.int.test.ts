@@ -15,38 +15,37 @@ const root = new URL("../../", import.meta.url).pathname
 const execute = promisify(execFile)
 const textOf = (path: string): string => readFileSync(root + path, "utf8")
 
-describe.each(globSync("{README.md,docs/embedding.md,{packages,apps}/*/README.md}", { cwd: root }).toSorted())(
-  "%s",
-  (readme) => {
-    const text = textOf(readme)
-    const cuts = Array.from(
-      text.matchAll(/<!-- (\S+)#([\w-]+) -->\s*```ts\n([\s\S]*?)\n```/g),
-      ([, file, region, code]) => ({
-        file,
-        region,
-        code
-      })
+describe.each(
+  globSync("{README.md,docs/{clients,embedding}.md,{packages,apps}/*/README.md}", { cwd: root }).toSorted()
+)("%s", (readme) => {
+  const text = textOf(readme)
+  const cuts = Array.from(
+    text.matchAll(/<!-- (\S+)#([\w-]+) -->\s*```ts\n([\s\S]*?)\n```/g),
+    ([, file, region, code]) => ({
+      file,
+      region,
+      code
+    })
+  )
+
+  it.each(cuts)("shows $file as it is", ({ file, region, code }) => {
+    const [, cut] = textOf(file ?? "").split(new RegExp(`// #(?:end)?region ${region}\\n?`))
+    assert.strictEqual(code, cut?.trimEnd())
+  })
+
+  it("has no TypeScript that no example has", () => {
+    assert.strictEqual(text.match(/^```ts$/gm)?.length ?? 0, cuts.length)
+  })
+
+  it("links to what is there", () => {
+    const links = Array.from(text.matchAll(/\]\(((?!https?:)[^)#]+)/g), ([, path]) => path ?? "")
+    if (readme === "README.md") assert.isAbove(links.length, 5)
+    assert.deepStrictEqual(
+      links.filter((path) => !existsSync(join(root, dirname(readme), path))),
+      []
     )
-
-    it.each(cuts)("shows $file as it is", ({ file, region, code }) => {
-      const [, cut] = textOf(file ?? "").split(new RegExp(`// #(?:end)?region ${region}\\n?`))
-      assert.strictEqual(code, cut?.trimEnd())
-    })
-
-    it("has no TypeScript that no example has", () => {
-      assert.strictEqual(text.match(/^```ts$/gm)?.length ?? 0, cuts.length)
-    })
-
-    it("links to what is there", () => {
-      const links = Array.from(text.matchAll(/\]\(((?!https?:)[^)#]+)/g), ([, path]) => path ?? "")
-      if (readme === "README.md") assert.isAbove(links.length, 5)
-      assert.deepStrictEqual(
-        links.filter((path) => !existsSync(join(root, dirname(readme), path))),
-        []
-      )
-    })
-  }
-)
+  })
+})
 
 /** The program of this moment, and what it is run with. */
 const program = join(folder, "main.js")

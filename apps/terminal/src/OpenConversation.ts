@@ -173,7 +173,10 @@ export const make = (options: Options): OpenConversation => {
         signal,
         onConnection: (state) => {
           if (signal.aborted) return
-          if (state.state === "lost") set({ disconnected: `${state.message} Connecting again…` })
+          if (state.state === "lost")
+            set({
+              disconnected: `No connection to the service (${state.message.replace(/\.$/, "")}). Connecting again…`
+            })
           else set({ disconnected: undefined, view: ConversationView.reconnected(snapshot.view) })
         }
       })
@@ -286,6 +289,24 @@ export const make = (options: Options): OpenConversation => {
           write(Transcript.note("notice", `A new conversation with ${command.model}. /conversations goes back.`))
         }
         return detach(command.model)
+      }
+      case "approve":
+      case "refuse": {
+        const calls = snapshot.view.retry?.asks?.calls ?? []
+        if (calls.length === 0) return set({ notice: "No tool call waits for you." })
+        const { conversationId } = snapshot
+        if (conversationId === undefined) return undefined
+        const conversation = client.conversation(conversationId)
+        for (const { toolCallId, toolName } of command.type === "approve" && command.isAll
+          ? calls
+          : calls.slice(0, 1)) {
+          if (command.type === "approve") await conversation.approveTool(toolCallId)
+          else {
+            await conversation.refuseTool(toolCallId, command.reason === undefined ? {} : { reason: command.reason })
+          }
+          write(Transcript.note("aside", `${command.type === "approve" ? "Approved" : "Refused"}: ${toolName}`))
+        }
+        return undefined
       }
       case "auto":
         await (await opened()).setAutoRetry(command.enabled)

@@ -199,7 +199,10 @@ describe("Command", () => {
     expect(commandOf("/auto off")).toEqual({ type: "auto", enabled: false })
     expect(commandOf("/report 12h")).toEqual({ type: "report", since: at.getTime() - 43_200_000 })
     expect(commandOf("/sessions")).toEqual({ type: "conversations" })
-    for (const { name } of Command.COMMANDS) expect(commandOf(`/${name} ?`)).toContain(`/${name}`)
+    expect(commandOf("/approve all")).toEqual({ type: "approve", isAll: true })
+    expect(commandOf("/refuse not now")).toEqual({ type: "refuse", reason: "not now" })
+    for (const { name } of Command.COMMANDS.filter(({ name }) => name !== "refuse"))
+      expect(commandOf(`/${name} ?`)).toContain(`/${name}`)
   })
 
   it("a mistake is answered with what was expected", () => {

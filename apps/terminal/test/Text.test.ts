@@ -96,6 +96,13 @@ describe("Markdown", () => {
     )
   })
 
+  it("the end of a long text begins with a row, and code stays code", () => {
+    expect(Markdown.ending("short", 10)).toBe("short")
+    expect(Markdown.ending("one\ntwo\nthree", 6)).toBe("three")
+    expect(Markdown.ending("```\na = 1\nb = 2\n", 8)).toBe("```\nb = 2\n")
+    expect(Markdown.ending("x".repeat(20), 5)).toBe("xxxxx")
+  })
+
   it("lays out headings, lists, code, tables and links", () => {
     const lines = Markdown.lines(
       [

@@ -3,18 +3,23 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
 import { App } from "./shell/App.tsx"
+import { ErrorScreen } from "./shell/ErrorScreen.tsx"
 import "./style/page.css"
 
 const place = document.querySelector("#page")
 if (place === null) throw new Error("index.html has an element with the id page")
 
-// The client makes calls again by itself.
-const queries = new QueryClient({ defaultOptions: { queries: { retry: false, networkMode: "always" } } })
+// The client makes calls again by itself. A browser without a network can still reach a service on its machine.
+const queries = new QueryClient({
+  defaultOptions: { queries: { retry: false, networkMode: "always" }, mutations: { networkMode: "always" } }
+})
 
 createRoot(place).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
-      <App />
+      <ErrorScreen>
+        <App />
+      </ErrorScreen>
     </QueryClientProvider>
   </StrictMode>
 )

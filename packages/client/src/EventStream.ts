@@ -36,21 +36,19 @@ export interface StreamSource extends StreamOptions {
   readonly backoff: Cursor.Backoff
 }
 
-/** Events, in order, each persisted one once. An iteration continues behind the one before it. */
+/** Events, in order, each persisted one once. An iteration continues behind the last event of the one before it. */
 export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
   readonly #source: StreamSource
-  #cursor: Cursor.Cursor
-  #connections = 0
+  #lastEventId: number
 
   constructor(source: StreamSource) {
-    const { after, turnId } = source.subscription
     this.#source = source
-    this.#cursor = Cursor.start({ after, ...(turnId === undefined ? undefined : { turnId }) })
+    this.#lastEventId = source.subscription.after
   }
 
   /** The id of the last persisted event that was read: the option `after` of a later stream continues behind it. */
   get lastEventId(): number {
-    return this.#cursor.after
+    return this.#lastEventId
   }
 
   /** The server's clock minus this client's, in milliseconds, as far as it is known: what `ConversationView.withClockSkew` takes. */
@@ -59,7 +57,12 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TurnEvent.TurnEvent, void> {
-    for await (const events of this.#reads()) yield* events
+    for await (const { frames } of this.#reads()) {
+      for (const { event, id } of frames) {
+        this.#lastEventId = id ?? this.#lastEventId
+        yield event
+      }
+    }
   }
 
   /**
@@ -71,34 +74,41 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
    */
   async *views(): AsyncGenerator<ConversationView.ConversationView, void> {
     let view = ConversationView.empty
-    let connection = this.#connections
-    for await (const events of this.#reads()) {
-      if (this.#connections !== connection) view = ConversationView.reconnected(view)
-      connection = this.#connections
+    let last = 0
+    for await (const { connection, frames } of this.#reads()) {
+      if (connection !== last) view = ConversationView.reconnected(view)
+      last = connection
       view = ConversationView.withClockSkew(view, this.clockSkewMs)
-      view = ConversationView.applyAll(view, events)
+      view = ConversationView.applyAll(
+        view,
+        frames.map(({ event }) => event)
+      )
+      this.#lastEventId = frames.findLast(({ id }) => id !== undefined)?.id ?? this.#lastEventId
       yield view
     }
   }
 
-  /** The events of each read. */
-  async *#reads(): AsyncGenerator<ReadonlyArray<TurnEvent.TurnEvent>, void> {
+  /** The frames of each read that has some, with the number of its connection. */
+  async *#reads(): AsyncGenerator<Read, void> {
     const { backoff, onConnection, retryForMs, signal = NEVER, subscription, transport } = this.#source
+    const { turnId } = subscription
     const beganAt = Date.now()
-    while (!this.#cursor.isOver) {
+    let current = Cursor.start({ after: this.#lastEventId, ...(turnId === undefined ? undefined : { turnId }) })
+    let connection = 0
+    while (!current.isOver) {
       signal.throwIfAborted()
       let openedAt: number | undefined
       let why: ConnectionLost
       try {
-        for await (const frames of transport.open({ ...subscription, after: this.#cursor.after }, signal)) {
+        for await (const frames of transport.open({ ...subscription, after: current.after }, signal)) {
           if (openedAt === undefined) {
             openedAt = Date.now()
-            this.#connections++
+            connection++
             onConnection?.({ state: "open" })
           }
-          const { cursor, events, then } = Cursor.received(this.#cursor, frames)
-          this.#cursor = cursor
-          if (events.length > 0) yield events
+          const { cursor, passed, then } = Cursor.received(current, frames)
+          current = cursor
+          if (passed.length > 0) yield { connection, frames: passed }
           if (then === "over") return
           if (then === "reconnect") throw new ConnectionLost("The connection left an event out.")
           if (then === "restored") throw new ClientError("restored", RESTORED)
@@ -111,13 +121,9 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
       const now = Date.now()
       const openMs = openedAt === undefined ? 0 : now - openedAt
       const { code, retryAfterMs } = why
-      const { cursor, delayMs } = Cursor.ended(
-        this.#cursor,
-        { openMs, code, retryAfterMs, spread: Math.random() },
-        backoff
-      )
-      this.#cursor = cursor
-      if (this.#connections === 0 && now + delayMs - beganAt > retryForMs) {
+      const { cursor, delayMs } = Cursor.ended(current, { openMs, code, retryAfterMs, spread: Math.random() }, backoff)
+      current = cursor
+      if (connection === 0 && now + delayMs - beganAt > retryForMs) {
         throw new ClientError("unreachable", `The service does not answer: ${why.message}`, { cause: why })
       }
       onConnection?.({ state: "lost", message: why.message, retryAt: new Date(now + delayMs) })
@@ -127,6 +133,11 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
 }
 
 // --- internal
+
+interface Read {
+  readonly connection: number
+  readonly frames: ReadonlyArray<Cursor.Frame>
+}
 
 const NEVER = new AbortController().signal
 

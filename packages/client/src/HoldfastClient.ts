@@ -17,6 +17,8 @@ import type { BulkCommands, DryRunGroup, NewConversation } from "@holdfast/wire/
 import { Conversation, type TurnOptions } from "./Conversation.ts"
 import * as Cursor from "./stream/Cursor.ts"
 import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
+import type { OpenSocket } from "./transport/SocketConnection.ts"
+import { make as makeSocket } from "./transport/SocketTransport.ts"
 import { randomId } from "./transport/Waiting.ts"
 import { type CallOptions, type Shared, Turn } from "./Turn.ts"
 
@@ -33,8 +35,12 @@ export interface ClientOptions {
   readonly retryForMs?: number
   /** The delays between connections that fail: 250 ms, doubled up to 10 s. */
   readonly backoff?: Partial<Cursor.Backoff>
+  /** What carries commands and streams: HTTP with server-sent events by default. Other calls go over HTTP in any case. */
+  readonly transport?: "http" | "websocket"
   /** Makes requests in the place of the runtime's `fetch`. */
   readonly fetch?: Fetch
+  /** Opens sockets in the place of the runtime's `WebSocket`. */
+  readonly openSocket?: OpenSocket
 }
 
 /** Which turns a list has. */
@@ -67,7 +73,11 @@ export class HoldfastClient {
     const url = (options.url ?? originOf(globalThis as object)).replace(/\/+$/, "")
     const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
     const backoff = { ...Cursor.DEFAULT_BACKOFF, ...options.backoff }
-    this.#shared = { transport: makeHttp({ url, token, fetch, retryForMs, backoff }), retryForMs, backoff }
+    const http = makeHttp({ url, token, fetch, retryForMs, backoff })
+    const openSocket = options.openSocket ?? ((address, protocols) => new WebSocket(address, protocols))
+    const transport =
+      options.transport === "websocket" ? makeSocket({ url, token, openSocket, retryForMs, backoff }, http) : http
+    this.#shared = { transport, retryForMs, backoff }
   }
 
   /** Opens a conversation. */

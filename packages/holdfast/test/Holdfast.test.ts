@@ -186,6 +186,43 @@ describe("a turn", () => {
     assert.strictEqual((await holdfast({ model, retry: AT_ONCE }).turn("Hello").result).status, "failed")
   })
 
+  it("X8: a tool with confirm runs once the program has approved the call; a refused one is a failed call", async () => {
+    const ran: Array<unknown> = []
+    const call = (toolCallId: string): ModelEvent => ({
+      type: "tool-call",
+      toolCallId,
+      toolName: "send",
+      input: toolCallId
+    })
+    const { model, requests } = scripted([
+      [call("one"), call("two"), { type: "finish", finishReason: "tool-calls" }],
+      ["Sent."]
+    ])
+    const tools = { send: tool({ confirm: true, execute: (input) => void ran.push(input) }) }
+    const hf = holdfast({ model, tools, retry: HOURS })
+    const turn = hf.turn("Send them.")
+    for await (const event of turn) {
+      if (event.type !== "provider-retry") continue
+      assert.deepStrictEqual(ran, [])
+      const [asked] = event.asks?.calls ?? []
+      assert.strictEqual(turn.waiting?.asks?.because, "tools")
+      assert.isFalse(turn.retryNow())
+      assert.isFalse(turn.approveTool("three"))
+      assert.isTrue(asked?.toolCallId === "one" ? turn.approveTool("one") : turn.refuseTool("two", "Not that one."))
+    }
+    assert.strictEqual((await turn.result).status, "completed")
+    assert.deepStrictEqual(ran, ["one"])
+    const results = requests[1]?.messages.flatMap((message) => (message.role === "tool" ? message.content : []))
+    assert.deepStrictEqual(
+      results?.map(({ isError, output }) => [isError, output]),
+      [
+        [false, null],
+        [true, "A person refused this call: Not that one."]
+      ]
+    )
+    assert.isFalse(turn.approveTool("one"))
+  })
+
   it("runs tools and gives their results to the model", async () => {
     const call = (city: string, toolCallId: string): ModelEvent => ({
       type: "tool-call",

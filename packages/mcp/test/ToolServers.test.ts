@@ -39,6 +39,29 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect(
+    "X8: a tool that needs approval has the time for an answer, and does not run without it, also as a definition of before",
+    () =>
+      Effect.gen(function* () {
+        const one = new Life("read", "send")
+        one.answers = Effect.succeed("done")
+        const config = server("one", { confirm: ["se*"], answerWithin: Duration.hours(2) })
+        const tools = yield* (yield* ToolServers.make([config], () => connect([one]), concealing)).toolbox
+        assert.deepStrictEqual(
+          tools.definitions.map(({ confirmWithinMs, name }) => [name, confirmWithinMs]),
+          [
+            ["read", undefined],
+            ["send", 7_200_000]
+          ]
+        )
+        assert.deepInclude(yield* tools.run(call("read")), { output: "done", isError: false })
+        assert.deepInclude(yield* tools.run(call("send"), true), { output: "done", isError: false })
+        const refused = yield* tools.run(call("send"))
+        assert.isTrue(refused.isError)
+        assert.include(String(refused.output), "needs the approval of a person")
+      }).pipe(Effect.scoped)
+  )
+
   it.effect("drops names that were offered long ago, and no others, of a server that offers new ones repeatedly", () =>
     Effect.gen(function* () {
       const one = new Life()

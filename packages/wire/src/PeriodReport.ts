@@ -99,9 +99,12 @@ const spend = {
 export const Spend = Schema.Struct(spend)
 export type Spend = typeof Spend.Type
 
-/** The same for one model, or one tag. */
+/** The same for one model, one tag, or one conversation. */
 export const NamedSpend = Schema.Struct({ name: Schema.String, ...spend })
 export type NamedSpend = typeof NamedSpend.Type
+
+/** Conversations that a report names. */
+export const MOST_CONVERSATIONS = 10
 
 /** A report of a period. */
 export const PeriodReport = Schema.Struct({
@@ -129,6 +132,8 @@ export const PeriodReport = Schema.Struct({
   models: Schema.Array(NamedSpend),
   /** A turn with several tags is in each of them. */
   tags: Schema.Array(NamedSpend),
+  /** Conversations with several turns, those that used most first, at most `MOST_CONVERSATIONS`. Absent in a report of an older version. */
+  conversations: Schema.optionalKey(Schema.Array(NamedSpend)),
   /** Ended turns whose records have been deleted (`database.retention`): their waits, calls and switches are not in the figures. */
   forgotten: Schema.Int,
   /** Turns by time: the period in equal parts. */

@@ -9,6 +9,7 @@ import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import type { ChildProcessSpawner } from "effect/process"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as Prose from "../text/Prose.ts"
+import * as AcpCommand from "./AcpCommand.ts"
 import * as Answer from "./client/Answer.ts"
 import * as Attach from "./client/Attach.ts"
 import * as Bulk from "./client/Bulk.ts"
@@ -51,6 +52,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       RunCommand.command(parts),
       OpenTerminal.command(parts),
       RpcCommand.command(parts),
+      AcpCommand.command(parts),
       Submit.command(parts),
       Answer.command(parts),
       Attach.command(parts),

@@ -10,9 +10,9 @@ import type { Values } from "../config/Config.ts"
 import * as DryRunText from "../dry-run/DryRunText.ts"
 import type * as Outages from "../dry-run/Outages.ts"
 import * as Picture from "../dry-run/Picture.ts"
-import * as Replay from "../dry-run/Replay.ts"
 import * as ReplayText from "../dry-run/ReplayText.ts"
-import * as Trial from "../dry-run/Trial.ts"
+import * as ReplayTrial from "../dry-run/ReplayTrial.ts"
+import type * as Trial from "../dry-run/Trial.ts"
 import { Inspection } from "../inspection/Inspection.ts"
 import * as LocalTime from "../text/LocalTime.ts"
 import * as PictureFile from "./PictureFile.ts"
@@ -33,7 +33,7 @@ export interface Options {
 
 /** Replays and prints. */
 export const run = Effect.fnUntraced(function* (options: Options) {
-  const { configured, json, since, svg, ...how } = options
+  const { configured, json, model, since, svg, ...how } = options
   const terminal = yield* Terminal
   const inspection = yield* Inspection
   const readAt = yield* Clock.currentTimeMillis
@@ -41,34 +41,21 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   const moment = LocalTime.toSeconds(readAt)
   if (recording.turns.length === 0)
     return terminal.stdout(`No turn was accepted or ended since ${moment(since)}, and none is open.\n`)
-  const scene = { ...how, recording, readAt, seed: 1 }
-  const original = Replay.original(scene)
-  const was = yield* Trial.run("as it was", () => original.run, configured[0]?.config.prices)
-  const replayed = yield* Effect.forEach(configured, ({ config, name }) =>
-    Effect.gen(function* () {
-      const again = Replay.replayed(config, original.calls, scene)
-      return { ...again, trial: yield* Trial.run(name, () => again.run, config.prices) }
-    })
-  )
+  const named = configured.map((one) => ({ ...one, model }))
+  const { assumptions, replayed, was } = yield* ReplayTrial.run({ ...how, configured: named, recording, readAt })
   const trials = replayed.map(({ trial }) => trial)
-  const assumptions = Replay.assumptions(recording, replayed)
   const title = `${DryRunText.counted(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
   yield* PictureFile.write(svg, () =>
     Picture.svg(title, assumptions.join(" "), [was, ...trials], (ms) => ReplayText.timeOfDay(was.result.startAt + ms))
   )
   if (json) {
     const of = ({ name, report, result }: Trial.Trial) => ({ name, report, turns: result.turns })
-    const runs = replayed.map(({ trial, turns }) => ({ ...of(trial), followed: turns.map(({ followed }) => followed) }))
+    const runs = replayed.map(({ followed, trial }) => ({ ...of(trial), followed }))
     return terminal.stdout(`${JSON.stringify({ since, assumptions, was: of(was), runs })}\n`)
   }
   const lines = [
     title,
-    ...replayed.map(({ trial, turns }) =>
-      ReplayText.followed(
-        trial.name,
-        turns.map(({ followed }) => followed)
-      )
-    ),
+    ...replayed.map(({ followed, trial }) => ReplayText.followed(trial.name, followed)),
     "",
     ...DryRunText.table([was, ...trials]),
     ...trials.flatMap((trial) => ReplayText.changes(was, trial, moment)),

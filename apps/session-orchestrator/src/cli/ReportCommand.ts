@@ -1,5 +1,6 @@
 /** Runs `holdfast report`: what happened since a moment, from the database, with a service running or without (X12). */
-import { Clock, Effect, Option } from "effect"
+import { Ids } from "@holdfast/wire"
+import { Clock, Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Inspection } from "../inspection/Inspection.ts"
@@ -8,6 +9,8 @@ import * as PeriodPicture from "../inspection/period/PeriodPicture.ts"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as LocalTime from "../text/LocalTime.ts"
 import * as Prose from "../text/Prose.ts"
+import { Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as PictureFile from "./PictureFile.ts"
 import * as Setup from "./Setup.ts"
@@ -22,8 +25,15 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag,
       since: Flag.String("since").pipe(
         Flag.withMetavar("MOMENT"),
-        Flag.withDescription(`Begin of the report: ${Since.EXPECTED}`),
-        Flag.withDefault("12 hours")
+        Flag.withDescription(
+          `Begin of the report: ${Since.EXPECTED}. Without it: 12 hours ago, or with --conversation its beginning`
+        ),
+        Flag.optional
+      ),
+      conversation: Flag.String("conversation").pipe(
+        Flag.withMetavar("ID"),
+        Flag.withDescription("Report the turns of one conversation: what it has cost"),
+        Flag.optional
       ),
       markdown: Flag.Boolean("markdown").pipe(Flag.withDescription("Print it as Markdown"), Flag.withDefault(false)),
       json: Flag.Boolean("json").pipe(
@@ -32,15 +42,24 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       ),
       svg: PictureFile.flag
     },
-    ({ config: file, json, markdown, since: text, svg }) =>
+    ({ config: file, conversation, json, markdown, since: text, svg }) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
         Effect.gen(function* () {
           const until = yield* Clock.currentTimeMillis
-          const since = yield* Since.orRefused(text, until)
           const { redact } = yield* Secrets
           const inspection = yield* Inspection
+          const conversationId = Option.getOrUndefined(Option.flatMap(conversation, decodeConversationId))
+          const begun = conversationId === undefined ? undefined : yield* inspection.beginning(conversationId)
+          if (Option.isSome(conversation) && begun === undefined) {
+            const message = `There is no turn of a conversation "${conversation.value}" in this database.`
+            return yield* new Refused({ message, exitCode: ExitCode.FAILED })
+          }
+          const since = Option.isSome(text)
+            ? yield* Since.orRefused(text.value, until)
+            : (begun ?? until - PeriodChoice.DEFAULT_LENGTH_MS)
           const report = yield* inspection.period({
             ...PeriodChoice.of(config, redact),
+            conversationId,
             since: Math.min(since, until),
             until,
             timeZone: LocalTime.here()
@@ -66,6 +85,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         command: "holdfast report --since 22:00 --markdown --svg night.svg",
         description: "For a page, with a picture"
       },
+      { command: "holdfast report --conversation c_4f2k9x", description: "What a conversation has cost until now" },
       { command: "holdfast report --json | jq .line", description: "For programs" }
     ])
   )
+
+// --- internal
+
+const decodeConversationId = Schema.decodeUnknownOption(Ids.ConversationId)

@@ -6,7 +6,8 @@
  * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
  *     reported together. A problem that may result from another mistake is not reported beside it.
  */
-import { RetrySettings, SpendLimits } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
+import * as SpendLimits from "../spend/limits/SpendLimits.ts"
 import { Target } from "@holdfast/wire"
 import { Redacted, Result } from "effect"
 import { isLoopback } from "../system/Loopback.ts"

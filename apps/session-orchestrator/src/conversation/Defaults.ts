@@ -1,5 +1,7 @@
 /** Settings of conversations that set none themselves. */
-import type { Models, Prices, Profile, SpendLimits, SpendSums } from "@holdfast/policy"
+import type { Models, Prices, Profile } from "@holdfast/policy"
+import type * as SpendLimits from "../spend/limits/SpendLimits.ts"
+import type * as SpendSums from "../spend/limits/SpendSums.ts"
 import type { TurnRow } from "../storage/Lists.ts"
 import type { Records } from "@holdfast/kernel"
 import type { Target } from "@holdfast/wire"

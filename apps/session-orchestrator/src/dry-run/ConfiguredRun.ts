@@ -11,7 +11,8 @@ import * as Outages from "./Outages.ts"
 import * as SimulatedReplies from "./SimulatedReplies.ts"
 
 /** The parts of a configuration that a dry run reads. */
-export type Configured = Pick<Values, "gate" | "model" | "models" | "providers" | "retry">
+export type Configured = Pick<Values, "gate" | "model" | "models" | "providers" | "retry"> &
+  Partial<Pick<Values, "prices" | "spend">>
 
 /** Turns before an outage. */
 export interface Scene {
@@ -81,8 +82,8 @@ export const refusalOf = (
   isKnown: (name: string) => boolean = () => false
 ): string | undefined => {
   const names = new Set(configured.flatMap(namesOf))
-  const stranger = Outages.names(outages).find((name) => !names.has(name) && !isKnown(name))
-  return stranger && `no turn calls ${Quote.of(stranger)}; expected one of ${Array.from(names).join(", ")}.`
+  const uncalled = Outages.names(outages).find((name) => !names.has(name) && !isKnown(name))
+  return uncalled && `no turn calls ${Quote.of(uncalled)}; expected one of ${Array.from(names).join(", ")}.`
 }
 
 // --- internal

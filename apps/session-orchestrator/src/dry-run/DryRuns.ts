@@ -5,7 +5,8 @@
  * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected.
  */
 import { RetrySettings } from "@holdfast/policy"
-import { Quote, Target } from "@holdfast/wire"
+import type { StorageError } from "@holdfast/journal"
+import { defined, Quote, Target } from "@holdfast/wire"
 import { DryRunGroup } from "@holdfast/wire/api"
 import { Clock, Context, Duration, Effect, Layer, Result, Semaphore } from "effect"
 import { Config } from "../config/Config.ts"
@@ -14,63 +15,153 @@ import { InvalidRequest } from "../conversation/Conversations.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as DryRunText from "./DryRunText.ts"
 import * as Outages from "./Outages.ts"
+import { Lists } from "../storage/Lists.ts"
 import * as Picture from "./Picture.ts"
+import * as ReplayText from "./ReplayText.ts"
+import * as ReplayTrial from "./ReplayTrial.ts"
 import * as Trial from "./Trial.ts"
+import type { TurnCourse } from "./TurnCourse.ts"
 
 /** Runs dry runs. */
 export class DryRuns extends Context.Service<
   DryRuns,
   {
     /** Runs one, and sums it up. */
-    readonly run: (request: DryRunGroup.RunDryRun) => Effect.Effect<DryRunGroup.DryRunAnswer, InvalidRequest>
+    readonly run: (
+      request: DryRunGroup.RunDryRun
+    ) => Effect.Effect<DryRunGroup.DryRunAnswer, InvalidRequest | StorageError>
   }
 >()("@holdfast/session-orchestrator/dry-run/DryRuns") {}
 
 /** By the configuration in force. */
-export const layer: Layer.Layer<DryRuns, never, Config> = Layer.effect(
+export const layer: Layer.Layer<DryRuns, never, Config | Lists> = Layer.effect(
   DryRuns,
   Effect.gen(function* () {
     const config = yield* Config
+    const { recording } = yield* Lists
     const alone = Semaphore.makeUnsafe(1).withPermits(1) // DryRuns.N1
-    return { run: (request) => alone(run(config, request)) }
+    return {
+      run: ({ replay, ...request }) => {
+        const { outages = [], turns, withinMs } = request
+        if (replay === undefined) return outages.length === 0 ? refused(NOTHING_MET) : alone(run(config, request))
+        if (turns !== undefined) return refused(`turns: ${OF_THE_RECORD}`)
+        if (withinMs !== undefined) return refused(`withinMs: ${OF_THE_RECORD}`)
+        return alone(runAgain(config, recording, request, replay.since))
+      }
+    }
   })
 )
 
 // --- internal
 
+type Request = Omit<DryRunGroup.RunDryRun, "replay">
+
 const run = Effect.fnUntraced(function* (
   config: ConfiguredRun.Configured,
-  request: DryRunGroup.RunDryRun
+  request: Request
 ): Effect.fn.Return<DryRunGroup.DryRunAnswer, InvalidRequest> {
-  const configured = yield* Effect.fromResult(Result.mapError(configuredBy(config, request), refusal))
-  const outages = yield* Effect.fromResult(Result.mapError(outagesOf(configured, request), refusal))
-  const { hours = 48, picture = false, turns = 1, withinMs = 60_000 } = request
+  const [first, second] = yield* policiesOf(config, request)
+  const outages = yield* accepted(outagesOf(second === undefined ? [first] : [first, second], request))
+  const { picture = false, turns = 1, withinMs = 60_000 } = request
   const scene = {
     outages,
     turns,
     withinMs,
     startAt: yield* Clock.currentTimeMillis,
-    forMs: Duration.toMillis(Duration.hours(hours)),
+    forMs: lengthOf(request),
     mostCalls: DryRunGroup.MOST_CALLS,
     seed: 1
   }
-  const trial = yield* Trial.run(Trial.nameOf(configured), () => ConfiguredRun.make(configured, scene))
+  const tried = (configured: ConfiguredRun.Configured) =>
+    Trial.run(Trial.nameOf(configured), () => ConfiguredRun.make(configured, scene))
+  const trial = yield* tried(first)
+  const other = second && (yield* tried(second))
   const words = Outages.describe(outages)
-  const title = `${DryRunText.counted(turns, "turn")} of ${Target.format(configured.model)}`
+  const title = `${DryRunText.counted(turns, "turn")} of ${Target.format(first.model)}`
+  const trials = other === undefined ? [trial] : [trial, other]
+  const assumed = [first, ...(second === undefined ? [] : [second])].flatMap(Trial.assumptions)
   return {
     report: trial.report,
+    ...defined({ against: other?.report }),
     outages: words,
-    assumptions: Trial.assumptions(configured),
-    ...(picture ? { svg: Picture.svg(title, words.join(" "), [trial], Picture.elapsed) } : {})
+    assumptions: Array.from(new Set(assumed)),
+    ...(picture ? { svg: Picture.svg(title, words.join(" "), trials, Picture.elapsed) } : {})
   }
 })
 
-const refusal = (message: string): InvalidRequest => new InvalidRequest({ message })
+/** Runs the record again. */
+const runAgain = Effect.fnUntraced(function* (
+  config: ConfiguredRun.Configured,
+  read: Lists["Service"]["recording"],
+  request: Request,
+  since: number
+): Effect.fn.Return<DryRunGroup.DryRunAnswer, InvalidRequest | StorageError> {
+  const [first, second] = yield* policiesOf(config, request)
+  const outages = yield* accepted(outagesOf(second === undefined ? [first] : [first, second], request, true))
+  const readAt = yield* Clock.currentTimeMillis
+  const recording = yield* read(since, DryRunGroup.MOST_TURNS)
+  if (recording.turns.length === 0)
+    return yield* refused("replay.since: no turn was accepted or ended since then, and none is open.")
+  const named = (config: ConfiguredRun.Configured, { model }: Policy) => ({
+    name: Trial.nameOf(config),
+    config,
+    ...defined({ model: model === undefined ? undefined : config.model })
+  })
+  const { assumptions, replayed, was } = yield* ReplayTrial.run({
+    configured: [named(first, request), ...(second === undefined ? [] : [named(second, request.against ?? {})])],
+    recording,
+    readAt,
+    outages,
+    forMs: lengthOf(request),
+    mostCalls: DryRunGroup.MOST_CALLS
+  })
+  const [one, other] = replayed
+  if (one === undefined) return yield* Effect.die("one policy is tried at least")
+  const trials = [was, ...replayed.map(({ trial }) => trial)]
+  const title = `${DryRunText.counted(recording.turns.length, "turn")}, replayed`
+  const changes = ReplayText.changed(was, one.trial)
+  return {
+    report: one.trial.report,
+    ...defined({ against: other?.trial.report }),
+    outages: Outages.describe(outages),
+    assumptions,
+    replay: {
+      was: was.report,
+      followed: one.followed.filter(({ leftAt }) => leftAt === undefined).length,
+      decisions: one.followed.reduce((sum, { decisions }) => sum + decisions, 0),
+      changed: changes.length,
+      changes: changes
+        .slice(0, DryRunGroup.MOST_CHANGES)
+        .map(([before, after]) => ({ turnId: before.turnId, was: endingOf(before), would: endingOf(after) }))
+    },
+    ...(request.picture === true
+      ? { svg: Picture.svg(title, "", trials, (ms) => ReplayText.timeOfDay(was.result.startAt + ms)) }
+      : {})
+  }
+})
+
+const endingOf = ({ end }: TurnCourse) =>
+  end === undefined ? { status: "waiting" as const } : { status: end.status, at: end.at }
+
+const lengthOf = ({ hours = 48 }: Request): number => Duration.toMillis(Duration.hours(hours))
+
+const refused = (message: string): Effect.Effect<never, InvalidRequest> => Effect.fail(new InvalidRequest({ message }))
+
+const accepted = <A>(result: Result.Result<A, string>): Effect.Effect<A, InvalidRequest> =>
+  Result.isSuccess(result) ? Effect.succeed(result.success) : refused(result.failure)
+
+type Policy = Pick<DryRunGroup.RunDryRun, "model" | "retry">
+
+const policiesOf = Effect.fnUntraced(function* (config: ConfiguredRun.Configured, { against, ...policy }: Request) {
+  const first = yield* accepted(configuredBy(config, policy))
+  return [first, against && (yield* accepted(configuredBy(config, against, ["against"])))] as const
+})
 
 /** The configuration with the request's model and settings. */
 const configuredBy = (
   config: ConfiguredRun.Configured,
-  { model: name, retry }: DryRunGroup.RunDryRun
+  { model: name, retry }: Policy,
+  place: ReadonlyArray<string> = []
 ): Result.Result<ConfiguredRun.Configured, string> => {
   const model = name === undefined ? config.model : Target.parse(name)
   const providers = Array.from(config.providers.keys())
@@ -78,26 +169,41 @@ const configuredBy = (
     Result.fail(
       `${place}: expected "provider/model" with a provider of the configuration (${providers.join(", ")}), got ${Quote.of(name)}.`
     )
-  if (model === undefined || !config.providers.has(model.provider)) return unknown(name ?? "", "model")
+  if (model === undefined || !config.providers.has(model.provider))
+    return unknown(name ?? "", ConfigProblem.formatPath([...place, "model"]))
   const settings = RetrySettings.decode(retry ?? {})
   if (Result.isFailure(settings))
     return Result.fail(
-      ConfigProblem.firstOf(settings.failure.issue, retry, (path) => ConfigProblem.formatPath(["retry", ...path]))
+      ConfigProblem.firstOf(settings.failure.issue, retry, (path) =>
+        ConfigProblem.formatPath([...place, "retry", ...path])
+      )
     )
   for (const { name, path } of RetrySettings.targetNames(settings.success)) {
     const provider = Target.parse(name)?.provider
     if (provider === undefined || !config.providers.has(provider))
-      return unknown(name, ConfigProblem.formatPath(["retry", ...path]))
+      return unknown(name, ConfigProblem.formatPath([...place, "retry", ...path]))
   }
   return Result.succeed({ ...config, model, retry: { ...config.retry, ...settings.success } })
 }
 
 const outagesOf = (
-  configured: ConfiguredRun.Configured,
-  { outages }: DryRunGroup.RunDryRun
+  configured: ReadonlyArray<ConfiguredRun.Configured>,
+  { outages = [] }: Request,
+  isReplay = false
 ): Result.Result<Outages.Outages, string> => {
   const read = Outages.read(outages)
   if (Result.isFailure(read)) return Result.fail(`outages: ${read.failure}`)
-  const refusal = ConfiguredRun.refusalOf(read.success, [configured])
+  if (isReplay && Outages.names(read.success).length < read.success.size) return Result.fail(DESCRIBED)
+  // Recorded conversations have models of their own, of any provider.
+  const isRecorded = (name: string) =>
+    isReplay && configured.some(({ providers }) => providers.has(name.split("/")[0] ?? ""))
+  const refusal = ConfiguredRun.refusalOf(read.success, configured, isRecorded)
   return refusal === undefined ? read : Result.fail(`outages: ${refusal}`)
 }
+
+const NOTHING_MET = "outages: expected at least one, such as `529 for 7h`, or `replay` with the begin of the record."
+
+const OF_THE_RECORD = "expected none: a replay has the turns of the record."
+
+const DESCRIBED =
+  "outages: a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'."

@@ -6,7 +6,7 @@
  */
 import { Profile } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
-import type { Recording, RecordedTurn } from "../inspection/Recording.ts"
+import type { Recording, RecordedTurn } from "../storage/Recording.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as DryRunText from "./DryRunText.ts"
@@ -16,6 +16,7 @@ import * as Outages from "./Outages.ts"
 import * as RecordedReplies from "./RecordedReplies.ts"
 import { ReplayedTurn } from "./ReplayedTurn.ts"
 import * as SimulatedReplies from "./SimulatedReplies.ts"
+import * as Trial from "./Trial.ts"
 
 /** The turns as they were. */
 export interface Original {
@@ -103,7 +104,8 @@ export const replayed = (
 /** What a replay had to assume, one sentence each. */
 export const assumptions = (
   { isCut, without }: Recording,
-  replayed: ReadonlyArray<Pick<Replayed, "replies" | "turns">>
+  replayed: ReadonlyArray<Pick<Replayed, "replies" | "turns">>,
+  configured: ReadonlyArray<Pick<ConfiguredRun.Configured, "spend">> = []
 ): ReadonlyArray<string> => {
   const unknown = totals(replayed.map(({ replies }) => replies.unknown))
   const beyond = totals(replayed.map(({ replies }) => replies.beyond))
@@ -118,6 +120,7 @@ export const assumptions = (
       ([target, calls]) =>
         `${target} is assumed to answer at once: ${DryRunText.counted(calls, "call")}, and the record has none. --outage '${target}=SCRIPT' describes it.`
     ),
+    ...new Set(configured.flatMap(Trial.limits)),
     ...(without > 0
       ? [
           `${DryRunText.counted(without, "turn")} ${without === 1 ? "is left out, because its" : "are left out, because their"} records are gone (database.retention) or cannot be read.`

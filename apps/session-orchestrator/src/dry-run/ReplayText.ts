@@ -16,12 +16,16 @@ export const followed = (name: string, turns: ReadonlyArray<Followed>): string =
   return `${name}: ${whole} of ${DryRunText.counted(turns.length, "turn")} ${follow} to the end; ${DryRunText.counted(decisions, "decision")} ${again}.`
 }
 
-/** The turns whose end differs, at most `MOST_ROWS` of them. */
-export const changes = (was: Trial, would: Trial, moment: (ms: number) => string): ReadonlyArray<string> => {
-  const pairs = was.result.turns.flatMap((before, n) => {
+/** The turns whose end differs, as they were and as they would be. */
+export const changed = (was: Trial, would: Trial): ReadonlyArray<readonly [TurnCourse, TurnCourse]> =>
+  was.result.turns.flatMap((before, n) => {
     const after = would.result.turns[n]
     return after === undefined || isSameEnd(before, after) ? [] : [[before, after] as const]
   })
+
+/** The same in words, at most `MOST_ROWS` of them. */
+export const changes = (was: Trial, would: Trial, moment: (ms: number) => string): ReadonlyArray<string> => {
+  const pairs = changed(was, would)
   if (pairs.length === 0) return ["", `By ${would.name} every turn ends as it did, at the same time.`]
   const rows = pairs
     .slice(0, MOST_ROWS)

@@ -12,7 +12,7 @@ import { defined, Target } from "@holdfast/wire"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
 import type { CommandOf } from "./DryDecisions.ts"
 import { DryTurn, type Surroundings } from "./DryTurn.ts"
-import type { RecordedTurn } from "../inspection/Recording.ts"
+import type { RecordedTurn } from "../storage/Recording.ts"
 import type { RecordedCall } from "./RecordedReplies.ts"
 
 /** How far a replayed turn has followed its record. */

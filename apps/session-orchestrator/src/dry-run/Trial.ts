@@ -31,10 +31,15 @@ export const nameOf = ({ retry }: Pick<Configured, "retry">, file?: string): str
   [retry.profile ?? "overnight", ...(file === undefined ? [] : [file])].join(", ")
 
 /** What a run assumes besides the outages, one sentence each. */
-export const assumptions = ({ retry }: Pick<Configured, "retry">): ReadonlyArray<string> => [
+export const assumptions = (config: Pick<Configured, "retry" | "spend">): ReadonlyArray<string> => [
   "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
-  ...(retry.finalReport === undefined ? [] : ["The final report comes with the answer."])
+  ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),
+  ...limits(config)
 ]
+
+/** Limits of spending are not applied: what a call that was never made would have used is not known. */
+export const limits = ({ spend = [] }: Pick<Configured, "spend">): ReadonlyArray<string> =>
+  spend.length === 0 ? [] : ["No limit of spending (spend) is reached."]
 
 // --- internal
 

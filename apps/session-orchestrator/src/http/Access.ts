@@ -153,7 +153,7 @@ const SOCKET_PATH = new RegExp(`^${SocketMessages.PATH}/?$`)
 const BODY_METHODS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"])
 
 /** The calls that take a prompt. */
-const TAKES_PROMPT = /^\/v1\/(?:turns|conversations\/[^/]+\/turns)\/?$/
+const TAKES_PROMPT = /^\/v1\/(?:turns|chat|conversations\/[^/]+\/turns)\/?$/
 
 /** The media type of JSON, with any parameters. */
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i

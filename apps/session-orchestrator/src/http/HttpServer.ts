@@ -18,6 +18,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http"
 import * as ApiPaths from "./ApiPaths.ts"
 import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
+import * as UiHandlers from "./ui/UiHandlers.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
 import * as DryRunHandlers from "./DryRunHandlers.ts"
 import { DEFAULTS } from "../config/reading/Settings.ts"
@@ -118,6 +119,7 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
     TurnHandlers.layer,
     WorkHandlers.layer,
     DryRunHandlers.layer,
+    UiHandlers.layer,
     SocketHandlers.layer,
     SystemHandlers.layer
   ])

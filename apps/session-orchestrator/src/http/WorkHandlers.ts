@@ -42,7 +42,8 @@ export const layer = HttpApiBuilder.group(
       listTurns: ({ query: { cursor, limit, ...filter } }) => orProblem(lists.turns(filter, { cursor, limit })),
       listConversations: ({ query: { cursor, limit, ...filter } }) =>
         orProblem(lists.conversations(filter, { cursor, limit })),
-      report: ({ query: { since } }) => orProblem(reports.report(since)),
+      report: ({ query: { conversation, since } }) =>
+        orProblem(conversation === undefined ? reports.report(since) : reports.ofConversation(conversation, since)),
       submit: ({ payload }) =>
         Effect.andThen(
           Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),

@@ -26,7 +26,8 @@ import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
 import * as PeriodRows from "./period/PeriodRows.ts"
 import type { Period } from "./period/PeriodTally.ts"
-import * as Recording from "./Recording.ts"
+import type { Recording } from "../storage/Recording.ts"
+import * as RecordingTable from "../storage/tables/RecordingTable.ts"
 import type { StoredTurn } from "./StoredTurn.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -50,8 +51,10 @@ export class Inspection extends Context.Service<
     readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
     /** The report of a period, read page by page: turns that change meanwhile count as they were read. */
     readonly period: (period: Period) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
+    /** When the first turn of a conversation was accepted, in epoch milliseconds; absent: it has none. */
+    readonly beginning: (conversationId: Ids.ConversationId) => Effect.Effect<number | undefined, StorageError>
     /** The record of turns since a moment, in epoch milliseconds: what a replay follows (X10). */
-    readonly recording: (since: number) => Effect.Effect<Recording.Recording, StorageError>
+    readonly recording: (since: number) => Effect.Effect<Recording, StorageError>
     /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
@@ -98,6 +101,9 @@ export const layerShared = (
 
 // --- internal
 
+/** The most turns of one recording. */
+const MOST_RECORDED = 5_000
+
 /** @param database names it in errors */
 const layer = (
   database: string,
@@ -128,7 +134,12 @@ const layer = (
             },
             period
           ),
-        recording: (since) => read("the record", sql.withTransaction(Recording.read(sql, since))), // Inspection.I2
+        beginning: (conversationId) =>
+          PeriodRows.beginning(
+            (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
+            conversationId
+          ),
+        recording: (since) => read("the record", sql.withTransaction(RecordingTable.read(sql, since, MOST_RECORDED))), // Inspection.I2
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2
         turns: ({ all }) =>
           Effect.flatMap(

@@ -3,10 +3,11 @@
  *
  * TurnUse.U1. The tokens of a turn that has ended add up to those of its end; its last call has what its records lack.
  */
-import { Prices, type SpendSums } from "@holdfast/policy"
+import { Prices } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import type { SpendReading } from "../conversation/Defaults.ts"
 import * as Account from "../recovery/Account.ts"
+import type * as SpendSums from "../spend/limits/SpendSums.ts"
 import * as Usage from "../spend/Usage.ts"
 import type { TurnRow } from "../storage/Lists.ts"
 import * as TurnFacts from "./period/TurnFacts.ts"

@@ -76,8 +76,11 @@ const standingOf = (
   const retries = attempts.flatMap(({ decision, step }) =>
     decision?._tag === "Retry" ? [{ step, attempt: decision.attempt }] : []
   )
-  // Each step has one chain at most.
-  const chains = new Set(retries.map(({ step }) => step)).size
+  // Each step has one chain of retries at most. A question about tool calls is a chain of its own (`Approvals.A4`).
+  const questionsOf = ({ outcome, wakes }: Account.AttemptAccount) =>
+    outcome?._tag === "Completed" ? wakes.filter(({ type }) => type === "asked").length : 0
+  const questions = attempts.reduce((sum, attempt) => sum + questionsOf(attempt), 0)
+  const chains = new Set(retries.map(({ step }) => step)).size + questions
   const closed = events.filter(({ type }) => type === "retry-end").length
   return {
     tally: {
@@ -87,7 +90,7 @@ const standingOf = (
       waitedMs: Account.waitedMs(attempts, endedAt),
       usage: attempts.reduce((sum, attempt) => Message.addUsage(sum, usageOf(attempt)), {})
     },
-    unclosed: chains > closed ? retries.at(-1)?.attempt : undefined,
+    unclosed: chains <= closed ? undefined : last !== undefined && questionsOf(last) > 0 ? 0 : retries.at(-1)?.attempt,
     discarded: isCutOff ? last.step : undefined
   }
 }

@@ -1,16 +1,20 @@
 /**
- * Keeps what the day has cost, and refuses steps that begin at a limit (`spend`). In memory, and synchronous.
+ * Keeps what the day and conversations have cost, and refuses steps that begin at a limit (`spend`). In memory, and synchronous.
  *
  * SpendAccount.A1. Each call counts when it ends: answers, void attempts and compactions. At its end a turn counts what is still missing,
  *     so the sum of a turn is that of its `turn-end`.
  * SpendAccount.A2. An answer to a question lets the turn pass that limit until its end.
  * SpendAccount.A3. Turns that have ended are remembered for `REMEMBERED_MS`: a turn that is read from the database again counts once.
+ * SpendAccount.A4. A conversation runs one turn at a time. Before its first step a turn gets what the earlier turns of its conversation have spent; its own
+ *     calls are added to that.
  */
 import type { Observer } from "@holdfast/kernel"
-import { Prices, SpendLimits, SpendSums, Durations, SpendGuard } from "@holdfast/policy"
+import { Prices, Durations, SpendGuard } from "@holdfast/policy"
 import { Failure, type Ids, Target } from "@holdfast/wire"
 import * as DailyTime from "../text/DailyTime.ts"
 import type { TurnRow } from "../storage/Lists.ts"
+import * as SpendLimits from "./limits/SpendLimits.ts"
+import * as SpendSums from "./limits/SpendSums.ts"
 import * as Usage from "./Usage.ts"
 
 /** Limits, and the prices that money is computed by. */
@@ -18,6 +22,8 @@ export interface Limited {
   readonly limits: ReadonlyArray<SpendLimits.SpendLimit>
   readonly prices: Prices.Prices
   readonly timeZone: string
+  /** Several runners share the database. */
+  readonly isShared?: boolean
 }
 
 /** The spending of a day and of the turns that have not ended. */
@@ -26,6 +32,8 @@ export class SpendAccount {
   private readonly sums = new SpendSums.SpendSums((at) => DailyTime.last(MIDNIGHT, at))
   private readonly turns = new Map<Ids.TurnId, OpenTurn>()
   private readonly ended = new Map<Ids.TurnId, number>()
+  /** Sums of conversations without a running turn, the last used at the end. */
+  private readonly conversations = new Map<Ids.ConversationId, SpendSums.SpendSum>()
 
   constructor(limited: Limited) {
     this.limited = limited
@@ -34,6 +42,24 @@ export class SpendAccount {
   /** Whether the tags of a turn are known. */
   knows(turnId: Ids.TurnId): boolean {
     return this.turns.get(turnId)?.tags !== undefined
+  }
+
+  /** Whether the spending of a turn's conversation is known (SpendAccount.A4). */
+  knowsConversation(turnId: Ids.TurnId, conversationId: Ids.ConversationId): boolean {
+    const turn = this.turn(turnId)
+    const kept = this.conversations.get(conversationId)
+    // It has made no call: what it would add is in no sum.
+    if (kept !== undefined && turn.counted === Prices.NO_TOKENS)
+      Object.assign(turn, { conversation: kept, isWhole: true })
+    return turn.isWhole
+  }
+
+  /** Adds what the other turns of a turn's conversation have spent, once (SpendAccount.A4). */
+  enterConversation(turnId: Ids.TurnId, others: ReadonlyArray<SpendSums.Use>): void {
+    const turn = this.turn(turnId)
+    if (turn.isWhole) return
+    turn.isWhole = true
+    for (const use of others) turn.conversation.add(use)
   }
 
   /** Sets the tags of a turn; absent: it has none. */
@@ -45,6 +71,7 @@ export class SpendAccount {
   add(turnId: Ids.TurnId, use: SpendSums.Use): void {
     const turn = this.turn(turnId)
     turn.counted = Prices.add(turn.counted, use.tokens)
+    turn.conversation.add(use)
     this.sums.add(use, turn.tags ?? [])
   }
 
@@ -70,7 +97,7 @@ export class SpendAccount {
     if (isAsking) this.turn(turnId).asks = index
     return {
       reason: "quota-exhausted",
-      message: isAsking ? message : `${message} ${HOW}`,
+      message: isAsking ? message : `${message} ${limit.per === "conversation" ? IN_ANOTHER : HOW}`,
       retryable: isAsking,
       code: Failure.SPEND_LIMIT,
       shared: true
@@ -107,15 +134,28 @@ export class SpendAccount {
   readonly listeners: Observer.Listeners = {
     attempt: ({ outcome, request, target, turnId }) => this.counted(turnId, request?.target ?? target, outcome),
     compaction: ({ outcome, target, turnId }) => this.counted(turnId, target, outcome),
-    seal: ({ end, target, turnId }) => {
-      const { counted, tags } = this.turn(turnId)
-      for (const use of Usage.rest(end, counted, Target.format(target))) this.sums.add(use, tags ?? [])
+    seal: ({ conversationId, end, target, turnId }) => {
+      const { conversation, counted, isWhole, tags } = this.turn(turnId)
+      for (const use of Usage.rest(end, counted, Target.format(target))) {
+        this.sums.add(use, tags ?? [])
+        conversation.add(use)
+      }
+      if (isWhole) this.keep(conversationId, conversation)
       this.turns.delete(turnId)
       this.noteEnd(turnId, end.endedAt)
     }
   }
 
   // --- internal
+
+  /** Keeps the sum of a conversation for its next turn, which another runner may run where the database is shared. */
+  private keep(conversationId: Ids.ConversationId, sum: SpendSums.SpendSum): void {
+    if (this.limited.isShared === true) return
+    this.conversations.delete(conversationId)
+    this.conversations.set(conversationId, sum)
+    const [first] = this.conversations.keys()
+    if (this.conversations.size > MOST_CONVERSATIONS && first !== undefined) this.conversations.delete(first)
+  }
 
   /** SpendAccount.A3 */
   private noteEnd(turnId: Ids.TurnId, endedAt: number): void {
@@ -138,14 +178,28 @@ export class SpendAccount {
 
   private reached(turnId: Ids.TurnId, at: number): SpendLimits.Reached | undefined {
     const { limits, prices, timeZone } = this.limited
-    const { allowed, tags = [] } = this.turn(turnId)
-    return SpendLimits.reached(limits, this.sums, { allowed, prices, tags, timeZone, at })
+    const { allowed, conversation, tags = [] } = this.turn(turnId)
+    return SpendLimits.reached(limits, {
+      allowed,
+      prices,
+      tags,
+      timeZone,
+      day: (tag) => this.sums.spent(tag, prices, at),
+      conversation: () => conversation.spent(prices)
+    })
   }
 
   private turn(turnId: Ids.TurnId): OpenTurn {
     let turn = this.turns.get(turnId)
     if (turn === undefined) {
-      turn = { tags: undefined, counted: Prices.NO_TOKENS, asks: undefined, allowed: new Set() }
+      turn = {
+        tags: undefined,
+        counted: Prices.NO_TOKENS,
+        conversation: new SpendSums.SpendSum(),
+        isWhole: false,
+        asks: undefined,
+        allowed: new Set()
+      }
       this.turns.set(turnId, turn)
     }
     return turn
@@ -154,6 +208,9 @@ export class SpendAccount {
 
 /** The first moment of a day. */
 export const MIDNIGHT: DailyTime.TimeOfDay = { hours: 0, minutes: 0 }
+
+/** Conversations whose sums are kept between their turns. */
+const MOST_CONVERSATIONS = 1_000
 
 /** Longer than the time between two reads of the same turn, in milliseconds. */
 const REMEMBERED_MS = 600_000
@@ -165,9 +222,14 @@ interface OpenTurn {
   tags: ReadonlyArray<string> | undefined
   /** The tokens that were added to the sums. */
   counted: Prices.Tokens
+  /** The calls of its conversation: its own, and those of the other turns once they were read (`isWhole`). */
+  conversation: SpendSums.SpendSum
+  isWhole: boolean
   /** The place of the limit that the turn asks about. */
   asks: number | undefined
   readonly allowed: Set<number>
 }
 
 const HOW = "No call was made. Raise or remove the limit, or retry the turn on another day."
+
+const IN_ANOTHER = "No call was made. Raise or remove the limit, or open another conversation."

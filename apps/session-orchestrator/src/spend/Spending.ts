@@ -6,18 +6,20 @@
  * Spending.P3. Where runners share a database, the turns that other runners have ended are read before a step, once in `REREAD_MS` at most. A
  *     turn of another runner counts when it has ended.
  * Spending.P4. A refused step is a failed attempt without a call. No gate, router or standing of an endpoint gets it.
+ * Spending.P5. A conversation is read before the first step of a turn, if a limit is on conversations and its sum is not in memory.
  */
 import type { StorageError } from "@holdfast/journal"
 import { Directive, type Observer, type Provider, type RetryStrategy, type Router } from "@holdfast/kernel"
 import { Opening, Push } from "@holdfast/kernel/host"
-import { SpendLimits } from "@holdfast/policy"
 import { Failure, type Ids, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { SpendReading, SpendSettings, TurnUse } from "../conversation/Defaults.ts"
 import * as DailyTime from "../text/DailyTime.ts"
 import type { Journal } from "../storage/EventJournal.ts"
-import type { Lists, TurnRow } from "../storage/Lists.ts"
+import type { Lists, TurnFilter, TurnRow } from "../storage/Lists.ts"
 import * as LocalTime from "../text/LocalTime.ts"
+import * as SpendLimits from "./limits/SpendLimits.ts"
+import type * as SpendSums from "./limits/SpendSums.ts"
 import { MIDNIGHT, SpendAccount } from "./SpendAccount.ts"
 
 /** The turns of other runners are read so often, in milliseconds. */
@@ -39,6 +41,7 @@ export interface Spending {
 
 /** A turn whose steps are checked. */
 export interface CheckedTurn {
+  readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
   /** The tags of a turn that may not be on disk yet; absent: they are read from there. */
   readonly tags?: ReadonlyArray<string> | undefined
@@ -73,11 +76,12 @@ export const make = Effect.fn("Spending.make")(function* (
 ): Effect.fn.Return<Spending, StorageError> {
   const clock = yield* Clock.Clock
   const logged = new Set<string>()
-  const account = new SpendAccount({ limits, prices, timeZone: LocalTime.here() })
+  const account = new SpendAccount({ limits, prices, timeZone: LocalTime.here(), isShared })
   const hasTags = limits.some(({ per }) => per === "tag")
+  const hasConversations = limits.some(({ per }) => per === "conversation")
   let readAt = clock.currentTimeMillisUnsafe()
   const since = DailyTime.last(MIDNIGHT, readAt)
-  yield* read({ journal, lists }, "open", undefined, reading, (row, { uses, wasAsked }) => {
+  yield* read({ journal, lists }, { status: "open" }, reading, (row, { uses, wasAsked }) => {
     account.enter(row.turn.turnId, row.labels.tags)
     for (const use of uses) account.add(row.turn.turnId, use)
     if (wasAsked) account.letPass(row.turn.turnId)
@@ -85,7 +89,8 @@ export const make = Effect.fn("Spending.make")(function* (
   const ended = (from: number) =>
     Effect.forEach(
       ENDED,
-      (status) => read({ journal, lists }, status, from, reading, (row, { uses }) => account.enterEnded(row, uses)),
+      (status) =>
+        read({ journal, lists }, { status, since: from }, reading, (row, { uses }) => account.enterEnded(row, uses)),
       { discard: true }
     )
   yield* ended(since)
@@ -97,9 +102,18 @@ export const make = Effect.fn("Spending.make")(function* (
     readAt = now
     return ended(from)
   })
+  const readConversation = Effect.fnUntraced(function* ({ conversationId, turnId }: CheckedTurn) {
+    const others: Array<SpendSums.Use> = []
+    yield* read({ journal, lists }, { conversationId }, reading, ({ turn }, { uses }) => {
+      if (turn.turnId !== turnId) others.push(...uses)
+    })
+    account.enterConversation(turnId, others)
+  })
   /** Reads what the check of a step needs. */
-  const prepared = (turnId: Ids.TurnId) =>
+  const prepared = (turn: CheckedTurn) =>
     Effect.gen(function* () {
+      const { conversationId, turnId } = turn
+      if (hasConversations && !account.knowsConversation(turnId, conversationId)) yield* readConversation(turn)
       if (hasTags && !account.knows(turnId)) account.enter(turnId, (yield* lists.labelsOf(turnId)).tags)
       if (isShared) yield* reread
     }).pipe(
@@ -107,7 +121,10 @@ export const make = Effect.fn("Spending.make")(function* (
       Effect.retry(Schedule.spaced("5 seconds")),
       Effect.orDie
     )
-  const isPrepared = (turnId: Ids.TurnId) => !isShared && (!hasTags || account.knows(turnId))
+  const isPrepared = ({ conversationId, turnId }: CheckedTurn) =>
+    !isShared &&
+    (!hasTags || account.knows(turnId)) &&
+    (!hasConversations || account.knowsConversation(turnId, conversationId))
   const warned = (target: string) =>
     Effect.suspend(() => {
       if (logged.has(target)) return Effect.void
@@ -119,8 +136,9 @@ export const make = Effect.fn("Spending.make")(function* (
   return {
     listeners: account.listeners,
     asks: limits.some((limit) => limit.then === "ask"),
-    checked: (provider, { tags, turnId }) => ({
+    checked: (provider, turn) => ({
       stream: (request) => {
+        const { tags, turnId } = turn
         if (tags !== undefined) account.enter(turnId, tags)
         if (request.attempt > 0) {
           account.goesOn(turnId)
@@ -132,14 +150,14 @@ export const make = Effect.fn("Spending.make")(function* (
             Push.unwrap(
               Effect.gen(function* () {
                 yield* warned(Target.format(request.target))
-                yield* prepared(turnId)
+                yield* prepared(turn)
                 const refusal = account.refusal(turnId, clock.currentTimeMillisUnsafe())
                 return refusal === undefined ? inner() : Stream.make({ type: "error" as const, failure: refusal })
               })
             ),
           (opening) => {
             const target = Target.format(request.target)
-            if (!isPrepared(turnId) || !logged.has(target)) return undefined
+            if (!isPrepared(turn) || !logged.has(target)) return undefined
             return (world, listener) => {
               const refusal = account.refusal(turnId, world.now())
               if (refusal === undefined) return opening(world, listener)
@@ -198,15 +216,14 @@ const PAGE = 100
 /** Reads turns page by page, with their records where those matter. */
 const read = Effect.fnUntraced(function* (
   { journal, lists }: Sources,
-  status: "open" | (typeof ENDED)[number],
-  since: number | undefined,
+  filter: TurnFilter,
   reading: SpendReading,
   take: (row: TurnRow, use: TurnUse) => void
 ): Effect.fn.Return<void, StorageError> {
   let position: TurnRow["position"] | undefined
   do {
     const page: { readonly rows: ReadonlyArray<TurnRow>; readonly next: TurnRow["position"] | undefined } =
-      yield* lists.turns(since === undefined ? { status } : { status, since }, position, PAGE)
+      yield* lists.turns(filter, position, PAGE)
     for (const row of page.rows) {
       take(row, reading.of(row, reading.needsRecords(row) ? yield* journal.load(row.turn.turnId) : []))
     }

@@ -1,6 +1,7 @@
 /** Reads the tokens of calls and of turns as sums of spending need them. Pure. */
-import type { Prices, SpendSums } from "@holdfast/policy"
+import type { Prices } from "@holdfast/policy"
 import type { Message, TurnEvent } from "@holdfast/wire"
+import type * as SpendSums from "./limits/SpendSums.ts"
 
 /** The tokens of a turn's end that were not counted before. */
 export const rest = (end: TurnEvent.TurnEnd, counted: Prices.Tokens, target: string): ReadonlyArray<SpendSums.Use> => {

@@ -9,6 +9,7 @@
 import type { StorageError } from "@holdfast/journal"
 import type { Ids, Labels, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect } from "effect"
+import type { Recording } from "./Recording.ts"
 import type { Conversation, Turn } from "./Store.ts"
 
 /** Rows that one page looks at, at most (Lists.L3). */
@@ -44,6 +45,8 @@ export interface TurnFilter {
   readonly tag?: string | undefined
   /** A text in the prompt or in an answer. */
   readonly search?: string | undefined
+  /** Of this conversation alone, in the order of acceptance. Not together with `tag`. */
+  readonly conversationId?: Ids.ConversationId | undefined
 }
 
 /** A turn in a list. */
@@ -105,6 +108,8 @@ export class Lists extends Context.Service<
     ) => Effect.Effect<Page<ConversationRow>, StorageError>
     /** Sets the title of a conversation. Returns whether there is one. */
     readonly setTitle: (conversationId: Ids.ConversationId, title: string) => Effect.Effect<boolean, StorageError>
+    /** The record of turns since a moment, in epoch milliseconds: the newest, at most `most` (X10). */
+    readonly recording: (since: number, most: number) => Effect.Effect<Recording, StorageError>
     /** The labels of one turn. */
     readonly labelsOf: (turnId: Ids.TurnId) => Effect.Effect<Labels.Labels, StorageError>
   }

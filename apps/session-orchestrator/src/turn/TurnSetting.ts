@@ -3,7 +3,7 @@ import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
-import { type Ids, type Labels, Target, type TurnEvent } from "@holdfast/wire"
+import { type Labels, Target, type TurnEvent } from "@holdfast/wire"
 import { Result, Stream } from "effect"
 import type { Conversation, Resumption } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
@@ -47,7 +47,10 @@ export const of = (
     target: Target.parse(conversation.model) ?? defaults.model,
     policy,
     isEnabled,
-    provider: spending === undefined ? gated : spending.checked(gated, checkedOf(turn, turnId, labels))
+    provider:
+      spending === undefined
+        ? gated
+        : spending.checked(gated, checkedOf(turn, { conversationId: conversation.conversationId, turnId }, labels))
   }
 }
 
@@ -73,9 +76,9 @@ export const policyOf = (
 /** A turn that has just arrived may not be on disk, so its own labels count. */
 const checkedOf = (
   { state }: TurnLife.TurnLife,
-  turnId: Ids.TurnId,
+  ids: Pick<Spending.CheckedTurn, "conversationId" | "turnId">,
   labels: Labels.Labels | undefined
-): Spending.CheckedTurn => (state.arrival === undefined ? { turnId } : { turnId, tags: labels?.tags ?? [] })
+): Spending.CheckedTurn => (state.arrival === undefined ? ids : { ...ids, tags: labels?.tags ?? [] })
 
 const policies = new WeakMap<Profile.RetrySettings, RetryPolicy.RetryPolicy>()
 

@@ -70,6 +70,7 @@ describe("holdfast", () => {
       "serve",
       "run",
       "rpc",
+      "acp",
       "submit",
       "answer",
       "attach",

@@ -68,6 +68,7 @@ describe("holdfast turns", () => {
         evidence: () => Effect.succeedNone,
         recording: () => Effect.die("not asked for"),
         period: () => Effect.die("not asked for"),
+        beginning: () => Effect.undefined,
         service: Effect.succeed(service)
       })
       const outcome = yield* CommandLine.run(["turns", ...args], {
@@ -165,6 +166,7 @@ describe("holdfast report", () => {
         evidence: () => Effect.succeedNone,
         recording: () => Effect.die("not asked for"),
         period: (period) => Effect.sync(() => (periods.push(period), new PeriodTally(period).report())),
+        beginning: (id) => Effect.succeed(id === "c1" ? 1_000 : undefined),
         service: Effect.succeed({ _tag: "None" } as const)
       })
       return { ...(yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })), periods }
@@ -181,6 +183,9 @@ describe("holdfast report", () => {
       const { since, until } = text.periods[0] ?? expect.fail("nothing was read")
       expect(until - since).toBe(12 * 3_600_000)
       expect((yield* report("--since", "2 hours")).periods[0]?.since).toBe(until - 2 * 3_600_000)
+      const ofOne = yield* report("--conversation", "c1")
+      expect(ofOne.periods).toMatchObject([{ conversationId: "c1", since: 1_000 }])
+      expect(yield* report("--conversation", "c2")).toMatchObject({ code: 1, periods: [] })
       expect((yield* report("--markdown")).stdout).toMatch(/^\*\*0 answered, 0 failed\*\*\n/)
       expect(JSON.parse((yield* report("--json")).stdout)).toMatchObject({ since, until, line: "0 answered, 0 failed" })
     })
@@ -222,6 +227,7 @@ describe("holdfast explain", () => {
           evidence: (id) => Effect.succeed(id === turnId ? Option.some(evidence) : Option.none()),
           recording: () => Effect.die("not asked for"),
           period: () => Effect.die("not asked for"),
+          beginning: () => Effect.undefined,
           service: Effect.succeed({ _tag: "None" } as const)
         })
       }
@@ -603,6 +609,16 @@ describe("holdfast", () => {
         stdout: "",
         stderr: "holdfast: this is a bug in Holdfast, not in what you did: TypeError: x of [redacted] is undefined\n"
       })
+    })
+  )
+})
+
+describe("holdfast acp", () => {
+  it.effect("is refused where runners share the conversations", () =>
+    Effect.gen(function* () {
+      const shared = yield* CommandLine.run(["acp"], { parts: { environment: postgres } })
+      expect(shared).toMatchObject({ code: 2, stdout: "" })
+      expect(shared.stderr).toContain("Give --config with a database.path of the editor's own.")
     })
   )
 })

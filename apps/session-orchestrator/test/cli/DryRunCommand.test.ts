@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { assert, expect } from "vitest"
 import { Inspection } from "../../src/inspection/Inspection.ts"
-import type { Recording } from "../../src/inspection/Recording.ts"
+import type { Recording } from "../../src/storage/Recording.ts"
 import * as CommandLine from "./CommandLine.ts"
 
 const CONFIG = {
@@ -166,6 +166,7 @@ describe("holdfast dry-run --replay", () => {
         evidence: () => Effect.die("not asked for"),
         period: () => Effect.die("not asked for"),
         recording: (since) => Effect.sync(() => (asked.push(since), given)),
+        beginning: () => Effect.undefined,
         service: Effect.succeed({ _tag: "None" } as const)
       })
       const written = new Map<string, string>()

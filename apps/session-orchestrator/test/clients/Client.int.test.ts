@@ -2,24 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ClientError, type ConversationView, HoldfastClient } from "@holdfast/client"
 import { defined } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import * as SimulatedService from "./SimulatedService.ts"
 
 const { prompt } = SimulatedService
-
-/** Runs a test over a client of a service. */
-const withClient = (
-  title: string,
-  options: SimulatedService.Options,
-  test: (client: HoldfastClient, url: string) => Promise<void>
-) =>
-  it.live(title, () =>
-    Effect.gen(function* () {
-      const { port } = yield* SimulatedService.start(options)
-      const client = yield* SimulatedService.client(port, { retryForMs: 500, ...defined({ token: options.token }) })
-      yield* Effect.promise(() => test(client, `http://127.0.0.1:${port}`))
-    })
-  )
 
 const failure = async (promise: Promise<unknown>): Promise<ClientError> => {
   try {
@@ -46,7 +32,22 @@ const until = async (
   return assert.fail("the stream ended")
 }
 
-describe("HoldfastClient", () => {
+describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (transport) => {
+  /** Runs a test over a client of a service. */
+  const withClient = (
+    title: string,
+    options: SimulatedService.Options,
+    test: (client: HoldfastClient, url: string) => Promise<void>
+  ) =>
+    it.live(title, () =>
+      Effect.gen(function* () {
+        const { port } = yield* SimulatedService.start(options)
+        const own = { transport, retryForMs: 500, ...defined({ token: options.token }) }
+        const client = yield* SimulatedService.client(port, own)
+        yield* Effect.promise(() => test(client, `http://127.0.0.1:${port}`))
+      }).pipe(Effect.provide(Logger.layer([])))
+    )
+
   withClient("runs a turn through an outage, and has its events and its result", {}, async (client) => {
     const conversation = await client.createConversation({ title: "Tide" })
     const turn = await conversation.prompt(prompt("529x2,cut-after-3+instant"))
@@ -75,8 +76,9 @@ describe("HoldfastClient", () => {
     await first.result()
     const again = await conversation.prompt("One", { turnId: "mine" })
     assert.strictEqual((await again.result()).turnId, "mine")
-    const { code, message, problem, status } = await failure(conversation.prompt("Two", { turnId: "mine" }))
-    assert.deepStrictEqual([code, status, problem?.status], ["turn-conflict", 409, 409])
+    assert.strictEqual((await failure(conversation.prompt("Two", { turnId: "mine" }))).code, "turn-conflict")
+    const { message, problem, status } = await failure(conversation.prompt("Two", { turnId: "mine", tags: ["b"] }))
+    assert.deepStrictEqual([status, problem?.status], [409, 409])
     assert.include(message, "POST /v1/conversations/")
   })
 
@@ -153,9 +155,12 @@ describe("HoldfastClient", () => {
     const wrong = await failure(conversation.prompt(""))
     assert.strictEqual(wrong.code, "invalid-request")
     assert.match(wrong.message, /prompt/)
-    const denied = await failure(new HoldfastClient({ url, token: "wrong" }).createConversation())
+    const other = new HoldfastClient({ url, token: "wrong", transport })
+    const denied = await failure(other.createConversation())
     assert.strictEqual(denied.code, "unauthorized")
     assert.notInclude(denied.message, "wrong")
+    assert.strictEqual((await failure(other.conversation(conversation.id).prompt("One"))).code, "unauthorized")
+    assert.strictEqual((await failure(collected(other.conversation(conversation.id).events()))).code, "unauthorized")
   })
 
   withClient("a deleted conversation ends its streams", {}, async (client) => {
@@ -182,7 +187,7 @@ describe("HoldfastClient", () => {
   })
 
   it("names a service that does not answer", async () => {
-    const client = new HoldfastClient({ url: "http://127.0.0.1:1", retryForMs: 0 })
+    const client = new HoldfastClient({ url: "http://127.0.0.1:1", retryForMs: 0, transport })
     const call = await failure(client.createConversation())
     assert.deepStrictEqual([call.code, call.status], ["unreachable", undefined])
     assert.include(call.message, "http://127.0.0.1:1")

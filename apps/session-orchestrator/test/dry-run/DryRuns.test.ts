@@ -4,14 +4,25 @@ import { DryRunGroup } from "@holdfast/wire/api"
 import { Effect, Layer, Result, Schema } from "effect"
 import { Config, type Values } from "../../src/config/Config.ts"
 import * as DryRuns from "../../src/dry-run/DryRuns.ts"
-import { configOf } from "./Beside.ts"
+import { Lists } from "../../src/storage/Lists.ts"
+import type { Recording } from "../../src/storage/Recording.ts"
+import { configOf, recorded } from "./Beside.ts"
 
 const config = configOf({ retry: {}, outages: [], turns: 0, gapMs: 0, spread: 0, isGated: true })
 
-const run = (request: DryRunGroup.RunDryRun) =>
+const NO_RECORD: Recording = { turns: [], without: 0, isCut: false }
+
+const run = (request: DryRunGroup.RunDryRun, recording = NO_RECORD, over: Partial<Values> = {}) =>
   Effect.flatMap(DryRuns.DryRuns, ({ run }) => run(request)).pipe(
     // It reads these parts alone.
-    Effect.provide(DryRuns.layer.pipe(Layer.provide(Layer.succeed(Config, config as Values))))
+    Effect.provide(
+      DryRuns.layer.pipe(
+        Layer.provide([
+          Layer.succeed(Config, { ...config, ...over } as Values),
+          Layer.succeed(Lists, { recording: () => Effect.succeed(recording) } as unknown as Lists["Service"])
+        ])
+      )
+    )
   )
 
 describe("POST /v1/dry-run", () => {
@@ -27,6 +38,39 @@ describe("POST /v1/dry-run", () => {
       assert.deepInclude(other.report.failures[0], { because: "max-retries", reason: "overloaded", turns: 30 })
       assert.isUndefined(other.svg)
     })
+  )
+
+  it.live("X10: has two policies side by side, and names the limits of spending that it does not apply", () =>
+    Effect.gen(function* () {
+      const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
+      const against = { retry: { profile: "interactive" } }
+      const answer = yield* run({ outages: ["529 for 2h"], turns: 5, against, picture: true }, NO_RECORD, { spend })
+      assert.deepInclude(answer.report, { answered: 5, failed: 0 })
+      assert.deepInclude(answer.against, { answered: 0, failed: 5 })
+      assert.include(answer.assumptions, "No limit of spending (spend) is reached.")
+      assert.match(answer.svg ?? "", /overnight[^]*interactive/)
+    })
+  )
+
+  it.effect(
+    "X10: replays the record by the configuration in force and by another policy, with the turns that end otherwise",
+    () =>
+      Effect.gen(function* () {
+        const night = { retry: {}, outages: ["529 for 2h"], turns: 3, gapMs: 1_000, spread: 0, isGated: true }
+        const recording = yield* recorded(night)
+        const against = { retry: { profile: "interactive" } }
+        const { replay, ...answer } = yield* run({ replay: { since: 0 }, against, picture: true }, recording)
+        assert.deepInclude(answer.report, { turns: 3, answered: 3, failed: 0 })
+        assert.deepInclude(answer.against, { turns: 3, answered: 0, failed: 3 })
+        assert.deepInclude(replay, { followed: 3, changed: 0, changes: [] })
+        assert.deepInclude(replay?.was, { turns: 3, answered: 3 })
+        assert.match(answer.svg ?? "", /^<svg /)
+        const other = yield* run({ replay: { since: 0 }, ...against }, recording)
+        assert.deepInclude(other.replay, { followed: 0, changed: 3 })
+        assert.deepInclude(other.replay?.changes[0]?.was, { status: "completed" })
+        assert.deepInclude(other.replay?.changes[0]?.would, { status: "failed" })
+        assert.isAbove(other.assumptions.length, 1)
+      })
   )
 
   it.live("a policy that never waits is ended after the most calls", () =>
@@ -48,6 +92,16 @@ describe("POST /v1/dry-run", () => {
           'model: expected "provider/model" with a provider of the configuration (one, two, three), got "four/m".'
         ],
         [{ retry: { budgt: "1 hour" } }, "retry.budgt"],
+        [{ against: { retry: { budgt: "1 hour" } } }, "against.retry.budgt"],
+        [{ against: { model: "four/m" } }, 'against.model: expected "provider/model"'],
+        [{ outages: [] }, "outages: expected at least one, such as `529 for 7h`, or `replay`"],
+        [{ replay: { since: 0 }, turns: 5 }, "turns: expected none: a replay has the turns of the record."],
+        [{ replay: { since: 0 }, withinMs: 5 }, "withinMs: expected none"],
+        [{ outages: ["529"], replay: { since: 0 } }, "outages: a replay has the record's outages"],
+        [
+          { outages: [], replay: { since: 0 } },
+          "replay.since: no turn was accepted or ended since then, and none is open."
+        ],
         [
           { retry: { routing: { type: "fallback-chain", chains: { default: ["four/m"] } } } },
           "retry.routing.chains.default"
@@ -63,8 +117,8 @@ describe("POST /v1/dry-run", () => {
   it("is bounded by its schema", () => {
     const decode = Schema.decodeUnknownResult(DryRunGroup.RunDryRun)
     for (const wrong of [
-      {},
-      { outages: [] },
+      { replay: {} },
+      { replay: { since: "soon" } },
       { outages: [""] },
       { outages: Array.from({ length: 21 }, () => "ok") },
       { outages: ["x".repeat(1_001)] },
@@ -75,5 +129,6 @@ describe("POST /v1/dry-run", () => {
     ])
       assert.isTrue(Result.isFailure(decode(wrong)), JSON.stringify(wrong))
     assert.isTrue(Result.isSuccess(decode({ outages: ["ok"], turns: 1_000, hours: 168 })))
+    assert.isTrue(Result.isSuccess(decode({ replay: { since: "2026-02-14T22:00:00Z" } })))
   })
 })

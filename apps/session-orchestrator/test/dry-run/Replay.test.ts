@@ -7,7 +7,7 @@ import { Duration, Effect } from "effect"
 import * as Outages from "../../src/dry-run/Outages.ts"
 import * as Replay from "../../src/dry-run/Replay.ts"
 import * as Summary from "../../src/dry-run/Summary.ts"
-import type { Recording, RecordedTurn } from "../../src/inspection/Recording.ts"
+import type { Recording, RecordedTurn } from "../../src/storage/Recording.ts"
 import { configOf, MODEL, type Night, recorded } from "./Beside.ts"
 import { night } from "./Nights.ts"
 

@@ -5,7 +5,7 @@
  * frames are numbered, and a watcher that falls behind fails with `SubscriberTooSlow`.
  */
 import { StorageError } from "@holdfast/journal"
-import { Ids, Prompt, TurnEvent, type DryRunReport } from "@holdfast/wire"
+import { defined, Ids, Prompt, TurnEvent, type DryRunReport } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Layer, Queue, Stream } from "effect"
 import {
   ConversationNotFound,
@@ -158,7 +158,7 @@ export const make = () => {
   const service = Conversations.of({
     create: (options) =>
       Effect.sync(() => {
-        const id = Ids.ConversationId.make(`c_${++ids}`)
+        const id = options.conversationId ?? Ids.ConversationId.make(`c_${++ids}`)
         conversations.set(id, { options, chunks: [], watchers: new Set(), lastId: 0, autoRetryEnabled: true })
         return id
       }),
@@ -190,13 +190,25 @@ export const make = () => {
       Effect.map(existing(conversationId), ({ autoRetryEnabled, options }) => ({
         conversationId,
         status: [...turns.values()].some((turn) => turn.conversationId === conversationId) ? "running" : "idle",
+        ...defined({ turnId: [...turns.values()].find(isRunning(conversationId))?.turnId }),
         model: options.model ?? "simulated/steady",
         autoRetryEnabled,
         isRetrying: false,
         queued: []
       })),
     endStreams: () => Effect.void,
-    messages: (id) => Effect.as(existing(id), [])
+    messages: (id) =>
+      Effect.map(existing(id), () =>
+        [...turns.values()]
+          .filter((turn) => turn.conversationId === id && turn.prompt !== undefined)
+          .map(({ prompt = "", turnId }) => ({
+            role: "user" as const,
+            id: Ids.messageIdOf(turnId, 0),
+            turnId,
+            createdAt: 1,
+            content: [{ type: "text" as const, text: prompt }]
+          }))
+      )
   })
 
   const die = Effect.die("not part of this test")
@@ -243,7 +255,7 @@ export const make = () => {
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
       Layer.succeed(DryRuns, { run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }) }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
-      Layer.succeed(PeriodReports, { report: () => die }),
+      Layer.succeed(PeriodReports, { ofConversation: () => Effect.die("a fake has no reports"), report: () => die }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
       Layer.succeed(Removal, { remove: () => die }),
       Layer.succeed(Submissions, {
@@ -292,6 +304,11 @@ export const make = () => {
 }
 
 export type FakeConversations = ReturnType<typeof make>
+
+const isRunning =
+  (conversationId: string) =>
+  ({ chunks, conversationId: within }: Turn): boolean =>
+    within === conversationId && !chunks.flat().some(({ event }) => event.type === "turn-end")
 
 const NOTHING_RAN: DryRunReport.DryRunReport = {
   startedAt: 0,

@@ -141,6 +141,23 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
+  it.effect("P11: closes an open question about tool calls, after chains that were closed", () =>
+    Effect.gen(function* () {
+      const call = { toolCallId: "one", toolName: "send", quoted: "{}" }
+      const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May it?", calls: [call] } as const
+      const records = [
+        ...waited,
+        GivenRecords.completed(1, 8_000),
+        GivenRecords.wake(1, 0, { type: "asked", asks, until: 50_000, at: 8_000 })
+      ]
+      const open = yield* sealed(records, [opened, closed(0)])
+      assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
+      const answered = GivenRecords.wake(1, 1, { type: "answered", toolCallId: "one", approved: true, at: 9_000 })
+      const over = yield* sealed([...records, answered], [opened, closed(0), closed(0)])
+      assert.deepStrictEqual(over.types, ["turn-start", "retry-end", "retry-end", "error", "turn-end"])
+    })
+  )
+
   it.effect("X2: declares text void that was shown when its process died, and counts its attempt", () =>
     Effect.gen(function* () {
       const shown = yield* sealed([...waited, GivenRecords.mark(1)], [opened])

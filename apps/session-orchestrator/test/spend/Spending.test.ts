@@ -1,13 +1,13 @@
 /** Tests limits of spending in the service, on a store in memory and a test clock. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import type { SpendLimits } from "@holdfast/policy"
 import type { Ids } from "@holdfast/wire"
 import { Duration, Effect, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as TurnUse from "../../src/inspection/TurnUse.ts"
 import * as Account from "../../src/recovery/Account.ts"
+import type * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 
 /** Its answers report 15 tokens each. */
@@ -127,6 +127,63 @@ describe("a limit of the day that fails turns", () => {
       )
     })
   )
+})
+
+describe("a limit of a conversation", () => {
+  const limits = [{ per: "conversation", tokens: 30, then: "fail" }] as const
+  const prompt = ({ conversations }: Service, id: Ids.ConversationId) =>
+    Effect.flatMap(conversations.prompt(id, { prompt: "Hi" }), conversations.result)
+  const answers = ["one", "two", "three", "four"].map((text) => answer(text))
+
+  for (const isNative of [true, false]) {
+    it.effect(`X11: fails its next turn, on another day too, and no turn of another one (native: ${isNative})`, () =>
+      limited(
+        limits,
+        answers,
+        (service) =>
+          Effect.gen(function* () {
+            const id = yield* service.conversations.create({})
+            yield* prompt(service, id)
+            yield* TestClock.adjust("24 hours")
+            assert.strictEqual((yield* prompt(service, id)).text, "two")
+            const { end } = yield* prompt(service, id)
+            assert.strictEqual(end.error?.code, "spend-limit")
+            assert.include(
+              end.error?.message,
+              "spend[0] of the configuration is reached: it allows 30 tokens a conversation, and 30 tokens were spent in this one. "
+            )
+            assert.include(end.error?.message, "or open another conversation.")
+            assert.strictEqual((yield* turn(service)).end.status, "completed")
+          }),
+        { isNative }
+      )
+    )
+  }
+
+  for (const isShared of [true, false]) {
+    it.effect(`counts its turns before a restart (several runners: ${isShared})`, () =>
+      Effect.gen(function* () {
+        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(SqlStore.layerMemory)))
+        const spend = { limits, prices: {}, isShared, reading: TurnUse.reading }
+        const life = (test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>) =>
+          ConversationSetup.withService({ scripts: answers, isNative: true, storage, spend: { ...spend } }, test)
+        let id: Ids.ConversationId | undefined
+        yield* life((service) =>
+          Effect.gen(function* () {
+            id = yield* service.conversations.create({})
+            yield* prompt(service, id)
+          })
+        )
+        const conversation = id ?? assert.fail("it was made")
+        yield* life((service) =>
+          Effect.gen(function* () {
+            assert.strictEqual((yield* prompt(service, conversation)).end.status, "completed")
+            assert.strictEqual((yield* prompt(service, conversation)).end.error?.code, "spend-limit")
+          })
+        )
+      }).pipe(Effect.scoped)
+    )
+  }
 })
 
 describe("X11: a limit of the day that asks", () => {

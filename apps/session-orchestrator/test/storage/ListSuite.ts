@@ -268,15 +268,16 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         turns: lists.turns,
         records: (ids) => Effect.forEach(ids, journal.load, { concurrency: "unbounded" })
       }
-      const report = yield* PeriodRows.report(sources, {
+      const period = {
         since: 0,
         until: 1e6,
         timeZone: "UTC",
         outageAfterMs: 3e5,
         prices: {},
         keyVariables: () => [],
-        redact: (text) => text
-      })
+        redact: (text: string) => text
+      }
+      const report = yield* PeriodRows.report(sources, period)
       expect(report).toMatchObject({
         turns: { answered: 205, failed: 1, waiting: 1 },
         waitedMs: 550_000,
@@ -286,6 +287,20 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         outages: [{ target: MODELS[0], beganAt: 100_000, endedAt: 900_001, failures: 1, reason: "overloaded" }],
         spend: { turns: 206, inputTokens: 2_060, unreported: 205, cost: "unknown" }
       })
+      // The record that a replay follows has the newest turns, with those that have not ended.
+      const recording = yield* lists.recording(900_205, 9)
+      expect(recording.turns.map(({ records, turnId }) => [turnId, records.length]).toSorted()).toEqual([
+        [NumberedData.turnId(300), 1],
+        [NumberedData.turnId(500), 2]
+      ])
+      expect(recording).toMatchObject({ without: 1, isCut: false })
+      expect((yield* lists.recording(0, 2)).isCut).toBe(true)
+      const conversationId = NumberedData.conversationId(0)
+      expect(report.conversations).toMatchObject([{ name: conversationId, turns: 205 }])
+      const ofOne = yield* PeriodRows.report(sources, { ...period, conversationId })
+      expect(ofOne).toMatchObject({ turns: { answered: 205, failed: 0, waiting: 0 }, spend: { turns: 205 } })
+      expect(yield* PeriodRows.beginning(lists.turns, conversationId)).toBe(1)
+      expect(yield* PeriodRows.beginning(lists.turns, NumberedData.conversationId(99))).toBeUndefined()
     })
   )
 

@@ -7,6 +7,9 @@ export type Command =
   | { readonly type: "switch"; readonly model: string }
   | { readonly type: "extend"; readonly byMs: number }
   | { readonly type: "auto"; readonly enabled: boolean }
+  /** Of the first tool call that waits for a person, or of all of them. */
+  | { readonly type: "approve"; readonly isAll: boolean }
+  | { readonly type: "refuse"; readonly reason: string | undefined }
   | { readonly type: "report"; readonly since: number | undefined }
 
 /** A command, or why it is none. */
@@ -22,6 +25,8 @@ export const COMMANDS: ReadonlyArray<{ readonly name: string; readonly usage: st
   { name: "switch", usage: "/switch provider/model", does: "go on with another model" },
   { name: "giveup", usage: "/giveup", does: "end the wait, and the turn with its last error" },
   { name: "extend", usage: "/extend 2h", does: "allow more time for waits" },
+  { name: "approve", usage: "/approve | all", does: "run the tool call that waits for you, or all of them" },
+  { name: "refuse", usage: "/refuse why", does: "do not run it; the model gets the reason" },
   { name: "auto", usage: "/auto on | off", does: "switch automatic retries" },
   { name: "error", usage: "/error", does: "show the last error, word for word" },
   { name: "explain", usage: "/explain", does: "show every decision of the turn" },
@@ -68,6 +73,12 @@ export const read = (line: string, now: Date): Read => {
       return argument === "on" || argument === "off"
         ? command({ type: "auto", enabled: argument === "on" })
         : mistake("/auto: expected on or off.")
+    case "approve":
+      return argument === "" || argument === "all"
+        ? command({ type: "approve", isAll: argument === "all" })
+        : mistake("/approve: expected nothing, or all.")
+    case "refuse":
+      return command({ type: "refuse", reason: argument === "" ? undefined : argument })
     case "report": {
       const length = argument === "" ? undefined : durationOf(argument)
       if (argument !== "" && length === undefined)

@@ -10,6 +10,7 @@ import * as Keyboard from "../editor/Keyboard.ts"
 import * as OpenConversation from "../OpenConversation.ts"
 import * as Foreign from "../text/Foreign.ts"
 import * as Line from "../text/Line.ts"
+import * as Markdown from "../text/Markdown.ts"
 import * as Width from "../text/Width.ts"
 import * as EntryLines from "../transcript/EntryLines.ts"
 import * as WaitText from "../wait/WaitText.ts"
@@ -53,6 +54,10 @@ export const of = (snapshot: OpenConversation.Snapshot, { columns, now, rows }: 
 const MARK = "> "
 const MOST_EDITOR_ROWS = 8
 const MOST_LIST_ROWS = 10
+/** Tool calls that are asked about. */
+const MOST_CALLS = 3
+/** Characters of an answer in progress that are laid out for each frame: more than fit on a screen. */
+const MOST_PROGRESS = 16_000
 const MOST_COMPLETIONS = 6
 
 /** The last rows of a list of lines. */
@@ -80,7 +85,7 @@ const within = (line: Line.Line, width: number): Line.Line => {
 const progressOf = ({ view }: OpenConversation.Snapshot, width: number): ReadonlyArray<Line.Line> => {
   const parts = view.progress?.parts ?? []
   const lines = parts.flatMap(({ text, type }) => {
-    const shown = Foreign.shown(text).trim()
+    const shown = Foreign.shown(Markdown.ending(text, MOST_PROGRESS)).trim()
     if (shown === "") return []
     return type === "text"
       ? [[], ...EntryLines.of({ type: "answer", text: shown }, width).slice(1)]
@@ -95,21 +100,20 @@ const statusOf = (snapshot: OpenConversation.Snapshot, width: number, now: numbe
   const wait = OpenConversation.waitOf(view)
   const phase = OpenConversation.phaseOf(snapshot, now)
   const lines: Array<Line.Line> = []
-  const calls = view.toolCalls
+  const tools = view.toolCalls
     .filter(({ state }) => state === "running")
     .map(({ toolName }) => Foreign.oneLine(toolName))
   if (wait !== undefined) {
+    const calls = WaitText.askedCalls(wait).slice(0, MOST_CALLS)
+    lines.push(...calls.map((call) => Line.of(Line.clip(call, width), { color: "yellow" })))
     lines.push(...Line.wrap([{ text: WaitText.countdown(wait, now), color: "yellow" }], width))
     const budget = budgetLeftMs === undefined ? "" : `budget left ${WaitText.duration(budgetLeftMs)} · `
-    lines.push(
-      Line.of(Line.clip(`${budget}${phase === "retrying" ? "/now /wait /switch /giveup" : "trying"}`, width), {
-        dim: true
-      })
-    )
+    const commands = wait.asks?.because === "tools" ? "/approve all · Esc refuses" : "/now /wait /switch /giveup"
+    lines.push(Line.of(Line.clip(`${budget}${phase === "retrying" ? commands : "trying"}`, width), { dim: true }))
   } else if (phase === "running") {
     const what =
-      calls.length > 0
-        ? `Running ${calls.join(", ")}`
+      tools.length > 0
+        ? `Running ${tools.join(", ")}`
         : (view.progress?.parts.length ?? 0) > 0
           ? "Answering"
           : "Waiting for the model"

@@ -13,7 +13,7 @@ export const lines = (text: string, width: number): ReadonlyArray<Line.Line> => 
   const out: Array<Line.Line> = []
   for (let at = 0; at < rows.length; at++) {
     const row = rows[at] ?? ""
-    const fence = FENCE.exec(row)
+    const fence = row.length > MOST_MARKED ? null : FENCE.exec(row)
     if (fence !== null) {
       const [, mark = "", language = ""] = fence
       if (language !== "") out.push(Line.of(`  ${Line.clip(language, Math.max(1, width - 2))}`, { dim: true }))
@@ -121,10 +121,20 @@ export const inline = (text: string, base: Line.Style = {}): Line.Line => {
   return spans
 }
 
+/** The end of a long text, from the beginning of a row on. Code stays code. */
+export const ending = (text: string, most: number): string => {
+  if (text.length <= most) return text
+  const at = text.indexOf("\n", text.length - most) + 1
+  // One row without an end.
+  if (at === 0) return text.slice(-most).toWellFormed()
+  const isCode = (text.slice(0, at).match(/^ {0,3}```/gm)?.length ?? 0) % 2 === 1
+  return `${isCode ? "```\n" : ""}${text.slice(at)}`
+}
+
 // --- internal
 
-/** A row of more characters than this is shown as it is. */
-const MOST_MARKED = 8_000
+/** A row of more characters than this is shown as it is (Markdown.M2). */
+const MOST_MARKED = 2_000
 
 const CODE: Line.Style = { color: "cyan" }
 const INDENT: Line.Line = [{ text: "  " }]
@@ -152,6 +162,7 @@ const isOpening = (text: string, at: number, mark: string): boolean => {
 
 const single = (row: string, width: number): ReadonlyArray<Line.Line> => {
   if (row.trim() === "") return [[]]
+  if (row.length > MOST_MARKED) return Line.wrap([{ text: row }], width)
   if (RULE.test(row)) return [Line.of("─".repeat(Math.min(width, 40)), { dim: true })]
   const [, hashes, title = ""] = HEADING.exec(row) ?? []
   if (hashes !== undefined) return Line.wrap(inline(title, { bold: true, underline: hashes.length === 1 }), width)

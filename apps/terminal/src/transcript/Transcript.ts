@@ -50,10 +50,10 @@ export const take = (seen: Seen, event: TurnEvent.TurnEvent): readonly [Seen, Re
       const isSame = before?.turnId === turnId && before.attempt === attempt && before.asks === asks?.because
       if (isSame && before.retryAt === retryAt) return [seen, []] // T3
       const text = isSame ? `The wait ends at ${timeOf(retryAt)} now.` : WaitText.warning(event)
-      return [
-        { ...seen, wait: { turnId, attempt, retryAt, asks: asks?.because }, lastError: event },
-        [note("wait", text)]
-      ]
+      // A question about tools follows no error.
+      const lastError = asks?.because === "tools" ? seen.lastError : event
+      const wait = { turnId, attempt, retryAt, asks: asks?.because }
+      return [{ ...seen, wait, lastError }, [note("wait", text)]]
     }
     case "retry-end":
       return event.success

@@ -28,13 +28,18 @@ export const duration = (ms: number): string => {
 export const leftMs = ({ delayMs, retryAt }: Pick<Wait, "delayMs" | "retryAt">, now: number): number =>
   Math.max(0, Math.min(retryAt - now, Math.max(0, delayMs)))
 
-/** The countdown: `Retrying (1/21) in 5s… (esc to cancel)`. A wait that asks has none: no retry follows by itself. */
+/** The countdown: `Retrying (1/21) in 5s… (esc to cancel)`. A wait that asks has another: no retry follows by itself. */
 export const countdown = (wait: Wait, now: number, hint = "esc to cancel"): string => {
   const left = duration(leftMs(wait, now))
-  return wait.asks === undefined
-    ? `Retrying (${ordinal(wait)}) in ${left}… (${hint})`
-    : `Gives up in ${left} without an answer (/now continues, ${hint})`
+  if (wait.asks === undefined) return `Retrying (${ordinal(wait)}) in ${left}… (${hint})`
+  return wait.asks.because === "tools"
+    ? `Refused in ${left} without an answer (/approve, /refuse why)`
+    : `Gives up in ${left} without an answer (/now goes on, ${hint})`
 }
+
+/** The tool calls that wait for a person, one line each. */
+export const askedCalls = ({ asks }: Wait): ReadonlyArray<string> =>
+  (asks?.calls ?? []).map(({ quoted, toolName }) => Foreign.oneLine(`? ${toolName} ${quoted}`))
 
 /** The warning that is shown as soon as the wait is known: `⚠ Overloaded (529), retrying in 5s…`. */
 export const warning = (wait: Wait): string => {

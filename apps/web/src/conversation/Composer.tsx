@@ -42,7 +42,7 @@ export const Composer = ({ conversationId, isBusy }: ComposerProps) => {
         id={id}
         ref={field}
         rows={2}
-        placeholder={isBusy ? "Another prompt, for after this turn" : "Prompt"}
+        placeholder={isBusy ? "Next prompt" : "Prompt"}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
           event.preventDefault()

@@ -1,7 +1,7 @@
 /** One conversation: its history, the answer that is arriving, the wait, and the next prompt. */
 import { ConversationView } from "@holdfast/client"
 import { useQuery } from "@tanstack/react-query"
-import { useEffect, useLayoutEffect, useRef, useState } from "react"
+import { useEffect, useRef, useState } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
@@ -12,12 +12,16 @@ import { LinkNotice } from "./LinkNotice.tsx"
 import { Progress } from "./Progress.tsx"
 import * as Results from "./Results.ts"
 import { Title } from "./Title.tsx"
+import { ToolQuestion } from "./ToolQuestion.tsx"
 import { TurnButtons } from "./TurnButtons.tsx"
 import { useConversation } from "./useConversation.ts"
 import { WaitNotice } from "./WaitNotice.tsx"
 
 /** Entries of the history that are drawn at first; a person asks for earlier ones. */
 const DRAWN = 80
+
+/** Characters of a prompt that stands for a title. */
+const MOST_TITLE = 100
 
 /** Nearer to the end than this, the page follows the text. */
 const NEAR_END_PX = 120
@@ -32,7 +36,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
     queryFn: ({ signal }) => Service.client.conversation(conversationId).getState({ signal })
   })
   const queued = state.data?.queued.length ?? 0
-  const scroller = useFollowing(view)
+  const scroller = useFollowing()
 
   if (link.state === "refused") {
     return (
@@ -47,7 +51,11 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
   const results = Results.of(view)
   return (
     <>
-      <Title conversationId={conversationId} model={view.model ?? state.data?.model} />
+      <Title
+        conversationId={conversationId}
+        model={view.model ?? state.data?.model}
+        prompt={firstPromptOf(view.history)}
+      />
       <div className="scroller" ref={scroller} tabIndex={0} role="region" aria-label="Messages">
         <div className="messages">
           {!isLoaded && link.state !== "lost" && state.data?.turnId === undefined && !state.isSuccess && (
@@ -59,15 +67,13 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
             </button>
           )}
           {view.history.slice(first).map((event, index) => (
-            <HistoryEntry
-              key={first + index}
-              event={event}
-              results={results}
-              isLast={first + index === view.history.length - 1}
-            />
+            <HistoryEntry key={first + index} event={event} results={results} />
           ))}
           <Progress view={view} />
-          {view.retry !== undefined && (
+          {view.retry?.asks?.calls !== undefined && (
+            <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
+          )}
+          {view.retry !== undefined && view.retry.asks?.calls === undefined && (
             <WaitNotice
               key={`${view.retry.turnId} ${view.retry.attempt}`}
               conversationId={conversationId}
@@ -89,22 +95,36 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
   )
 }
 
-/** Keeps the end of the messages in sight while a person is there. */
-const useFollowing = (view: ConversationView.ConversationView) => {
+/** The beginning of the first prompt. */
+const firstPromptOf = (history: ConversationView.ConversationView["history"]): string | undefined => {
+  for (const event of history) {
+    if (event.type !== "message" || event.message.role !== "user") continue
+    const text = event.message.content.find((part) => part.type === "text")?.text
+    return text?.slice(0, MOST_TITLE)
+  }
+  return undefined
+}
+
+/** Keeps the end of the messages in sight while a person is there, whatever grows. */
+const useFollowing = () => {
   const scroller = useRef<HTMLDivElement>(null)
-  const isAtEnd = useRef(true)
   useEffect(() => {
     const element = scroller.current
     if (element === null) return undefined
+    let isAtEnd = true
     const look = (): void => {
-      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
+      isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
     }
+    const growth = new ResizeObserver(() => {
+      if (isAtEnd) element.scrollTop = element.scrollHeight
+    })
+    for (const child of element.children) growth.observe(child)
+    growth.observe(element)
     element.addEventListener("scroll", look, { passive: true })
-    return () => element.removeEventListener("scroll", look)
+    return () => {
+      growth.disconnect()
+      element.removeEventListener("scroll", look)
+    }
   }, [])
-  useLayoutEffect(() => {
-    const element = scroller.current
-    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight
-  }, [view])
   return scroller
 }

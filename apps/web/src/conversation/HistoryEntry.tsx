@@ -12,7 +12,6 @@ import { FileBox } from "./FileBox.tsx"
 interface HistoryEntryProps {
   readonly event: ConversationView.HistoryEvent
   readonly results: Results.Results
-  readonly isLast: boolean
 }
 
 /** An entry. The same event is drawn once. */
@@ -79,8 +78,10 @@ type Of<Type> = Extract<ConversationView.HistoryEvent, { readonly type: Type }>
 const TurnEnd = ({ end }: { readonly end: Of<"turn-end"> }) => {
   const waitedMs = end.waitedMs ?? end.sleptMs
   const parts = [
-    end.status === "aborted" ? "Stopped" : end.status === "failed" ? "Gave up" : undefined,
-    end.attempts > 1 || waitedMs > 0 ? `${end.attempts} ${end.attempts === 1 ? "attempt" : "attempts"}` : undefined,
+    end.status === "aborted" ? "Stopped" : undefined,
+    end.attempts > Math.max(1, end.steps)
+      ? `${end.attempts} ${end.attempts === 1 ? "attempt" : "attempts"}`
+      : undefined,
     waitedMs > 0 ? `waited ${Durations.duration(waitedMs)}` : undefined,
     end.usage.outputTokens === undefined ? undefined : `${end.usage.outputTokens} tokens of output`
   ].filter((part) => part !== undefined)
@@ -108,6 +109,8 @@ const MessageEntry = ({ message, results }: { readonly message: AnyMessage; read
         </article>
       )
     case "assistant":
+      // An attempt that failed without content; its error follows.
+      if (message.error !== undefined && message.content.length === 0) return null
       return (
         <article className={message.error === undefined ? "message assistant" : "message assistant broken"}>
           <h2 className="from">

@@ -12,6 +12,7 @@ import ReactMarkdown, { type Components } from "react-markdown"
 import rehypeSanitize from "rehype-sanitize"
 import remarkGfm from "remark-gfm"
 import * as Blocks from "./Blocks.ts"
+import * as Headings from "./Headings.ts"
 import { CopyButton } from "./CopyButton.tsx"
 
 /** A text that is finished. */
@@ -73,7 +74,7 @@ const INLINE: ReadonlySet<string> = new Set([
 ])
 
 const REMARK = [remarkGfm, htmlAsText]
-const REHYPE = [rehypeSanitize]
+const REHYPE = [rehypeSanitize, Headings.renumber]
 
 /** The addresses that a person can follow from a text. */
 const FOLLOWED = /^(?:https?:|mailto:)/i
@@ -137,21 +138,10 @@ const Table = ({ children }: Of<"table">) => (
   </div>
 )
 
-/** The page's own headings are of the levels 1 and 2. */
-const heading =
-  (Tag: "h3" | "h4" | "h5" | "h6") =>
-  ({ children }: Of<"h1">) => <Tag>{children}</Tag>
-
 const components: Components = {
   a: Link,
   img: Image,
   pre: Code,
   table: Table,
-  input: ({ checked }) => <span>{checked === true ? "☑" : "☐"}</span>,
-  h1: heading("h3"),
-  h2: heading("h4"),
-  h3: heading("h5"),
-  h4: heading("h6"),
-  h5: heading("h6"),
-  h6: heading("h6")
+  input: ({ checked }) => <span>{checked === true ? "☑" : "☐"}</span>
 }

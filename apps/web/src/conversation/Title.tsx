@@ -9,10 +9,12 @@ import type { Entries } from "../list/useConversations.ts"
 interface TitleProps {
   readonly conversationId: string
   readonly model: string | undefined
+  /** Shown where the list does not reach back to the conversation. */
+  readonly prompt: string | undefined
 }
 
 /** The head of a conversation. */
-export const Title = ({ conversationId, model }: TitleProps) => {
+export const Title = ({ conversationId, model, prompt }: TitleProps) => {
   const [isEdited, setIsEdited] = useState(false)
   const id = useId()
   const queries = useQueryClient()
@@ -26,9 +28,10 @@ export const Title = ({ conversationId, model }: TitleProps) => {
         .getQueriesData<Entries>({ queryKey: ["conversations"] })
         .flatMap(([, data]) => data?.entries ?? [])
         .find(({ conversation }) => conversation.conversationId === conversationId)?.conversation.title,
-    refetchInterval: ({ state }) => (state.data === "" ? ASK_AGAIN_MS : false)
+    // A title is the beginning of the first prompt, which may come later.
+    refetchInterval: ({ state }) => (state.data === "" && prompt === undefined ? ASK_AGAIN_MS : false)
   })
-  const shown = title === undefined || title === "" ? "Conversation" : title
+  const shown = title === undefined || title === "" ? (prompt ?? "Conversation") : title
   useEffect(() => {
     document.title = `${shown} · Holdfast`
   }, [shown])
@@ -81,10 +84,9 @@ export const Title = ({ conversationId, model }: TitleProps) => {
 
 // --- internal
 
-/** A title is the beginning of the first prompt, which may come later. */
 const ASK_AGAIN_MS = 3_000
 
-/** Conversations that are looked through for the title; an older one shows its first prompt. */
+/** Conversations that are looked through for the title; an older one has its first prompt as the title. */
 const MOST = 400
 
 const titleOf = async (conversationId: string, signal: AbortSignal): Promise<string> => {
@@ -93,5 +95,5 @@ const titleOf = async (conversationId: string, signal: AbortSignal): Promise<str
     if (conversation.conversationId === conversationId) return conversation.title ?? ""
     if (++seen === MOST) break
   }
-  return "Conversation"
+  return ""
 }

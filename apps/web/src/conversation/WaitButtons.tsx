@@ -19,7 +19,7 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
     <button
       type="button"
       aria-expanded={open === form}
-      aria-controls={`${id}-${form}`}
+      aria-controls={open === form ? `${id}-${form}` : undefined}
       onClick={() => setOpen(open === form ? undefined : form)}
     >
       {words}
@@ -44,28 +44,28 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
           Give up
         </button>
       </div>
-      <div id={`${id}-until`}>
-        {open === "until" && (
+      {open === "until" && (
+        <div id={`${id}-until`}>
           <UntilForm
             onChosen={(until) => {
               close()
               send((conversation) => conversation.waitUntil(until))
             }}
           />
-        )}
-      </div>
-      <div id={`${id}-model`}>
-        {open === "model" && (
+        </div>
+      )}
+      {open === "model" && (
+        <div id={`${id}-model`}>
           <ModelForm
             onChosen={(model) => {
               close()
               send((conversation) => conversation.switchTarget(model))
             }}
           />
-        )}
-      </div>
-      <div id={`${id}-budget`}>
-        {open === "budget" && (
+        </div>
+      )}
+      {open === "budget" && (
+        <div id={`${id}-budget`}>
           <fieldset className="choices">
             <legend>Add to the waiting time of this step</legend>
             {HOURS.map((hours) => (
@@ -81,8 +81,8 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
               </button>
             ))}
           </fieldset>
-        )}
-      </div>
+        </div>
+      )}
       {failure !== undefined && (
         <p className="error-text" role="alert">
           {failure}

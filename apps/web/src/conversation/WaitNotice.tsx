@@ -24,7 +24,9 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
   const id = useId()
   const { data: explanation } = useQuery({
     queryKey: ["explain", retry.turnId, retry.attempt, retry.retryAt, retry.asks !== undefined],
-    queryFn: ({ signal }) => Service.client.turn(retry.turnId).explain({ signal })
+    queryFn: ({ signal }) => Service.client.turn(retry.turnId).explain({ signal }),
+    // Another tab may extend the budget.
+    refetchInterval: AGAIN_MS
   })
   const course = explanation === undefined ? undefined : WaitCourse.of(explanation)
   const { asks, code, credential, message, reason, target } = retry
@@ -32,12 +34,13 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
     <section className={asks === undefined ? "wait" : "wait asks"} aria-labelledby={id}>
       <h2 id={id}>
         {asks === undefined ? Reasons.wordsOf(reason) : "Holdfast asks before it goes on"}
-        {code !== undefined && <code className="code-tag">{code}</code>}
+        {asks === undefined && code !== undefined && <code className="code-tag">{code}</code>}
       </h2>
       {asks !== undefined && <p>{asks.message}</p>}
       <p className="verbatim">
         <span className="quiet">{target}: </span>
         {message}
+        {asks !== undefined && code !== undefined && <code className="code-tag">{code}</code>}
       </p>
       <Countdown retry={retry} />
       <p className="facts">
@@ -46,13 +49,15 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
         ))}
         {credential !== undefined && <span>with the key “{credential}”</span>}
       </p>
-      {course !== undefined && <WaitPicture course={course} retry={retry} />}
+      {course !== undefined && asks === undefined && <WaitPicture course={course} retry={retry} />}
       <WaitButtons conversationId={conversationId} retry={retry} hasBudget={course?.budget?.totalMs !== undefined} />
     </section>
   )
 }
 
 // --- internal
+
+const AGAIN_MS = 15_000
 
 /** A timer is not a live region: a screen reader reads it when it is asked to. */
 const Countdown = ({ retry }: { readonly retry: ConversationView.PendingRetry }) => {

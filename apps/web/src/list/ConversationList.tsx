@@ -1,6 +1,7 @@
 /** The list of conversations: what each is doing, with search and tags. */
 import { useDeferredValue, useId, useState } from "react"
 import * as Route from "../shell/Route.ts"
+import * as Service from "../service/Service.ts"
 import * as Durations from "../text/Durations.ts"
 import { useNow } from "../time/Now.ts"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
@@ -21,6 +22,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
   const entries = data?.entries ?? []
   return (
     <section className="list" aria-label="Conversations">
+      <h1 className="hidden">Conversations</h1>
       <div className="list-head">
         <a className="button primary" href={Route.format({ page: "new" })}>
           New conversation
@@ -82,7 +84,8 @@ interface ItemProps {
 }
 
 const Item = ({ entry: { conversation, turn }, isSelected, onTag }: ItemProps) => {
-  const now = useNow()
+  // The times of turns are by the service's clock.
+  const now = useNow() + Service.clockSkewMs()
   const status = ConversationStatus.of(conversation, turn)
   return (
     <li className={isSelected ? "entry selected" : "entry"}>

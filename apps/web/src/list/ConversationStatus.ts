@@ -11,11 +11,10 @@ export type ConversationStatus =
 /** The state of a turn, as far as the list shows it. */
 export type ShownTurn = Pick<TurnState.TurnState, "turnId" | "status" | "wait" | "error">
 
-/** What a conversation is doing, from its newest turn. `skewMs`: the server's clock minus this one. */
+/** What a conversation is doing, from its newest turn. */
 export const of = (
   { isBusy, lastTurnId }: Pick<ConversationState.ConversationSummary, "isBusy" | "lastTurnId">,
-  turn: ShownTurn | undefined,
-  skewMs = 0
+  turn: ShownTurn | undefined
 ): ConversationStatus => {
   if (lastTurnId === undefined) return { kind: "empty" }
   if (turn === undefined) return { kind: isBusy ? "streaming" : "unknown" }
@@ -23,7 +22,7 @@ export const of = (
     case "waiting":
       return turn.wait === undefined
         ? { kind: "streaming" }
-        : { kind: turn.wait.asks === undefined ? "waiting" : "asking", dueAt: turn.wait.retryAt - skewMs }
+        : { kind: turn.wait.asks === undefined ? "waiting" : "asking", dueAt: turn.wait.retryAt }
     case "failed":
       return { kind: "failed", message: turn.error?.message ?? "" }
     case "running":

@@ -13,8 +13,17 @@ export const streams = new HoldfastClient({ url: location.origin, retryForMs: Nu
 /** Whether this browser may call the service. */
 export type Access = "granted" | "token-needed"
 
+/** The service's clock minus this one, in milliseconds, as `readAccess` has seen it. */
+export const clockSkewMs = (): number => skewMs
+
 /** Asks the service whether this browser may call it. Rejects where the service does not answer. */
-export const readAccess = async (): Promise<Access> => accessOf(await fetch(SESSION, { cache: "no-store" }))
+export const readAccess = async (): Promise<Access> => {
+  const response = await fetch(SESSION, { cache: "no-store" })
+  const shown = Date.parse(response.headers.get("date") ?? "")
+  // The header has whole seconds, so a smaller difference means nothing.
+  if (Math.abs(shown - Date.now()) > LEAST_SKEW_MS) skewMs = shown - Date.now()
+  return accessOf(response)
+}
 
 /** Exchanges the token for the cookie of this browser. */
 export const enter = async (token: string): Promise<Access> =>
@@ -28,6 +37,10 @@ export const leave = async (): Promise<void> => {
 // --- internal
 
 const SESSION = "/page/session"
+
+const LEAST_SKEW_MS = 2_000
+
+let skewMs = 0
 
 const accessOf = ({ ok, status }: Response): Access => {
   if (ok) return "granted"

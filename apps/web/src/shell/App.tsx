@@ -5,6 +5,7 @@ import { TokenForm } from "../access/TokenForm.tsx"
 import { ConversationPage } from "../conversation/ConversationPage.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
+import { NightPage } from "../night/NightPage.tsx"
 import * as Service from "../service/Service.ts"
 import * as Route from "./Route.ts"
 
@@ -33,35 +34,52 @@ export const App = () => {
 
 const Pages = () => {
   const route = Route.useRoute()
-  const isAtList = route.page === "conversations"
-  useEffect(() => {
-    if (isAtList) document.title = "Holdfast"
-  }, [isAtList])
+  const isNight = route.page === "night"
   return (
-    <div className={isAtList ? "frame at-list" : "frame at-detail"}>
+    <div className="frame">
       <a className="skip" href="#detail" onClick={focusDetail}>
-        Skip to the conversation
+        Skip to the content
       </a>
       <header className="top">
         <a className="brand" href={Route.format({ page: "conversations" })}>
           <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
             <path d="M9 8v16M23 8v16M9 16h14" stroke="currentColor" strokeWidth="4" strokeLinecap="round" />
           </svg>
-          Holdfast
+          <span className="brand-name">Holdfast</span>
         </a>
         <nav aria-label="Pages">
-          <a href="/docs">HTTP API</a>
+          <a href={Route.format({ page: "conversations" })} aria-current={isNight ? undefined : "page"}>
+            Conversations
+          </a>
+          <a href={Route.format({ page: "night" })} aria-current={isNight ? "page" : undefined}>
+            The night
+          </a>
+          <a href="/docs">API</a>
         </nav>
       </header>
+      {isNight ? <NightPage /> : <Conversations route={route} />}
+    </div>
+  )
+}
+
+type ConversationRoute = Exclude<Route.Route, { readonly page: "night" }>
+
+const Conversations = ({ route }: { readonly route: ConversationRoute }) => {
+  const isAtList = route.page === "conversations"
+  useEffect(() => {
+    if (isAtList) document.title = "Holdfast"
+  }, [isAtList])
+  return (
+    <main className={isAtList ? "columns at-list" : "columns at-detail"}>
       <ConversationList selected={route.page === "conversation" ? route.conversationId : undefined} />
-      <main id="detail" className="detail" tabIndex={-1}>
+      <div id="detail" className="detail" tabIndex={-1}>
         {route.page === "conversation" ? (
           <ConversationPage key={route.conversationId} conversationId={route.conversationId} />
         ) : (
           <NewConversation isFocused={route.page === "new"} />
         )}
-      </main>
-    </div>
+      </div>
+    </main>
   )
 }
 

@@ -5,12 +5,13 @@ import { useSyncExternalStore } from "react"
 export type Route =
   | { readonly page: "conversations" }
   | { readonly page: "new" }
+  | { readonly page: "night" }
   | { readonly page: "conversation"; readonly conversationId: string }
 
 /** The place of an address; an unknown one is the list. */
 export const parse = (hash: string): Route => {
   const [page, id] = hash.replace(/^#\/?/, "").split("/")
-  if (page === "new") return { page: "new" }
+  if (page === "new" || page === "night") return { page }
   if (page === "c" && id !== undefined && id !== "") return { page: "conversation", conversationId: decode(id) }
   return { page: "conversations" }
 }
@@ -22,6 +23,8 @@ export const format = (route: Route): string => {
       return "#/"
     case "new":
       return "#/new"
+    case "night":
+      return "#/night"
     case "conversation":
       return `#/c/${encodeURIComponent(route.conversationId)}`
     default:

@@ -9,7 +9,8 @@ it("an address leads back to its place, whatever characters an id has", () => {
       expect(Route.parse(Route.format(route))).toEqual(route)
     })
   )
-  for (const page of ["conversations", "new"] as const) expect(Route.parse(Route.format({ page }))).toEqual({ page })
+  for (const page of ["conversations", "new", "night"] as const)
+    expect(Route.parse(Route.format({ page }))).toEqual({ page })
 })
 
 it("an unknown address is the list", () => {

@@ -34,7 +34,7 @@ export interface Cursor {
 export interface Passed {
   readonly cursor: Cursor
   /** To be passed on, in order. */
-  readonly events: ReadonlyArray<TurnEvent.TurnEvent>
+  readonly passed: ReadonlyArray<Frame>
   /**
    * - `read`: go on reading.
    * - `reconnect`: the connection left an event out; give it up.
@@ -83,10 +83,11 @@ export const start = ({ after = 0, turnId }: { readonly after?: number; readonly
 
 /** Takes the frames of one read. */
 export const received = (cursor: Cursor, frames: ReadonlyArray<Frame>): Passed => {
-  const events: Array<TurnEvent.TurnEvent> = []
+  const passed: Array<Frame> = []
   let { after, hasBegun, isOver } = cursor
-  const so = (then: Passed["then"]): Passed => ({ cursor: { ...cursor, after, hasBegun, isOver }, events, then })
-  for (const { event, id } of frames) {
+  const so = (then: Passed["then"]): Passed => ({ cursor: { ...cursor, after, hasBegun, isOver }, passed, then })
+  for (const frame of frames) {
+    const { event, id } = frame
     if (isOver) break // Cursor.C3
     if (cursor.turnId !== undefined && event.turnId !== cursor.turnId) continue
     if (id !== undefined) {
@@ -100,7 +101,7 @@ export const received = (cursor: Cursor, frames: ReadonlyArray<Frame>): Passed =
       after = id
       hasBegun = true
     }
-    events.push(event)
+    passed.push(frame)
     isOver = cursor.turnId !== undefined && event.type === "turn-end"
   }
   return so(isOver ? "over" : "read")

@@ -46,8 +46,9 @@ const run = ({ connections, frames }: Scenario, turnId: string | undefined): Run
       const result = Cursor.received(cursor, delivered.slice(at, at + size))
       at += size
       cursor = result.cursor
-      passed.push(...result.events)
-      view = ConversationView.applyAll(view, result.events)
+      const events = result.passed.map(({ event }) => event)
+      passed.push(...events)
+      view = ConversationView.applyAll(view, events)
       assert.notStrictEqual(result.then, "restored")
       if (result.then !== "read") break
     }
@@ -105,10 +106,19 @@ describe("Cursor", () => {
   const frame = (id: number): Frame => ({ id, event: event("usage") })
 
   it("gives a connection up that leaves an event out, and keeps what came before", () => {
-    const { cursor, events, then } = Cursor.received(Cursor.start({ after: 3 }), [frame(4), frame(6), frame(7)])
+    const { cursor, passed, then } = Cursor.received(Cursor.start({ after: 3 }), [frame(4), frame(6), frame(7)])
     assert.strictEqual(then, "reconnect")
-    assert.strictEqual(events.length, 1)
+    assert.strictEqual(passed.length, 1)
     assert.strictEqual(cursor.after, 4)
+  })
+
+  it("passes nothing of other turns on in a stream of one turn, and nothing after its end", () => {
+    const of = (turnId: string, type: string, id?: number) => ({ id, event: { type, turnId } as TurnEvent.TurnEvent })
+    const mine = [of("t", "turn-start", 4), of("t", "text-delta"), of("t", "turn-end", 5)]
+    const all = [of("s", "turn-end", 3), ...mine, of("t", "text-delta"), of("u", "turn-start", 6)]
+    const { cursor, passed, then } = Cursor.received(Cursor.start({ turnId: "t" }), all)
+    assert.deepStrictEqual([passed, then, cursor.isOver], [mine, "over", true])
+    assert.deepStrictEqual(Cursor.received(cursor, [of("t", "usage", 6)]).passed, [])
   })
 
   it("reports a conversation that begins again: the service has an earlier copy of it", () => {

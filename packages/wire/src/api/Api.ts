@@ -5,6 +5,7 @@
  * Api.A2. A response reports all mistakes of a request, not only the first.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { UiMessagesGroup } from "./UiMessagesGroup.ts"
 import { ConversationsGroup } from "./ConversationsGroup.ts"
 import { DryRunGroup } from "./DryRunGroup.ts"
 import { complete } from "./OpenApiDocument.ts"
@@ -28,7 +29,7 @@ const description = [
 
 /** All calls, with their problems and descriptions. */
 export const Api = HttpApi.make("holdfast")
-  .add(ConversationsGroup, TurnsGroup, WorkGroup, DryRunGroup, SocketGroup, SystemGroup)
+  .add(ConversationsGroup, TurnsGroup, WorkGroup, DryRunGroup, UiMessagesGroup, SocketGroup, SystemGroup)
   // Api.A1
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   // Api.A2

@@ -59,6 +59,7 @@ export const night: PeriodReport = {
   spend,
   models: [{ name: target, ...spend }],
   tags: [],
+  conversations: [],
   forgotten: 0,
   timeline: { partMs: 3 * hour, waiting: [14, 14, 14], answered: [0, 0, 14], failed: [6, 0, 0] }
 }

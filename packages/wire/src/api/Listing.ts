@@ -110,7 +110,12 @@ export const conversationsQuery = {
 
 /** The query of a report. */
 export const reportQuery = {
-  since: Schema.optionalKey(since("The beginning of the period. Absent: twelve hours ago."))
+  since: Schema.optionalKey(since("The beginning of the period. Absent: twelve hours ago.")),
+  conversation: Schema.optionalKey(
+    ConversationId.annotate({
+      description: "The turns of this conversation alone, by default since its beginning: what it has cost until now."
+    })
+  )
 }
 
 const next = Schema.optionalKey(

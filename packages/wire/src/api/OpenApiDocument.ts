@@ -135,6 +135,7 @@ const SENT = new Set([
   "SetTitle",
   "SwitchTarget",
   "ExtendBudget",
+  "SendUiMessages",
   "AnswerTool"
 ])
 const isSent = (name: string): boolean => SENT.has(name)

@@ -173,7 +173,7 @@ const runBulk = HttpApiEndpoint.post("runBulk", "/v1/turns/commands", {
 const report = HttpApiEndpoint.get("report", "/v1/report", {
   query: Listing.reportQuery,
   success: PeriodReport.annotate({ identifier: "PeriodReport", examples: [ExampleReport.night] }),
-  error: [Problem.InvalidRequest, Problem.StorageUnavailable]
+  error: [Problem.InvalidRequest, Problem.ConversationNotFound, Problem.StorageUnavailable]
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Report a period",
@@ -181,7 +181,8 @@ const report = HttpApiEndpoint.get("report", "/v1/report", {
       "What happened since a moment: turns by their ends, outages with beginning and end, causes of failures with the command that mends each,",
       "switches, calls that the gate saved, tokens, and money. `line` has it in one line.",
       "",
-      "Turns count if they ended since then, or have not ended. A cost that is not known is `unknown`, never 0."
+      "Turns count if they ended since then, or have not ended. A cost that is not known is `unknown`, never 0. With `conversation` the report is of",
+      "one conversation; `conversations` names those of several turns that cost most."
     ].join("\n")
   })
 )

@@ -5,7 +5,8 @@
  * `Resolve.ts` checks relations between keys. docs/configuration.md describes each key with its default and unit; a test compares it
  * with this schema.
  */
-import { Durations, Models, Prices, RetrySettings, SpendLimits } from "@holdfast/policy"
+import { Durations, Models, Prices, RetrySettings } from "@holdfast/policy"
+import * as SpendLimits from "../../spend/limits/SpendLimits.ts"
 import { DefaultAddress, Target } from "@holdfast/wire"
 import { Duration, Schema, type SchemaAST } from "effect"
 import * as NoticeFormats from "./NoticeFormats.ts"

@@ -52,6 +52,7 @@ export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientSt
 /** The items of a response, and its format. */
 interface Options<A, E> {
   readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
   /** The text that is written while there are no items (LiveResponse.L2). */
   readonly keepAlive: string
   readonly items: Stream.Stream<A, E>
@@ -68,7 +69,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
   drain: Drain["Service"],
   options: Options<A, E>
 ) {
-  const headers = { ...ResponseHeaders.live, "content-type": options.contentType }
+  const headers = { ...ResponseHeaders.live, ...options.headers, "content-type": options.contentType }
   if (request.method === "HEAD") return HttpServerResponse.empty({ status: 200, headers })
 
   const response = nodeResponse(request)

@@ -7,7 +7,7 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import type { Ids, PeriodReport } from "@holdfast/wire"
+import { defined, type Ids, type PeriodReport } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Account from "../../recovery/Account.ts"
 import type { Page, Position, TurnFilter, TurnRow } from "../../storage/Lists.ts"
@@ -37,11 +37,12 @@ export const report = Effect.fn("PeriodRows.report")(function* (
 ): Effect.fn.Return<PeriodReport.PeriodReport, StorageError> {
   const tally = new PeriodTally(period)
   const open = new Set<Ids.TurnId>()
-  const { since, until } = period
+  const { conversationId, since, until } = period
+  const among = defined({ conversationId })
   for (const status of ["open", "completed", "failed", "aborted"] as const) {
     let position: Position | undefined
     do {
-      const page = yield* turns(status === "open" ? { status } : { status, since }, position, PAGE)
+      const page = yield* turns({ ...among, status, ...(status === "open" ? undefined : { since }) }, position, PAGE)
       const rows = page.rows.filter(({ turn }) => !open.has(turn.turnId) && (turn.end?.endedAt ?? 0) <= until) // PeriodRows.R3
       const needing = rows.filter(TurnFacts.needsRecords) // PeriodRows.R2
       const found = needing.length === 0 ? [] : yield* records(needing.map(({ turn }) => turn.turnId))
@@ -54,6 +55,21 @@ export const report = Effect.fn("PeriodRows.report")(function* (
     } while (position !== undefined)
   }
   return tally.report()
+})
+
+/** When the first turn of a conversation was accepted, in epoch milliseconds; absent: it has none. */
+export const beginning = Effect.fnUntraced(function* (
+  turns: Sources["turns"],
+  conversationId: Ids.ConversationId
+): Effect.fn.Return<number | undefined, StorageError> {
+  let first: number | undefined
+  let position: Position | undefined
+  do {
+    const page = yield* turns({ conversationId }, position, PAGE)
+    first = page.rows.at(-1)?.turn.acceptedAt ?? first
+    position = page.next
+  } while (position !== undefined)
+  return first
 })
 
 // --- internal

@@ -6,14 +6,14 @@
  * PeriodTally.P3. Kept are sums, and the times of failures, answers and waits: a hundred thousand turns take some megabytes.
  */
 import type { Prices } from "@holdfast/policy"
-import { defined, type Ids, type PeriodReport } from "@holdfast/wire"
+import { defined, type Ids, PeriodReport } from "@holdfast/wire"
 import * as Intervals from "./Intervals.ts"
 import { Outages } from "./Outages.ts"
 import * as PeriodLine from "./PeriodLine.ts"
 import * as Remedies from "./Remedies.ts"
 import { SpendTally } from "./SpendTally.ts"
 import { Timeline } from "./Timeline.ts"
-import type { TurnFacts } from "./TurnFacts.ts"
+import type { TurnFacts, UsageFact } from "./TurnFacts.ts"
 
 /** The period, and what the figures depend on beside the turns. Times are in epoch milliseconds. */
 export interface Period {
@@ -27,6 +27,8 @@ export interface Period {
   /** The variables of a provider's keys. */
   readonly keyVariables: (provider: string) => ReadonlyArray<string>
   readonly redact: (text: string) => string
+  /** The turns of this conversation alone. */
+  readonly conversationId?: Ids.ConversationId | undefined
 }
 
 /** The figures of a period so far. */
@@ -41,6 +43,8 @@ export class PeriodTally {
   private readonly switches = new Map<string, PeriodReport.Switch>()
   private readonly spend = new SpendTally()
   private readonly tags = new Map<string, SpendTally>()
+  /** What one turn of a conversation used, or several turns together: most have one. */
+  private readonly conversations = new Map<Ids.ConversationId, ReadonlyArray<UsageFact> | SpendTally>()
   private readonly timeline: Timeline
   private spans: Array<Intervals.Span> = []
   private turnWaitedMs = 0
@@ -101,6 +105,7 @@ export class PeriodTally {
       tags: Array.from(this.tags, ([name, tally]) => ({ name, ...tally.total(prices) })).toSorted((a, b) =>
         a.name < b.name ? -1 : 1
       ),
+      conversations: this.costliest(),
       forgotten: this.forgotten,
       timeline: this.timeline.parts()
     }
@@ -128,11 +133,32 @@ export class PeriodTally {
       this.tags.set(tag, tally)
       tally.add(usage)
     }
+    this.addToConversation(conversationId, usage)
     if (state === "completed") this.timeline.answered(endedAt)
     if (state !== "failed") return
     this.timeline.failed(endedAt)
     const { code, message = "", reason = "unknown" } = error ?? {}
     this.failures.push({ conversationId, turnId, endedAt, target, reason, code, message })
+  }
+
+  private addToConversation(id: Ids.ConversationId, usage: ReadonlyArray<UsageFact>): void {
+    const known = this.conversations.get(id)
+    if (known instanceof SpendTally) return known.add(usage)
+    if (known === undefined) return void this.conversations.set(id, usage)
+    const tally = new SpendTally()
+    tally.add(known)
+    tally.add(usage)
+    this.conversations.set(id, tally)
+  }
+
+  /** The conversations with several turns, by cost and then by tokens. */
+  private costliest(): ReadonlyArray<PeriodReport.NamedSpend> {
+    const costOf = ({ cost }: PeriodReport.Spend): number => (cost === "unknown" ? -1 : cost)
+    const tokensOf = ({ inputTokens, outputTokens }: PeriodReport.Spend): number => inputTokens + outputTokens
+    return Array.from(this.conversations)
+      .flatMap(([name, tally]) => (tally instanceof SpendTally ? [{ name, ...tally.total(this.period.prices) }] : []))
+      .toSorted((a, b) => costOf(b) - costOf(a) || tokensOf(b) - tokensOf(a) || (a.name < b.name ? -1 : 1))
+      .slice(0, PeriodReport.MOST_CONVERSATIONS)
   }
 
   /** The failed turns by reason and target, the most first. */

@@ -88,7 +88,8 @@ const sections = (report: PeriodReport.PeriodReport): ReadonlyArray<Section> =>
     work(report),
     switches(report),
     spend(report, "Tokens and money", report.models),
-    tags(report)
+    spendBy(report.tags, "By tag", "Tag"),
+    spendBy(report.conversations ?? [], "By conversation, of several turns", "Conversation")
   ].filter(({ notes, rows }) => rows.length > 0 || notes.length > 0)
 
 const outages = (report: PeriodReport.PeriodReport): Section => {
@@ -199,9 +200,9 @@ const spend = (
   }
 }
 
-const tags = (report: PeriodReport.PeriodReport): Section => {
-  const { notes, rows } = section("By tag", [], report.tags, (entry) => spendRow(entry.name, entry))
-  return { title: "By tag", head: ["Tag", ...SPEND_HEAD.slice(1)], hasHead: true, rows, notes }
+const spendBy = (entries: ReadonlyArray<PeriodReport.NamedSpend>, title: string, name: string): Section => {
+  const { notes, rows } = section(title, [], entries, (entry) => spendRow(Prose.oneLine(entry.name), entry))
+  return { title, head: [name, ...SPEND_HEAD.slice(1)], hasHead: true, rows, notes }
 }
 
 const SPEND_HEAD = ["Model", "Turns", "Input", "Output", "Cached", "Cost"]

@@ -47,7 +47,8 @@ export const of = (
     case "quota-exhausted":
       if (code === Failure.SPEND_LIMIT)
         return {
-          advice: "Raise the limit in the configuration (spend), or wait for the next day, then:",
+          advice:
+            "Raise the limit in the configuration (spend), or wait for the next day if the limit is one of a day, then:",
           command: retry
         }
       return { advice: "Add credit at the provider, or wait for the quota's reset, then:", command: retry }

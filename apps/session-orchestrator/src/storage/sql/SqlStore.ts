@@ -39,6 +39,7 @@ import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
 import * as IncidentTable from "../tables/IncidentTable.ts"
 import * as OutboxTable from "../tables/OutboxTable.ts"
+import * as RecordingTable from "../tables/RecordingTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
 /** Events a page: some hundred kilobytes of an ordinary conversation. */
@@ -235,6 +236,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       setTitle({ conversationId, title }).pipe(failed(`set the title of conversation ${conversationId}`)),
     turns: (...query) => TurnListTable.page(sql, ...query).pipe(read("a list of turns")),
     conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations")),
+    recording: (since, most) => RecordingTable.read(sql, since, most).pipe(read("the record of turns")),
     labelsOf: (turnId) => TurnListTable.labelsOf(sql, turnId).pipe(read(`the labels of turn ${turnId}`))
   })
   /** Writes of messages: one effect each, within the transaction that their group has. */

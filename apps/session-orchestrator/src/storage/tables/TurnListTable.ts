@@ -6,6 +6,7 @@
  * | `completed`, `failed` or `aborted` | `turns_by_end` | end |
  * | `open` | `turns_unsealed` | acceptance |
  * | all | `turns_by_acceptance` | acceptance |
+ * | a conversation, and anything else | `turns_by_conversation` | acceptance |
  * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
 import { RowNumbers, type TableError } from "@holdfast/journal/sql"
@@ -63,6 +64,11 @@ export const keysOf = (
       ${LabelTable.tagged(sql, "turn", filter.tag, after)} ORDER BY g.turn DESC`
   }
   const select = (at: string) => sql`SELECT ${Keyset.columns(sql, at, "t.number", matches)} FROM turns t`
+  if (filter.conversationId !== undefined) {
+    return sql`${select("t.accepted_at")}
+      WHERE t.conversation = (SELECT c.number FROM conversations c WHERE c.conversation_id = ${filter.conversationId})
+        AND ${Keyset.below(sql, "t.number", after)} ORDER BY t.number DESC`
+  }
   if (status === "open") {
     // Those that have not ended are few, and read in the order of their numbers alone.
     const lately = since === undefined ? sql.literal("") : sql`AND t.accepted_at >= ${since}`
@@ -83,15 +89,19 @@ export const keysOf = (
 
 /** What no index answers: a row to be looked at by its key, at most `SCAN` of them. */
 const matching = (sql: SqlClient.SqlClient, filter: TurnFilter): Statement.Fragment | undefined => {
-  const conditions = [ofTagged(sql, filter), ofModel(sql, filter), ofSearch(sql, filter)].filter(
+  const conditions = [ofRow(sql, filter), ofModel(sql, filter), ofSearch(sql, filter)].filter(
     (condition) => condition !== undefined
   )
   return conditions.length === 0 ? undefined : sql.and(conditions)
 }
 
-/** Of a list by tag, what the other indexes would answer. */
-const ofTagged = (sql: SqlClient.SqlClient, { since, status, tag }: TurnFilter): Statement.Fragment | undefined => {
-  if (tag === undefined || (since === undefined && status === undefined)) return undefined
+/** Of a list by tag or by conversation, what the other indexes would answer. */
+const ofRow = (
+  sql: SqlClient.SqlClient,
+  { conversationId, since, status, tag }: TurnFilter
+): Statement.Fragment | undefined => {
+  if ((tag === undefined && conversationId === undefined) || (since === undefined && status === undefined))
+    return undefined
   if (status === undefined) return sql`t.accepted_at >= ${since ?? 0}`
   return status === "open"
     ? sql`(t.end_event_id IS NULL AND t.accepted_at >= ${since ?? 0})`

@@ -99,6 +99,32 @@ describe("PeriodTally", () => {
     )
   })
 
+  it("names the conversations of several turns, by what they cost", () => {
+    const one = (id: string, conversation: string, input: number, target = Night.GPT) =>
+      Night.turn(id, {
+        conversationId: Ids.ConversationId.make(conversation),
+        target,
+        usage: [Night.used(target, input, 0)]
+      })
+    const { conversations } = reportOf(
+      [
+        one("1", "cheap", 100),
+        one("2", "dear", 900_000),
+        one("3", "cheap", 100),
+        one("4", "dear", 100_000),
+        one("5", "alone", 5e6),
+        one("6", "local", 7, "local/tiny"),
+        one("7", "local", 7, "local/tiny")
+      ],
+      Night.period
+    )
+    expect(conversations?.map(({ cost, inputTokens, name, turns }) => [name, turns, inputTokens, cost])).toEqual([
+      ["dear", 2, 1_000_000, 1.25],
+      ["cheap", 2, 200, 0.00025],
+      ["local", 2, 14, "unknown"]
+    ])
+  })
+
   it("X12: reports the night: outages with begin and end, failures by cause with what mends them, switches, saved calls, money", () => {
     const report = reportOf(Night.turns)
     expect(report.turns).toMatchObject({ answered: 14, failed: 5, waiting: 1, retried: 0 })

@@ -5,7 +5,7 @@
  *     figure, and sums equal a recount.
  * SpendSums.S2. Sums are of the latest day that had an addition. Earlier days are not kept.
  */
-import * as Prices from "./Prices.ts"
+import { Prices } from "@holdfast/policy"
 
 /** Tokens that were used at a target. */
 export interface Use {
@@ -30,42 +30,26 @@ export interface Spent {
   readonly unreported: number
 }
 
-/** The sums of a day. */
-export class SpendSums {
-  private readonly dayOf: (at: number) => number
-  private day = -Infinity
-  private readonly scopes = new Map<string | undefined, Map<string, Sum>>()
+/** The sum of some calls (SpendSums.S1). */
+export class SpendSum {
+  private readonly targets = new Map<string, { readonly tokens: Prices.Tokens; readonly unreported: number }>()
 
-  /** @param dayOf the beginning of the day of a moment */
-  constructor(dayOf: (at: number) => number) {
-    this.dayOf = dayOf
+  /** Adds the tokens of a call. */
+  add({ isUnreported, target, tokens }: Omit<Use, "at">): void {
+    const sum = this.targets.get(target) ?? NOTHING
+    this.targets.set(target, {
+      tokens: Prices.add(sum.tokens, tokens),
+      unreported: sum.unreported + (isUnreported === true ? 1 : 0)
+    })
   }
 
-  /** Adds tokens of a turn with these tags. */
-  add({ at, isUnreported, target, tokens }: Use, tags: ReadonlyArray<string>): void {
-    const day = this.dayOf(at)
-    if (day < this.day) return // SpendSums.S2
-    if (day > this.day) this.scopes.clear()
-    this.day = day
-    for (const scope of [undefined, ...tags]) {
-      let targets = this.scopes.get(scope)
-      if (targets === undefined) this.scopes.set(scope, (targets = new Map()))
-      const sum = targets.get(target) ?? NOTHING
-      targets.set(target, {
-        tokens: Prices.add(sum.tokens, tokens),
-        unreported: sum.unreported + (isUnreported === true ? 1 : 0)
-      })
-    }
-  }
-
-  /** What was spent on the day of a moment: by turns with a tag, or without one by all turns. */
-  spent(tag: string | undefined, prices: Prices.Prices, at: number): Spent {
-    const targets = this.dayOf(at) > this.day ? undefined : this.scopes.get(tag)
+  /** What was spent. */
+  spent(prices: Prices.Prices): Spent {
     let tokens = 0
     let money = 0
     let unreported = 0
     const unpriced: Array<string> = []
-    for (const [target, sum] of targets ?? []) {
+    for (const [target, sum] of this.targets) {
       const ofTarget = sum.tokens.input + sum.tokens.output
       const price = Prices.find(prices, target)
       tokens += ofTarget
@@ -77,11 +61,37 @@ export class SpendSums {
   }
 }
 
-// --- internal
+/** The sums of a day. */
+export class SpendSums {
+  private readonly dayOf: (at: number) => number
+  private day = -Infinity
+  private readonly scopes = new Map<string | undefined, SpendSum>()
 
-interface Sum {
-  readonly tokens: Prices.Tokens
-  readonly unreported: number
+  /** @param dayOf the beginning of the day of a moment */
+  constructor(dayOf: (at: number) => number) {
+    this.dayOf = dayOf
+  }
+
+  /** Adds tokens of a turn with these tags. */
+  add(use: Use, tags: ReadonlyArray<string>): void {
+    const day = this.dayOf(use.at)
+    if (day < this.day) return // SpendSums.S2
+    if (day > this.day) this.scopes.clear()
+    this.day = day
+    for (const scope of [undefined, ...tags]) {
+      const sum = this.scopes.get(scope) ?? new SpendSum()
+      this.scopes.set(scope, sum)
+      sum.add(use)
+    }
+  }
+
+  /** What was spent on the day of a moment: by turns with a tag, or without one by all turns. */
+  spent(tag: string | undefined, prices: Prices.Prices, at: number): Spent {
+    const sum = this.dayOf(at) > this.day ? undefined : this.scopes.get(tag)
+    return (sum ?? new SpendSum()).spent(prices)
+  }
 }
 
-const NOTHING: Sum = { tokens: Prices.NO_TOKENS, unreported: 0 }
+// --- internal
+
+const NOTHING = { tokens: Prices.NO_TOKENS, unreported: 0 }

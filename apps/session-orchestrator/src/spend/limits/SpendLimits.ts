@@ -1,15 +1,14 @@
 /**
- * Limits of what turns may spend a day, in tokens and in money (X11, X12). Pure.
+ * Limits of what turns may spend in a day, or in a conversation, in tokens and in money (X11, X12). Pure.
  *
  * SpendLimits.L1. A limit is reached when as much was spent as it allows: a step that begins below it may pass it, and no later one.
  * SpendLimits.L2. Tokens of a model without a price count as tokens. They are never money of 0: the text of a limit of money names them.
  * SpendLimits.L3. A limit with `fail` comes before those with `ask`: no answer lets a turn pass it.
  */
+import { Durations, Prices } from "@holdfast/policy"
 import { Labels } from "@holdfast/wire"
-import * as Schema from "effect/Schema"
-import * as Durations from "../profile/Durations.ts"
-import * as Prices from "./Prices.ts"
-import type { SpendSums, Spent } from "./SpendSums.ts"
+import { Schema } from "effect"
+import type { Spent } from "./SpendSums.ts"
 
 const Dollars = Schema.Finite.check(
   Schema.isGreaterThanOrEqualTo(0, { message: "Expected US dollars, 0 or more" })
@@ -21,8 +20,8 @@ const Tokens = Schema.Int.check(
 
 /** One limit, as a configuration has it. */
 export const SpendLimit = Schema.Struct({
-  /** What is added up: all turns of the day, or those of the day that have a tag. */
-  per: Schema.Literals(["day", "tag"]).annotate({ message: 'Expected "day" or "tag"' }),
+  /** What is added up: all turns of the day, those of the day that have a tag, or all turns of the conversation since its beginning. */
+  per: Schema.Literals(["day", "tag", "conversation"]).annotate({ message: 'Expected "day", "tag" or "conversation"' }),
   /** With `per: "tag"`: this tag alone. Absent: each tag by itself. */
   tag: Schema.optionalKey(Labels.Tag),
   /** US dollars. */
@@ -52,26 +51,20 @@ export interface Reached {
   readonly limit: SpendLimit
   /** Its place in the configuration, from 0. */
   readonly index: number
-  /** The tag whose turns it adds up; absent: all turns. */
-  readonly tag: string | undefined
   readonly spent: Spent
   /** What was spent, what is allowed, and the key of the configuration, for a person. */
   readonly message: string
 }
 
 /** The first limit that a turn with these tags has reached at a time, without those in `allowed`; `undefined`: its step may begin. */
-export const reached = (
-  limits: ReadonlyArray<SpendLimit>,
-  sums: SpendSums,
-  { allowed, prices, tags, timeZone, at }: Situation
-): Reached | undefined => {
+export const reached = (limits: ReadonlyArray<SpendLimit>, situation: Situation): Reached | undefined => {
   let question: Reached | undefined
   for (const [index, limit] of limits.entries()) {
-    if (allowed?.has(index) === true) continue
-    for (const tag of scopesOf(limit, tags)) {
-      const spent = sums.spent(tag, prices, at)
+    if (situation.allowed?.has(index) === true) continue
+    for (const scope of scopesOf(limit, situation)) {
+      const spent = scope.spent()
       if (!isReached(limit, spent)) continue
-      const found = { limit, index, tag, spent, message: wording(limit, index, tag, spent, timeZone) }
+      const found = { limit, index, spent, message: wording(limit, index, scope, spent) }
       if (limit.then === "fail") return found // SpendLimits.L3
       question ??= found
     }
@@ -86,8 +79,10 @@ export interface Situation {
   readonly prices: Prices.Prices
   readonly tags: ReadonlyArray<string>
   readonly timeZone: string
-  /** Epoch milliseconds. */
-  readonly at: number
+  /** What was spent on this day: by turns with a tag, or without one by all turns. */
+  readonly day: (tag: string | undefined) => Spent
+  /** What was spent in the conversation of the turn. */
+  readonly conversation: () => Spent
 }
 
 /** Whether a limit is reached (SpendLimits.L1). */
@@ -113,17 +108,37 @@ export const uncheckable = (
 
 // --- internal
 
-const scopesOf = ({ per, tag }: SpendLimit, tags: ReadonlyArray<string>): ReadonlyArray<string | undefined> => {
-  if (per === "day") return [undefined]
-  return tag === undefined ? tags : tags.includes(tag) ? [tag] : []
+/** What a limit adds up, in words: behind what it allows, and behind what was spent. */
+interface Scope {
+  readonly allowed: string
+  readonly when: string
+  readonly spent: () => Spent
+}
+
+const scopesOf = ({ per, tag }: SpendLimit, { conversation, day, tags, timeZone }: Situation): ReadonlyArray<Scope> => {
+  const when = `since midnight (${timeZone})`
+  const ofTag = (name: string): Scope => ({
+    allowed: `a day on turns with the tag ${name}`,
+    when,
+    spent: () => day(name)
+  })
+  switch (per) {
+    case "day":
+      return [{ allowed: "a day", when, spent: () => day(undefined) }]
+    case "tag":
+      return (tag === undefined ? tags : tags.filter((name) => name === tag)).map(ofTag)
+    case "conversation":
+      return [{ allowed: "a conversation", when: "in this one", spent: conversation }]
+    default:
+      return per satisfies never
+  }
 }
 
 const wording = (
   { money, tokens }: SpendLimit,
   index: number,
-  tag: string | undefined,
-  spent: Spent,
-  timeZone: string
+  { allowed: scope, when }: Scope,
+  spent: Spent
 ): string => {
   const allowed = [
     ...(money === undefined ? [] : [dollars(money)]),
@@ -138,10 +153,9 @@ const wording = (
     spent.unreported === 0
       ? ""
       : ` ${number(spent.unreported)} ${spent.unreported === 1 ? "answer" : "answers"} came without a count of tokens.`
-  const whose = tag === undefined ? "" : ` on turns with the tag ${tag}`
   return (
-    `The limit spend[${index}] of the configuration is reached: it allows ${allowed} a day${whose}, and ${known} ` +
-    `were spent since midnight (${timeZone}).${unpriced}${unreported}`
+    `The limit spend[${index}] of the configuration is reached: it allows ${allowed} ${scope}, and ${known} ` +
+    `were spent ${when}.${unpriced}${unreported}`
   )
 }
 

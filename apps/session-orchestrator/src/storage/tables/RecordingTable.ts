@@ -1,64 +1,27 @@
-/**
- * Reads the record of turns: what a replay follows (X10). It changes nothing.
- *
- * Recording.R1. A turn belongs to the record from a moment on if it was accepted or ended since, or has not ended.
- * Recording.R2. At most `MOST_TURNS`, the newest: more would take longer to read than a person waits.
- */
+/** Reads the record of turns (`Recording`). */
 import { JournalTable, type TableError } from "@holdfast/journal/sql"
 import { Records } from "@holdfast/kernel"
-import { Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { Ids, Target } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { Conversation } from "../storage/Store.ts"
-import * as ConversationTable from "../storage/tables/ConversationTable.ts"
-import * as SealTable from "../storage/tables/SealTable.ts"
-import * as TurnTable from "../storage/tables/TurnTable.ts"
+import type { RecordedTurn, Recording } from "../Recording.ts"
+import * as ConversationTable from "./ConversationTable.ts"
+import * as SealTable from "./SealTable.ts"
+import * as TurnTable from "./TurnTable.ts"
 
-/** One turn of the record. */
-export interface RecordedTurn {
-  readonly turnId: Ids.TurnId
-  readonly conversationId: Ids.ConversationId
-  /** Epoch milliseconds. */
-  readonly acceptedAt: number
-  /** The model of its conversation. */
-  readonly target: Target.Target
-  /** The conversation's own retry settings. */
-  readonly retry: Conversation["retry"]
-  /** The conversation's switch for retries. */
-  readonly autoRetryEnabled: boolean
-  /** Its client did not stay (X15). */
-  readonly isSubmitted: boolean
-  /** In the order in which they were written. */
-  readonly records: ReadonlyArray<Records.TurnRecord>
-  /** Absent: it has not ended. */
-  readonly end: TurnEvent.TurnEnd | undefined
-}
-
-/** The record since a moment. */
-export interface Recording {
-  /** In the order of acceptance. */
-  readonly turns: ReadonlyArray<RecordedTurn>
-  /** Turns whose records are gone (`database.retention`) or cannot be read. */
-  readonly without: number
-  /** There were more turns than `MOST_TURNS`; the oldest are left out. */
-  readonly isCut: boolean
-}
-
-/** The most turns of one recording. */
-export const MOST_TURNS = 5_000
-
-/** Reads the record since a moment, in epoch milliseconds. */
+/** Reads the record since a moment, in epoch milliseconds; of `most` turns at most. */
 export const read = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  since: number
+  since: number,
+  most: number
 ): Effect.fn.Return<Recording, TableError> {
   const ids = yield* decodeIds(
     yield* sql`SELECT t.turn_id FROM turns t
       WHERE t.accepted_at >= ${since} OR t.ended_at >= ${since} OR t.end_event_id IS NULL
-      ORDER BY t.number DESC LIMIT ${MOST_TURNS + 1}`
+      ORDER BY t.number DESC LIMIT ${most + 1}`
   )
   const newest = ids
-    .slice(0, MOST_TURNS)
+    .slice(0, most)
     .map(({ turn_id }) => turn_id)
     .toReversed()
   const turns: Array<RecordedTurn> = []
@@ -81,13 +44,13 @@ export const read = Effect.fnUntraced(function* (
       turns.push({ turnId, conversationId, acceptedAt, target, retry, autoRetryEnabled, isSubmitted, records, end })
     }
   }
-  return { turns, without: newest.length - turns.length, isCut: ids.length > MOST_TURNS }
+  return { turns, without: newest.length - turns.length, isCut: ids.length > most }
 })
 
 // --- internal
 
 /** Turns of one query. */
-const BATCH = 200
+const BATCH = 50
 
 const decodeIds = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ turn_id: Ids.TurnId })))
 

@@ -1,9 +1,10 @@
 /** Tests limits of spending, and the sums that they are checked against. */
-import { Prices, SpendLimits, SpendSums } from "@holdfast/policy"
+import { Prices } from "@holdfast/policy"
 import * as fc from "fast-check"
-import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
+import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
+import * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
+import * as SpendSums from "../../src/spend/limits/SpendSums.ts"
 
 const DAY = 86_400_000
 const dayOf = (at: number): number => at - (at % DAY)
@@ -23,7 +24,19 @@ const use = fc.record({
   isUnreported: fc.boolean()
 })
 
-const situation = { prices: {}, tags: [], timeZone: "UTC", at: 0 }
+const reachedIn = (
+  limits: ReadonlyArray<SpendLimits.SpendLimit>,
+  sums: SpendSums.SpendSums,
+  over: Partial<SpendLimits.Situation> = {}
+) =>
+  SpendLimits.reached(limits, {
+    prices: {},
+    tags: [],
+    timeZone: "UTC",
+    day: (tag) => sums.spent(tag, {}, 0),
+    conversation: () => summed([]).spent(undefined, {}, 0),
+    ...over
+  })
 
 const summed = (uses: ReadonlyArray<SpendSums.Use & { readonly tags: ReadonlyArray<string> }>) => {
   const sums = new SpendSums.SpendSums(dayOf)
@@ -79,7 +92,7 @@ describe("limits of spending", () => {
           if (underWay !== undefined) {
             sums.add({ target: "local/tiny", tokens: { ...Prices.NO_TOKENS, input: underWay }, at: 0 }, [])
             running.delete(turn)
-          } else if (SpendLimits.reached(limits, sums, situation) === undefined) {
+          } else if (reachedIn(limits, sums) === undefined) {
             running.set(turn, input)
             largest = Math.max(largest, input)
           }
@@ -92,11 +105,11 @@ describe("limits of spending", () => {
   it("SpendLimits.L2: a model without a price counts as tokens, and the text of a limit of money names it", () => {
     const sums = summed([spent("local/tiny", 900), spent("openai/gpt-5", 2_000_000)])
     const money = [{ per: "day", money: 2, then: "fail" }] as const
-    expect(SpendLimits.reached(money, sums, { ...situation, timeZone: "Europe/Berlin" })?.message).toBe(
+    expect(reachedIn(money, sums, { timeZone: "Europe/Berlin" })?.message).toBe(
       "The limit spend[0] of the configuration is reached: it allows $2.00 a day, and 2,000,900 tokens for $2.50 were spent since midnight " +
         "(Europe/Berlin). The money does not cover local/tiny, which has no price."
     )
-    expect(SpendLimits.reached(money, summed([spent("local/tiny", 1e9)]), situation)).toBeUndefined()
+    expect(reachedIn(money, summed([spent("local/tiny", 1e9)]))).toBeUndefined()
     expect(SpendLimits.uncheckable(money, {}, "openai/gpt-5")).toBeUndefined()
     expect(SpendLimits.uncheckable([{ per: "day", tokens: 1, then: "fail" }], {}, "local/tiny")).toBeUndefined()
     expect(SpendLimits.uncheckable(money, {}, "local/tiny")).toBe(
@@ -112,17 +125,23 @@ describe("limits of spending", () => {
       spent("local/tiny", 60)
     ])
     const of = (tag: string | undefined, tags: ReadonlyArray<string>, most: number) =>
-      SpendLimits.reached([{ per: "tag", ...(tag === undefined ? {} : { tag }), tokens: most, then: "fail" }], sums, {
-        ...situation,
-        tags
-      })
+      reachedIn([{ per: "tag", ...(tag === undefined ? {} : { tag }), tokens: most, then: "fail" }], sums, { tags })
     expect(of("nightly", ["nightly"], 60)?.message).toContain(
       "it allows 60 tokens a day on turns with the tag nightly, and 60 tokens were spent"
     )
     expect(of("nightly", ["nightly"], 61)).toBeUndefined()
     expect(of("nightly", ["team/ops"], 1)).toBeUndefined()
-    expect(of(undefined, ["team/ops"], 60)?.tag).toBe("team/ops")
+    expect(of(undefined, ["team/ops"], 60)?.message).toContain("on turns with the tag team/ops")
     expect(of(undefined, [], 1)).toBeUndefined()
+  })
+
+  it("add up the turns of a conversation", () => {
+    const limits = [{ per: "conversation", money: 2, then: "ask" }] as const
+    const conversation = () => summed([spent("openai/gpt-5", 2_000_000)]).spent(undefined, {}, 0)
+    expect(reachedIn(limits, summed([spent("openai/gpt-5", 9_000_000)]))).toBeUndefined()
+    expect(reachedIn(limits, summed([]), { conversation })?.message).toBe(
+      "The limit spend[0] of the configuration is reached: it allows $2.00 a conversation, and 2,000,000 tokens for $2.50 were spent in this one."
+    )
   })
 
   it("SpendLimits.L3: a limit that fails turns comes before one that asks, and no answer passes it", () => {
@@ -131,10 +150,10 @@ describe("limits of spending", () => {
       { per: "day", tokens: 50, then: "ask" },
       { per: "day", tokens: 100, then: "fail" }
     ] as const
-    expect(SpendLimits.reached(limits, sums, situation)?.index).toBe(1)
-    expect(SpendLimits.reached(limits, sums, { ...situation, allowed: new Set([0]) })?.index).toBe(1)
-    expect(SpendLimits.reached([limits[0]], sums, situation)?.index).toBe(0)
-    expect(SpendLimits.reached([limits[0]], sums, { ...situation, allowed: new Set([0]) })).toBeUndefined()
+    expect(reachedIn(limits, sums)?.index).toBe(1)
+    expect(reachedIn(limits, sums, { allowed: new Set([0]) })?.index).toBe(1)
+    expect(reachedIn([limits[0]], sums)?.index).toBe(0)
+    expect(reachedIn([limits[0]], sums, { allowed: new Set([0]) })).toBeUndefined()
   })
 
   it("say what is wrong with a limit", () => {
@@ -146,7 +165,7 @@ describe("limits of spending", () => {
     expect(problemOf({ per: "day", money: 5, then: "fail" })).toBe("")
     expect(problemOf({ per: "day", then: "fail" })).toContain("Expected money or tokens, or both")
     expect(problemOf({ per: "day", tag: "a", tokens: 1, then: "ask" })).toContain('Expected no tag, or "per": "tag"')
-    expect(problemOf({ per: "week", tokens: 1, then: "ask" })).toContain('Expected "day" or "tag"')
+    expect(problemOf({ per: "week", tokens: 1, then: "ask" })).toContain('Expected "day", "tag" or "conversation"')
     expect(problemOf({ per: "day", tokens: 1, then: "stop" })).toContain('Expected "ask" or "fail"')
     expect(problemOf({ per: "day", money: -1, then: "ask" })).toContain("Expected US dollars, 0 or more")
   })

@@ -1,0 +1,114 @@
+/**
+ * Serves the Agent Client Protocol over a pair of streams: one agent, any number of sessions.
+ *
+ * AcpAgent.A1. A session is a conversation; its id is the conversation's, so it can be loaded by any process over the same database.
+ * AcpAgent.A2. Loading sends the history, then answers, and takes up the turns that have not ended: they continue without a prompt.
+ * AcpAgent.A3. The end of the input ends the connection.
+ */
+import { agent, methods, ndJsonStream, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk"
+import { Ids } from "@holdfast/wire"
+import { Effect, Exit, Schema, type Scope } from "effect"
+import { Conversations } from "../conversation/Conversations.ts"
+import * as Continuation from "../orchestrator/Continuation.ts"
+import type { Store } from "../storage/Store.ts"
+import * as AcpPrompt from "./AcpPrompt.ts"
+import * as AcpSession from "./AcpSession.ts"
+
+/** What the agent runs with. */
+export interface Options {
+  readonly version: string
+  /** The system prompt of new sessions. */
+  readonly system: string | undefined
+  readonly input: ReadableStream<Uint8Array>
+  readonly output: WritableStream<Uint8Array>
+}
+
+/** Serves one client to the end of the input (AcpAgent.A3). */
+export const run: (options: Options) => Effect.Effect<void, never, Conversations | Store | Scope.Scope> =
+  Effect.fnUntraced(function* ({ input, output, system, version }) {
+    const services = yield* Effect.context<Conversations | Store | Scope.Scope>()
+    const conversations = yield* Conversations
+    const sessions = new Map<string, AcpSession.AcpSession>()
+
+    /** Runs an effect for a request, whose failure is the error of the response. */
+    const answer = async <A>(
+      effect: Effect.Effect<A, RequestError, Conversations | Store | Scope.Scope>
+    ): Promise<A> => {
+      const exit = await Effect.runPromiseExitWith(services)(effect)
+      if (Exit.isSuccess(exit)) return exit.value
+      const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")
+      throw failure?._tag === "Fail" ? failure.error : RequestError.internalError()
+    }
+    const sessionOf = (sessionId: string): AcpSession.AcpSession => {
+      const session = sessions.get(sessionId)
+      if (session === undefined)
+        throw new RequestError(NOT_FOUND, `There is no session ${sessionId} in this process. Load it first.`)
+      return session
+    }
+
+    const connection = agent({ name: "holdfast" })
+      .onRequest(methods.agent.initialize, () => ({
+        protocolVersion: PROTOCOL_VERSION,
+        agentCapabilities: {
+          loadSession: true,
+          promptCapabilities: { image: true, audio: true, embeddedContext: true }
+        },
+        agentInfo: { name: "holdfast", title: "Holdfast", version },
+        authMethods: []
+      }))
+      .onRequest(methods.agent.session.new, ({ client, params }) =>
+        answer(
+          Effect.gen(function* () {
+            yield* warnOfServers(params.mcpServers)
+            const sessionId = yield* AcpSession.refused(conversations.create({ system }))
+            sessions.set(sessionId, yield* AcpSession.open(sessionId, client))
+            return { sessionId }
+          })
+        )
+      )
+      .onRequest(methods.agent.session.load, ({ client, params }) =>
+        answer(
+          Effect.gen(function* () {
+            yield* warnOfServers(params.mcpServers)
+            const conversationId = yield* AcpSession.refused(decodeId(params.sessionId))
+            const session = sessions.get(conversationId) ?? (yield* AcpSession.open(conversationId, client))
+            sessions.set(conversationId, session)
+            yield* session.isReplayed
+            const wanted = { conversationId, system: undefined, model: undefined }
+            yield* AcpSession.refused(Continuation.resume(wanted)) // AcpAgent.A2
+            return {}
+          })
+        )
+      )
+      .onRequest(methods.agent.session.prompt, ({ params, signal }) => {
+        const session = sessionOf(params.sessionId)
+        const prompt = AcpPrompt.of(params.prompt)
+        if (prompt === undefined)
+          throw new RequestError(INVALID, "The prompt is empty, or has a file that is not valid.")
+        signal.addEventListener("abort", () => void answer(session.cancel), { once: true })
+        return answer(Effect.map(session.prompt(prompt), (stopReason) => ({ stopReason })))
+      })
+      .onNotification(methods.agent.session.cancel, ({ params }) => answer(sessionOf(params.sessionId).cancel))
+      .connect(ndJsonStream(output, input))
+    yield* Effect.addFinalizer(() => Effect.sync(() => connection.close()))
+    yield* Effect.promise(() => connection.closed)
+  })
+
+// --- internal
+
+/** JSON-RPC: wrong parameters; ACP: an unknown session. */
+const INVALID = -32602
+const NOT_FOUND = -32002
+
+const decodeId = (sessionId: string) =>
+  Effect.mapError(Schema.decodeUnknownEffect(Ids.ConversationId)(sessionId), () => ({
+    message: `There is no session ${JSON.stringify(sessionId.slice(0, 80))}.`
+  }))
+
+/** The tools of a service are configured by its operator. */
+const warnOfServers = (servers: ReadonlyArray<{ readonly name: string }>) =>
+  servers.length === 0
+    ? Effect.void
+    : Effect.logWarning(
+        `The client's tool servers are not used: ${servers.map(({ name }) => name).join(", ")}. Tool servers are in the configuration (tools).`
+      )

@@ -1,0 +1,83 @@
+/**
+ * Runs `holdfast acp`: conversations for an editor, by the Agent Client Protocol over standard input and output.
+ *
+ * AcpCommand.P1. Standard output has protocol lines and nothing else; logs and errors go to standard error.
+ * AcpCommand.P2. The end of standard input, Ctrl-C and SIGTERM end the process with exit code 0. A turn that has not ended stays on disk.
+ * AcpCommand.P3. The process owns the database: a session that another process runs could not be loaded.
+ */
+import { RetrySettings } from "@holdfast/policy"
+import { Effect, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { Readable, Writable } from "node:stream"
+import { Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
+import type { Parts, StartFailure } from "./Parts.ts"
+import * as RunInput from "./RunInput.ts"
+import * as Setup from "./Setup.ts"
+import * as Signals from "./Signals.ts"
+
+/** The command `acp`. */
+export const command = <E extends StartFailure>(parts: Parts<E>) =>
+  Command.make(
+    "acp",
+    {
+      model: Flag.String("model").pipe(
+        Flag.withAlias("m"),
+        Flag.withMetavar("PROVIDER/MODEL"),
+        Flag.withDescription("Model to ask instead of the configured one"),
+        Flag.optional
+      ),
+      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
+        Flag.withDescription("Retry profile instead of the configured one"),
+        Flag.optional
+      ),
+      system: RunInput.flags.system,
+      systemFile: RunInput.flags.systemFile,
+      config: Setup.configFlag
+    },
+    (flags) =>
+      Setup.withConfig(
+        parts,
+        {
+          file: Option.getOrUndefined(flags.config),
+          flags: { model: Option.getOrUndefined(flags.model), profile: Option.getOrUndefined(flags.profile) }
+        },
+        ({ database }) =>
+          Effect.gen(function* () {
+            if (database.url !== undefined) return yield* Effect.fail(SHARED)
+            const { system } = yield* RunInput.readOptions(
+              { ...flags, turnId: Option.none(), conversation: Option.none() },
+              database
+            )
+            yield* Effect.provide(serve(parts.version, system), [parts.continued, Signals.layer])
+          })
+      )
+  ).pipe(
+    Command.withDescription(
+      "Serve an editor by the Agent Client Protocol over standard input and output; docs/acp.md has the editor's settings. Locks the database, and ends when standard input does. Exit codes: 0 ended, 1 failed, 2 usage or configuration"
+    ),
+    Command.withShortDescription("Serve an editor by the Agent Client Protocol"),
+    Command.withExamples([
+      { command: "holdfast acp", description: "What an editor starts" },
+      { command: "holdfast acp --model anthropic/claude-sonnet-4-5", description: "On another model" }
+    ])
+  )
+
+// --- internal
+
+/** AcpCommand.P3 */
+const SHARED = new Refused({
+  message:
+    "acp: with database.url the conversations belong to the runners. Give --config with a database.path of the editor's own.",
+  exitCode: ExitCode.USAGE
+})
+
+const serve = (version: string, system: string | undefined) =>
+  Effect.gen(function* () {
+    const signals = yield* Signals.Signals
+    // The protocol's library is a part of the program that other commands do not load.
+    const AcpAgent = yield* Effect.promise(() => import("../acp/AcpAgent.ts"))
+    const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
+    const output = Writable.toWeb(process.stdout)
+    yield* Effect.raceFirst(AcpAgent.run({ version, system, input, output }), Effect.asVoid(signals.first)) // AcpCommand.P2
+  }).pipe(Effect.scoped)

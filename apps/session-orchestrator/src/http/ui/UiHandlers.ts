@@ -1,0 +1,108 @@
+/**
+ * Handles the calls of `useChat` (AI SDK): each message of a user is a turn, and its answer is a UI message stream.
+ *
+ * UiHandlers.C1. The chat's id is the conversation's. The first message opens it; two first messages at once open one conversation.
+ * UiHandlers.C2. The history is the service's: of a request the last message is read. A message that was changed after it had been sent is refused,
+ *     because the model would answer to another history than the page shows.
+ * UiHandlers.C3. `regenerate-message` is rule M1's retry. Where the message never arrived, it is sent; where its turn has not ended, it is watched.
+ */
+import type { Ids } from "@holdfast/wire"
+import { Api, type UiMessagesGroup, Problem } from "@holdfast/wire/api"
+import { Effect, Result } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Conversations, ShuttingDown, TurnConflict } from "../../conversation/Conversations.ts"
+import { orProblem } from "../../conversation/DomainProblems.ts"
+import { TurnStates } from "../../inspection/TurnStates.ts"
+import { Drain } from "../../system/Drain.ts"
+import * as LiveResponse from "../body/LiveResponse.ts"
+import * as Commands from "../CommandContext.ts"
+import * as FileLimit from "../FileLimit.ts"
+import * as UiMessages from "./UiMessages.ts"
+import * as UiStream from "./UiStream.ts"
+
+/** The handlers of the `chat` group. */
+export const layer = HttpApiBuilder.group(
+  Api.Api,
+  "chat",
+  Effect.fnUntraced(function* (handlers) {
+    const conversations = yield* Conversations
+    const states = yield* TurnStates
+    const drain = yield* Drain
+
+    const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
+      hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
+    )
+
+    /** UiHandlers.C1 */
+    const opened = ({ id, model, retry, system, title, tools }: UiMessagesGroup.SendUiMessages) => {
+      const found = conversations.state(id)
+      return Effect.catchTag(found, "ConversationNotFound", () =>
+        conversations
+          .create({ conversationId: id, model, retry, system, title, tools })
+          .pipe(Effect.catchTag("StorageError", (error) => Effect.mapError(found, () => error)))
+      )
+    }
+
+    const prompted = (id: Ids.ConversationId, asked: UiMessages.Asked) =>
+      Effect.catchTag(conversations.prompt(id, asked), "TurnConflict", () => Effect.fail(new TurnConflict(CHANGED)))
+
+    /** UiHandlers.C3 */
+    const regenerated = Effect.fnUntraced(function* (id: Ids.ConversationId, asked: UiMessages.Asked) {
+      const { turnId } = yield* conversations.state(id)
+      if (turnId !== undefined) return turnId
+      const messages = yield* conversations.messages(id)
+      const last = messages.findLast((message) => message.role === "user" && message.synthetic !== true)
+      const isKnown = yield* Effect.match(states.conversationOf(asked.turnId), {
+        onSuccess: () => true,
+        onFailure: () => false
+      })
+      if (!isKnown) return yield* prompted(id, asked)
+      if (last?.turnId !== asked.turnId) return yield* new TurnConflict(EARLIER)
+      return yield* conversations.retry(id, {})
+    })
+
+    const stream = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId, within: Ids.ConversationId) =>
+      LiveResponse.send(request, drain, {
+        ...UiStream.format,
+        items: UiStream.ofTurn(conversations.watchTurn(turnId, within))
+      })
+
+    return handlers.handleAll({
+      send: Effect.fnUntraced(function* ({ payload, request }) {
+        const asked = UiMessages.asked(payload)
+        if (Result.isFailure(asked)) return yield* new Problem.InvalidRequest({ detail: asked.failure })
+        yield* FileLimit.check(asked.success.prompt)
+        const accept = payload.trigger === "regenerate-message" ? regenerated : prompted
+        const turnId = yield* Effect.andThen(unlessGoingDown, opened(payload)).pipe(
+          Effect.andThen(accept(payload.id, asked.success)),
+          orProblem
+        )
+        return yield* stream(request, turnId, payload.id)
+      }),
+      resume: ({ params: { chatId }, request }) =>
+        conversations.state(chatId).pipe(
+          Effect.map(({ turnId }) => turnId),
+          Effect.catchTag("ConversationNotFound", () => Effect.undefined),
+          orProblem,
+          Effect.flatMap((turnId) =>
+            turnId === undefined
+              ? Effect.succeed(HttpServerResponse.empty({ status: 204 }))
+              : stream(request, turnId, chatId)
+          )
+        ),
+      stop: ({ params: { chatId } }) => Commands.unlessDown(drain)(orProblem(conversations.abort(chatId)))
+    })
+  })
+)
+
+// --- internal
+
+const CHANGED = {
+  message:
+    "This message was sent before with another text. The service keeps the history and does not change it: send it as a new message, or begin a new chat."
+}
+
+const EARLIER = {
+  message: "Only the last message can be answered again: the service keeps the history and does not change it."
+}

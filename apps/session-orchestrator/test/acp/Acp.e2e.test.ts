@@ -1,0 +1,220 @@
+/** Runs `holdfast acp` as an editor does: a process, and the client of the protocol's own library. */
+import * as acp from "@agentclientprotocol/sdk"
+import * as ScriptedServer from "@holdfast/simulated/testing"
+import * as TestToolServers from "@holdfast/mcp/testing"
+import { Effect, Exit, Scope } from "effect"
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process"
+import { once } from "node:events"
+import * as fs from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Readable, Writable } from "node:stream"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { MAIN } from "../service/Program.ts"
+import { toolCalls } from "../service/ToolFrames.ts"
+
+const { ErrorBody, answerFrames } = ScriptedServer
+
+let directory = ""
+const scope = Effect.runSync(Scope.make())
+beforeAll(() => {
+  directory = fs.mkdtempSync(join(tmpdir(), "holdfast-acp-"))
+})
+afterAll(async () => {
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+  fs.rmSync(directory, { recursive: true, force: true })
+})
+
+const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "openai") }
+
+/** A provider, and the configuration of a service over it. */
+const setup = async (name: string, retry: object, tools: object = {}) => {
+  const provider = await Effect.runPromise(Effect.provideService(ScriptedServer.start(), Scope.Scope, scope))
+  const cwd = join(directory, name)
+  fs.mkdirSync(cwd)
+  const providers = { scripted: { type: "openai-compatible", baseUrl: `${provider.url}/v1`, apiKeyEnv: "KEY" } }
+  fs.writeFileSync(join(cwd, "holdfast.json"), JSON.stringify({ model: "scripted/m", providers, retry, tools }))
+  return { provider, cwd }
+}
+
+/** An editor: what it was sent, and a way to wait for it. */
+class Editor {
+  readonly updates: Array<acp.SessionUpdate> = []
+  readonly permissions: Array<acp.RequestPermissionRequest> = []
+  readonly child: ChildProcessWithoutNullStreams
+  readonly agent: acp.ClientContext
+  private readonly waiting = new Set<() => void>()
+
+  /** `answer` chooses the option of a permission request; `undefined`: it is not answered. */
+  constructor(cwd: string, answer: (request: acp.RequestPermissionRequest) => string | undefined = () => undefined) {
+    this.child = spawn(process.execPath, [MAIN, "acp", "--config", "holdfast.json"], {
+      cwd,
+      env: { HOME: cwd, PATH: process.env["PATH"], KEY: "sk-test" }
+    })
+    this.child.stderr.resume()
+    const stream = acp.ndJsonStream(
+      Writable.toWeb(this.child.stdin),
+      Readable.toWeb(this.child.stdout) as ReadableStream<Uint8Array>
+    )
+    this.agent = acp
+      .client({ name: "test" })
+      .onNotification(acp.methods.client.session.update, ({ params }) => {
+        this.updates.push(params.update)
+        for (const check of this.waiting) check()
+      })
+      .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
+        this.permissions.push(params)
+        for (const check of this.waiting) check()
+        const optionId = answer(params)
+        return optionId === undefined ? new Promise<never>(() => {}) : { outcome: { outcome: "selected", optionId } }
+      })
+      .connect(stream).agent
+  }
+
+  async start(): Promise<acp.InitializeResponse> {
+    return await this.agent.request(acp.methods.agent.initialize, {
+      protocolVersion: acp.PROTOCOL_VERSION,
+      clientCapabilities: {}
+    })
+  }
+
+  async create(): Promise<string> {
+    const { sessionId } = await this.agent.request(acp.methods.agent.session.new, { cwd: directory, mcpServers: [] })
+    return sessionId
+  }
+
+  async load(sessionId: string): Promise<void> {
+    await this.agent.request(acp.methods.agent.session.load, { sessionId, cwd: directory, mcpServers: [] })
+  }
+
+  prompt(sessionId: string, text: string): Promise<acp.PromptResponse> {
+    return this.agent.request(acp.methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] })
+  }
+
+  /** Waits until the editor was sent what `is` looks for. */
+  until(is: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (!is()) return
+        this.waiting.delete(check)
+        resolve()
+      }
+      this.waiting.add(check)
+      check()
+    })
+  }
+
+  /** The text of the answers. */
+  get text(): string {
+    return this.updates
+      .map((update) =>
+        update.sessionUpdate === "agent_message_chunk" && update.content.type === "text" ? update.content.text : ""
+      )
+      .join("")
+  }
+
+  /** Tool calls as they stand, by their ids: updates are folded in. */
+  get calls(): ReadonlyMap<string, { readonly title: string; readonly status: string }> {
+    const calls = new Map<string, { title: string; status: string }>()
+    for (const update of this.updates) {
+      if (update.sessionUpdate !== "tool_call" && update.sessionUpdate !== "tool_call_update") continue
+      const { status, title, toolCallId } = update
+      const known = calls.get(toolCallId) ?? { title: "", status: "" }
+      calls.set(toolCallId, { title: title ?? known.title, status: status ?? known.status })
+    }
+    return calls
+  }
+
+  /** Ends its process: by the end of its input, or by a signal. */
+  async end(signal?: NodeJS.Signals): Promise<number | null> {
+    const exited = once(this.child, "exit")
+    if (signal === undefined) this.child.stdin.end()
+    else this.child.kill(signal)
+    const [code] = await exited
+    return code
+  }
+}
+
+describe.concurrent("holdfast acp", () => {
+  it("X1: a prompt waits in an outage, and goes on in the process that loads its session after kill -9", async () => {
+    const retry = { schedule: { type: "steps", delays: ["1 second"], tail: "1 second" } }
+    const { cwd, provider } = await setup("outage", retry)
+    provider.respond({ frames: answerFrames("openai", "Hello.") }, overloaded, {
+      frames: answerFrames("openai", "Still here.")
+    })
+    const first = new Editor(cwd)
+    expect(await first.start()).toMatchObject({ protocolVersion: 1, agentCapabilities: { loadSession: true } })
+    const sessionId = await first.create()
+    expect(await first.prompt(sessionId, "Hi")).toEqual({ stopReason: "end_turn" })
+    expect(first.text).toBe("Hello.")
+    const cut = first.prompt(sessionId, "Are you there?").catch(() => "cut")
+    await first.until(() => first.calls.size > 0)
+    expect(Array.from(first.calls.values())).toMatchObject([{ status: "in_progress" }])
+    expect(Array.from(first.calls.values())[0]?.title).toMatch(/529.*retry 1 at \d\d:\d\d:\d\d/)
+    await first.end("SIGKILL")
+    expect(await cut).toBe("cut")
+
+    const second = new Editor(cwd)
+    await second.start()
+    await second.load(sessionId)
+    const said = second.updates.flatMap((update) =>
+      update.sessionUpdate === "user_message_chunk" && update.content.type === "text" ? [update.content.text] : []
+    )
+    expect(said).toEqual(["Hi", "Are you there?"])
+    await second.until(() => second.text === "Hello.Still here.")
+    await second.until(() => Array.from(second.calls.values()).every(({ status }) => status === "completed"))
+    // A wait that was over before the process had started is not shown again.
+    expect(second.calls.size).toBeLessThanOrEqual(1)
+    expect(provider.count()).toBe(3)
+
+    // After an error /retry runs the model again (M1), and the end of its input ends the process.
+    provider.respond(
+      { status: 400, body: ErrorBody.envelope("bad-request", "openai") },
+      { frames: answerFrames("openai", "Now.") }
+    )
+    await expect(second.prompt(sessionId, "And now?")).rejects.toThrow()
+    expect(await second.prompt(sessionId, "/retry")).toEqual({ stopReason: "end_turn" })
+    expect(second.text).toBe("Hello.Still here.Now.")
+    expect(await second.end()).toBe(0)
+  })
+
+  it("X8: a tool call asks for permission, again after kill -9, and runs once it is allowed; cancel ends a wait", async () => {
+    const long = { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" } }
+    const entry = { ...TestToolServers.unrulyEntry(), allow: ["append"], confirm: ["append"] }
+    const { cwd, provider } = await setup("tools", long, { unruly: entry })
+    const file = join(cwd, "runs")
+    fs.writeFileSync(join(cwd, "gate"), "")
+    provider.respond(
+      { frames: toolCalls({ name: "append", input: { file, gate: join(cwd, "gate") } }) },
+      { frames: answerFrames("openai", "Done.") },
+      overloaded
+    )
+    const first = new Editor(cwd)
+    await first.start()
+    const sessionId = await first.create()
+    const cut = first.prompt(sessionId, "Append it.").catch(() => "cut")
+    await first.until(() => first.permissions.length > 0)
+    expect(first.permissions[0]).toMatchObject({
+      sessionId,
+      toolCall: { title: "append", status: "pending", rawInput: { file } },
+      options: [{ kind: "allow_once" }, { kind: "reject_once" }]
+    })
+    await first.end("SIGKILL")
+    expect(await cut).toBe("cut")
+    expect(fs.existsSync(file)).toBe(false)
+
+    const second = new Editor(cwd, () => "allow")
+    await second.start()
+    await second.load(sessionId)
+    await second.until(() => second.text === "Done.")
+    expect(fs.readFileSync(file, "utf8").trim()).toBe("append")
+    expect(Array.from(second.calls.values())).toEqual([{ title: "append", status: "completed" }])
+
+    const ended = second.prompt(sessionId, "Again.")
+    await second.until(() => second.calls.size === 2)
+    await second.agent.notify(acp.methods.agent.session.cancel, { sessionId })
+    expect(await ended).toEqual({ stopReason: "cancelled" })
+    await expect(second.load("nowhere")).rejects.toThrow("There is no conversation nowhere.")
+    expect(await second.end()).toBe(0)
+  })
+})

@@ -1,0 +1,150 @@
+/** Tests the session updates that events become, and prompts from content. */
+import type { SessionUpdate } from "@agentclientprotocol/sdk"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import * as ExampleTurn from "../../../../packages/wire/src/api/ExampleTurn.ts"
+import { assert, describe, it } from "@effect/vitest"
+import * as AcpPrompt from "../../src/acp/AcpPrompt.ts"
+import * as AcpUpdates from "../../src/acp/AcpUpdates.ts"
+
+const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+const world = { isOwn: () => false, at: () => "02:14:05" }
+
+const play = (
+  events: ReadonlyArray<TurnEvent.TurnEvent>,
+  from: AcpUpdates.World = world
+): ReadonlyArray<SessionUpdate> => {
+  const sent: Array<SessionUpdate> = []
+  let transcript = AcpUpdates.empty
+  for (const event of events) {
+    const [next, updates] = AcpUpdates.of(transcript, event, from)
+    transcript = next
+    sent.push(...updates)
+  }
+  return sent
+}
+
+const texts = (updates: ReadonlyArray<SessionUpdate>, kind: SessionUpdate["sessionUpdate"]) =>
+  updates
+    .map((update) =>
+      update.sessionUpdate === kind &&
+      "content" in update &&
+      !Array.isArray(update.content) &&
+      update.content?.type === "text"
+        ? update.content.text
+        : ""
+    )
+    .join("")
+
+const wait = (attempt: number, more: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.ProviderRetry => ({
+  ...ids,
+  type: "provider-retry",
+  attempt,
+  delayMs: 5_000,
+  retryAt: 5_000,
+  message: "Overloaded",
+  code: "529",
+  reason: "overloaded",
+  target: "test/m",
+  ...more
+})
+
+const assistant = (...content: ReadonlyArray<string>): TurnEvent.MessageEvent => ({
+  ...ids,
+  type: "message",
+  message: {
+    role: "assistant",
+    id: Ids.messageIdOf(ids.turnId, 1),
+    turnId: ids.turnId,
+    createdAt: 0,
+    target: { provider: "test", model: "m" },
+    content: content.map((text) => ({ type: "text", text })),
+    finishReason: "stop"
+  }
+})
+
+const start: TurnEvent.StepStart = { ...ids, type: "step-start", step: 0, target: "test/m" }
+
+describe("session updates", () => {
+  it("a wait is one tool call, which each retry changes and retry-end completes", () => {
+    const updates = play([
+      start,
+      wait(0),
+      wait(1, { delayMs: 0 }),
+      { ...ids, type: "retry-end", success: true, attempt: 1 },
+      wait(0, { message: "529 Overloaded" }),
+      { ...ids, type: "retry-end", success: false, attempt: 0, finalError: "Retry cancelled" }
+    ])
+    assert.deepStrictEqual(
+      updates.map((update) => ("title" in update ? [update.sessionUpdate, update.title] : [])),
+      [
+        ["tool_call", "Overloaded (529): retry 1 at 02:14:05"],
+        ["tool_call_update", "Overloaded (529): retry 2 at once"],
+        ["tool_call_update", "Answered after 2 retries"],
+        ["tool_call", "529 Overloaded: retry 1 at 02:14:05"],
+        ["tool_call_update", "Retry failed: Retry cancelled"]
+      ]
+    )
+    const of = (n: number) => updates.flatMap((update) => ("toolCallId" in update ? [update.toolCallId] : []))[n]
+    assert.strictEqual(of(0), of(2))
+    assert.notStrictEqual(of(0), of(3))
+  })
+
+  it("text is sent once: as deltas, or from its message where the step was not watched", () => {
+    const streamed = play([
+      start,
+      { ...ids, type: "text-delta", delta: "He" },
+      { ...ids, type: "text-delta", delta: "llo" },
+      assistant("Hello"),
+      assistant(" again")
+    ])
+    assert.strictEqual(texts(streamed, "agent_message_chunk"), "Hello again")
+  })
+
+  it("a prompt is repeated only to a client that did not send it", () => {
+    const events = ExampleTurn.messages.map((message): TurnEvent.TurnEvent => ({ ...ids, type: "message", message }))
+    assert.isNotEmpty(texts(play(events), "user_message_chunk"))
+    assert.isEmpty(texts(play(events, { ...world, isOwn: () => true }), "user_message_chunk"))
+  })
+
+  it("void text is followed by a line with the reason", () => {
+    const updates = play([
+      start,
+      { ...ids, type: "text-delta", delta: "Once" },
+      { ...ids, type: "step-discarded", step: 0, message: "It is void." },
+      start,
+      { ...ids, type: "text-delta", delta: "Twice" }
+    ])
+    assert.strictEqual(texts(updates, "agent_message_chunk"), "Once\n\n*It is void.*\n\nTwice")
+  })
+
+  it("a question about tool calls is no wait", () => {
+    const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "A person has to approve it." } as const
+    assert.deepStrictEqual(play([wait(0, { asks })]), [])
+  })
+})
+
+describe("prompts", () => {
+  it("are text, files, and the addresses of what is linked", () => {
+    assert.strictEqual(AcpPrompt.of([{ type: "text", text: "Hi" }]), "Hi")
+    assert.deepStrictEqual(
+      AcpPrompt.of([
+        { type: "text", text: "What is it?" },
+        { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" },
+        { type: "resource_link", name: "a.ts", uri: "file:///a.ts" },
+        { type: "resource", resource: { uri: "file:///b.ts", text: "b" } }
+      ]),
+      [
+        { type: "text", text: "What is it?" },
+        { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=" },
+        { type: "text", text: "[a.ts](file:///a.ts)" },
+        { type: "text", text: "file:///b.ts:\n\nb" }
+      ]
+    )
+  })
+
+  it("are refused where they are empty or have a file that is not valid", () => {
+    assert.isUndefined(AcpPrompt.of([]))
+    assert.isUndefined(AcpPrompt.of([{ type: "text", text: "" }]))
+    assert.isUndefined(AcpPrompt.of([{ type: "image", mimeType: "PNG", data: "?" }]))
+  })
+})

@@ -1,0 +1,92 @@
+/** Writes the pictures of the page in docs/images: `npx --yes pnpm@12 screenshots [FOLDER]`. */
+import { join } from "node:path"
+import type { Page } from "playwright-core"
+import * as Rig from "./Rig.ts"
+
+const folder = process.argv[2] ?? join(import.meta.dirname, "../../../../docs/images")
+
+const rig = await Rig.make()
+const { provider } = rig
+
+const ANSWER = `Two incidents, both over.
+
+1. **Checkout** was slow from 00:10 to 00:31: a deploy had switched the cache off.
+2. **Search** had 4 % of errors until 02:05.
+
+\`\`\`ts
+const retry = { profile: "overnight", budget: "8 hours" }
+\`\`\`
+
+| service | minutes | cause |
+|---|---|---|
+| checkout | 21 | deploy |
+| search | 38 | full disk |
+`
+
+/** Opens a conversation, sends its prompt, and waits for a text. */
+const begin = async (page: Page, body: object, text: string, shown: string | RegExp): Promise<string> => {
+  const address = await rig.create(body)
+  await page.goto(address)
+  await Rig.prompt(page, text)
+  await Rig.seen(page, shown)
+  return address
+}
+
+const seconds = (delays: ReadonlyArray<string>) => ({ schedule: { type: "steps", delays } })
+
+try {
+  const page = await rig.open({ viewport: { width: 1100, height: 720 } })
+  provider.plan("gpt-5", { tool: { name: "read_file", input: { path: "incidents.log" } } }, { pieces: [ANSWER] })
+  const answer = await begin(
+    page,
+    { model: "local/gpt-5", tags: ["nightly"] },
+    "Summarise yesterday's incidents.",
+    "full disk"
+  )
+  provider.plan("wrong", { status: 401, message: "Incorrect API key provided.", type: "authentication_error" })
+  await begin(page, { model: "local/wrong", tags: ["nightly"] }, "Translate the release notes.", "Incorrect API key")
+  const spendGuard = { after: "10 millis", maxInputTokens: 1, answerWithin: "2 hours" }
+  provider.plan("large", Rig.OVERLOADED)
+  const asks = await begin(
+    page,
+    { model: "local/large", retry: { ...seconds(["100 millis"]), spendGuard }, tags: ["team/ops"] },
+    "Read all tickets of the quarter and find patterns.",
+    "Holdfast asks before it goes on"
+  )
+  provider.plan("claude", Rig.OVERLOADED, Rig.OVERLOADED, { ...Rig.OVERLOADED, status: 529 }, Rig.OVERLOADED)
+  const waiting = await begin(
+    page,
+    { model: "local/claude", retry: seconds(["1 second", "2 seconds", "3 seconds", "15 minutes"]), tags: ["nightly"] },
+    "Which of yesterday's failures will come back tonight?",
+    "Retry 4"
+  )
+  await page.waitForFunction(() => /in 14 min 5[0-7] s/.test(document.querySelector("[role=timer]")?.textContent ?? ""))
+  const shot = async (name: string, address: string, on: Page = page): Promise<void> => {
+    await on.goto(address)
+    await on.locator(".entry").first().waitFor({ state: "attached" })
+    if (address.includes("#/c/")) await on.locator(".message").first().waitFor()
+    if (address === waiting) await on.locator(".wait-picture").waitFor()
+    // The list has read the state of each conversation.
+    await on.waitForFunction(
+      () => !Array.from(document.querySelectorAll(".status")).some(({ textContent }) => textContent === "")
+    )
+    await on.evaluate(() => document.querySelector<HTMLElement>(":focus")?.blur())
+    await on.screenshot({ path: join(folder, `page-${name}.png`) })
+  }
+  await shot("wait", waiting)
+  await shot("answer", answer)
+  await shot("question", asks)
+  const dark = await rig.open({ colorScheme: "dark", viewport: { width: 1100, height: 720 } })
+  await shot("dark", waiting, dark)
+  await page.goto(`${rig.service.url}/#/night`)
+  await page.getByLabel("Period").selectOption("1")
+  await page.locator(".row").first().click()
+  await Rig.seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
+  await page.screenshot({ path: join(folder, "page-night.png") })
+  const narrow = await rig.open({ deviceScaleFactor: 1.5, viewport: { width: 360, height: 720 } })
+  await shot("narrow", waiting, narrow)
+} finally {
+  await rig.close()
+}
+console.log(`The pictures are in ${folder}.`)
+process.exit(0)

@@ -1,0 +1,81 @@
+/** A question about tool calls: each call with the beginning of its arguments, and what approves or refuses it. */
+import { type Conversation, ConversationView } from "@holdfast/client"
+import type { TurnEvent } from "@holdfast/wire"
+import { useId } from "react"
+import * as Durations from "../text/Durations.ts"
+import { useNow } from "../time/Now.ts"
+import { useCommand } from "./useCommand.ts"
+
+interface ToolQuestionProps {
+  readonly conversationId: string
+  /** Those without an answer. */
+  readonly calls: ReadonlyArray<TurnEvent.AskedCall>
+  readonly retry: ConversationView.PendingRetry
+}
+
+/** The yellow message of a question. */
+export const ToolQuestion = ({ calls, conversationId, retry }: ToolQuestionProps) => {
+  const id = useId()
+  const now = useNow()
+  const { failure, isPending, send } = useCommand(conversationId)
+  const left = Durations.countdown(ConversationView.remainingMs(retry, now))
+  return (
+    <section className="wait asks" aria-labelledby={id}>
+      <h2 id={id}>{calls.length === 1 ? "A tool call needs your approval" : "Tool calls need your approval"}</h2>
+      {calls.map((call) => (
+        <AskedCall key={call.toolCallId} call={call} isPending={isPending} send={send} />
+      ))}
+      <p className="countdown" role="timer">
+        {`${left} left to answer; refused without an answer at ${Durations.moment(retry.dueAt, now)}`}
+      </p>
+      {calls.length > 1 && <p className="facts">Approved calls run when each has its answer.</p>}
+      {failure !== undefined && (
+        <p className="error-text" role="alert">
+          {failure}
+        </p>
+      )}
+    </section>
+  )
+}
+
+// --- internal
+
+interface AskedCallProps {
+  readonly call: TurnEvent.AskedCall
+  readonly isPending: boolean
+  readonly send: (command: (conversation: Conversation) => Promise<unknown>) => void
+}
+
+const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: AskedCallProps) => {
+  const id = useId()
+  return (
+    <form
+      aria-label={`Tool call ${toolName}`}
+      onSubmit={(event) => {
+        event.preventDefault()
+        const reason = new FormData(event.currentTarget).get("reason")
+        const given = typeof reason === "string" && reason.trim() !== "" ? { reason: reason.trim() } : {}
+        send((conversation) => conversation.refuseTool(toolCallId, given))
+      }}
+    >
+      <p className="verbatim">
+        <code>{toolName}</code> {quoted}
+      </p>
+      <div className="choices">
+        <button
+          type="button"
+          className="primary"
+          disabled={isPending}
+          onClick={() => send((conversation) => conversation.approveTool(toolCallId))}
+        >
+          Approve
+        </button>
+        <label htmlFor={id}>Reason for the model</label>
+        <input id={id} name="reason" placeholder="optional" autoComplete="off" />
+        <button type="submit" disabled={isPending}>
+          Refuse
+        </button>
+      </div>
+    </form>
+  )
+}

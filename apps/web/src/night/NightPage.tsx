@@ -1,0 +1,136 @@
+/** The night: the report of a period, its turns on a line of time, and why a turn did what it did. */
+import type { TurnState } from "@holdfast/wire"
+import { useDeferredValue, useEffect, useId, useState } from "react"
+import { useTokenCheck } from "../access/useTokenCheck.ts"
+import { Explanation } from "../explain/Explanation.tsx"
+import * as Problems from "../service/Problems.ts"
+import { Figures } from "./Figures.tsx"
+import * as Period from "./Period.ts"
+import { TurnTimeline } from "./TurnTimeline.tsx"
+import { type Filter, useNight, useReport } from "./useNight.ts"
+
+/** The page of the night. */
+export const NightPage = () => {
+  const [filter, setFilter] = useState<Filter>({
+    hours: Period.NIGHT_HOURS,
+    status: undefined,
+    model: "",
+    tag: "",
+    search: ""
+  })
+  const [selected, setSelected] = useState<TurnState.TurnSummary | undefined>(undefined)
+  const deferred = useDeferredValue(filter)
+  const night = useNight(deferred)
+  const report = useReport(filter.hours)
+  const error = night.error ?? report.error
+  useTokenCheck(error === null ? undefined : Problems.codeOf(error))
+  useEffect(() => {
+    document.title = "The night · Holdfast"
+  }, [])
+  return (
+    <main id="detail" className="night" tabIndex={-1}>
+      <div className="night-head">
+        <h1>The night</h1>
+        <Filters filter={filter} onChange={setFilter} />
+      </div>
+      {error !== null && (
+        <p className="notice" role="status">
+          {Problems.wordsOf(error)} The page reads it again by itself.
+        </p>
+      )}
+      {report.data !== undefined && <Figures report={report.data} />}
+      <div className={selected === undefined ? "night-body" : "night-body explained"}>
+        {night.data === undefined ? (
+          error === null && <p className="quiet">Reading …</p>
+        ) : (
+          <section aria-label="Turns">
+            <p className="quiet" role="status">
+              {night.data.turns.length} {night.data.turns.length === 1 ? "turn" : "turns"}
+              {night.data.isCut && ", and more: narrow the filter"}
+            </p>
+            <TurnTimeline
+              night={night.data}
+              outages={report.data?.outages ?? []}
+              selected={selected?.turnId}
+              onSelect={setSelected}
+            />
+          </section>
+        )}
+        {selected !== undefined && (
+          <Explanation key={selected.turnId} turn={selected} onClose={() => setSelected(undefined)} />
+        )}
+      </div>
+    </main>
+  )
+}
+
+// --- internal
+
+const STATUSES: ReadonlyArray<readonly [TurnState.TurnState["status"], string]> = [
+  ["waiting", "waiting"],
+  ["running", "running"],
+  ["queued", "queued"],
+  ["completed", "done"],
+  ["failed", "failed"],
+  ["aborted", "stopped"]
+]
+
+interface FiltersProps {
+  readonly filter: Filter
+  readonly onChange: (filter: Filter) => void
+}
+
+const Filters = ({ filter, onChange }: FiltersProps) => {
+  const id = useId()
+  const field = (name: "model" | "tag" | "search", words: string, placeholder: string) => (
+    <div>
+      <label htmlFor={`${id}-${name}`}>{words}</label>
+      <input
+        id={`${id}-${name}`}
+        type={name === "search" ? "search" : "text"}
+        value={filter[name]}
+        placeholder={placeholder}
+        autoComplete="off"
+        onChange={({ target }) => onChange({ ...filter, [name]: target.value.trim() })}
+      />
+    </div>
+  )
+  return (
+    <div className="filters" role="search" aria-label="Turns">
+      <div>
+        <label htmlFor={`${id}-hours`}>Period</label>
+        <select
+          id={`${id}-hours`}
+          value={filter.hours}
+          onChange={({ target }) => onChange({ ...filter, hours: Number(target.value) })}
+        >
+          {Period.CHOICES.map(([hours, words]) => (
+            <option key={hours} value={hours}>
+              {words}
+            </option>
+          ))}
+        </select>
+      </div>
+      <div>
+        <label htmlFor={`${id}-status`}>Status</label>
+        <select
+          id={`${id}-status`}
+          value={filter.status ?? ""}
+          onChange={({ target }) =>
+            onChange({ ...filter, status: STATUSES.find(([status]) => status === target.value)?.[0] })
+          }
+        >
+          <option value="">all</option>
+          {STATUSES.map(([status, words]) => (
+            <option key={status} value={status}>
+              {words}
+            </option>
+          ))}
+        </select>
+      </div>
+      {field("model", "Model", "provider/model")}
+      {field("tag", "Tag", "nightly")}
+      {field("search", "Search", "prompt or answer")}
+    </div>
+  )
+}

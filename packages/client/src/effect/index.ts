@@ -1,0 +1,214 @@
+/**
+ * The client as Effects and Streams. The calls are those of `HoldfastClient`.
+ *
+ * EffectClient.F1. The interruption of a call or a stream ends its request or connection; the turn runs on.
+ * EffectClient.F2. Every failure is a `ClientError`. Any other rejection is a bug of the client, and a defect.
+ *
+ * **Example** (A turn through an outage)
+ *
+ * ```ts
+ * const program = Effect.gen(function* () {
+ *   const client = yield* Client
+ *   const conversation = yield* client.createConversation()
+ *   const turn = yield* conversation.prompt("Are you there?")
+ *   yield* Stream.runForEach(turn.events(), (event) => Console.log(event.type))
+ *   return yield* turn.result
+ * }).pipe(Effect.provide(layer({ url: "http://127.0.0.1:4747" })))
+ * ```
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type {
+  ConversationState,
+  Message,
+  PeriodReport,
+  Prompt,
+  TurnEvent,
+  TurnExplanation,
+  TurnState
+} from "@holdfast/wire"
+import type { BulkCommands, DryRunGroup } from "@holdfast/wire/api"
+import { ClientError } from "../ClientError.ts"
+import type {
+  Conversation as PromiseConversation,
+  EventOptions,
+  RefusalOptions,
+  SteerOptions,
+  TurnOptions
+} from "../Conversation.ts"
+import type { StreamOptions } from "../EventStream.ts"
+import {
+  type ClientOptions,
+  type ConversationFilter,
+  type ConversationOptions,
+  HoldfastClient,
+  type SubmitOptions,
+  type TurnFilter
+} from "../HoldfastClient.ts"
+import type { Turn as PromiseTurn } from "../Turn.ts"
+import type { TurnResult } from "../TurnResult.ts"
+import type { ConversationView } from "../view/ConversationView.ts"
+
+/** A call of the service. */
+export type Call<A> = Effect.Effect<A, ClientError>
+
+/** Options without a signal: an interruption is one. */
+type Plain<Options> = Omit<Options, "signal">
+
+/** A turn of the service. */
+export interface Turn {
+  readonly id: string
+  /** Its events from the first one to `turn-end`, whenever the stream begins. */
+  readonly events: (options?: Plain<StreamOptions>) => Stream.Stream<TurnEvent.TurnEvent, ClientError>
+  /** Its end, after all its retries. A turn that fails is a result too. */
+  readonly result: Call<TurnResult>
+  readonly getState: Call<TurnState.TurnState>
+  readonly explain: Call<TurnExplanation.TurnExplanation>
+  readonly abort: Call<void>
+}
+
+/** A conversation of the service. */
+export interface Conversation {
+  readonly id: string
+  readonly prompt: (prompt: Prompt.Prompt, options?: Plain<TurnOptions>) => Call<Turn>
+  readonly retry: (options?: { readonly turnId?: string }) => Call<Turn>
+  /** A turn of this conversation, by its id. */
+  readonly turn: (turnId: string) => Turn
+  /** Its events from the first one, or behind `after`, and then live ones without end. */
+  readonly events: (options?: Plain<EventOptions>) => Stream.Stream<TurnEvent.TurnEvent, ClientError>
+  /** What a screen shows, after each change. */
+  readonly views: (options?: Plain<StreamOptions>) => Stream.Stream<ConversationView, ClientError>
+  readonly abort: Call<void>
+  readonly setAutoRetry: (enabled: boolean) => Call<void>
+  readonly abortRetry: (options?: Plain<SteerOptions>) => Call<void>
+  readonly retryNow: (options?: Plain<SteerOptions>) => Call<void>
+  readonly waitUntil: (until: Date | number, options?: Plain<SteerOptions>) => Call<void>
+  readonly switchTarget: (model: string, options?: Plain<SteerOptions>) => Call<void>
+  readonly approveTool: (toolCallId: string, options?: Plain<SteerOptions>) => Call<void>
+  readonly refuseTool: (toolCallId: string, options?: Plain<RefusalOptions>) => Call<void>
+  readonly extendBudget: (byMs: number, options?: Plain<SteerOptions>) => Call<void>
+  readonly getState: Call<ConversationState.ConversationState>
+  readonly getMessages: Call<ReadonlyArray<Message.Message>>
+  readonly setTitle: (title: string) => Call<void>
+  readonly delete: Call<void>
+}
+
+/** A client of one service. */
+export class Client extends Context.Service<
+  Client,
+  {
+    readonly createConversation: (options?: Plain<ConversationOptions>) => Call<Conversation>
+    readonly conversation: (id: string) => Conversation
+    readonly submit: (prompt: Prompt.Prompt, options?: Plain<SubmitOptions>) => Call<Turn>
+    readonly turn: (id: string) => Turn
+    readonly listTurns: (filter?: Plain<TurnFilter>) => Stream.Stream<TurnState.TurnSummary, ClientError>
+    readonly listConversations: (
+      filter?: Plain<ConversationFilter>
+    ) => Stream.Stream<ConversationState.ConversationSummary, ClientError>
+    readonly commandTurns: (
+      request: Omit<BulkCommands.RunBulk, "cursor">
+    ) => Stream.Stream<BulkCommands.BulkOutcome, ClientError>
+    readonly report: (options?: { readonly since?: Date | number }) => Call<PeriodReport.PeriodReport>
+    readonly dryRun: (body: DryRunGroup.RunDryRun) => Call<DryRunGroup.DryRunAnswer>
+  }
+>()("@holdfast/client/Client") {}
+
+/** Makes a client, which is closed with its scope. */
+export const make = (options?: ClientOptions): Effect.Effect<Client["Service"], never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new HoldfastClient(options)),
+      (client) => Effect.sync(() => client.close())
+    ),
+    of
+  )
+
+/** The client of a service, as a layer. */
+export const layer = (options?: ClientOptions): Layer.Layer<Client> => Layer.effect(Client, make(options))
+
+// --- internal
+
+/** EffectClient.F2 */
+const refusal = (error: unknown): ClientError => {
+  if (error instanceof ClientError) return error
+  throw error
+}
+
+const call = <A>(make: (options: { readonly signal: AbortSignal }) => Promise<A>): Call<A> =>
+  Effect.tryPromise({ try: (signal) => make({ signal }), catch: refusal })
+
+/** EffectClient.F1 */
+const stream = <A>(
+  make: (options: { readonly signal: AbortSignal }) => AsyncIterable<A>
+): Stream.Stream<A, ClientError> =>
+  Stream.unwrap(
+    Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => new AbortController()),
+        (controller) => Effect.sync(() => controller.abort())
+      ),
+      ({ signal }) => Stream.fromAsyncIterable(make({ signal }), refusal)
+    )
+  )
+
+const turnOf = (turn: PromiseTurn): Turn => ({
+  id: turn.id,
+  events: (options) => stream((own) => turn.events({ ...options, ...own })),
+  result: call((own) => turn.result(own)),
+  getState: call((own) => turn.getState(own)),
+  explain: call((own) => turn.explain(own)),
+  abort: call((own) => turn.abort(own))
+})
+
+const conversationOf = (conversation: PromiseConversation): Conversation => ({
+  id: conversation.id,
+  prompt: (prompt, options) =>
+    Effect.map(
+      call((own) => conversation.prompt(prompt, { ...options, ...own })),
+      turnOf
+    ),
+  retry: (options) =>
+    Effect.map(
+      call((own) => conversation.retry({ ...options, ...own })),
+      turnOf
+    ),
+  turn: (turnId) => turnOf(conversation.turn(turnId)),
+  events: (options) => stream((own) => conversation.events({ ...options, ...own })),
+  views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
+  abort: call((own) => conversation.abort(own)),
+  setAutoRetry: (enabled) => call((own) => conversation.setAutoRetry(enabled, own)),
+  abortRetry: (options) => call((own) => conversation.abortRetry({ ...options, ...own })),
+  retryNow: (options) => call((own) => conversation.retryNow({ ...options, ...own })),
+  waitUntil: (until, options) => call((own) => conversation.waitUntil(until, { ...options, ...own })),
+  switchTarget: (model, options) => call((own) => conversation.switchTarget(model, { ...options, ...own })),
+  approveTool: (id, options) => call((own) => conversation.approveTool(id, { ...options, ...own })),
+  refuseTool: (id, options) => call((own) => conversation.refuseTool(id, { ...options, ...own })),
+  extendBudget: (byMs, options) => call((own) => conversation.extendBudget(byMs, { ...options, ...own })),
+  getState: call((own) => conversation.getState(own)),
+  getMessages: call((own) => conversation.getMessages(own)),
+  setTitle: (title) => call((own) => conversation.setTitle(title, own)),
+  delete: call((own) => conversation.delete(own))
+})
+
+const of = (client: HoldfastClient): Client["Service"] => ({
+  createConversation: (options) =>
+    Effect.map(
+      call((own) => client.createConversation({ ...options, ...own })),
+      conversationOf
+    ),
+  conversation: (id) => conversationOf(client.conversation(id)),
+  submit: (prompt, options) =>
+    Effect.map(
+      call((own) => client.submit(prompt, { ...options, ...own })),
+      turnOf
+    ),
+  turn: (id) => turnOf(client.turn(id)),
+  listTurns: (filter) => stream((own) => client.listTurns({ ...filter, ...own })),
+  listConversations: (filter) => stream((own) => client.listConversations({ ...filter, ...own })),
+  commandTurns: (request) => stream((own) => client.commandTurns(request, own)),
+  report: (options) => call((own) => client.report({ ...options, ...own })),
+  dryRun: (body) => call((own) => client.dryRun(body, own))
+})
