@@ -17,6 +17,7 @@ const all = {
   runners: () => import("./Runners.ts"),
   survive: () => import("./Survive.ts"),
   abort: () => import("./Abort.ts"),
+  gateway: () => import("./Gateway.ts"),
   lists: () => import("./Lists.ts"),
   "library-abort": () => import("./LibraryAbort.ts"),
   bundle: () => import("./BundleSize.ts"),

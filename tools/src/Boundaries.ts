@@ -127,6 +127,7 @@ export const rooms: ReadonlyArray<string> = [
   "http/page",
   "http",
   "cluster",
+  "cli/connect",
   "cli/terminal",
   "cli",
   "."

@@ -4,7 +4,7 @@ import { Agent, Runner, setTracingDisabled, tool } from "@openai/agents-core"
 import { OpenAIProvider } from "@openai/agents-openai"
 import assert from "node:assert/strict"
 import { describe, it } from "node:test"
-import OpenAI from "openai"
+import OpenAI, { AuthenticationError } from "openai"
 import { AT_ONCE, silentProvider, withProvider } from "./provider.mts"
 
 setTracingDisabled(true)
@@ -95,7 +95,7 @@ describe("the OpenAI Agents SDK", () => {
 
   it("gives an error that is not retried at once, as the client threw it", () =>
     withProvider("401x*", async (url, requests) => {
-      await assert.rejects(runnerAt(url).run(agent, "Hello"), OpenAI.AuthenticationError)
+      await assert.rejects(runnerAt(url).run(agent, "Hello"), AuthenticationError)
       assert.equal(requests().length, 1)
     }))
 

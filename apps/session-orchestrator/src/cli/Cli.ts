@@ -19,6 +19,7 @@ import * as OpenTerminal from "./client/OpenTerminal.ts"
 import * as Submit from "./client/Submit.ts"
 import * as WaitCommand from "./client/WaitCommand.ts"
 import * as BackupCommand from "./BackupCommand.ts"
+import * as ConnectCommand from "./ConnectCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -68,6 +69,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Schedule.command(parts),
       DryRunCommand.command(parts),
       Simulate.command,
+      ConnectCommand.command(parts),
       ConfigCheck.command(parts)
     ])
   )

@@ -4,6 +4,7 @@
  * What follows the first part stands for the provider's base URL, so it goes up as it came, with its query.
  */
 import type { Profile } from "@holdfast/policy"
+import * as Loopback from "../system/Loopback.ts"
 
 /** The first part of the path of every call through the gateway. */
 const PREFIX = "/to/"
@@ -47,6 +48,14 @@ export const below = (baseUrl: string, rest: string): string => {
   const [base = "", query] = baseUrl.split("?", 2)
   const address = base.replace(/\/+$/u, "") + rest
   return query === undefined ? address : `${address}${rest.includes("?") ? "&" : "?"}${query}`
+}
+
+/** Whether a base URL is that of this service's own gateway: a call would come back without end. */
+export const isOwn = (baseUrl: string, { host, port }: { readonly host: string; readonly port: number }): boolean => {
+  const url = URL.parse(baseUrl)
+  if (url === null || !isOurs(`${url.pathname}/`)) return false
+  const isHere = Loopback.isLoopback(url.hostname) || url.hostname === host
+  return isHere && Number(url.port || (url.protocol === "https:" ? 443 : 80)) === port
 }
 
 /** The names of retry profiles. */

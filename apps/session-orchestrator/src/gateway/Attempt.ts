@@ -114,7 +114,7 @@ class Attempt {
     }
     if (this.head !== undefined) client.begin(this.head, own())
     let isRead = true
-    for (const bytes of this.ready) isRead = client.write(bytes, () => this.call.resume())
+    for (const bytes of this.ready) isRead = client.write(bytes, this.onDrain)
     this.ready = []
     this.isPassing = true
     if (this.last !== undefined) this.onLast()
@@ -130,6 +130,8 @@ class Attempt {
     this.call.close()
     if (this.isPassing && this.last === undefined) this.options.client.cut()
   }
+
+  private readonly onDrain = (): void => this.call.resume()
 
   private begin(head: RawCall.Head): void {
     const { call, conceal, dialect } = this.options
@@ -148,7 +150,7 @@ class Attempt {
       const { dialect } = this.options
       if (this.answer === undefined || Progress.isProgress(dialect, bytes, this.answer)) this.progress()
       let isRead = true
-      for (const each of passed) isRead = this.options.client.write(each, () => this.call.resume())
+      for (const each of passed) isRead = this.options.client.write(each, this.onDrain)
       return isRead
     }
     this.ready.push(...passed)

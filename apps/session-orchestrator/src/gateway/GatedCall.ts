@@ -71,7 +71,11 @@ export const requestFor = (
 /** Whether the request can be sent to another target: the provider has the same wire format. */
 export const fits = (call: GatedCall, endpoints: Endpoints.Endpoints, target: Target.Target): boolean => {
   const [from, to] = [endpoints.get(call.provider), endpoints.get(HeldCalls.configuredName(target.provider))]
-  return to !== undefined && (from === to || (from?.config.type === to.config.type && call.asked.format !== "gemini"))
+  return (
+    to !== undefined &&
+    (from === to ||
+      (from?.config.type === to.config.type && (call.asked.format !== "gemini" || to.config.type === "gemini")))
+  )
 }
 
 /** Removes the client's own credential from a text, too. */

@@ -60,6 +60,7 @@ export const layer = (send: RawCall.Send) =>
         keyOf: ClientKey.make({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
         maxBodyBytes: gateway.maxBodyBytes,
         drain: yield* Drain,
+        isOwn: (baseUrl) => Address.isOwn(baseUrl, server),
         holding: yield* holdingOf(send, endpoints)
       }
       return { answer: (request) => answer(parts, request) }
@@ -74,6 +75,8 @@ interface Parts {
   readonly keyOf: ReturnType<typeof ClientKey.make>
   readonly maxBodyBytes: number
   readonly drain: Drain["Service"]
+  /** Whether a base URL leads back here. */
+  readonly isOwn: (baseUrl: string) => boolean
   /** Absent where turns belong to several runners. */
   readonly holding: Holding | undefined
 }
@@ -113,13 +116,18 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
 const MOST_RECALLED = 1_000
 
 const answer = Effect.fnUntraced(function* (parts: Parts, request: HttpServerRequest.HttpServerRequest) {
-  const { drain, endpoints, holding, keyOf, maxBodyBytes, send } = parts
+  const { drain, endpoints, holding, isOwn, keyOf, maxBodyBytes, send } = parts
   const address = Address.read(request.url, Array.from(endpoints.keys()))
   const path = "unknown" in address ? request.url : address.rest
   const refuse = (status: number, message: string) => refusal(path, status, message)
   if ("unknown" in address) return refuse(404, address.unknown)
   const endpoint = endpoints.get(address.provider)
   if (endpoint === undefined) return refuse(404, `There is no provider ${address.provider}.`)
+  if (isOwn(endpoint.baseUrl)) {
+    const advice =
+      "Is the variable of its base URL set for the service, too? It belongs to the program that calls Holdfast."
+    return refuse(502, `The base URL of ${address.provider} is Holdfast itself, ${endpoint.baseUrl}. ${advice}`)
+  }
   if (request.headers["upgrade"] !== undefined) {
     return refuse(426, "WebSockets do not pass here. Send the same call as an HTTP request.")
   }

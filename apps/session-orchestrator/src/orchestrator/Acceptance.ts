@@ -67,7 +67,12 @@ export const prompt = (
   dependencies: Dependencies,
   conversationId: Ids.ConversationId,
   options: Parameters<Conversations["Service"]["prompt"]>[1]
-): Accepted => accept(dependencies, { conversationId, ...options, allowed: Effect.void })
+): Accepted => {
+  // A held call is the only turn of its conversation, and its request is its client's (HeldCalls.H1).
+  const isForeign = HeldCallIds.isHeld(conversationId) && options.turnId !== HeldCallIds.turnOf(conversationId)
+  const allowed = isForeign ? Effect.fail(new TurnConflict({ message: ONLY_ITS_CLIENT })) : Effect.void
+  return accept(dependencies, { conversationId, ...options, allowed })
+}
 
 /** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
 export const retry = (
@@ -77,6 +82,7 @@ export const retry = (
 ): Accepted => {
   const { store } = dependencies
   const allowed = Effect.gen(function* () {
+    if (HeldCallIds.isHeld(conversationId)) return yield* new TurnConflict({ message: ONLY_ITS_CLIENT })
     // The same retry sent again is not a second retry, whatever has happened since.
     if (turnId !== undefined && Option.isSome(yield* store.turn(turnId))) return
     const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
@@ -115,6 +121,9 @@ export const recover: (
 }, Effect.scoped)
 
 // --- internal
+
+const ONLY_ITS_CLIENT =
+  "This is a call of another program through the gateway. Only that program has its request, and can ask again."
 
 const takeUpAll = Effect.fnUntraced(function* (
   dependencies: Dependencies,

@@ -223,11 +223,12 @@ describe("a call that the gateway refuses", () => {
         chunks: ["x".repeat(1500), "x".repeat(1500)]
       })
       expect(chunked.status).toBe(413)
-      const socket = yield* Socket.raw(
-        service.port,
-        `GET /to/own/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
-      )
-      expect(socket).toMatch(/^HTTP\/1\.1 426 /)
+      const upgrade = { connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13" }
+      const socket = yield* service.call({ path: "/to/own/responses", headers: upgrade })
+      expect([socket.status, JSON.parse(socket.text).error.message]).toEqual([
+        426,
+        "WebSockets do not pass here. Send the same call as an HTTP request."
+      ])
       expect(endpoint.calls.filter(({ url }) => url !== "/base/v1/files")).toEqual([])
     })
   )

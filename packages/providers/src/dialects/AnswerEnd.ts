@@ -53,7 +53,12 @@ export const ofEvents = (dialect: Dialect, head: Head): AnswerEnd => {
       const kept = bytes.slice(Math.max(0, bytes.length - KEPT))
       pieces.push(kept)
       length += kept.length
-      if (length > 2 * KEPT || pieces.length > MOST_PIECES) shorten()
+      for (let first = pieces[0]; first !== undefined && length - first.length >= KEPT; first = pieces[0]) {
+        pieces.shift()
+        length -= first.length
+        isCut = true
+      }
+      if (pieces.length > MOST_PIECES) shorten()
     },
     read: () => {
       const frames = Frames.all(Frames.ofEvents(), shorten())

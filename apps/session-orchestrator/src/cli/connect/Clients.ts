@@ -1,0 +1,62 @@
+/**
+ * The clients that `holdfast connect` knows: how each is given a base URL, and where it keeps that.
+ *
+ * Clients.T1. A client's change is a line here.
+ */
+import type { Place } from "./ClientFile.ts"
+
+/** A client. */
+export interface Client {
+  readonly name: string
+  /** The provider that it calls, unless another one is named. */
+  readonly provider: string
+  /** What it expects at the end of its base URL. */
+  readonly path?: string
+  /** The line that starts it with a base URL, in a shell. */
+  readonly line: (url: string, provider: string) => string
+  /** Where its own configuration has the base URL; absent: it has none. */
+  readonly place?: (provider: string) => Place
+}
+
+/** All clients. */
+export const table: ReadonlyArray<Client> = [
+  {
+    name: "claude",
+    provider: "anthropic",
+    line: (url) => `ANTHROPIC_BASE_URL=${url} claude`,
+    place: () => ({ file: ".claude/settings.json", format: "json", key: ["env", "ANTHROPIC_BASE_URL"] })
+  },
+  {
+    name: "codex",
+    provider: "openai",
+    line: (url) => `codex -c openai_base_url=${url}`,
+    place: () => ({ file: ".codex/config.toml", format: "toml", key: ["openai_base_url"] })
+  },
+  {
+    name: "opencode",
+    provider: "anthropic",
+    path: "/v1",
+    line: (url, provider) =>
+      `OPENCODE_CONFIG_CONTENT='${JSON.stringify({ provider: { [provider]: { options: { baseURL: url } } } })}' opencode`,
+    place: (provider) => ({
+      file: ".config/opencode/opencode.json",
+      format: "json",
+      key: ["provider", provider, "options", "baseURL"]
+    })
+  },
+  {
+    name: "gemini",
+    provider: "gemini",
+    line: (url) => `GOOGLE_GEMINI_BASE_URL=${url} gemini`,
+    place: () => ({ file: ".gemini/.env", format: "env", key: ["GOOGLE_GEMINI_BASE_URL"] })
+  },
+  { name: "openai-sdk", provider: "openai", line: (url) => `export OPENAI_BASE_URL=${url}` },
+  { name: "anthropic-sdk", provider: "anthropic", line: (url) => `export ANTHROPIC_BASE_URL=${url}` }
+]
+
+/** Their names. */
+export const names: ReadonlyArray<string> = table.map(({ name }) => name)
+
+/** The base URL of a client: that of Holdfast for a provider. OpenCode's adapter for OpenAI adds no version, as the SDK of OpenAI. */
+export const urlFor = (client: Client, service: string, provider: string, profile: string | undefined): string =>
+  `${service}/to/${provider}${profile === undefined ? "" : `@${profile}`}${provider === client.provider ? (client.path ?? "") : ""}`
