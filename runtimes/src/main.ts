@@ -11,6 +11,7 @@ import { parseArgs } from "node:util"
 import * as Comparison from "./ai-sdk/Comparison.ts"
 import * as Bundles from "./Bundles.ts"
 import * as Chromium from "./chromium/Chromium.ts"
+import * as Clients from "./client/Clients.ts"
 import { check, isPassed, summary } from "./Report.ts"
 import * as Restate from "./restate/Restate.ts"
 import * as Life from "./scenario/Life.ts"
@@ -202,6 +203,22 @@ for (const runtime of runtimes) await Runtimes.run(runtime, page, check)
 const repeats = await Runtimes.repeatsOf(deno.begin, page, "cut-without-reuse")
 check("Deno: a client without reused connections sends it once", repeats === 0 ? undefined : `${repeats} times more`)
 
+await Clients.run(
+  {
+    service: [node24, join(modules, "@holdfast/server/program/main.js")],
+    runtimes: [
+      ["Node 22", join(modules, "node-22/bin/node")],
+      ["Node 24", node24],
+      ["Bun", join(modules, ".bin/bun")],
+      ["Deno", join(modules, ".bin/deno"), "run", "-A"]
+    ],
+    sources: join(sources, "client"),
+    chromium,
+    page: bundle("client/page.mjs"),
+    folder: project
+  },
+  check
+)
 await Workerd.showAlarm(workerd, objects, check)
 await inRestate
 
@@ -247,6 +264,16 @@ checkRun(
   join(modules, "node-22/bin/node"),
   [server, "config", "check", "--config", config]
 )
+const alone = join(project, "alone.config.json")
+writeFileSync(alone, JSON.stringify({ server: { port: 0 }, database: { path: join(project, "alone.db") } }))
+checkRun("the published terminal survives an outage", "sh", [
+  "-c",
+  'echo Hello | "$@"',
+  "sh",
+  join(modules, "node-22/bin/node"),
+  server,
+  ...`chat --config ${alone} --model simulated/outage-1+instant`.split(" ")
+])
 for (const node of ["node-22", "node-24"])
   checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
     server,

@@ -1,4 +1,7 @@
 /** A user's program over every entry of the packages. */
+import { ClientError, ConversationView, HoldfastClient } from "@holdfast/client"
+import { RpcClient } from "@holdfast/client/stdio"
+import * as EffectClient from "@holdfast/client/effect"
 import { holdfast as patient, model as modelOf } from "@holdfast/ai-sdk"
 import { Patience, Turn } from "@holdfast/kernel"
 import { holdfast as patientLayer, model as languageModel, provider as portOf } from "@holdfast/effect-ai"
@@ -25,7 +28,15 @@ for await (const event of turn) {
 }
 const result = await turn.result
 console.log(result.status === "parked" ? result.retryAt.getTime() : result.text)
+const client = new HoldfastClient({ url: "http://127.0.0.1:4747", fetch: globalThis.fetch })
+for await (const view of client.conversation("c").events({ after: 3 }).views()) {
+  if (view.retry !== undefined)
+    console.log(ConversationView.remainingMs(view.retry, Date.now()), view.retry.asks?.message)
+}
+export const problem = (error: unknown) => (error instanceof ClientError ? error.problem?.detail : undefined)
 export const used = [
+  RpcClient,
+  EffectClient.layer,
   patient,
   patientLayer,
   languageModel,

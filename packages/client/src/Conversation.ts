@@ -47,7 +47,8 @@ export class Conversation {
   /** Runs a turn; on a conversation that is busy the turn is queued. Resolves once the turn is on disk. */
   async prompt(prompt: Prompt.Prompt, options: TurnOptions = {}): Promise<Turn> {
     const { metadata, signal, tags, turnId = randomId(), webhook } = options
-    if (tags === undefined && metadata === undefined && webhook === undefined) {
+    const isLabelled = tags !== undefined || metadata !== undefined || webhook !== undefined
+    if (!isLabelled && typeof prompt === "string" && prompt.length <= MOST_OF_COMMAND) {
       await this.#send({ type: "prompt", prompt, turnId }, signal)
     } else {
       const body = { prompt, turnId, tags, metadata, webhook }
@@ -155,6 +156,9 @@ export class Conversation {
 }
 
 // --- internal
+
+/** A longer prompt, or one with files, is a call: a message that is too long would cost a WebSocket its connection. */
+const MOST_OF_COMMAND = 64 * 1024
 
 type CommandId = NonNullable<Extract<ConversationCommand, { readonly type: "retry_now" }>["commandId"]>
 

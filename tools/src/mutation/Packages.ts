@@ -16,6 +16,7 @@ export const packages: ReadonlyArray<Package> = [
   { name: "policy", folder: "packages/policy", without: [] },
   { name: "providers", folder: "packages/providers", without: [] },
   { name: "journal", folder: "packages/journal", without: [] },
+  { name: "client", folder: "packages/client", without: [] },
   { name: "mcp", folder: "packages/mcp", without: [] },
   { name: "session-orchestrator", folder: "apps/session-orchestrator", without: [] }
 ]

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ClientError, type ConversationView, HoldfastClient } from "@holdfast/client"
 import { defined } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import * as SimulatedService from "./SimulatedService.ts"
 
 const { prompt } = SimulatedService
@@ -45,7 +45,7 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (transpo
         const own = { transport, retryForMs: 500, ...defined({ token: options.token }) }
         const client = yield* SimulatedService.client(port, own)
         yield* Effect.promise(() => test(client, `http://127.0.0.1:${port}`))
-      })
+      }).pipe(Effect.provide(Logger.layer([])))
     )
 
   withClient("runs a turn through an outage, and has its events and its result", {}, async (client) => {

@@ -8,7 +8,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConversationView } from "@holdfast/client"
 import { TurnEvent } from "@holdfast/wire"
-import { Effect, type Scope } from "effect"
+import { Effect, Logger, type Scope } from "effect"
 import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"
 import type { Cut } from "./CuttingProxy.ts"
@@ -102,7 +102,7 @@ const proof = (name: string, start: Effect.Effect<Driver, unknown, Scope.Scope>)
           })
         }
         if (CUTS > USUAL) process.stderr.write(`${name}: ${made.cuts} cuts\n`)
-      }),
+      }).pipe(Effect.provide(Logger.layer([]))),
     Math.max(90_000, CUTS * 200)
   )
 

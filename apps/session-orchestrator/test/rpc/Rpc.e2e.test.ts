@@ -66,7 +66,10 @@ describe("holdfast rpc", () => {
     }
     expect(after.map(({ type }) => type)).not.toContain("turn-start")
     expect(after.at(-1)).toMatchObject({ type: "turn-end", status: "aborted" })
-    await expect(second.switchTarget("nowhere/m")).rejects.toMatchObject({ code: "refused" })
+    await expect(second.switchTarget("nowhere/m")).rejects.toMatchObject({
+      code: "refused",
+      problem: "invalid-request"
+    })
   })
 
   it("P16: a closed output ends the process; an error at its start is that of the first call", async () => {

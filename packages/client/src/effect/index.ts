@@ -32,7 +32,13 @@ import type {
 } from "@holdfast/wire"
 import type { BulkCommands, DryRunGroup } from "@holdfast/wire/api"
 import { ClientError } from "../ClientError.ts"
-import type { Conversation as PromiseConversation, EventOptions, SteerOptions, TurnOptions } from "../Conversation.ts"
+import type {
+  Conversation as PromiseConversation,
+  EventOptions,
+  RefusalOptions,
+  SteerOptions,
+  TurnOptions
+} from "../Conversation.ts"
 import type { StreamOptions } from "../EventStream.ts"
 import {
   type ClientOptions,
@@ -81,6 +87,8 @@ export interface Conversation {
   readonly retryNow: (options?: Plain<SteerOptions>) => Call<void>
   readonly waitUntil: (until: Date | number, options?: Plain<SteerOptions>) => Call<void>
   readonly switchTarget: (model: string, options?: Plain<SteerOptions>) => Call<void>
+  readonly approveTool: (toolCallId: string, options?: Plain<SteerOptions>) => Call<void>
+  readonly refuseTool: (toolCallId: string, options?: Plain<RefusalOptions>) => Call<void>
   readonly extendBudget: (byMs: number, options?: Plain<SteerOptions>) => Call<void>
   readonly getState: Call<ConversationState.ConversationState>
   readonly getMessages: Call<ReadonlyArray<Message.Message>>
@@ -176,6 +184,8 @@ const conversationOf = (conversation: PromiseConversation): Conversation => ({
   retryNow: (options) => call((own) => conversation.retryNow({ ...options, ...own })),
   waitUntil: (until, options) => call((own) => conversation.waitUntil(until, { ...options, ...own })),
   switchTarget: (model, options) => call((own) => conversation.switchTarget(model, { ...options, ...own })),
+  approveTool: (id, options) => call((own) => conversation.approveTool(id, { ...options, ...own })),
+  refuseTool: (id, options) => call((own) => conversation.refuseTool(id, { ...options, ...own })),
   extendBudget: (byMs, options) => call((own) => conversation.extendBudget(byMs, { ...options, ...own })),
   getState: call((own) => conversation.getState(own)),
   getMessages: call((own) => conversation.getMessages(own)),

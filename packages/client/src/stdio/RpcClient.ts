@@ -237,11 +237,11 @@ export class RpcClient implements AsyncDisposable {
     }
   }
 
-  #answer({ data, error, id, success }: Response): void {
+  #answer({ code, data, error, id, success }: Response): void {
     const pending = this.#pending.get(id ?? 0)
     this.#pending.delete(id ?? 0)
     if (success) pending?.resolve(data)
-    else pending?.reject(new RpcError("refused", error ?? "The command was refused."))
+    else pending?.reject(new RpcError("refused", error ?? "The command was refused.", { problem: code }))
   }
 
   /** RpcClient.C2 */
@@ -270,6 +270,7 @@ interface Response {
   readonly type: "response"
   readonly success: boolean
   readonly data?: unknown
+  readonly code?: string
   readonly error?: string
 }
 

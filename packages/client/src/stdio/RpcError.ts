@@ -9,8 +9,16 @@ export class RpcError extends Error {
    */
   readonly code: "refused" | "closed" | "invalid-output" | "too-slow"
 
-  constructor(code: RpcError["code"], message: string, options?: { readonly cause?: unknown }) {
+  /** Of a refused command: the name of the problem, as in the API, such as `turn-conflict`. */
+  readonly problem: string | undefined
+
+  constructor(
+    code: RpcError["code"],
+    message: string,
+    { problem, ...options }: { readonly problem?: string | undefined; readonly cause?: unknown } = {}
+  ) {
     super(message, options)
     this.code = code
+    this.problem = problem
   }
 }

@@ -26,6 +26,9 @@ export type OpenSocket = (url: string, protocols: Array<string>) => Socket
 /** The most frames that a reader may be behind (SocketConnection.W3). */
 const MOST_BEHIND = 20_000
 
+/** The service takes 1,024 subscriptions of a socket. */
+const MOST_FEEDS = 1_000
+
 /** How long a socket without work stays open: the next command is likely to come soon. */
 const IDLE_MS = 2_000
 
@@ -114,7 +117,7 @@ export class SocketConnection {
 
   /** Whether a subscription of the conversation has a place (SocketConnection.W1). */
   isFree(conversationId: string): boolean {
-    return !this.feeds.has(conversationId)
+    return this.feeds.size < MOST_FEEDS && !this.feeds.has(conversationId)
   }
 
   /** Sends a command; resolves with the data of its response. */

@@ -112,6 +112,15 @@ describe("Cursor", () => {
     assert.strictEqual(cursor.after, 4)
   })
 
+  it("passes nothing of other turns on in a stream of one turn, and nothing after its end", () => {
+    const of = (turnId: string, type: string, id?: number) => ({ id, event: { type, turnId } as TurnEvent.TurnEvent })
+    const mine = [of("t", "turn-start", 4), of("t", "text-delta"), of("t", "turn-end", 5)]
+    const all = [of("s", "turn-end", 3), ...mine, of("t", "text-delta"), of("u", "turn-start", 6)]
+    const { cursor, passed, then } = Cursor.received(Cursor.start({ turnId: "t" }), all)
+    assert.deepStrictEqual([passed, then, cursor.isOver], [mine, "over", true])
+    assert.deepStrictEqual(Cursor.received(cursor, [of("t", "usage", 6)]).passed, [])
+  })
+
   it("reports a conversation that begins again: the service has an earlier copy of it", () => {
     assert.strictEqual(Cursor.received(Cursor.start({ after: 3 }), [frame(1)]).then, "restored")
   })

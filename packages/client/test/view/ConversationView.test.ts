@@ -131,6 +131,19 @@ describe("ConversationView", () => {
     assert.strictEqual(answered.status, "running")
   })
 
+  it("has the tool calls that wait for approval until they are answered", () => {
+    const calls = [{ toolCallId: "k1", toolName: "pay", quoted: "{}" }]
+    const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "Pay?", calls }
+    const asked = ConversationView.applyAll(ConversationView.empty, [
+      event({ type: "tool-call", toolCallId: "k1", toolName: "pay", input: {} }),
+      event({ ...retry, asks })
+    ])
+    assert.deepStrictEqual(asked.retry?.asks?.calls, calls)
+    assert.strictEqual(asked.toolCalls[0]?.state, "running")
+    const answered = ConversationView.apply(asked, event({ type: "retry-end", success: true, attempt: 0 }))
+    assert.deepStrictEqual([answered.retry, answered.status], [undefined, "running"])
+  })
+
   it("keeps void text beside the step until its next content", () => {
     const shown = ConversationView.applyAll(ConversationView.empty, [
       event({ type: "step-start", step: 0, target: "test/m" }),

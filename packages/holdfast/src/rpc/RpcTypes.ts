@@ -57,6 +57,10 @@ export interface RpcClient extends AsyncDisposable {
   approveTool(toolCallId: string, once?: Once): Promise<boolean>
   /** Refuses such a call; the model gets the reason. */
   refuseTool(toolCallId: string, reason?: string, once?: Once): Promise<boolean>
+  /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
+  approveTool(toolCallId: string, once?: Once): Promise<boolean>
+  /** Refuses such a call; the model gets the reason. */
+  refuseTool(toolCallId: string, reason?: string, once?: Once): Promise<boolean>
   /** Adds milliseconds to the budget of the step that waits. */
   extendBudget(byMs: number, once?: Once): Promise<boolean>
   /** Reads the conversation's state. */
