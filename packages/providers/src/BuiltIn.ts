@@ -92,7 +92,7 @@ export const builtIns: ReadonlyArray<BuiltIn & { readonly type: "openai-compatib
     type: "openai-compatible",
     baseUrl: "https://api.deepseek.com/v1",
     apiKeyEnv: ["DEEPSEEK_API_KEY"],
-    defaultModel: "deepseek-chat"
+    defaultModel: "deepseek-v4-flash"
   },
   {
     name: "together",

@@ -21,8 +21,9 @@ export interface Options extends Endpoint.Options, Request.Options {}
 /**
  * Makes a provider. One attempt is one request (C9).
  */
-export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, Http> =>
+export const make = (given: Options): Effect.Effect<Provider.Provider["Service"], never, Http> =>
   Effect.map(Http, (http) => {
+    const options = { reasoningField: Request.reasoningFieldOf(given.baseUrl), ...given }
     const endpoint = Endpoint.make(http, options, "/chat/completions", (key) => ({ authorization: `Bearer ${key}` }))
     const { begin } = endpoint
     return {

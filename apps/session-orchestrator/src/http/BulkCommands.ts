@@ -26,8 +26,8 @@ export class BulkCommands extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/http/BulkCommands") {}
 
-/** Turns at once: enough that their commits are shared. */
-const AT_ONCE = 8
+/** Turns at once: most pages in one go, so that their reads and their commits are shared. Each has its conversation in memory meanwhile. */
+const AT_ONCE = 64
 
 /** Over the conversations, the lists and the store of the service. */
 export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists | Store> = Layer.effect(

@@ -82,17 +82,27 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets | Pr
         const filter: TurnFilter = { status: isOpen ? "open" : status, since, model, tag, search }
         const query = ["turns", status, since, model, tag, search]
         const limit = paging.limit ?? Listing.DEFAULT_LIMIT
-        // A filter on what only the records have reads more rows.
-        const isSought = isOpen || model !== undefined
-        const page = yield* lists.turns(filter, yield* positionOf(query, paging), isSought ? MOST_READ : limit)
-        const summaries = yield* Effect.forEach(page.rows, summaryOf, { concurrency: "unbounded" })
+        // A filter on what only the records have reads on until the page is full.
+        const mostRead = isOpen || model !== undefined ? MOST_READ : limit
         const found: Array<{ readonly summary: TurnState.TurnSummary; readonly position: Position }> = []
-        for (const [i, { position }] of page.rows.entries()) {
-          const summary = summaries[i]
-          if (summary !== undefined && passes(summary, { model, status })) found.push({ summary, position })
-        }
+        let after = yield* positionOf(query, paging)
+        let read = 0
+        let isFull = false
+        do {
+          const size = Math.min(limit, mostRead - read)
+          const page = yield* lists.turns(filter, after, size)
+          const summaries = yield* Effect.forEach(page.rows, summaryOf, { concurrency: "unbounded" })
+          for (const [i, { position }] of page.rows.entries()) {
+            const summary = summaries[i]
+            if (summary !== undefined && passes(summary, { model, status })) found.push({ summary, position })
+          }
+          after = page.next
+          read += size
+          // A page with fewer rows has looked at as many as it may.
+          isFull = found.length >= limit || page.rows.length < size
+        } while (!isFull && after !== undefined && read < mostRead)
         const shown = found.slice(0, limit)
-        const next = found.length > limit ? shown.at(-1)?.position : page.next
+        const next = found.length > limit ? shown.at(-1)?.position : after
         return {
           turns: shown.map(({ summary }) => summary),
           ...(next === undefined ? {} : { next: Cursor.encode(query, next) })

@@ -18,11 +18,19 @@ type Json = BodyPatch.Json
 /** Settings of OpenAI's format. */
 export interface Options extends BodyPatch.Options {
   /**
-   * The field in which a model's own reasoning is sent back to it. Without it reasoning is left out, as most providers require;
-   * DeepSeek's and Moonshot's thinking models with tools require `reasoning_content`.
+   * The field in which a model's own reasoning is sent back to it. Absent: `reasoning_content` for the services that require it of thinking
+   * models with tools (`reasoningFieldOf`); for others reasoning is left out, as most of them require.
    */
   readonly reasoningField?: "reasoning_content" | "reasoning" | undefined
 }
+
+/**
+ * The field in which a service requires the reasoning of a model with tools; `undefined`: none.
+ *
+ * Sources: DeepSeek, "Thinking Mode", tool calls (a 400 without it; thinking is on by default); Moonshot AI, "Use Kimi thinking models".
+ */
+export const reasoningFieldOf = (baseUrl: string): Options["reasoningField"] =>
+  REASONING_SENT_BACK.test(baseUrl) ? "reasoning_content" : undefined
 
 /** The failure of a request with a file that its model cannot take. */
 export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
@@ -90,6 +98,8 @@ const filesOfResults = ({ content }: Message.ToolMessage): ReadonlyArray<Json> =
   })
   return parts.length === 0 ? [] : [{ role: "user", content: contentOf(parts) }]
 }
+
+const REASONING_SENT_BACK = /^https:\/\/api\.(?:deepseek\.com|moonshot\.(?:ai|cn))(?:[/:]|$)/
 
 const assistant = (
   message: Message.AssistantMessage,

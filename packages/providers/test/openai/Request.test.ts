@@ -87,6 +87,17 @@ describe("openai/Request", () => {
     ])
   })
 
+  it("the reasoning of a service that requires it is sent back without a setting", () => {
+    for (const baseUrl of ["https://api.deepseek.com/v1", "https://api.deepseek.com", "https://api.moonshot.ai/v1"])
+      expect(Request.reasoningFieldOf(baseUrl)).toBe("reasoning_content")
+    for (const baseUrl of [
+      "https://api.openai.com/v1",
+      "http://localhost:1/api.deepseek.com",
+      "https://api.deepseek.com.x"
+    ])
+      expect(Request.reasoningFieldOf(baseUrl)).toBeUndefined()
+  })
+
   it("an empty assistant message is left out", () => {
     expect(Request.make(asking([assistant(own, { type: "reasoning", text: "hm" })]), {}).messages).toEqual([])
   })
