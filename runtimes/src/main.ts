@@ -283,6 +283,16 @@ checkRun(
   join(modules, "node-22/bin/node"),
   [server, "config", "check", "--config", config]
 )
+const alone = join(project, "alone.config.json")
+writeFileSync(alone, JSON.stringify({ server: { port: 0 }, database: { path: join(project, "alone.db") } }))
+checkRun("the published terminal survives an outage", "sh", [
+  "-c",
+  'echo Hello | "$@"',
+  "sh",
+  join(modules, "node-22/bin/node"),
+  server,
+  ...`chat --config ${alone} --model simulated/outage-1+instant`.split(" ")
+])
 for (const node of ["node-22", "node-24"])
   checkRun(`the published service survives an outage on ${node}`, join(modules, node, "bin/node"), [
     server,

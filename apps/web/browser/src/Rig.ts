@@ -44,7 +44,7 @@ export const make = async (): Promise<Rig> => {
     const service = await Service.make(program, {
       model: "local/plain",
       providers: { local: endpoint, other: endpoint },
-      retry: { schedule: { type: "steps", delays: ["2 seconds"] } },
+      retry: LONG,
       tools: { files: { command: process.execPath, args: [join(import.meta.dirname, "tool.mjs")] } }
     })
     await service.start()

@@ -67,12 +67,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
             </button>
           )}
           {view.history.slice(first).map((event, index) => (
-            <HistoryEntry
-              key={first + index}
-              event={event}
-              results={results}
-              isLast={first + index === view.history.length - 1}
-            />
+            <HistoryEntry key={first + index} event={event} results={results} />
           ))}
           <Progress view={view} />
           {view.retry?.asks?.calls !== undefined && (

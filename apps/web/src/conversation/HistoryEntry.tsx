@@ -12,7 +12,6 @@ import { FileBox } from "./FileBox.tsx"
 interface HistoryEntryProps {
   readonly event: ConversationView.HistoryEvent
   readonly results: Results.Results
-  readonly isLast: boolean
 }
 
 /** An entry. The same event is drawn once. */
