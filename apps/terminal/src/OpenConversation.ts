@@ -173,7 +173,10 @@ export const make = (options: Options): OpenConversation => {
         signal,
         onConnection: (state) => {
           if (signal.aborted) return
-          if (state.state === "lost") set({ disconnected: `${state.message} Connecting again…` })
+          if (state.state === "lost")
+            set({
+              disconnected: `No connection to the service (${state.message.replace(/\.$/, "")}). Connecting again…`
+            })
           else set({ disconnected: undefined, view: ConversationView.reconnected(snapshot.view) })
         }
       })

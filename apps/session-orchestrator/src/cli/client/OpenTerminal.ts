@@ -120,6 +120,10 @@ const converse = Effect.fnUntraced(function* <E extends StartFailure>(parts: Par
         : `The turn goes on. \`${back}\` comes back to it.`
       : `\`${back}\` goes on with it.`
     terminal.stderr(`${paint(terminal.colors.stderr, "dim", words)}\n`)
+    if (left.isBusy && isOwn) {
+      const stopping = "An answer that has begun may finish; Ctrl-C twice does not wait for it."
+      terminal.stderr(`${paint(terminal.colors.stderr, "dim", stopping)}\n`)
+    }
   }
   if (isSignalled) return yield* new Ended({ exitCode: ExitCode.ABORTED })
 })
@@ -137,7 +141,14 @@ const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   config: Values
 ) {
   const isNamed = Option.isSome(flags.url) || Environment.get(parts.environment, Environment.URL_VARIABLE) !== undefined
-  if (isNamed) return { isOwn: false, url: (yield* addressOf(flags.url, parts, config)).url }
+  if (isNamed) {
+    const { url } = yield* addressOf(flags.url, parts, config)
+    if (yield* answers(url)) return { isOwn: false, url }
+    return yield* new Refused({
+      message: `The service at ${url} does not answer. Start it with \`holdfast serve\`; without an address this terminal runs its own.`,
+      exitCode: ExitCode.FAILED
+    })
+  }
   const known = Address.of(undefined, parts.environment, config.server)
   if (Result.isSuccess(known) && (yield* answers(known.success.url))) {
     return { isOwn: false, url: known.success.url }
