@@ -37,6 +37,7 @@ export type ClientResponse = Pick<
 
 /** One client that waits for its answer. */
 export class ClientAnswer {
+  private name: Readonly<Record<string, string>> = {}
   private hasBegun = false
   private state: "waiting" | "held" | "answering" | "over" = "waiting"
   private readonly response: ClientResponse
@@ -47,6 +48,11 @@ export class ClientAnswer {
     this.response = response
     this.call = call
     this.heartbeat = Heartbeats.of(call.format, call.framing, userAgent)
+  }
+
+  /** The call has become a turn, which its head names. */
+  named(turnId: string): void {
+    this.name = { "x-holdfast-call": turnId }
   }
 
   /** Whether an answer with content was begun. */
@@ -73,7 +79,11 @@ export class ClientAnswer {
   begin({ headers, status, statusText }: RawCall.Head, own: RawCall.RawHeaders): void {
     if (this.state === "waiting") {
       this.response.sendDate = false // the endpoint's own counts
-      this.response.writeHead(status, statusText, [...Headers.ofResponse(headers, true), ...own])
+      this.response.writeHead(status, statusText, [
+        ...Headers.ofResponse(headers, true),
+        ...Object.entries(this.name).flat(),
+        ...own
+      ])
     }
     this.state = "answering"
     this.hasBegun = true
@@ -108,12 +118,12 @@ export class ClientAnswer {
     return true
   }
 
-  /** The call has failed for good (ClientAnswer.A4). `own` are headers of ours. */
-  fail(failure: Failure.Failure, own: Readonly<Record<string, string>>): void {
+  /** The call has failed for good (ClientAnswer.A4). */
+  fail(failure: Failure.Failure): void {
     const { format, framing } = this.call
     if (this.state === "waiting") {
       const { body, headers, status } = ErrorAnswer.ofFailure(failure, format)
-      this.response.writeHead(status, { ...headers, ...own })
+      this.response.writeHead(status, { ...headers, ...this.name })
       this.response.write(body)
       return this.end()
     }
@@ -128,7 +138,7 @@ export class ClientAnswer {
     if ((this.state !== "waiting" && this.state !== "held") || this.response.destroyed) return
     if (this.state === "waiting") {
       const type = this.call.framing === "events" ? "text/event-stream; charset=utf-8" : "application/json"
-      this.response.writeHead(200, { "content-type": type, "cache-control": "no-cache" })
+      this.response.writeHead(200, { "content-type": type, "cache-control": "no-cache", ...this.name })
       this.state = "held"
     }
     this.response.write(this.heartbeat)

@@ -87,7 +87,7 @@ export class Holding {
         const key = GatedCall.keyOf(call)
         const before = this.givenUp.get(key)
         if (before !== undefined) {
-          if (before.until > (yield* Clock.currentTimeMillis)) return client.fail(before.failure, {})
+          if (before.until > (yield* Clock.currentTimeMillis)) return client.fail(before.failure)
           this.givenUp.delete(key)
         }
         const wait = this.left.get(key)
@@ -142,7 +142,7 @@ export class Holding {
         failed,
         isHeld: isRetried && (failure.retryable || this.isElsewhere(call, policy, failure)),
         pass: () => {
-          if (refused === undefined || !client.pass(refused.head, refused.body)) client.fail(failure, {})
+          if (refused === undefined || !client.pass(refused.head, refused.body)) client.fail(failure)
         }
       }
     })
@@ -194,7 +194,7 @@ export class Holding {
       const { conversations, defaults, turns } = this.parts
       const createdAt = yield* Clock.currentTimeMillis
       const key = GatedCall.keyOf(call)
-      const conversationId = HeldCallIds.make(key, createdAt, randomBytes(6).toString("hex"))
+      const conversationId = HeldCallIds.make(key, createdAt, randomBytes(4).toString("hex"))
       const conversation: Conversation = {
         conversationId,
         model: Target.format(GatedCall.targetOf(call)),
@@ -205,7 +205,7 @@ export class Holding {
         tools: [],
         title: GatedCall.title(call)
       }
-      const turnId = Ids.TurnId.make(conversationId)
+      const turnId = HeldCallIds.turnOf(conversationId)
       const accept = Effect.andThen(
         turns.open(conversation),
         conversations.prompt(conversationId, { turnId, prompt: GatedCall.title(call), labels: { tags: ["gateway"] } })
@@ -233,12 +233,13 @@ export class Holding {
         if (known !== undefined) return failedWith(known)
         return Stream.unwrap(
           Effect.map(Clock.currentTimeMillis, (now) =>
-            this.attemptOf(call, client, ownHeaders(call, turnId, now - since), () => {})(request)
+            this.attemptOf(call, client, ownHeaders(call, now - since), () => {})(request)
           )
         )
       }
     }
     calls.set(conversationId, held)
+    client.named(turnId)
     const ended = Effect.flatMap(begin, () => conversations.result(turnId, conversationId))
     return Effect.matchEffect(ended, {
       onSuccess: (result) =>
@@ -247,12 +248,12 @@ export class Holding {
           if (client.hasContent) return
           const failure = failureOf(result)
           this.givenUp.set(key, { failure, until: now + KEPT_MS }) // Holding.H3
-          client.fail(failure, { "x-holdfast-call": turnId })
+          client.fail(failure)
         }),
       onFailure: ({ message }) =>
         Effect.sync(() => {
           calls.delete(conversationId)
-          if (!client.hasContent) client.fail({ reason: "unknown", message, retryable: true }, {})
+          if (!client.hasContent) client.fail({ reason: "unknown", message, retryable: true })
         })
     }).pipe(Effect.onInterrupt(() => this.detached(wait, client)))
   }
@@ -332,10 +333,8 @@ const keyless = ({ provider }: Target.Target): Provider.EmittedFailure => ({
 })
 
 const ownHeaders =
-  (call: GatedCall.GatedCall, turnId: Ids.TurnId, waitedMs: number) =>
+  (call: GatedCall.GatedCall, waitedMs: number) =>
   ({ attempt, target }: Provider.ProviderRequest): RawCall.RawHeaders => [
-    "x-holdfast-call",
-    turnId,
     "x-holdfast-attempts",
     String(attempt + 1),
     "x-holdfast-waited-ms",

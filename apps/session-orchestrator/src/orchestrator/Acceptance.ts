@@ -69,7 +69,7 @@ export const prompt = (
   options: Parameters<Conversations["Service"]["prompt"]>[1]
 ): Accepted => {
   // A held call is the only turn of its conversation, and its request is its client's (HeldCalls.H1).
-  const isForeign = HeldCallIds.isHeld(conversationId) && String(options.turnId) !== String(conversationId)
+  const isForeign = HeldCallIds.isHeld(conversationId) && options.turnId !== HeldCallIds.turnOf(conversationId)
   const allowed = isForeign ? Effect.fail(new TurnConflict({ message: ONLY_ITS_CLIENT })) : Effect.void
   return accept(dependencies, { conversationId, ...options, allowed })
 }

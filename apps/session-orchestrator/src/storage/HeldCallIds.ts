@@ -11,6 +11,10 @@ export const KEY_LENGTH = 22
 export const make = (key: string, since: number, chance: string): Ids.ConversationId =>
   Ids.ConversationId.make(`${PREFIX}${key}-${since.toString(36)}-${chance}`)
 
+/** The id of the one turn of a held call: short enough for a person to type. */
+export const turnOf = (id: Ids.ConversationId): Ids.TurnId =>
+  Ids.TurnId.make(`call-${id.slice(PREFIX.length + KEY_LENGTH + 1)}`)
+
 /** The call of a conversation; `undefined` for any other conversation. */
 export const read = (id: Ids.ConversationId): { readonly key: string; readonly since: number } | undefined => {
   if (!id.startsWith(PREFIX)) return undefined

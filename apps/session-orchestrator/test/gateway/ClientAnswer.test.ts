@@ -113,7 +113,7 @@ describe("a call that failed for good", () => {
     Effect.gen(function* () {
       const { client, written } = yield* connect(call)
       yield* TestClock.adjust(after)
-      client.fail(FAILURE, {})
+      client.fail(FAILURE)
       return written.map(([, what]) => what)
     })
 

@@ -129,7 +129,9 @@ describe("a held call", () => {
       expect([again.status, endpoint.calls.length]).toEqual([503, 3])
       const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, temperature: 1 }, KEY)
       expect([other.status, endpoint.calls.length]).toEqual([503, 6])
-      const path = `/v1/conversations/${answer.headers["x-holdfast-call"]}/retry`
+      const [turn] = yield* turnsOf(service)
+      expect((yield* turnsOf(service)).map(({ turnId }) => turnId)).toContain(answer.headers["x-holdfast-call"])
+      const path = `/v1/conversations/${String(turn?.["conversationId"])}/retry`
       const retry = yield* service.call({ path, body: {} })
       expect([retry.status, endpoint.calls.length]).toEqual([409, 6])
       expect(retry.text).toContain("Only that program")

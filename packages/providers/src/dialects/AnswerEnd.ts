@@ -3,15 +3,16 @@
  *
  * All formats have these in their last frames, so nothing is read while the text goes by: a read costs one copy of its last bytes.
  *
- * AnswerEnd.E1. At most `KEPT` bytes are kept. The first of them may be the rest of a long frame (OpenAI's `response.completed` repeats the whole
+ * AnswerEnd.E1. Twice `KEPT` bytes are kept at most. The first of them may be the rest of a long frame (OpenAI's `response.completed` repeats the whole
  *     answer); of that frame only the token counts are read, by their place in its text.
  */
+import * as EventStream from "../decoding/EventStream.ts"
 import { isObject, type JsonObject } from "../decoding/Json.ts"
 import type { Dialect, Failed, Head, Judgement } from "./Dialect.ts"
 import * as Frames from "./Frames.ts"
 
-/** The most bytes that are kept. The last frames of an answer have less, apart from those that repeat it. */
-export const KEPT = 64 * 1024
+/** The bytes that are kept at least. After its token counts the longest last frame has 9 kB (the metadata of a Responses answer). */
+export const KEPT = 16 * 1024
 
 /** The end of one answer. */
 export interface AnswerEnd {
@@ -33,41 +34,46 @@ export const none: AnswerEnd = {
 
 /** Of a stream of events. */
 export const ofEvents = (dialect: Dialect, head: Head): AnswerEnd => {
-  let pieces: Array<Uint8Array> = []
+  let buffer = new Uint8Array(0)
   let length = 0
   let isCut = false
 
-  /** Joined now and then, so that many short reads cost no more than their bytes. */
-  const shorten = (): Uint8Array => {
-    const joined = Frames.join(pieces)
-    isCut ||= joined.length > KEPT
-    const kept = joined.slice(Math.max(0, joined.length - KEPT))
-    pieces = [kept]
-    length = kept.length
-    return kept
+  /** Makes room for more bytes, `KEPT` at most: drops the oldest bytes of a full buffer, or enlarges it. */
+  const makeRoom = (more: number): void => {
+    if (length + more > 2 * KEPT) {
+      isCut = true
+      buffer.copyWithin(0, length - KEPT, length)
+      length = KEPT
+    }
+    if (length + more <= buffer.length) return
+    const larger = new Uint8Array(Math.min(2 * KEPT, Math.max(2 * buffer.length, length + more, 2048)))
+    larger.set(buffer.subarray(0, length))
+    buffer = larger
   }
 
   return {
     add: (bytes) => {
-      isCut ||= bytes.length > KEPT
-      const kept = bytes.slice(Math.max(0, bytes.length - KEPT))
-      pieces.push(kept)
-      length += kept.length
-      for (let first = pieces[0]; first !== undefined && length - first.length >= KEPT; first = pieces[0]) {
-        pieces.shift()
-        length -= first.length
+      if (bytes.length > KEPT) {
         isCut = true
+        length = 0
       }
-      if (pieces.length > MOST_PIECES) shorten()
+      const kept = bytes.length > KEPT ? bytes.subarray(bytes.length - KEPT) : bytes
+      if (length + kept.length > buffer.length) makeRoom(kept.length)
+      buffer.set(kept, length)
+      length += kept.length
     },
     read: () => {
-      const frames = Frames.all(Frames.ofEvents(), shorten())
+      const bytes = buffer.subarray(0, length)
+      const start = isCut ? blankLineIn(bytes) : 0
+      const frames: Array<readonly [data: string, event: string | undefined]> = []
+      const stream = EventStream.make((data, event) => frames.push([data, event]))
+      stream.feed(bytes.subarray(start))
+      stream.end()
       const judgements = new Judgements(dialect, head)
-      const [first] = frames
-      const counts = isCut && first !== undefined ? countsIn(new TextDecoder().decode(first.bytes)) : undefined
+      const counts = start > 0 ? countsIn(new TextDecoder().decode(bytes.subarray(0, start))) : undefined
       if (counts !== undefined)
-        judgements.take(frames.length === 1 ? { kind: "end", counts } : { kind: "preamble", counts })
-      for (const frame of isCut ? frames.slice(1) : frames) judgements.judge(frame)
+        judgements.take(frames.length === 0 ? { kind: "end", counts } : { kind: "preamble", counts })
+      for (const [data, event] of frames.slice(-MOST_FRAMES)) judgements.judge({ bytes, data, event })
       return judgements.result()
     }
   }
@@ -87,7 +93,15 @@ export const ofArray = (dialect: Dialect, head: Head): AnswerEnd => {
 
 // --- internal
 
-const MOST_PIECES = 256
+/** The last frames that are judged. The end of an answer is in the last three, with pings and comments among them. */
+const MOST_FRAMES = 16
+
+/** The end of the first blank line; the end of the bytes where there is none. */
+const blankLineIn = (bytes: Uint8Array): number => {
+  const text = new TextDecoder("latin1").decode(bytes)
+  const found = /\r\n\r\n|\n\n|\r\r/.exec(text)
+  return found === null ? bytes.length : found.index + found[0].length
+}
 
 class Judgements {
   private readonly counts: Array<JsonObject> = []

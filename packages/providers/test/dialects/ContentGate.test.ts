@@ -106,6 +106,24 @@ describe("ContentGate", () => {
     }
   })
 
+  it("white space and a byte order mark in reads of their own pass with the answer", () => {
+    for (const wire of wireFormats) {
+      for (const framing of framings(wire)) {
+        const text = {
+          events: [wire.content[0], ...wire.ending].join(""),
+          array: `[${wire.document}]`,
+          document: wire.document
+        }
+        const bytes = encode(`\uFEFF${framing === "events" ? "" : "\n "}${text[framing]}`)
+        for (const reads of [cutAt(bytes, [1]), Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))]) {
+          const { passed, standing } = run(wire, framing, { name: "", head: head(), reads })
+          expect(standing, framing).toEqual({ kind: "complete" })
+          expect(Buffer.concat(passed).equals(bytes)).toBe(true)
+        }
+      }
+    }
+  })
+
   it("usage is found at the end, whatever passed before, and however the bytes are cut", () => {
     for (const wire of wireFormats) {
       for (const filler of [0, 3000]) {
@@ -160,6 +178,19 @@ describe("ContentGate", () => {
     }
     const mark = eventsOf(completions, completions.content[0] ?? "", "data: [DONE]\n\n")
     expect(mark.standing).toEqual({ kind: "complete" })
+  })
+
+  it("a last frame without its blank line counts, unless it is cut off", () => {
+    for (const wire of wireFormats) {
+      const ending = wire.ending.slice(0, wire.format === "messages" ? 2 : 1).join("")
+      const text = [...wire.preamble, ending.trimEnd()].join("")
+      const { passed, standing } = eventsOf(wire, text)
+      expect(standing).toEqual({ kind: "complete" })
+      expect(decode(passed)).toBe(text)
+      expect(eventsOf(wire, text.slice(0, -1)).standing).toMatchObject({ kind: "failed", hasPassed: false })
+      const [[error = "", reason = ""] = []] = wire.errors
+      expect(eventsOf(wire, error.trimEnd()).standing).toMatchObject({ kind: "failed", failure: { reason } })
+    }
   })
 
   it("C2: a status is classified with its hint, and its body is kept as it came", () => {

@@ -94,7 +94,14 @@ const failure = (wire: WireFormat, framing: Framing): fc.Arbitrary<Attempt> => {
   const common = [
     attempt(
       "status",
-      texts(...errors, "", "<html><title>Bad gateway</title></html>", "upstream connect error"),
+      texts(
+        ...errors,
+        wire.document,
+        [...wire.content, ...wire.ending].join(""),
+        "",
+        "<html><title>Bad gateway</title></html>",
+        "upstream connect error"
+      ),
       fc.constantFrom(408, 429, 500, 502, 503, 504, 529, 401, 400).map((status) => ({ head: head(status) }))
     ),
     attempt("error in a success", texts(...errors, `[${wire.documentErrors[0]?.[0]}]`)),

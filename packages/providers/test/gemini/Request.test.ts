@@ -86,9 +86,9 @@ describe("gemini/Request", () => {
   })
 
   it("after a switch of targets the first call of a step has the signature for foreign calls, where the model requires one", () => {
-    const signatures = (model: string, target = other, first = {}) => {
+    const signatures = (model: string, target = other, first = {}, second = {}) => {
       const body = Request.make(
-        asking([assistant(target, call("a", first), call("b"))], { target: { provider: "p", model } }),
+        asking([assistant(target, call("a", first), call("b", second))], { target: { provider: "p", model } }),
         {}
       )
       return JSON.stringify(body).match(/"thoughtSignature":"([^"]*)"/g) ?? []
@@ -100,6 +100,7 @@ describe("gemini/Request", () => {
     for (const model of ["gemini-2.5-pro", "gemma-4"]) expect(signatures(model), model).toEqual([])
     const own3 = { provider: "p", model: "gemini-3-pro" }
     expect(signatures("gemini-3-pro", own3, { proof })).toEqual(['"thoughtSignature":"EpEg"'])
+    expect(signatures("gemini-3-pro", own3, {}, { proof })).toEqual(['"thoughtSignature":"EpEg"'])
     for (const proof of ["{", "[]", '{"google":{"thoughtSignature":"x"}}']) {
       expect(signatures("gemini-3-pro", own3, { proof })).toEqual([foreign])
     }

@@ -231,8 +231,8 @@ type Fixed = readonly [metric: Metric.Metric<never, unknown>, labels: Series.Lab
 const REASONS = Failure.Reason.literals
 const STATUSES = TurnEvent.TurnStatus.literals
 
-/** The causes that end or change a wait; `early` stands for a retry that its gate admitted early. */
-const WAKES: Readonly<Record<RetryStrategy.Wake["type"] | "early", true>> = {
+/** The causes that end or change a wait for a retry, which no answer about a tool call does; `early` stands for a retry that its gate admitted early. */
+const WAKES: Readonly<Record<Exclude<RetryStrategy.Wake["type"], "answered"> | "early", true>> = {
   elapsed: true,
   early: true,
   now: true,
@@ -240,8 +240,7 @@ const WAKES: Readonly<Record<RetryStrategy.Wake["type"] | "early", true>> = {
   until: true,
   switched: true,
   extended: true,
-  asked: true,
-  answered: true
+  asked: true
 }
 
 const OF_TURNS: ReadonlyArray<Fixed> = [

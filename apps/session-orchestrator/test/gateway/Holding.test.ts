@@ -1,0 +1,150 @@
+/** Tests what becomes of a held call whose client leaves, under a test clock. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import { Dialects } from "@holdfast/providers/dialects"
+import type * as RawCall from "@holdfast/providers/raw"
+import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
+import { Deferred, Duration, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import * as Configurations from "../config/Configurations.ts"
+import type { Conversations, TurnResult } from "../../src/conversation/Conversations.ts"
+import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
+import * as Endpoints from "../../src/gateway/Endpoints.ts"
+import type { GatedCall } from "../../src/gateway/GatedCall.ts"
+import { Holding, KEPT_MS } from "../../src/gateway/Holding.ts"
+
+const FAILURE: Failure.Failure = { reason: "overloaded", message: "Overloaded", status: 503, retryable: true }
+
+const BODY = { model: "m", stream: true, messages: [] }
+
+const call: GatedCall = {
+  provider: "own",
+  rest: "/chat/completions",
+  headers: ["authorization", "Bearer sk-client-0123456789"],
+  key: { _tag: "Client" },
+  dialect: Dialects.byFormat.chat,
+  asked: { format: "chat", framing: "events", model: "m" },
+  body: Buffer.from(JSON.stringify(BODY)),
+  parsed: BODY,
+  retry: undefined
+}
+
+/** A client that notes how its call ended. */
+const client = () => {
+  const ends: Array<string> = []
+  const answer: Partial<ClientAnswer.ClientAnswer> = {
+    hasContent: false,
+    named: () => {},
+    fail: ({ message }) => void ends.push(message),
+    pass: () => false,
+    cut: () => void ends.push("cut")
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts of it that holding uses before content.
+  return { ends, answer: answer as ClientAnswer.ClientAnswer }
+}
+
+/** The calls that an endpoint which refuses everything gets, and what is done to turns. */
+const rig = Effect.gen(function* () {
+  const done: Array<string> = []
+  const ended = yield* Deferred.make<TurnResult>()
+  const send: RawCall.Send = (_request, listener) => {
+    done.push("call")
+    queueMicrotask(() => {
+      listener.head({ status: 503, statusText: "", headers: [] })
+      listener.end()
+    })
+    return { resume: () => {}, close: () => {} }
+  }
+  const conversations: Partial<Conversations["Service"]> = {
+    prompt: (_id, { turnId }) => Effect.sync(() => (done.push("accept"), turnId ?? assert.fail())),
+    result: () => Deferred.await(ended),
+    abort: () => Effect.sync(() => (done.push("abort"), true))
+  }
+  const config = Configurations.config({
+    file: { providers: { own: { type: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } }, model: "own/m" }
+  })
+  const holding = new Holding({
+    send,
+    endpoints: Endpoints.of(config),
+    calls: new Map(),
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The calls that holding makes.
+    conversations: conversations as Conversations["Service"],
+    turns: {
+      open: () => Effect.void,
+      release: () => Effect.sync(() => void done.push("release")),
+      resume: () => Effect.sync(() => (done.push("resume"), true)),
+      unsealed: Effect.succeed([])
+    },
+    gates: { of: () => undefined, limiterOf: () => undefined },
+    defaults: { model: { provider: "own", model: "m" }, models: {}, retry: {} },
+    credentials: {},
+    redact: (text) => text,
+    scope: yield* Effect.scope
+  })
+  const begin = (answer: ClientAnswer.ClientAnswer) => Effect.forkChild(holding.answer(call, answer))
+  const until = (what: string) =>
+    Effect.promise(async () => {
+      while (!done.includes(what)) await new Promise(setImmediate)
+    })
+  const end = (error: Failure.Failure) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts of a turn's end that holding reads.
+    const turnEnd = { type: "turn-end", status: "failed", error } as TurnEvent.TurnEnd
+    return Deferred.succeed(ended, { turnId: "t" as Ids.TurnId, end: turnEnd, text: "" })
+  }
+  return { begin, done, end, until }
+})
+
+describe("a held call whose client has left", () => {
+  it.effect("makes no call, and is given up after 15 minutes", () =>
+    Effect.gen(function* () {
+      const { begin, done, until } = yield* rig
+      const first = yield* begin(client().answer)
+      yield* until("accept")
+      yield* Fiber.interrupt(first)
+      expect(done).toEqual(["call", "accept", "release"])
+      yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
+      expect(done).toEqual(["call", "accept", "release"])
+      yield* TestClock.adjust(Duration.millis(1))
+      expect(done).toEqual(["call", "accept", "release", "abort"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("goes on when it is asked again, and a twin of it is a call of its own", () =>
+    Effect.gen(function* () {
+      const { begin, done, until } = yield* rig
+      const first = yield* begin(client().answer)
+      yield* until("accept")
+      yield* Fiber.interrupt(first)
+      yield* TestClock.adjust(Duration.minutes(14))
+      yield* begin(client().answer)
+      yield* until("resume")
+      yield* TestClock.adjust(Duration.minutes(30))
+      expect(done).toEqual(["call", "accept", "release", "resume"])
+      done.splice(0)
+      yield* begin(client().answer)
+      yield* until("accept")
+      expect(done).toEqual(["call", "accept"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a held call that gave up", () => {
+  it.effect("gives the same error to the same call for 15 minutes, and is tried anew after that", () =>
+    Effect.gen(function* () {
+      const { begin, done, end, until } = yield* rig
+      const [first, second, third] = [client(), client(), client()]
+      const waiting = yield* begin(first.answer)
+      yield* until("accept")
+      yield* end(FAILURE)
+      yield* Fiber.join(waiting)
+      expect(first.ends).toEqual(["Overloaded"])
+      done.splice(0)
+      yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
+      yield* Fiber.join(yield* begin(second.answer))
+      expect([second.ends, done]).toEqual([["Overloaded"], []])
+      yield* TestClock.adjust(Duration.millis(1))
+      yield* begin(third.answer)
+      yield* until("accept")
+      expect(done).toEqual(["call", "accept"])
+    }).pipe(Effect.scoped)
+  )
+})
