@@ -58,9 +58,9 @@ export const isPreflight = ({ headers, method }: Head): boolean =>
 /** As long as browsers keep an answer at most. */
 const MAX_AGE_SECONDS = 7_200
 
-/** The headers, besides the usual ones, that a page may read. */
+/** The headers, besides the usual ones, that a page may read. `Date` corrects its countdowns. */
 const EXPOSED = {
-  "access-control-expose-headers": "Location, Preference-Applied, Retry-After, X-Vercel-AI-UI-Message-Stream"
+  "access-control-expose-headers": "Date, Location, Preference-Applied, Retry-After, X-Vercel-AI-UI-Message-Stream"
 }
 
 /** Names of headers, with commas between them (RFC 9110, section 5.6.2). */

@@ -53,7 +53,7 @@ describe("a page of an allowed origin", () => {
       expect(answers.map(({ status }) => status)).toEqual([201, 404, 401, 200])
       for (const answer of answers) {
         expect(answer.headers).toMatchObject({ "access-control-allow-origin": ORIGIN, vary: "Origin" })
-        expect(answer.headers["access-control-expose-headers"]).toContain("Location")
+        expect(answer.headers["access-control-expose-headers"]).toContain("Date, Location")
       }
       const { socket } = yield* SocketClient.open(server.port, { headers })
       expect(socket.readyState).toBe(socket.OPEN)
