@@ -21,7 +21,8 @@ const all = {
   lists: () => import("./Lists.ts"),
   "library-abort": () => import("./LibraryAbort.ts"),
   bundle: () => import("./BundleSize.ts"),
-  start: () => import("./Start.ts")
+  start: () => import("./Start.ts"),
+  sockets: () => import("./Sockets.ts")
 }
 
 const { positionals, values } = parseArgs({

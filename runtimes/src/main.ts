@@ -13,6 +13,7 @@ import * as Bundles from "./Bundles.ts"
 import * as Chromium from "./chromium/Chromium.ts"
 import * as Clients from "./client/Clients.ts"
 import { check, isPassed, summary } from "./Report.ts"
+import * as UseChat from "./chromium/UseChat.ts"
 import * as Restate from "./restate/Restate.ts"
 import * as Life from "./scenario/Life.ts"
 import * as Runtimes from "./scenario/Runtimes.ts"
@@ -40,6 +41,13 @@ const FRAMEWORKS = {
   zod: "4.6.7"
 }
 
+/** A page with `useChat`. */
+const PAGES = {
+  "@ai-sdk/react": "4.0.177",
+  react: "19.3.1",
+  "react-dom": "19.3.1"
+}
+
 /** Runtimes and engines that are no programs of a user's machine; each comes with its own binary. */
 const ENGINES = {
   "@cloudflare/workers-types": "5.20261117.1",
@@ -58,6 +66,7 @@ const TOOLS = {
   "typescript-5": "npm:typescript@5.9.3",
   "typescript-7": "npm:typescript@7.0.2",
   ...FRAMEWORKS,
+  ...PAGES,
   ...ENGINES,
   bun: "1.4.5",
   deno: "2.9.6",
@@ -237,6 +246,16 @@ const outcomes = await Comparison.run(node24, join(sources, "ai-sdk/program.mjs"
 console.log(Comparison.tableOf(outcomes))
 const wrong = Comparison.problems(outcomes)
 check("AI SDK: one answer through all failures, nothing twice", wrong.length === 0 ? undefined : wrong.join("\n"))
+
+await UseChat.run(
+  {
+    chromium,
+    folder: project,
+    page: bundle("chromium/use-chat.mjs", '--define:process.env.NODE_ENV="production"'),
+    service: [node24, join(modules, "@holdfast/server/program/main.js")]
+  },
+  check
+)
 
 const config = join(project, "ai-sdk.config.json")
 writeFileSync(

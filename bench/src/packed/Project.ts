@@ -7,7 +7,7 @@ import { ESBUILD } from "../../../runtimes/src/Bundles.ts"
 import { here } from "../Trees.ts"
 
 /** The packages that are installed, in the order in which they depend on each other. */
-const PACKAGES = ["wire", "kernel", "policy", "journal", "providers", "holdfast"]
+const PACKAGES = ["wire", "client", "kernel", "policy", "journal", "providers", "holdfast"]
 
 /** Other packages, in the versions of the workspace. */
 const OTHERS = { ai: "packages/ai-sdk", "@ai-sdk/openai": "packages/ai-sdk", effect: "packages/kernel" }

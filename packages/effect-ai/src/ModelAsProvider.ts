@@ -61,8 +61,8 @@ const failed = (error: unknown) => (now: number) =>
 
 /** Reads the parts of one response. */
 class Reader {
-  /** Of the reasoning blocks that are open: their proof comes with any of their parts. */
-  private readonly proofs = new Map<string, ReturnType<typeof Prompts.proofOf>>()
+  /** Of the reasoning blocks: what must go back comes with any of their parts. */
+  private readonly metadata = new Map<string, Prompts.Metadata>()
 
   eventsOf(part: StreamPart): ReadonlyArray<Provider.ProviderEvent> {
     switch (part.type) {
@@ -76,10 +76,9 @@ class Reader {
         return part.delta === "" ? [] : [{ type: "reasoning-delta", delta: part.delta }]
       case "reasoning-end":
         this.prove(part)
-        return [{ type: "reasoning-end", ...this.proofs.get(part.id) }]
+        return [{ type: "reasoning-end", ...Prompts.proofOf(this.metadata.get(part.id)) }]
       case "tool-call":
-        if (part.providerExecuted) return []
-        return [{ type: "tool-call", toolCallId: part.id, toolName: part.name, input: part.params as never }]
+        return part.providerExecuted ? [] : [Prompts.callOf(part, part.metadata)]
       case "finish":
         return [
           { type: "usage", usage: usageOf(part.usage) },
@@ -90,8 +89,8 @@ class Reader {
     }
   }
 
-  private prove({ id, metadata }: { readonly id: string; readonly metadata: object }): void {
-    this.proofs.set(id, { ...this.proofs.get(id), ...Prompts.proofOf(metadata) })
+  private prove({ id, metadata }: { readonly id: string; readonly metadata: Prompts.Metadata }): void {
+    this.metadata.set(id, Prompts.merged(this.metadata.get(id), metadata))
   }
 }
 

@@ -2,10 +2,12 @@
  * Messages of Holdfast as a prompt of Effect AI, and back.
  *
  * Prompts.P1. A reasoning block keeps its signature, or its redacted data, in the place where Effect AI has Anthropic's: it must go back with the block.
+ *     What other providers give with a reasoning block or a tool call is its `proof`, and goes back as it came.
  * Prompts.P2. What a message of Holdfast has no place for fails the call before it is made: a file that is neither bytes nor an https address.
  */
 import { defined, Ids, type Message, type Target } from "@holdfast/wire"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import type * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
 
@@ -33,23 +35,56 @@ export const messagesOf = (
 /** Names the calls of a language model, which belong to no turn. */
 export const TURN = Ids.TurnId.make("call")
 
-/** Anthropic's proof of a reasoning block in options or metadata (P1). */
-export const proofOf = (values: object | undefined): Pick<Message.ReasoningPart, "signature" | "redacted"> => {
-  const { info } = (values as { readonly anthropic?: { readonly info?: Proof } | null } | undefined)?.anthropic ?? {}
-  return defined({ signature: info?.signature, redacted: info?.redactedData })
+/** What must go back with a part, from its options or metadata (P1). */
+export const proofOf = (values: Metadata | undefined): Proof => {
+  const { anthropic, ...others } = values ?? {}
+  const { info, ...more }: { readonly info?: Info } = fieldsOf(anthropic)
+  const filled = Object.entries({ ...others, anthropic: more }).filter(
+    ([, fields]) => Object.keys(fieldsOf(fields)).length > 0
+  )
+  return defined({
+    signature: info?.signature,
+    redacted: info?.redactedData,
+    proof: filled.length === 0 ? undefined : JSON.stringify(Object.fromEntries(filled))
+  })
 }
 
 /** The same as options or metadata. */
-export const withProof = ({ redacted, signature }: Pick<Message.ReasoningPart, "signature" | "redacted">) => {
-  if (signature === undefined && redacted === undefined) return {}
+export const withProof = ({ proof, redacted, signature }: Proof): Fields => {
+  const others: Fields = proof === undefined ? {} : JSON.parse(proof)
+  if (signature === undefined && redacted === undefined) return others
   const info =
     redacted === undefined ? { type: "thinking", signature } : { type: "redacted_thinking", redactedData: redacted }
-  return { anthropic: { info: info as { readonly [key: string]: string } } }
+  return {
+    ...others,
+    anthropic: { ...fieldsOf(others["anthropic"]), info: info as { readonly [key: string]: string } }
+  }
 }
+
+/** Options or metadata of a part, by provider. */
+export type Metadata = { readonly [provider: string]: Schema.Json | undefined }
+
+/** Metadata of two parts of one block. */
+export const merged = (known: Metadata | undefined, added: Metadata): Metadata => ({
+  ...known,
+  ...Object.fromEntries(
+    Object.entries(added).map(([name, fields]) => [name, { ...fieldsOf(known?.[name]), ...fieldsOf(fields) }])
+  )
+})
+
+/** What must go back with a reasoning block. */
+export type Proof = Pick<Message.ReasoningPart, "signature" | "redacted" | "proof">
 
 // --- internal
 
-interface Proof {
+interface Fields {
+  readonly [name: string]: Schema.Json
+}
+
+const fieldsOf = (values: Schema.Json | undefined): Fields =>
+  typeof values === "object" && values !== null && !Array.isArray(values) ? (values as Fields) : {}
+
+interface Info {
   readonly signature?: string
   readonly redactedData?: string
 }
@@ -76,7 +111,9 @@ const encoded = (message: Message.Message): Prompt.MessageEncoded => {
         content: message.content.map((part) => {
           if (part.type === "text") return part
           if (part.type === "reasoning") return { type: "reasoning", text: part.text, options: withProof(part) }
-          return { type: "tool-call", id: part.toolCallId, name: part.toolName, params: part.input }
+          const { input, malformed, proof, toolCallId, toolName } = part
+          const params = malformed === undefined ? input : { malformed_arguments: input } // as a provider takes it
+          return { type: "tool-call", id: toolCallId, name: toolName, params, options: withProof(defined({ proof })) }
         })
       }
   }
@@ -118,12 +155,19 @@ const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Message
       return [{ type: "reasoning", text: part.text, ...proofOf(part.options) }]
     case "tool-call":
       // A call that the provider ran itself is no call of ours.
-      return part.providerExecuted
-        ? []
-        : [{ type: "tool-call", toolCallId: part.id, toolName: part.name, input: part.params as never }]
+      return part.providerExecuted ? [] : [callOf(part, part.options)]
     default:
       return []
   }
+}
+
+/** A call of a response, or of a prompt. */
+export const callOf = (
+  { id, name, params }: { readonly id: string; readonly name: string; readonly params: unknown },
+  values: Metadata
+): Message.ToolCallPart => {
+  const { proof } = proofOf(values)
+  return { type: "tool-call", toolCallId: id, toolName: name, input: params as never, ...defined({ proof }) }
 }
 
 const resultPart = (part: Prompt.ToolResultPart): Message.ToolResultPart => {

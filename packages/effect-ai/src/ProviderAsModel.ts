@@ -116,7 +116,7 @@ class Writer {
       case "reasoning-end":
         return [...this.begin("reasoning"), ...this.end(Prompts.withProof(event))]
       case "tool-call":
-        return [...this.end(), { type: "tool-call", id: event.toolCallId, name: event.toolName, params: event.input }]
+        return [...this.end(), callOf(event)]
       case "usage":
         this.usage = event.usage
         return []
@@ -149,6 +149,14 @@ class Writer {
     return [{ type, id: this.id, metadata }]
   }
 }
+
+const callOf = ({ input, proof, toolCallId, toolName }: Message.ToolCallPart): Response.ToolCallPartEncoded => ({
+  type: "tool-call",
+  id: toolCallId,
+  name: toolName,
+  params: input,
+  metadata: Prompts.withProof(defined({ proof }))
+})
 
 /** The parts of a stream as those of a whole response. */
 const joined = (parts: ReadonlyArray<Response.StreamPartEncoded>): Array<Response.PartEncoded> => {

@@ -26,7 +26,9 @@ const MESSAGES: ReadonlyArray<Message.Message> = [
       { type: "reasoning", text: "Well", signature: "s" },
       { type: "reasoning", text: "", redacted: "r" },
       { type: "text", text: "I look." },
-      { type: "tool-call", toolCallId: "c", toolName: "look", input: { at: "a.png" } }
+      { type: "reasoning", text: "Hm", proof: '{"google":{"thoughtSignature":"t"}}' },
+      { type: "tool-call", toolCallId: "c", toolName: "look", input: { at: "a.png" } },
+      { type: "tool-call", toolCallId: "d", toolName: "show", input: {}, proof: '{"openai":{"itemId":"i"}}' }
     ]
   },
   {
@@ -63,6 +65,23 @@ describe("prompts", () => {
     const prompt = Prompt.make([{ role: "user", content: [{ type: "file", mediaType: "image/png", data }] }])
     const [message] = Prompts.messagesOf(prompt, target, 0).messages
     assert.deepStrictEqual(message?.content, [{ type: "file", mediaType: "image/png", ...expected }] as never)
+  })
+
+  it("Prompts.P1: keep what several parts of a block have, of every provider", () => {
+    const first = { anthropic: { info: { type: "thinking", signature: "s" }, more: 1 } }
+    const values = Prompts.merged(Prompts.merged(undefined, first), { anthropic: { other: 2 }, google: { a: 1 } })
+    const proof = Prompts.proofOf(values)
+    assert.deepStrictEqual(proof, { signature: "s", proof: '{"google":{"a":1},"anthropic":{"more":1,"other":2}}' })
+    assert.deepStrictEqual(Prompts.withProof(proof), values)
+    assert.deepStrictEqual(Prompts.proofOf({}), {})
+  })
+
+  it("have malformed arguments as an object", () => {
+    const call = { type: "tool-call" as const, toolCallId: "c", toolName: "look", input: "{oops", malformed: "no" }
+    const [prompted] = Prompts.promptOf(undefined, [
+      { role: "assistant", ...common(1), target, content: [call] }
+    ]) as never[]
+    assert.deepNestedInclude(prompted, { "content[0].params": { malformed_arguments: "{oops" } })
   })
 
   it("name the file that they cannot take", () => {

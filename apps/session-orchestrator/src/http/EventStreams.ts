@@ -4,17 +4,31 @@ import type { Frame } from "../conversation/Conversations.ts"
 import * as SharedFrames from "../session/SharedFrames.ts"
 import * as Encoding from "./body/Encoding.ts"
 
-/** One JSON object a line. */
-export const ndjson = {
-  contentType: Ndjson.CONTENT_TYPE,
-  keepAlive: Ndjson.KEEP_ALIVE,
-  encode: Encoding.sharing(({ json }: Frame) => `${json}\n`, SharedFrames.isMarked)
-}
+const formatsOf = (jsonOf: (frame: Frame) => string) =>
+  ({
+    ndjson: {
+      contentType: Ndjson.CONTENT_TYPE,
+      keepAlive: Ndjson.KEEP_ALIVE,
+      encode: Encoding.sharing((frame: Frame) => `${jsonOf(frame)}\n`, SharedFrames.isMarked)
+    },
+    sse: {
+      contentType: Sse.CONTENT_TYPE,
+      keepAlive: Sse.KEEP_ALIVE,
+      farewell: Sse.reconnect,
+      encode: Encoding.sharing((frame: Frame) => Sse.frame(jsonOf(frame), frame.id), SharedFrames.isMarked)
+    }
+  }) as const
+
+const full = formatsOf(({ json }) => json)
+
+const bare = formatsOf(({ event, json }) =>
+  event.type === "text-delta" || event.type === "reasoning-delta"
+    ? JSON.stringify({ type: event.type, delta: event.delta })
+    : json
+)
+
+/** The formats of a stream of one turn, whose client may ask for deltas without the ids of conversation and turn (rule D12). */
+export const ofTurn = (deltas: "full" | "bare" | undefined) => (deltas === "bare" ? bare : full)
 
 /** Server-sent events; a persisted event has its id. */
-export const sse = {
-  contentType: Sse.CONTENT_TYPE,
-  keepAlive: Sse.KEEP_ALIVE,
-  farewell: Sse.reconnect,
-  encode: Encoding.sharing(({ id, json }: Frame) => Sse.frame(json, id), SharedFrames.isMarked)
-}
+export const { sse } = full

@@ -48,19 +48,20 @@ export const layer = HttpApiBuilder.group(
     const answer = (
       request: HttpServerRequest.HttpServerRequest,
       within: Ids.ConversationId,
-      turnId: Ids.TurnId
+      turnId: Ids.TurnId,
+      formats: ReturnType<typeof EventStreams.ofTurn>
     ): TurnResponse => {
       if (isSubmitted(request)) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
       switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
         case Ndjson.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
-            ...EventStreams.ndjson,
+            ...formats.ndjson,
             items: conversations.watchTurn(turnId, within),
             endless: false
           })
         case Sse.CONTENT_TYPE:
           return LiveResponse.send(request, drain, {
-            ...EventStreams.sse,
+            ...formats.sse,
             items: conversations.watchTurn(turnId, within),
             endless: false
           })
@@ -70,7 +71,7 @@ export const layer = HttpApiBuilder.group(
     }
 
     return handlers.handleAll({
-      run: ({ params, payload, request }) =>
+      run: ({ params, payload, query, request }) =>
         Effect.andThen(
           Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),
           conversations.prompt(params.conversationId, {
@@ -81,15 +82,15 @@ export const layer = HttpApiBuilder.group(
         ).pipe(
           orProblem,
           (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
-          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
+          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas)))
         ),
-      retry: ({ params, payload, request }) =>
+      retry: ({ params, payload, query, request }) =>
         Effect.andThen(
           unlessGoingDown,
           conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })
         ).pipe(
           orProblem,
-          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId))
+          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas)))
         ),
       events: ({ headers, params, query, request }) =>
         // An unknown conversation must be refused before the head leaves.

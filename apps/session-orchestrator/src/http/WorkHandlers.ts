@@ -55,12 +55,12 @@ export const layer = HttpApiBuilder.group(
           (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
           Effect.map(WorkGroup.submitted)
         ),
-      watchTurn: ({ params, request }) =>
+      watchTurn: ({ params, query, request }) =>
         Effect.flatMap(orProblem(states.conversationOf(params.turnId)), (within) => {
           const types = [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] as const
           const isSse = Negotiation.choose(request.headers["accept"], types) === Sse.CONTENT_TYPE
           return LiveResponse.send(request, drain, {
-            ...(isSse ? EventStreams.sse : EventStreams.ndjson),
+            ...EventStreams.ofTurn(query.deltas)[isSse ? "sse" : "ndjson"],
             items: conversations.watchTurn(params.turnId, within),
             endless: false
           })

@@ -99,7 +99,7 @@ const filesOfResults = ({ content }: Message.ToolMessage): ReadonlyArray<Json> =
   return parts.length === 0 ? [] : [{ role: "user", content: contentOf(parts) }]
 }
 
-const REASONING_SENT_BACK = /^https:\/\/api\.(?:deepseek\.com|moonshot\.(?:ai|cn))(?:[/:]|$)/
+const REASONING_SENT_BACK = /\/\/api\.(deepseek\.com|moonshot\.(ai|cn))(\/|$)/
 
 const assistant = (
   message: Message.AssistantMessage,

@@ -122,6 +122,17 @@ const prefer = {
   )
 }
 
+/** The query of calls that stream one turn (rule D12). */
+export const deltas = {
+  deltas: Schema.optionalKey(
+    Schema.Literals(["full", "bare"]).annotate({
+      description:
+        "`bare`: in a stream, `text-delta` and `reasoning-delta` come without the ids of conversation and turn, as `{type, delta}`. Default: `full`.",
+      examples: ["bare"]
+    })
+  )
+}
+
 /** The event of both kinds of stream. */
 export const Event = TurnEvent.annotate({ identifier: "TurnEvent" })
 
@@ -164,6 +175,7 @@ const howAStreamLooks = `A complete stream of \`application/x-ndjson\`:\n\n\`\`\
 
 const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns", {
   params: conversationParams,
+  query: deltas,
   headers: prefer,
   payload: RunTurn,
   success: answers,
@@ -178,6 +190,7 @@ const run = HttpApiEndpoint.post("run", "/v1/conversations/:conversationId/turns
 
 const retry = HttpApiEndpoint.post("retry", "/v1/conversations/:conversationId/retry", {
   params: conversationParams,
+  query: deltas,
   headers: prefer,
   // An absent body decodes as `null`.
   payload: [RetryTurn, Schema.Null],

@@ -16,7 +16,7 @@ import * as Listing from "./Listing.ts"
 import { CreateConversation } from "./NewConversation.ts"
 import { withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
-import { Event, RunTurn, streams, turnParam } from "./TurnsGroup.ts"
+import { deltas, Event, RunTurn, streams, turnParam } from "./TurnsGroup.ts"
 
 /** A prompt with what its conversation is to be opened with. */
 export const SubmitTurn = Schema.Struct({ ...RunTurn.fields, ...CreateConversation.fields }).annotate({
@@ -85,6 +85,7 @@ const turnProblems = [Problem.InvalidRequest, Problem.TurnNotFound, Problem.Stor
 
 const watchTurn = HttpApiEndpoint.get("watchTurn", "/v1/turns/:turnId/events", {
   params: turnParam,
+  query: deltas,
   success: HttpApiSchema.StreamNdjson({ schema: Event, contentType: [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] }),
   error: turnProblems
 }).annotateMerge(

@@ -176,7 +176,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(14)
+    expect(bodies.length).toBe(15)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])
