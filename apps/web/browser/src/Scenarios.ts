@@ -336,7 +336,8 @@ const night = (rig: Rig) =>
   show("the night: the report, the turns of a filter, and why a turn did what it did", async () => {
     rig.provider.plan("nights", OVERLOADED, { status: 401, message: "Incorrect API key provided.", type: "auth" })
     const page = await rig.open()
-    await page.goto(await rig.create({ model: "local/nights", retry: LONG, tags: ["of-the-night"] }))
+    const address = await rig.create({ model: "local/nights", retry: LONG, tags: ["of-the-night"] })
+    await page.goto(address)
     await prompt(page, "What happened in the night?")
     await wait(page).waitFor()
     await page.getByRole("link", { name: "The night", exact: true }).click()
@@ -345,7 +346,7 @@ const night = (rig: Rig) =>
     await seen(page, /^1 turn$/)
     await seen(page.locator(".row"), /waits until/)
     await page.getByRole("link", { name: "Conversations", exact: true }).click()
-    await page.locator(".entry a").first().click()
+    await page.locator(`.entry a[href="${new URL(address).hash}"]`).click()
     await button(page, "Retry now").click()
     await seen(page.locator(".failure"), "Incorrect API key provided.")
     await page.getByRole("link", { name: "The night", exact: true }).click()
