@@ -85,7 +85,7 @@ console.log(await hf.turn("Are you there?").result)`
   {
     name: "client",
     program: `import { ConversationView, HoldfastClient } from "@holdfast/client"
-const client = new HoldfastClient({ transport: "websocket" })
+const client = new HoldfastClient()
 const conversation = await client.createConversation()
 for await (const view of conversation.events().views()) console.log(view, ConversationView.canRetry(view))`
   }

@@ -7,12 +7,13 @@
  */
 import { ClientError, type Conversation, ConversationView, type HoldfastClient } from "@holdfast/client"
 import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
-import { COMMANDS, type Command } from "./editor/Command.ts"
 import * as Editor from "./editor/Editor.ts"
 import type { Key } from "./editor/Key.ts"
 import * as Keyboard from "./editor/Keyboard.ts"
+import * as Explained from "./Explained.ts"
 import * as Foreign from "./text/Foreign.ts"
 import * as Transcript from "./transcript/Transcript.ts"
+import * as TypedCommands from "./TypedCommands.ts"
 import type * as WaitText from "./wait/WaitText.ts"
 
 /** What the screen is drawn from. */
@@ -160,7 +161,7 @@ export const make = (options: Options): OpenConversation => {
     if (conversationId === undefined || retry.asks !== undefined) return
     try {
       const turn = client.conversation(conversationId).turn(retry.turnId)
-      const left = budgetLeftMs(await turn.explain(), retry.attempt)
+      const left = Explained.budgetLeftMs(await turn.explain(), retry.attempt)
       if (snapshot.view.retry?.attempt === retry.attempt) set({ budgetLeftMs: left })
     } catch {
       // The budget is a courtesy: the wait is shown without it.
@@ -201,7 +202,9 @@ export const make = (options: Options): OpenConversation => {
     set({ conversationId, view: ConversationView.empty, sent: [], budgetLeftMs: undefined, disconnected: undefined })
     void watch(conversation, connection)
     void conversation.getState().then(
-      ({ model }) => set({ model: snapshot.view.model ?? model }),
+      ({ model }) => {
+        if (snapshot.conversationId === conversationId) set({ model: snapshot.view.model ?? model })
+      },
       () => {}
     )
   }
@@ -265,103 +268,17 @@ export const make = (options: Options): OpenConversation => {
     await call(client.conversation(conversationId))
   }
 
-  /** The commands of rule X4 need a wait. */
-  const onWait = (call: (conversation: Conversation) => Promise<void>): Promise<void> | void =>
-    snapshot.view.retry === undefined ? set({ notice: "No turn waits." }) : withConversation(call)
-
-  const run = async (command: Command): Promise<void> => {
-    switch (command.type) {
-      case "now":
-        return onWait((conversation) => conversation.retryNow())
-      case "giveup":
-        return onWait((conversation) => conversation.abortRetry())
-      case "wait":
-        // The command has this clock's time; the service has its own.
-        return onWait((conversation) => conversation.waitUntil(command.until + snapshot.view.clockSkewMs))
-      case "extend":
-        await onWait((conversation) => conversation.extendBudget(command.byMs))
-        if (snapshot.view.retry !== undefined) await readBudget(snapshot.view.retry)
-        return
-      case "switch": {
-        if (snapshot.view.retry !== undefined) return onWait((conversation) => conversation.switchTarget(command.model))
-        if (snapshot.view.status !== "idle") return set({ notice: "The model can be switched while the turn waits." })
-        if (snapshot.conversationId !== undefined) {
-          write(Transcript.note("notice", `A new conversation with ${command.model}. /conversations goes back.`))
-        }
-        return detach(command.model)
-      }
-      case "approve":
-      case "refuse": {
-        const calls = snapshot.view.retry?.asks?.calls ?? []
-        if (calls.length === 0) return set({ notice: "No tool call waits for you." })
-        const { conversationId } = snapshot
-        if (conversationId === undefined) return undefined
-        const conversation = client.conversation(conversationId)
-        for (const { toolCallId, toolName } of command.type === "approve" && command.isAll
-          ? calls
-          : calls.slice(0, 1)) {
-          if (command.type === "approve") await conversation.approveTool(toolCallId)
-          else {
-            await conversation.refuseTool(toolCallId, command.reason === undefined ? {} : { reason: command.reason })
-          }
-          write(Transcript.note("aside", `${command.type === "approve" ? "Approved" : "Refused"}: ${toolName}`))
-        }
-        return undefined
-      }
-      case "auto":
-        await (await opened()).setAutoRetry(command.enabled)
-        return write(Transcript.note("notice", `Automatic retries are ${command.enabled ? "on" : "off"}.`))
-      case "explain":
-        return withConversation(async (conversation) => {
-          const turnId = snapshot.view.turn?.turnId
-          if (turnId === undefined) return set({ notice: "There is no turn yet." })
-          write(Transcript.verbatim(options.explanationLines(await conversation.turn(turnId).explain()).join("\n")))
-        })
-      case "error":
-        return withConversation(showError)
-      case "report":
-        return write(
-          Transcript.verbatim(
-            options
-              .reportLines(await client.report(command.since === undefined ? {} : { since: command.since }))
-              .join("\n")
-          )
-        )
-      case "conversations": {
-        const choices: Array<Keyboard.Choice> = []
-        for await (const { conversationId, isBusy, lastTurnId, title } of client.listConversations()) {
-          const name = title ?? (lastTurnId === undefined ? "(empty)" : conversationId)
-          choices.push({ id: conversationId, title: `${isBusy ? "● " : "  "}${Foreign.oneLine(name)}` })
-          if (choices.length === MOST_CHOICES) break
-        }
-        if (choices.length === 0) return set({ notice: "There is no conversation yet." })
-        return set({ keyboard: Keyboard.choosing(snapshot.keyboard, choices) })
-      }
-      case "new":
-        write(Transcript.note("aside", "A new conversation."))
-        return detach(options.model)
-      case "help":
-        return write(Transcript.verbatim(HELP))
-      case "retry":
-      case "quit":
-        // The keyboard has made actions of these.
-        return
-      default:
-        return command satisfies never
-    }
-  }
-
-  const showError = async (conversation: Conversation): Promise<void> => {
-    const error = seen.lastError
-    if (error === undefined) return set({ notice: "There was no error." })
-    const body = await conversation
-      .turn(error.turnId)
-      .explain()
-      .then(lastBody, () => undefined)
-    write(
-      Transcript.verbatim([...(error.code === undefined ? [] : [error.code]), error.message].join(" ")),
-      ...(body === undefined || body.trim() === error.message.trim() ? [] : [Transcript.verbatim(body)])
-    )
+  const commands: TypedCommands.Target = {
+    client,
+    snapshot: () => snapshot,
+    set,
+    write,
+    opened,
+    begin: (model = options.model) => detach(model),
+    readBudget: () => (snapshot.view.retry === undefined ? Promise.resolve() : readBudget(snapshot.view.retry)),
+    lastError: () => seen.lastError,
+    reportLines: options.reportLines,
+    explanationLines: options.explanationLines
   }
 
   const act = (action: Keyboard.Action): void => {
@@ -375,7 +292,7 @@ export const make = (options: Options): OpenConversation => {
       case "abort-retry":
         return void withConversation((conversation) => conversation.abortRetry()).catch(failed)
       case "command":
-        return void run(action.command).catch(failed)
+        return void TypedCommands.run(commands, action.command).catch(failed)
       case "choose":
         write(Transcript.note("aside", `Conversation ${action.id}.`))
         return attach(action.id)
@@ -430,52 +347,19 @@ export const lastEndOf = ({ turn }: ConversationView.ConversationView): Keyboard
 /** A thirtieth of a second. */
 const FRAME_MS = 33
 
-/** Older conversations are found by `holdfast chat --conversation`. */
-const MOST_CHOICES = 50
-
 /** Stands among the sent prompts for a manual retry, which has none. No prompt is empty. */
 const AGAIN = ""
 
 /** What an error means for a person: a refusal in the service's own words. */
 const wordsOf = (error: unknown): string => {
-  if (error instanceof ClientError) return error.problem?.detail ?? error.message
+  if (error instanceof ClientError) {
+    const { errors = [], detail } = error.problem ?? {}
+    const mistakes = errors.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`)).join("; ")
+    return mistakes || (detail ?? error.message)
+  }
   return error instanceof Error ? error.message : String(error)
 }
 
 /** The list without one of its texts. */
 const without = (texts: ReadonlyArray<string>, text: string): ReadonlyArray<string> =>
   texts.includes(text) ? texts.toSpliced(texts.indexOf(text), 1) : texts
-
-/** What is left after the wait before a retry. */
-const budgetLeftMs = ({ steps }: TurnExplanation.TurnExplanation, retry: number): number | undefined => {
-  for (const { attempts } of steps.toReversed()) {
-    for (const { decision, wait } of attempts.toReversed()) {
-      if (decision?.type !== "retry" || decision.retry !== retry) continue
-      const { delayMs, spending } = decision
-      if (spending?.totalMs === undefined) return undefined
-      const changes = wait?.changes ?? []
-      // The length of a wait that was moved is known when it has ended.
-      if (changes.some(({ type }) => type === "moved")) return undefined
-      const extendedMs = changes.reduce((sum, change) => sum + (change.type === "extended" ? change.byMs : 0), 0)
-      return Math.max(0, spending.totalMs + extendedMs - spending.spentMs - delayMs)
-    }
-  }
-  return undefined
-}
-
-/** The whole response of the last attempt that has one. */
-const lastBody = ({ steps }: TurnExplanation.TurnExplanation): string | undefined =>
-  steps.flatMap(({ attempts }) => attempts.flatMap(({ body }) => body ?? [])).at(-1)
-
-const HELP = [
-  "Keys",
-  "  Enter             send; on an empty line after an error or an abort: ask again",
-  "  Alt-Enter, Ctrl-J new line (Shift-Enter where the terminal has it, or \\ and Enter)",
-  "  Esc               cancel the retry, abort the turn, or clear the line",
-  "  Up, Down          within the text, then earlier prompts",
-  "  Tab               complete a command",
-  "  Ctrl-D, Ctrl-C    leave; a turn that runs or waits goes on",
-  "",
-  "Commands",
-  ...COMMANDS.map(({ does, usage }) => `  ${usage.padEnd(24)} ${does}`)
-].join("\n")

@@ -42,7 +42,10 @@ export const open = async (options: Options): Promise<Left> => {
   try {
     if (isPlain) {
       const write = (text: string): void => void process.stdout.write(text)
-      await Promise.race([PlainScreen.show(conversation, { input: process.stdin, write }, now), aborted])
+      await Promise.race([
+        PlainScreen.show(conversation, { input: process.stdin, write, hasEcho: process.stdin.isTTY }, now),
+        aborted
+      ])
     } else {
       const screen = render(createElement(Screen, { conversation, hasColors, now }), {
         exitOnCtrlC: false,

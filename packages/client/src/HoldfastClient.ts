@@ -17,8 +17,7 @@ import type { BulkCommands, DryRunGroup, NewConversation } from "@holdfast/wire/
 import { Conversation, type TurnOptions } from "./Conversation.ts"
 import * as Cursor from "./stream/Cursor.ts"
 import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
-import type { OpenSocket } from "./transport/SocketConnection.ts"
-import { make as makeSocket } from "./transport/SocketTransport.ts"
+import type { ChosenTransport } from "./transport/Transport.ts"
 import { randomId } from "./transport/Waiting.ts"
 import { type CallOptions, type Shared, Turn } from "./Turn.ts"
 
@@ -35,12 +34,10 @@ export interface ClientOptions {
   readonly retryForMs?: number
   /** The delays between connections that fail: 250 ms, doubled up to 10 s. */
   readonly backoff?: Partial<Cursor.Backoff>
-  /** What carries commands and streams: HTTP with server-sent events by default. Other calls go over HTTP in any case. */
-  readonly transport?: "http" | "websocket"
+  /** What carries commands and streams: `webSocket()`, or HTTP with server-sent events by default. Other calls go over HTTP in any case. */
+  readonly transport?: ChosenTransport
   /** Makes requests in the place of the runtime's `fetch`. */
   readonly fetch?: Fetch
-  /** Opens sockets in the place of the runtime's `WebSocket`. */
-  readonly openSocket?: OpenSocket
 }
 
 /** Which turns a list has. */
@@ -74,9 +71,7 @@ export class HoldfastClient {
     const fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
     const backoff = { ...Cursor.DEFAULT_BACKOFF, ...options.backoff }
     const http = makeHttp({ url, token, fetch, retryForMs, backoff })
-    const openSocket = options.openSocket ?? ((address, protocols) => new WebSocket(address, protocols))
-    const transport =
-      options.transport === "websocket" ? makeSocket({ url, token, openSocket, retryForMs, backoff }, http) : http
+    const transport = options.transport?.({ url, token, retryForMs, backoff }, http) ?? http
     this.#shared = { transport, retryForMs, backoff }
   }
 

@@ -13,3 +13,4 @@ export {
 } from "./HoldfastClient.ts"
 export type { CallOptions, Turn } from "./Turn.ts"
 export type { TurnResult } from "./TurnResult.ts"
+export { webSocket } from "./transport/SocketTransport.ts"

@@ -1,10 +1,10 @@
 /** A user's program over @holdfast/client, for every runtime: a turn through an outage and a broken answer, over both transports. */
-import { ConversationView, HoldfastClient } from "@holdfast/client"
+import { ConversationView, HoldfastClient, webSocket } from "@holdfast/client"
 
 /** Prints one line for each transport: how the turn ended, and whether the screen has the messages that the service has. */
 export const runClient = async ({ print, token, url }) => {
   for (const transport of ["http", "websocket"]) {
-    const client = new HoldfastClient({ url, token, transport })
+    const client = new HoldfastClient({ url, token, transport: transport === "http" ? undefined : webSocket() })
     const conversation = await client.createConversation()
     const turn = await conversation.prompt("Are you there?\nsimulate: 529,cut-after-3+instant")
     let waits = 0

@@ -120,7 +120,9 @@ export const assumptions = (
       ([target, calls]) =>
         `${target} is assumed to answer at once: ${DryRunText.counted(calls, "call")}, and the record has none. --outage '${target}=SCRIPT' describes it.`
     ),
-    ...new Set(configured.flatMap(Trial.limits)),
+    ...(configured.some(Trial.hasLimits)
+      ? ["A limit of spending (spend) is reached where the record has it, and nowhere else."]
+      : []),
     ...(without > 0
       ? [
           `${DryRunText.counted(without, "turn")} ${without === 1 ? "is left out, because its" : "are left out, because their"} records are gone (database.retention) or cannot be read.`

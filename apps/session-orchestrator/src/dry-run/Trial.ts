@@ -34,12 +34,11 @@ export const nameOf = ({ retry }: Pick<Configured, "retry">, file?: string): str
 export const assumptions = (config: Pick<Configured, "retry" | "spend">): ReadonlyArray<string> => [
   "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
   ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),
-  ...limits(config)
+  ...(hasLimits(config) ? ["No limit of spending (spend) is reached."] : [])
 ]
 
-/** Limits of spending are not applied: what a call that was never made would have used is not known. */
-export const limits = ({ spend = [] }: Pick<Configured, "spend">): ReadonlyArray<string> =>
-  spend.length === 0 ? [] : ["No limit of spending (spend) is reached."]
+/** Whether there are limits of spending. They are not applied: what a call that was never made would have used is not known. */
+export const hasLimits = ({ spend = [] }: Pick<Configured, "spend">): boolean => spend.length > 0
 
 // --- internal
 

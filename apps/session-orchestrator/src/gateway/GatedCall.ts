@@ -23,7 +23,6 @@ export interface GatedCall {
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
   readonly body: Buffer
-  readonly parsed: unknown
   /** The `retry` settings that its address and headers name. */
   readonly retry: Schema.JsonObject | undefined
 }
@@ -34,9 +33,9 @@ export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => 
   model: asked.model ?? "unknown"
 })
 
-/** Its key, by which the same call asked again is known. */
-export const keyOf = ({ headers, parsed, provider, rest }: GatedCall): string =>
-  CallKey.of({ target: `${provider} ${rest}`, headers, body: parsed })
+/** Its key, by which the same call asked again is known. The body is parsed again: kept, it would be larger than the body. */
+export const keyOf = ({ body, headers, provider, rest }: GatedCall): string =>
+  CallKey.of({ target: `${provider} ${rest}`, headers, body: JSON.parse(body.toString()) })
 
 /** The name of its client. */
 export const clientOf = ({ headers }: Pick<GatedCall, "headers">): string => {

@@ -155,7 +155,7 @@ const answer = Effect.fnUntraced(function* (parts: Parts, request: HttpServerReq
   if (holding !== undefined && dialect !== undefined && body !== undefined && parsed !== undefined) {
     const asked = dialect.call(address.rest, parsed)
     const { provider, rest } = address
-    const call: GatedCall = { provider, rest, headers: rawHeaders, key, dialect, asked, body, parsed, retry }
+    const call: GatedCall = { provider, rest, headers: rawHeaders, key, dialect, asked, body, retry }
     const held = new ClientAnswer(client.response, { call: asked, userAgent: request.headers["user-agent"] })
     yield* holding.answer(call, held).pipe(Effect.raceFirst(held.held), Effect.raceFirst(cutAt(drain, held)))
     return written(client)

@@ -32,7 +32,9 @@ const until = async (
   return assert.fail("the stream ended")
 }
 
-describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (transport) => {
+describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) => {
+  const transport = SimulatedService.transports[name]
+
   /** Runs a test over a client of a service. */
   const withClient = (
     title: string,
@@ -42,7 +44,7 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (transpo
     it.live(title, () =>
       Effect.gen(function* () {
         const { port } = yield* SimulatedService.start(options)
-        const own = { transport, retryForMs: 500, ...defined({ token: options.token }) }
+        const own = { ...transport, retryForMs: 500, ...defined({ token: options.token }) }
         const client = yield* SimulatedService.client(port, own)
         yield* Effect.promise(() => test(client, `http://127.0.0.1:${port}`))
       }).pipe(Effect.provide(Logger.layer([])))
@@ -155,7 +157,7 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (transpo
     const wrong = await failure(conversation.prompt(""))
     assert.strictEqual(wrong.code, "invalid-request")
     assert.match(wrong.message, /prompt/)
-    const other = new HoldfastClient({ url, token: "wrong", transport })
+    const other = new HoldfastClient({ url, token: "wrong", ...transport })
     const denied = await failure(other.createConversation())
     assert.strictEqual(denied.code, "unauthorized")
     assert.notInclude(denied.message, "wrong")
@@ -187,7 +189,7 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (transpo
   })
 
   it("names a service that does not answer", async () => {
-    const client = new HoldfastClient({ url: "http://127.0.0.1:1", retryForMs: 0, transport })
+    const client = new HoldfastClient({ url: "http://127.0.0.1:1", retryForMs: 0, ...transport })
     const call = await failure(client.createConversation())
     assert.deepStrictEqual([call.code, call.status], ["unreachable", undefined])
     assert.include(call.message, "http://127.0.0.1:1")

@@ -53,7 +53,9 @@ const BACKOFF = { firstMs: 1, longestMs: 20 }
 const isLast = ({ type }: TurnEvent.TurnEvent) => type === "turn-end"
 
 /** Clients of the whole service. */
-export const httpDriver = (transport: "http" | "websocket"): Effect.Effect<Driver, unknown, Scope.Scope> =>
+export const httpDriver = (
+  name: keyof typeof SimulatedService.transports
+): Effect.Effect<Driver, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const { port } = yield* SimulatedService.start()
     const direct = yield* SimulatedService.client(port)
@@ -61,7 +63,11 @@ export const httpDriver = (transport: "http" | "websocket"): Effect.Effect<Drive
       Effect.gen(function* () {
         const conversation = yield* Effect.promise(() => direct.createConversation())
         const proxy = yield* startProxy(port, [...scenario.cuts])
-        const client = yield* SimulatedService.client(proxy.port, { transport, backoff: BACKOFF, retryForMs: 60_000 })
+        const client = yield* SimulatedService.client(proxy.port, {
+          ...SimulatedService.transports[name],
+          backoff: BACKOFF,
+          retryForMs: 60_000
+        })
         const assembled = yield* Effect.promise(() => watched(client, conversation.id, scenario.turns))
         const persisted: Array<TurnEvent.TurnEvent> = []
         yield* Effect.promise(async () => {

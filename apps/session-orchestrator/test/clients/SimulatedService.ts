@@ -1,5 +1,5 @@
 /** Runs the whole service in this process over the simulated provider: real sockets, and a database in memory. */
-import { type ClientOptions, HoldfastClient } from "@holdfast/client"
+import { type ClientOptions, HoldfastClient, webSocket } from "@holdfast/client"
 import { defined } from "@holdfast/wire"
 import { Effect } from "effect"
 import { Agent, fetch } from "undici"
@@ -35,6 +35,9 @@ export const start = ({ retry = QUICK, token }: Options = {}) =>
 
 /** A prompt whose turn meets a script of the simulated provider. */
 export const prompt = (script: string, text = "Are you there?"): string => `${text}\nsimulate: ${script}`
+
+/** The option of each transport of a client. */
+export const transports = { http: {}, websocket: { transport: webSocket() } }
 
 /** A client whose connections end with the test: an idle one would hold the service's stop. */
 export const client = (port: number, options: ClientOptions = {}) =>

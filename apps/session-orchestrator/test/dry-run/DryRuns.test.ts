@@ -70,6 +70,12 @@ describe("POST /v1/dry-run", () => {
         assert.deepInclude(other.replay?.changes[0]?.was, { status: "completed" })
         assert.deepInclude(other.replay?.changes[0]?.would, { status: "failed" })
         assert.isAbove(other.assumptions.length, 1)
+        const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
+        const limited = yield* run({ replay: { since: 0 } }, recording, { spend })
+        assert.include(
+          limited.assumptions,
+          "A limit of spending (spend) is reached where the record has it, and nowhere else."
+        )
       })
   )
 

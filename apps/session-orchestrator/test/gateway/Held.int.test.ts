@@ -76,6 +76,22 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("whose endpoint falls silent before content is asked again after the limit on silence", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) => {
+          if (n > 2) return GatewayRig.sendStream(call, bytes)
+          if (n === 2) call.response.writeHead(200, { "content-type": "text/event-stream" }).write(": ping\n\n")
+        },
+        retry: { ...Service.QUICK, requestTimeout: { firstContent: Duration.millis(250) } }
+      })
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect([answer.body.equals(bytes), endpoint.calls.length]).toEqual([true, 3])
+      for (const { closed } of endpoint.calls.slice(0, 2)) yield* Effect.promise(() => closed)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("that cannot be answered gets the endpoint's own refusal, as it came", () =>
     Effect.gen(function* () {
       const { endpoint, service } = yield* GatewayRig.start({

@@ -24,7 +24,6 @@ const call: GatedCall = {
   dialect: Dialects.byFormat.chat,
   asked: { format: "chat", framing: "events", model: "m" },
   body: Buffer.from(JSON.stringify(BODY)),
-  parsed: BODY,
   retry: undefined
 }
 

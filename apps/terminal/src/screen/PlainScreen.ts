@@ -15,12 +15,14 @@ import * as WaitText from "../wait/WaitText.ts"
 export interface Streams {
   readonly input: NodeJS.ReadableStream
   readonly write: (text: string) => void
+  /** The terminal shows what is typed: it is not written a second time. */
+  readonly hasEcho: boolean
 }
 
 /** Shows a conversation until the person leaves, or the input ends. */
 export const show = async (
   conversation: OpenConversation.OpenConversation,
-  { input, write }: Streams,
+  { hasEcho, input, write }: Streams,
   now: () => number
 ): Promise<void> => {
   let entries = 0
@@ -29,6 +31,7 @@ export const show = async (
   let list: unknown
   let remind: ReturnType<typeof setTimeout> | undefined
   let waiting: WaitText.Wait | undefined
+  const typed = new Set<string>()
   const line = (text: string): void => write(`${text}\n`)
 
   const writeWait = (): void => {
@@ -41,6 +44,7 @@ export const show = async (
   const draw = (): void => {
     const snapshot = conversation.snapshot()
     for (const entry of snapshot.entries.slice(entries)) {
+      if (entry.type === "prompt" && typed.delete(entry.text)) continue
       line(textOf(entry, printed))
       if (entry.type === "answer") printed = ""
     }
@@ -70,11 +74,15 @@ export const show = async (
     }
   }
   const unsubscribe = conversation.subscribe(draw)
+  if (hasEcho) line("Type a text and Enter. /help lists the commands, /quit leaves.")
   draw()
   try {
     const reader = createInterface({ input, terminal: false })
     const ended = (async () => {
-      for await (const typed of reader) enter(conversation, typed)
+      for await (const text of reader) {
+        if (hasEcho && text.trim() !== "") typed.add(Foreign.shown(text).trim())
+        enter(conversation, text)
+      }
       await idle(conversation, now) // S3
     })()
     await Promise.race([ended, conversation.left])

@@ -15,6 +15,7 @@ import {
   type Call,
   ConnectionLost,
   type ConversationCommand,
+  type ServiceOptions,
   SILENCE_MS,
   type Subscription,
   type Transport
@@ -47,14 +48,9 @@ interface BodyReader {
   readonly cancel: () => Promise<void>
 }
 
-/** Where the service is. */
-export interface HttpOptions {
-  /** Without a slash at its end. */
-  readonly url: string
-  readonly token: string | undefined
+/** Where the service is, and what makes requests. */
+export interface HttpOptions extends ServiceOptions {
   readonly fetch: Fetch
-  readonly retryForMs: number
-  readonly backoff: Cursor.Backoff
 }
 
 /** Makes the transport. */

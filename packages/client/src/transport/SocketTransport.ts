@@ -11,20 +11,34 @@ import * as ClockSkew from "../stream/ClockSkew.ts"
 import * as Cursor from "../stream/Cursor.ts"
 import { ClientError } from "../ClientError.ts"
 import { type OpenSocket, SocketConnection } from "./SocketConnection.ts"
-import { type Call, ConnectionLost, type ConversationCommand, type Subscription, type Transport } from "./Transport.ts"
+import {
+  type Call,
+  type ChosenTransport,
+  ConnectionLost,
+  type ConversationCommand,
+  type ServiceOptions,
+  type Subscription,
+  type Transport
+} from "./Transport.ts"
 import { sleep } from "./Waiting.ts"
 
-/** Where the service is. */
-export interface SocketOptions {
-  readonly url: string
-  readonly token: string | undefined
+interface SocketOptions extends ServiceOptions {
   readonly openSocket: OpenSocket
-  readonly retryForMs: number
-  readonly backoff: Cursor.Backoff
 }
 
-/** Makes the transport over the one for calls. */
-export const make = (options: SocketOptions, http: Transport): Transport => new SocketTransport(options, http)
+/**
+ * Carries commands and streams over a WebSocket. `openSocket` opens it in the place of the runtime's `WebSocket`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * const client = new HoldfastClient({ url, token, transport: webSocket() })
+ * ```
+ */
+export const webSocket =
+  (openSocket: OpenSocket = (url, protocols) => new WebSocket(url, protocols)): ChosenTransport =>
+  (service, http) =>
+    new SocketTransport({ ...service, openSocket }, http)
 
 // --- internal
 

@@ -2,7 +2,7 @@
 import type { Sse } from "@holdfast/wire"
 import type { RpcLines } from "@holdfast/wire/rpc"
 import type * as ClockSkew from "../stream/ClockSkew.ts"
-import type { Frame } from "../stream/Cursor.ts"
+import type { Backoff, Frame } from "../stream/Cursor.ts"
 
 /** One call of the API. */
 export interface Call {
@@ -50,6 +50,18 @@ export interface Transport {
   readonly skew: () => ClockSkew.ClockSkew
   readonly close: () => void
 }
+
+/** Where the service is, and how patient the client is with it. */
+export interface ServiceOptions {
+  /** Without a slash at its end. */
+  readonly url: string
+  readonly token: string | undefined
+  readonly retryForMs: number
+  readonly backoff: Backoff
+}
+
+/** Makes a transport over the one for calls. */
+export type ChosenTransport = (service: ServiceOptions, http: Transport) => Transport
 
 /** A connection has ended before its stream, and another may do better. */
 export class ConnectionLost extends Error {

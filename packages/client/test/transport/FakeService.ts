@@ -1,5 +1,5 @@
 /** The two sides of a connection in memory: what the client asks for, and what a test answers. */
-import type { ClientOptions } from "../../src/index.ts"
+import { type ClientOptions, webSocket } from "../../src/index.ts"
 
 /** A command as a client sends it. */
 export interface Sent {
@@ -67,16 +67,15 @@ export const fake = (answer: () => { readonly status: number; readonly body: unk
   let wake = () => {}
   const options: ClientOptions = {
     url: "https://service.test/",
-    transport: "websocket",
     token: "t",
     retryForMs: 1_000,
     backoff: { firstMs: 1, longestMs: 1 },
-    openSocket: (url, protocols) => {
+    transport: webSocket((url, protocols) => {
       const socket = new FakeSocket(url, protocols)
       sockets.push(socket)
       wake()
       return socket
-    },
+    }),
     fetch: async () => {
       const { body, status } = answer()
       return {

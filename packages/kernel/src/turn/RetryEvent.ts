@@ -9,8 +9,8 @@ export interface RetryFacts extends Pick<
   readonly failure: Failure.Failure
   /** `provider/model` of the attempt that failed. */
   readonly target: string
-  /** The credential of the retry; `undefined`: the provider's first. */
-  readonly credential: string | undefined
+  /** The credential of the retry; absent: the provider's first. */
+  readonly credential?: string | undefined
   /** The largest number of retries of a step; `undefined`: there is no limit. */
   readonly maxRetries: number | undefined
   /** The open question to a person (X11). */

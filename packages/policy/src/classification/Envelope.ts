@@ -9,7 +9,7 @@
  * Envelope.N3. The message is the innermost one, verbatim: it is the provider's own, the outer ones are packaging.
  * Envelope.N4. Bounded: a limited number of levels and of entries of a list, for any input.
  */
-import { defined, type Failure } from "@holdfast/wire"
+import { defined, type Failure, JsonShape } from "@holdfast/wire"
 import * as Fields from "./Fields.ts"
 import * as Scope from "./Scope.ts"
 import * as Status from "./Status.ts"
@@ -101,7 +101,7 @@ const readText = (value: string, trail: Trail): Envelope | undefined => {
 const readNested = (value: string, trail: Trail): Envelope | undefined => {
   const trimmed = value.trim()
   const json = /^[{["]/.test(trimmed) ? trimmed : behindPrefix(trimmed)
-  const parsed = json === undefined ? undefined : Fields.parse(json)
+  const parsed = json === undefined ? undefined : JsonShape.parse(json)
   if (typeof parsed === "string") return readText(parsed, deeper(trail))
   const envelope = parsed === undefined ? undefined : read(parsed, deeper(trail))
   return envelope?.message === undefined && envelope?.codes.length === 0 ? undefined : envelope

@@ -51,16 +51,6 @@ export const isError = (value: unknown): value is Error => {
   }
 }
 
-/** Parses JSON; `undefined`: it is invalid. */
-export const parse = (json: string): unknown => {
-  try {
-    const value: unknown = JSON.parse(json)
-    return value
-  } catch {
-    return undefined
-  }
-}
-
 /** Encodes a value as JSON; an empty string if that is not possible. */
 export const stringify = (value: unknown): string => {
   try {

@@ -4,8 +4,8 @@
  * Providers send errors as JSON; intermediaries (a CDN, a load balancer, a corporate proxy) send pages, plain text, or an empty body. A
  * page is represented by its title, because HTML is unreadable in a terminal.
  */
+import { JsonShape } from "@holdfast/wire"
 import * as Envelope from "./Envelope.ts"
-import * as Fields from "./Fields.ts"
 
 /** A body by its kind. */
 export type Body =
@@ -37,7 +37,7 @@ export const read = (text: string): Body => {
     return { kind: "page", title: titleOf(trimmed.slice(0, PAGE_LIMIT)), head: trimmed.slice(0, HEAD_LIMIT) }
   }
   if (/^[{["]/.test(trimmed)) {
-    const value = Fields.parse(trimmed)
+    const value = JsonShape.parse(trimmed)
     if (value === undefined) return { kind: "broken" }
     if (typeof value === "string") return read(value)
     const { envelope, objects } = Envelope.open(value)

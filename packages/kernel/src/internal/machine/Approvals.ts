@@ -68,7 +68,6 @@ export const eventOf = (ledger: Ledger, { asks, since, until }: ToolQuestion.Ope
     retryAt: until,
     failure: ToolQuestion.failureOf(asks),
     target: targetNameOf(ledger),
-    credential: undefined,
     maxRetries: undefined,
     asks
   })
