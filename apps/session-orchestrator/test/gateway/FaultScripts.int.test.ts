@@ -13,7 +13,7 @@ import { type WireFormat, wireFormats } from "../../../../packages/providers/tes
 import * as GatewayRig from "./GatewayRig.ts"
 import type * as RawEndpoint from "./RawEndpoint.ts"
 
-const RUNS = Math.min(200, Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 12))
+const RUNS = Math.min(200, Number(process.env["HOLDFAST_MODEL_RUNS"] ?? 5))
 
 /** Calls at once. */
 const AT_ONCE = 8
