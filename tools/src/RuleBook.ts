@@ -161,8 +161,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "M1", says: "A manual retry runs the model again from the last user message, without what had failed." },
       {
         id: "M2",
-        says: "In the terminal: /retry, or Enter on an empty line; in the web page a button.",
-        claimed: false
+        says: "In the terminal: /retry, or Enter on an empty line; in the web page a button."
       },
       { id: "M3", says: "An abort that the user did not ask for is a passing failure." },
       { id: "M4", says: "Every retry is a line of JSON in a log, with the thinking level where one is set." }

@@ -20,7 +20,7 @@ describe("a published manifest", () => {
     repository: { url: "git+https://example.com/a/holdfast.git", directory: "packages/example" }
   })
 
-  it("M1: names JavaScript with its types, and the program of the published package", () => {
+  it("Manifest.M1: names JavaScript with its types, and the program of the published package", () => {
     assert.deepInclude(published, {
       bin: { holdfast: "./src/main.js" },
       exports: {
@@ -35,14 +35,14 @@ describe("a published manifest", () => {
     for (const key of ["scripts", "devDependencies", "publish", "private"]) assert.notProperty(published, key)
   })
 
-  it("M2: asks for versions that a registry has", () => {
+  it("Manifest.M2: asks for versions that a registry has", () => {
     assert.deepInclude(published, {
       dependencies: { "@holdfast/wire": "1.2.3", effect: "~4.1.0", ajv: "^8.20.0", other: "^9" }
     })
     assert.throws(() => Manifest.published(folder, { catalog: {}, modules: {} }), /no version of effect/)
   })
 
-  it("M3: of a bundle asks only for what the bundle does not contain", () => {
+  it("Manifest.M3: of a bundle asks only for what the bundle does not contain", () => {
     const publish = { ...folder.publish, bundle: "program", dependencies: ["ajv"] }
     const bundled = Manifest.published({ ...folder, publish }, { catalog: { ajv: "8.20.0" }, modules: {} })
     assert.deepInclude(bundled, { bin: { holdfast: "./src/main.js" }, dependencies: { ajv: "^8.20.0" } })

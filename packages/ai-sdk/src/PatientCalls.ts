@@ -66,7 +66,7 @@ export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middlewa
           yield* partsOf(answered.stream)
         }
       })
-      let first: IteratorResult<LanguageModelV4StreamPart, unknown> | undefined = await settled(parts.next()) // M1
+      let first: IteratorResult<LanguageModelV4StreamPart, unknown> | undefined = await settled(parts.next()) // PatientCalls.M1
       const stream = new ReadableStream<LanguageModelV4StreamPart>({
         pull: async (controller) => {
           try {

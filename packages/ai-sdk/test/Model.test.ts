@@ -129,7 +129,7 @@ const ask = (store: Store, languageModel: never, id: string) =>
   ).result
 
 describe("a model of the AI SDK", () => {
-  it("M3: reasoning that ends behind the tool call after it stays before it, and an empty block is none", async () => {
+  it("Model.M3: reasoning that ends behind the tool call after it stays before it, and an empty block is none", async () => {
     const GOOGLES: ReadonlyArray<LanguageModelV4StreamPart> = [
       { type: "reasoning-start", id: "0", providerMetadata: { google: { thoughtSignature: "sig" } } },
       { type: "reasoning-delta", id: "0", delta: "Look." },
@@ -153,7 +153,7 @@ describe("a model of the AI SDK", () => {
     ])
   })
 
-  it("M3: gets every part of a conversation back with its metadata, also from a store", async () => {
+  it("Model.M3: gets every part of a conversation back with its metadata, also from a store", async () => {
     const store = memoryStore()
     const first = scripted([response, answer])
     const result = await ask(store, first.model, "t1")
