@@ -6,6 +6,8 @@
  * PostgresTransaction.T2. A connection that is lost earlier is an ordinary failure. The rollback that fails with it is no second failure.
  * PostgresTransaction.T3. Every statement can be interrupted, `BEGIN` and `COMMIT` too, so that a silent connection is not held without
  *     limit: the client closes a connection that does not answer a cancellation.
+ * PostgresTransaction.T4. PostgreSQL ends a transaction that its process has left for `IDLE_MS`. A runner that freezes would keep the locks of
+ *     its rows otherwise, and no other runner could go on with their turns.
  *
  * Without T1 a prompt that was written could count as an earlier prompt, or be refused. T3 is why this is not the client's
  * own `withTransaction`.
@@ -24,6 +26,12 @@ export const make =
     )
 
 // --- internal
+
+/** Half of the time within which another runner takes turns over. */
+const IDLE_MS = 10_000
+
+/** `LOCAL`, and no parameter of the connection: PgBouncer refuses those, and other users of its connections keep their own setting. */
+const LIMIT = `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS}`
 
 type Failing<A, E> = Effect.Effect<A, E | SqlError.SqlError>
 
@@ -60,6 +68,7 @@ const onConnection = <A, E>(
     })
   )
   return connection.executeRaw("BEGIN", []).pipe(
+    Effect.andThen(connection.executeRaw(LIMIT, [])), // PostgresTransaction.T4
     Effect.andThen(Effect.provideService(effect, sql.transactionService, [connection, 0])),
     // Here and not in the finalizer, which cannot be interrupted (PostgresTransaction.T3). PostgresTransaction.T2
     Effect.tapCause((cause) => (Cause.hasInterrupts(cause) ? Effect.void : rollback)),

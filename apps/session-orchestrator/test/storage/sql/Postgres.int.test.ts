@@ -424,17 +424,29 @@ describe("a transaction whose connection is lost", () => {
     })
   )
 
-  it.live("T2: fails with an error, not a defect, when it was not committed, and nothing of it is stored", () =>
+  it.live("PostgresTransaction.T4: the server ends a transaction that its process has left, and no other session", () =>
     Effect.gen(function* () {
       const sql = yield* client
-      yield* sql`CREATE TABLE t (n INTEGER)`
-      const cut = Effect.gen(function* () {
-        yield* sql`INSERT INTO t VALUES (1)`
-        yield* sql`SELECT pg_terminate_backend(pg_backend_pid())`
-      })
-      const result = yield* Effect.result(PostgresTransaction.make(sql)(cut))
-      expect(Result.isFailure(result)).toBe(true)
-      expect(yield* sql`SELECT n FROM t`).toEqual([])
+      const limit = sql`SHOW idle_in_transaction_session_timeout`
+      const within = yield* PostgresTransaction.make(sql)(limit)
+      expect(within).toEqual([{ idle_in_transaction_session_timeout: "10s" }])
+      expect(yield* limit).toEqual([{ idle_in_transaction_session_timeout: "0" }])
     })
+  )
+
+  it.live(
+    "PostgresTransaction.T2: fails with an error, not a defect, when it was not committed, and nothing of it is stored",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* client
+        yield* sql`CREATE TABLE t (n INTEGER)`
+        const cut = Effect.gen(function* () {
+          yield* sql`INSERT INTO t VALUES (1)`
+          yield* sql`SELECT pg_terminate_backend(pg_backend_pid())`
+        })
+        const result = yield* Effect.result(PostgresTransaction.make(sql)(cut))
+        expect(Result.isFailure(result)).toBe(true)
+        expect(yield* sql`SELECT n FROM t`).toEqual([])
+      })
   )
 })

@@ -49,8 +49,10 @@ const scripted = Effect.fnUntraced(function* (answer: (statement: string) => Ans
   return { said, sql, transaction: PostgresTransaction.make(sql) }
 }, Effect.provide(Reactivity.layer))
 
+const LIMIT = "SET LOCAL idle_in_transaction_session_timeout = 10000"
+
 /** What is sent before the commit of a transaction with one statement. */
-const BEFORE = ["BEGIN", "(work)", NUMBER]
+const BEFORE = ["BEGIN", LIMIT, "(work)", NUMBER]
 
 const work = (sql: SqlClient.SqlClient) => Effect.as(sql.unsafe("(work)"), "done")
 
@@ -69,7 +71,7 @@ describe("a transaction on PostgreSQL", () => {
         const { said, transaction } = yield* scripted(() => undefined)
         const exit = yield* Effect.exit(transaction(failing))
         assert.deepStrictEqual(exit, yield* Effect.exit(failing))
-        assert.deepStrictEqual(said, ["BEGIN", "ROLLBACK", "(given back)"])
+        assert.deepStrictEqual(said, ["BEGIN", LIMIT, "ROLLBACK", "(given back)"])
       }
     })
   )
@@ -88,7 +90,7 @@ describe("a transaction on PostgreSQL", () => {
       const { said, transaction } = yield* scripted(() => undefined)
       const fiber = yield* Effect.forkChild(transaction(Effect.never), { startImmediately: true })
       yield* Fiber.interrupt(fiber)
-      assert.deepStrictEqual(said, ["BEGIN", "ROLLBACK", "(given back)"])
+      assert.deepStrictEqual(said, ["BEGIN", LIMIT, "ROLLBACK", "(given back)"])
     })
   )
 
@@ -214,6 +216,7 @@ describe("a transaction in another", () => {
       assert.deepStrictEqual(yield* transaction(inner), [Exit.succeed("done"), Exit.fail("no")])
       assert.deepStrictEqual(said, [
         "BEGIN",
+        LIMIT,
         "SAVEPOINT inner_write",
         "(work)",
         "RELEASE SAVEPOINT inner_write",
