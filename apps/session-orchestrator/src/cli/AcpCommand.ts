@@ -5,9 +5,8 @@
  * AcpCommand.P2. The end of standard input, Ctrl-C and SIGTERM end the process with exit code 0. A turn that has not ended stays on disk.
  * AcpCommand.P3. The process owns the database: a session that another process runs could not be loaded.
  */
-import { RetrySettings } from "@holdfast/policy"
 import { Effect, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { Readable, Writable } from "node:stream"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -21,16 +20,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "acp",
     {
-      model: Flag.String("model").pipe(
-        Flag.withAlias("m"),
-        Flag.withMetavar("PROVIDER/MODEL"),
-        Flag.withDescription("Model to ask instead of the configured one"),
-        Flag.optional
-      ),
-      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
-        Flag.withDescription("Retry profile instead of the configured one"),
-        Flag.optional
-      ),
+      model: RunInput.flags.model,
+      profile: RunInput.flags.profile,
       system: RunInput.flags.system,
       systemFile: RunInput.flags.systemFile,
       config: Setup.configFlag

@@ -4,7 +4,6 @@
  * RpcCommand.P1. Standard output has protocol lines and nothing else; logs and errors go to standard error.
  * RpcCommand.P2. The end of standard input, Ctrl-C and SIGTERM end the process with exit code 0. A turn that has not ended stays on disk.
  */
-import { RetrySettings } from "@holdfast/policy"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Option, Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -24,16 +23,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make(
     "rpc",
     {
-      model: Flag.String("model").pipe(
-        Flag.withAlias("m"),
-        Flag.withMetavar("PROVIDER/MODEL"),
-        Flag.withDescription("Model to ask instead of the configured one"),
-        Flag.optional
-      ),
-      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
-        Flag.withDescription("Retry profile instead of the configured one"),
-        Flag.optional
-      ),
+      model: RunInput.flags.model,
+      profile: RunInput.flags.profile,
       system: RunInput.flags.system,
       systemFile: RunInput.flags.systemFile,
       conversation: Flag.String("conversation").pipe(

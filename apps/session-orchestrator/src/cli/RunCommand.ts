@@ -5,7 +5,6 @@
  * RunCommand.R2. Ctrl-C aborts the turn and waits for its seal; a second Ctrl-C does not wait.
  * RunCommand.R3. The exit code reports the turn's status.
  */
-import { RetrySettings } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -33,19 +32,9 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Argument.withDescription("What to ask; - or nothing reads it from standard input"),
         Argument.optional
       ),
-      model: Flag.String("model").pipe(
-        Flag.withAlias("m"),
-        Flag.withMetavar("PROVIDER/MODEL"),
-        Flag.withDescription("Model to ask instead of the configured one"),
-        Flag.optional
-      ),
       json: Flag.Boolean("json").pipe(
         Flag.withDescription("Print the turn's events, one JSON object a line, instead of the answer"),
         Flag.withDefault(false)
-      ),
-      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
-        Flag.withDescription("Retry profile instead of the configured one"),
-        Flag.optional
       ),
       attach: Attachments.flag,
       ...RunInput.flags,

@@ -3,6 +3,7 @@
  *
  * RunInput.I1. A mistake is refused before the model is called or the disk is written, with exit code 2.
  */
+import { RetrySettings } from "@holdfast/policy"
 import { Ids, Text } from "@holdfast/wire"
 import { Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Flag } from "effect/cli"
@@ -12,6 +13,16 @@ import * as ExitCode from "./ExitCode.ts"
 
 /** The flags for the turn, its conversation and its system prompt. */
 export const flags = {
+  model: Flag.String("model").pipe(
+    Flag.withAlias("m"),
+    Flag.withMetavar("PROVIDER/MODEL"),
+    Flag.withDescription("Model to ask instead of the configured one"),
+    Flag.optional
+  ),
+  profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
+    Flag.withDescription("Retry profile instead of the configured one"),
+    Flag.optional
+  ),
   system: Flag.String("system").pipe(
     Flag.withMetavar("TEXT"),
     Flag.withDescription("System prompt of the new conversation"),

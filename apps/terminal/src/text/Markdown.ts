@@ -1,7 +1,7 @@
 /**
  * Lays Markdown out as lines of a terminal. Pure.
  *
- * Markdown.M1. Any text is valid, also one that breaks off in the middle of a mark: it is laid out as far as it came.
+ * Markdown.M1. Any text is valid. Text that ends in the middle of a mark is laid out up to there.
  * Markdown.M2. The time is linear in the length of the text, because a model chooses the text.
  * Markdown.M3. Each line feed begins a new line: models mean it so, and nothing is joined that was apart.
  */

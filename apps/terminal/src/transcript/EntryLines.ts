@@ -20,7 +20,7 @@ export const of = (entry: Entry, width: number): ReadonlyArray<Line.Line> => {
   }
 }
 
-/** The lines of a prompt, also of one that was not yet accepted. */
+/** The lines of a prompt, accepted or not. */
 export const promptLines = (
   text: string,
   width: number,

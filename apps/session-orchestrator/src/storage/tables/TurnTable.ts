@@ -81,7 +81,7 @@ export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<
 export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
   select(sql, sql`t.number > 0`)
 
-/** Seals a turn with the event that ended it. A sealed turn is not changed. One that failed is uncounted until its notice (`IncidentStates.S2`). */
+/** Seals a turn with the event that ended it. A sealed turn is not changed. A failed turn is uncounted until its notice (`IncidentStates.S2`). */
 export const seal = (
   sql: SqlClient.SqlClient,
   { endedAt, status, turnId }: TurnEvent.TurnEnd,
