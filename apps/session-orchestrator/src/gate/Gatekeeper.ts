@@ -108,6 +108,17 @@ export const wakeEarly = ({ isProbe }: GateTicket): Command => ({
   by: { commandId: globalThis.crypto.randomUUID(), origin: isProbe ? ORIGINS.probe : ORIGINS.room }
 })
 
+/** A gate and its turns at one moment. Times are in epoch milliseconds. */
+export interface GateView extends Pick<Gate.Gate, "phase" | "underway" | "room" | "last"> {
+  /** Turns that wait; with those that are held. */
+  readonly waiting: number
+  readonly held: number
+  /** When a call last had content; 0: never. */
+  readonly answeredAt: number
+  /** When a turn calls at the latest; infinity: none waits, or a call of another turn decides. */
+  readonly nextTryAt: number
+}
+
 /** A call in progress. Reports after its end change nothing. */
 export interface Call {
   /** The call has yielded content. */
@@ -147,6 +158,23 @@ export class Gatekeeper {
   /** Whether nothing is known against the endpoint: due turns continue at once. */
   get isOpen(): boolean {
     return this.gate.phase === "open"
+  }
+
+  /** The gate and its turns now, for a report. */
+  get view(): GateView {
+    const { last, phase, room, underway } = this.gate
+    const asleep = [...this.asleep, ...this.deep.keys()]
+    const ends = asleep.map(({ since, waitMs }) => since + waitMs)
+    return {
+      phase,
+      underway,
+      room,
+      last,
+      waiting: asleep.length + this.door.size,
+      held: this.door.size,
+      answeredAt: this.answeredAt,
+      nextTryAt: ends.reduce((a, b) => Math.min(a, b), this.wakes.againAt)
+    }
   }
 
   /** Findings for the gatekeepers of this endpoint on other runners. */
@@ -285,6 +313,12 @@ export class Gatekeeper {
     if (!this.isWaitedAt) this.gate = Gate.settled(this.gate, this.clock.now())
   }
 
+  /** How many sleepers may be woken early now, and when to ask again. */
+  private get wakes(): ReturnType<typeof Gate.wakes> {
+    const count = this.asleep.size
+    return Gate.wakes(this.gate, this.clock.now(), { count, meanWaitMs: count === 0 ? 0 : this.asleepMs / count })
+  }
+
   private get isWaitedAt(): boolean {
     return this.asleep.size > 0 || this.deep.size > 0 || this.door.size > 0
   }
@@ -302,10 +336,9 @@ export class Gatekeeper {
   private wakeOne(): boolean {
     // No due turn is left that there is room for (Gatekeeper.K1).
     const [sleeper] = this.asleep
-    const count = this.asleep.size
-    const now = this.clock.now()
-    const early = Gate.wakes(this.gate, now, { count, meanWaitMs: count === 0 ? 0 : this.asleepMs / count })
+    const early = this.wakes
     if (early.count > 0 && sleeper !== undefined) {
+      const now = this.clock.now()
       this.wake(sleeper, Gate.CallDecision.Go(), Gate.admit(this.gate, now), now)
       return true
     }

@@ -23,6 +23,8 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type {
   ConversationState,
+  EffectiveConfiguration,
+  Health,
   Message,
   PeriodReport,
   Prompt,
@@ -113,6 +115,8 @@ export class Client extends Context.Service<
     ) => Stream.Stream<BulkCommands.BulkOutcome, ClientError>
     readonly report: (options?: { readonly since?: Date | number }) => Call<PeriodReport.PeriodReport>
     readonly dryRun: (body: DryRunGroup.RunDryRun) => Call<DryRunGroup.DryRunAnswer>
+    readonly health: Call<Health.Health>
+    readonly configuration: Call<EffectiveConfiguration.EffectiveConfiguration>
   }
 >()("@holdfast/client/Client") {}
 
@@ -210,5 +214,7 @@ const of = (client: HoldfastClient): Client["Service"] => ({
   listConversations: (filter) => stream((own) => client.listConversations({ ...filter, ...own })),
   commandTurns: (request) => stream((own) => client.commandTurns(request, own)),
   report: (options) => call((own) => client.report({ ...options, ...own })),
-  dryRun: (body) => call((own) => client.dryRun(body, own))
+  dryRun: (body) => call((own) => client.dryRun(body, own)),
+  health: call((own) => client.health(own)),
+  configuration: call((own) => client.configuration(own))
 })
