@@ -5,7 +5,7 @@
  */
 import { Prices } from "@holdfast/policy"
 import type { PeriodReport } from "@holdfast/wire"
-import * as PriceOf from "../../spend/PriceOf.ts"
+import * as PriceOf from "../../spend/limits/PriceOf.ts"
 import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
 import type { UsageFact } from "./TurnFacts.ts"
 

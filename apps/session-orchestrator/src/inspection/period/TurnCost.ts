@@ -6,7 +6,7 @@
 import { Prices } from "@holdfast/policy"
 import type { PeriodReport, TurnEvent } from "@holdfast/wire"
 import type * as Account from "../../recovery/Account.ts"
-import * as PriceOf from "../../spend/PriceOf.ts"
+import * as PriceOf from "../../spend/limits/PriceOf.ts"
 import * as TurnReport from "../TurnReport.ts"
 import * as TurnFacts from "./TurnFacts.ts"
 

@@ -9,7 +9,7 @@ import type { Prices } from "@holdfast/policy"
 import { Durations } from "@holdfast/policy"
 import { Labels } from "@holdfast/wire"
 import { Schema } from "effect"
-import * as PriceOf from "../PriceOf.ts"
+import * as PriceOf from "./PriceOf.ts"
 import type { Spent } from "./SpendSums.ts"
 
 const Dollars = Schema.Finite.check(

@@ -6,7 +6,7 @@
  * SpendSums.S2. Sums are of the latest day that had an addition. Earlier days are not kept.
  */
 import { Prices } from "@holdfast/policy"
-import * as PriceOf from "../PriceOf.ts"
+import * as PriceOf from "./PriceOf.ts"
 
 /** Tokens that were used at a target. */
 export interface Use {

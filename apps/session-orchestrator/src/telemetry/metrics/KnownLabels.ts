@@ -2,7 +2,7 @@
 import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import type { Values } from "../../config/Config.ts"
-import * as HeldCalls from "../../conversation/HeldCalls.ts"
+import * as ProviderName from "../../text/ProviderName.ts"
 import { Labels } from "./MetricLabels.ts"
 import type * as TurnMetrics from "./TurnMetrics.ts"
 
@@ -13,7 +13,7 @@ export const of = (
 ): TurnMetrics.Known => ({
   // No provider outside the configuration is ever called; through the gateway, some are called with a client's own key.
   providers: new Labels(
-    Array.from(providers.keys()).flatMap((name) => [name, HeldCalls.withClientKey(name)]),
+    Array.from(providers.keys()).flatMap((name) => [name, ProviderName.withClientKey(name)]),
     redact,
     0
   ),
