@@ -3,7 +3,7 @@
  *
  * OpenConversation.O1. A new conversation is opened with its first prompt: a terminal that is closed without one leaves nothing behind.
  * OpenConversation.O2. A prompt that the service did not accept goes back into the editor.
- * OpenConversation.O3. An abort follows the prompts and retries under way: one that overtook them would find no turn.
+ * OpenConversation.O3. An abort follows the prompts and retries under way. If it overtook them, it would find no turn.
  * OpenConversation.O4. Leaving ends the connection and nothing else: turns belong to the service.
  */
 import { ClientError, type Conversation, ConversationView, type HoldfastClient } from "@holdfast/client"
