@@ -6,6 +6,9 @@ import { ConversationPage } from "../conversation/ConversationPage.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
 import { NightPage } from "../night/NightPage.tsx"
+import { DesktopNotices } from "../notices/DesktopNotices.tsx"
+import * as Actions from "../palette/Actions.ts"
+import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
 import * as Route from "./Route.ts"
 
@@ -35,6 +38,12 @@ export const App = () => {
 const Pages = () => {
   const route = Route.useRoute()
   const isNight = route.page === "night"
+  Actions.useActions("Page", [
+    { name: "New conversation", run: () => Route.go({ page: "new" }) },
+    { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
+    { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
+    { name: "API", words: "documentation", run: () => location.assign("/docs") }
+  ])
   return (
     <div className="frame">
       <a className="skip" href="#detail" onClick={focusDetail}>
@@ -56,6 +65,10 @@ const Pages = () => {
           </a>
           <a href="/docs">API</a>
         </nav>
+        <div className="tools">
+          <Palette />
+          <DesktopNotices />
+        </div>
       </header>
       {isNight ? <NightPage /> : <Conversations route={route} />}
     </div>
