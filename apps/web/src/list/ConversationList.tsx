@@ -5,6 +5,7 @@ import * as Service from "../service/Service.ts"
 import * as Durations from "../text/Durations.ts"
 import * as Actions from "../palette/Actions.ts"
 import { useNow } from "../time/Now.ts"
+import { BulkBar } from "../bulk/BulkBar.tsx"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as ConversationStatus from "./ConversationStatus.ts"
 import { type Entry, useConversations } from "./useConversations.ts"
@@ -23,6 +24,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
   const { data, error, isPending } = useConversations({ search: useDeferredValue(search.trim()), tag, most })
   useTokenCheck(error === null ? undefined : codeOf(error))
   const entries = data?.entries ?? []
+  const isFiltered = search.trim() !== "" || tag !== undefined
   return (
     <section className="list" aria-label="Conversations">
       <h1 className="hidden">Conversations</h1>
@@ -47,6 +49,8 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
             <span className="hidden">: show all tags again</span>
           </button>
         )}
+        {/* Also without turns: it has the result of the last command. */}
+        <BulkBar turns={isFiltered ? entries.flatMap(({ turn }) => (turn === undefined ? [] : [turn])) : []} />
       </div>
       {error !== null && (
         <p className="notice" role="status">
