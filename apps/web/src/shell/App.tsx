@@ -5,6 +5,9 @@ import { TokenForm } from "../access/TokenForm.tsx"
 import { ConversationPage } from "../conversation/ConversationPage.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
+import { DesktopNotices } from "../notices/DesktopNotices.tsx"
+import * as Actions from "../palette/Actions.ts"
+import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
 import * as Route from "./Route.ts"
 
@@ -37,6 +40,12 @@ export const App = () => {
 const Pages = () => {
   const route = Route.useRoute()
   const isNight = route.page === "night"
+  Actions.useActions("Page", [
+    { name: "New conversation", run: () => Route.go({ page: "new" }) },
+    { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
+    { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
+    { name: "API", words: "documentation", run: () => location.assign("/docs") }
+  ])
   return (
     <div className="frame">
       <a className="skip" href="#detail" onClick={focusDetail}>
@@ -58,6 +67,10 @@ const Pages = () => {
           </a>
           <a href="/docs">API</a>
         </nav>
+        <div className="tools">
+          <Palette />
+          <DesktopNotices />
+        </div>
       </header>
       {isNight ? (
         <Suspense fallback={<p className="quiet pad">Loading …</p>}>
