@@ -10,8 +10,6 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ProcessName, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
-import { RetrySettings } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
 import * as Proxy from "@holdfast/providers/proxy"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Config, type Values } from "../config/Config.ts"
@@ -21,13 +19,13 @@ import * as Secrets from "../redaction/Secrets.ts"
 import * as QuietHours from "../delivery/QuietHours.ts"
 import { CallCounts, RecentCalls } from "../gate/RecentCalls.ts"
 import { IncidentStates } from "../storage/IncidentStates.ts"
-import { Labels } from "./metrics/MetricLabels.ts"
 import * as Notifications from "./incidents/Notifications.ts"
 import * as ThinkingLevel from "./traces/ThinkingLevel.ts"
 import type * as RetryLine from "./logs/RetryLine.ts"
 import * as RetryLog from "./logs/RetryLog.ts"
 import * as Traces from "./traces/Traces.ts"
 import * as TurnLog from "./logs/TurnLog.ts"
+import * as KnownLabels from "./metrics/KnownLabels.ts"
 import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
@@ -46,7 +44,7 @@ export const layer: Layer.Layer<
     const calls = new CallCounts(yield* Clock.currentTimeMillis)
     const listeners = [
       { attempt: counting(calls) },
-      TurnMetrics.observer(labelsOf(config, redact), context),
+      TurnMetrics.observer(KnownLabels.of(config, redact), context),
       TurnLog.observer(redact, context)
     ]
     if (retryLog !== undefined) {
