@@ -113,21 +113,6 @@ const counting =
     count({ target, credential: request?.credential, endedAt, failure, isAnswered: outcome._tag === "Completed" })
   }
 
-const labelsOf = (
-  { model, models, providers, retry }: Values,
-  redact: (text: string) => string
-): TurnMetrics.Known => ({
-  // No provider outside the configuration is ever called.
-  providers: new Labels(providers.keys(), redact, 0),
-  models: new Labels([model.model], redact),
-  tools: new Labels([], redact),
-  targets: [
-    model,
-    ...RetrySettings.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),
-    ...Object.keys(models).flatMap((name) => Target.parse(name) ?? [])
-  ].filter(({ provider }) => providers.has(provider))
-})
-
 const addressIn =
   ({ providers }: Values): ((name: string) => URL | undefined) =>
   (name) => {

@@ -10,10 +10,10 @@ import type { Route } from "@holdfast/kernel"
 import { type News, RetrySettings, Standing } from "@holdfast/policy"
 import { defined, Failure, type Health, Target } from "@holdfast/wire"
 import type { Values } from "../../config/Config.ts"
-import * as HeldCalls from "../../conversation/HeldCalls.ts"
 import type { GateView } from "../../gate/Gatekeeper.ts"
 import type { KnownGate } from "../../gate/KnownGates.ts"
 import * as RecentCalls from "../../gate/RecentCalls.ts"
+import * as ProviderName from "../../text/ProviderName.ts"
 import * as GateWords from "./GateWords.ts"
 
 /** The findings that are joined. */
@@ -42,7 +42,7 @@ export const routesOf = (
   const targets = [
     model,
     ...[...named, ...Object.keys(standing.targets)].flatMap((name) => Target.parse(name) ?? [])
-  ].filter(({ provider }) => providers.has(HeldCalls.configuredName(provider)))
+  ].filter(({ provider }) => providers.has(ProviderName.configured(provider)))
   const routes = [
     ...targets.flatMap((target): ReadonlyArray<Route.Route> => {
       const names = credentialsOf(config, target.provider)
@@ -68,12 +68,12 @@ export const of = (config: Configured, findings: Findings, route: Route.Route): 
   const { lastHour = RecentCalls.noCalls } = own ?? {}
   const lastAnswerAt = latest(own?.lastAnswerAt, known?.view?.answeredAt)
   const lastFailure = lastFailureOf(own, known?.view)
-  const provider = HeldCalls.configuredName(target.provider)
+  const provider = ProviderName.configured(target.provider)
   const address = addressOf(config, provider)
   return {
     target: redact(Target.format({ provider, model: target.model })),
     ...defined({
-      credential: HeldCalls.hasClientKey(target.provider) ? OF_CLIENT : credential,
+      credential: ProviderName.hasClientKey(target.provider) ? OF_CLIENT : credential,
       address: address && redact(address)
     }),
     state: stateOf({ pauses, view: known?.view, lastAnswerAt, failedAt: lastFailure?.at, calls: lastHour.calls }),
