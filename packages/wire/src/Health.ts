@@ -42,7 +42,12 @@ export const LastFailure = Schema.Struct({
   at: Timestamp,
   reason: Reason,
   code: Schema.optionalKey(Schema.String.annotate({ description: "The HTTP status, or the provider's code." })),
-  message: Schema.String.annotate({ description: "Of the provider, without secrets." })
+  message: Schema.String.annotate({ description: "Of the provider, without secrets." }),
+  askedUntil: Schema.optionalKey(
+    Timestamp.annotate({
+      description: "Until when the provider asked not to be called: the reset of a limit or a quota."
+    })
+  )
 })
 export type LastFailure = typeof LastFailure.Type
 

@@ -140,6 +140,8 @@ export class Gatekeeper {
   private asleepMs = 0
   /** Sleepers that may be woken early only later; the function cancels that. */
   private readonly deep = new Map<Sleeper, () => void>()
+  /** Sleepers that are not woken early; kept for `view` alone. */
+  private readonly undisturbed = new Set<Sleeper>()
   /** Sleepers that are due, in order. */
   private readonly door = new Map<Sleeper, Held>()
   private readonly alarm: Alarm
@@ -163,7 +165,7 @@ export class Gatekeeper {
   /** The gate and its turns now, for a report. */
   get view(): GateView {
     const { last, phase, room, underway } = this.gate
-    const asleep = [...this.asleep, ...this.deep.keys()]
+    const asleep = [...this.asleep, ...this.deep.keys(), ...this.undisturbed]
     const ends = asleep.map(({ since, waitMs }) => since + waitMs)
     return {
       phase,
@@ -202,7 +204,7 @@ export class Gatekeeper {
         this.settle()
       })
       this.deep.set(sleeper, cancel)
-    }
+    } else this.undisturbed.add(sleeper)
     this.settle()
   }
 
@@ -277,6 +279,7 @@ export class Gatekeeper {
     if (this.asleep.delete(sleeper)) this.asleepMs -= sleeper.waitMs
     this.deep.get(sleeper)?.()
     this.deep.delete(sleeper)
+    this.undisturbed.delete(sleeper)
     this.door.get(sleeper)?.cancel()
     this.door.delete(sleeper)
   }

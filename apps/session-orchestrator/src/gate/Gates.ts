@@ -1,8 +1,8 @@
 /**
  * Keeps the gates of this process: one per endpoint, credential and model (rule X5).
  *
- * Models behind one gateway address fail independently, and so do the models of the large providers. A shared failure is one that the
- * sharing turn's own call would have met.
+ * Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call would have met
+ * the shared failure.
  */
 import { type RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"

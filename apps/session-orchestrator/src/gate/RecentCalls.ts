@@ -1,7 +1,7 @@
 /**
  * Counts this process's calls of each endpoint in the last hour, for a report.
  *
- * RecentCalls.C1. An endpoint costs a fixed amount of memory. Of more than `MOST` endpoints the one that was called first is forgotten.
+ * RecentCalls.C1. An endpoint costs a fixed amount of memory. Of more than `MOST` endpoints the first is forgotten.
  * RecentCalls.C2. A minute counts as a whole: the last hour is this minute and the 59 before it.
  */
 import { type Failure, Health, Target } from "@holdfast/wire"

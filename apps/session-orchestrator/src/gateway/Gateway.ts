@@ -22,6 +22,7 @@ import { Defaults } from "../conversation/Defaults.ts"
 import * as HeldCalls from "../conversation/HeldCalls.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Gates } from "../gate/Gates.ts"
+import { RecentCalls } from "../gate/RecentCalls.ts"
 import { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import { AnsweredCalls } from "../storage/AnsweredCalls.ts"
@@ -122,16 +123,19 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
   return holding
 })
 
-/** Counts calls that became no turn: for metrics, and for the report those that were answered. */
+/** Counts calls that became no turn: for metrics and health, and for the report those that were answered. */
 const endedCalls = Effect.gen(function* () {
   const { add } = yield* AnsweredCalls
   const answered = yield* AnsweredCounts.make(add)
   const config = yield* Config
+  const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
   const { models, providers, targets } = KnownLabels.of(config, Secrets.make(Secrets.ofConfig(config)).redact)
   const count = GatewayMetrics.counter(providers, models, targets, yield* Effect.context<never>())
   return (call: GatewayMetrics.EndedCall, at: number): void => {
     count(call)
-    if (call.failure === undefined) answered(call.target, call.usage, at)
+    const { failure, target } = call
+    recent?.count({ target, endedAt: at, failure, isAnswered: failure === undefined })
+    if (failure === undefined) answered(call.target, call.usage, at)
   }
 })
 

@@ -31,6 +31,7 @@ const states = async (rig: Rig): Promise<ReadonlyArray<readonly [name: string, a
     ["a wait", late],
     ["a failure", wrong],
     ["the night", `${rig.service.url}/#/night`],
+    ["health", `${rig.service.url}/#/health`],
     ["the list and a new conversation", `${rig.service.url}/#/`]
   ]
 }
@@ -85,6 +86,7 @@ const ready = async (page: Page, name: string): Promise<void> => {
     await seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
     return
   }
+  if (name === "health") return page.locator(".configuration tbody tr").first().waitFor()
   await page.locator(".entry").first().waitFor({ state: "attached" })
   if (name === "a wait") await page.locator(".wait-picture").waitFor()
   else if (name === "a failure") await page.locator(".failure").waitFor()

@@ -13,6 +13,7 @@ import * as Route from "./Route.ts"
 
 // Charts are loaded when they are first looked at.
 const NightPage = lazy(() => import("../night/NightPage.tsx").then(({ NightPage }) => ({ default: NightPage })))
+const HealthPage = lazy(() => import("../health/HealthPage.tsx").then(({ HealthPage }) => ({ default: HealthPage })))
 
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
@@ -39,11 +40,12 @@ export const App = () => {
 
 const Pages = () => {
   const route = Route.useRoute()
-  const isNight = route.page === "night"
+  const isAt = (...pages: ReadonlyArray<Route.Route["page"]>) => (pages.includes(route.page) ? "page" : undefined)
   Actions.useActions("Page", [
     { name: "New conversation", run: () => Route.go({ page: "new" }) },
     { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
     { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
+    { name: "Health", words: "endpoints gates quotas configuration", run: () => Route.go({ page: "health" }) },
     { name: "API", words: "documentation", run: () => location.assign("/docs") }
   ])
   return (
@@ -59,11 +61,14 @@ const Pages = () => {
           <span className="brand-name">Holdfast</span>
         </a>
         <nav aria-label="Pages">
-          <a href={Route.format({ page: "conversations" })} aria-current={isNight ? undefined : "page"}>
+          <a href={Route.format({ page: "conversations" })} aria-current={isAt("conversations", "new", "conversation")}>
             Conversations
           </a>
-          <a href={Route.format({ page: "night" })} aria-current={isNight ? "page" : undefined}>
+          <a href={Route.format({ page: "night" })} aria-current={isAt("night")}>
             The night
+          </a>
+          <a href={Route.format({ page: "health" })} aria-current={isAt("health")}>
+            Health
           </a>
           <a href="/docs">API</a>
         </nav>
@@ -72,18 +77,20 @@ const Pages = () => {
           <DesktopNotices />
         </div>
       </header>
-      {isNight ? (
-        <Suspense fallback={<p className="quiet pad">Loading …</p>}>
+      <Suspense fallback={<p className="quiet pad">Loading …</p>}>
+        {route.page === "night" ? (
           <NightPage />
-        </Suspense>
-      ) : (
-        <Conversations route={route} />
-      )}
+        ) : route.page === "health" ? (
+          <HealthPage />
+        ) : (
+          <Conversations route={route} />
+        )}
+      </Suspense>
     </div>
   )
 }
 
-type ConversationRoute = Exclude<Route.Route, { readonly page: "night" }>
+type ConversationRoute = Exclude<Route.Route, { readonly page: "night" | "health" }>
 
 const Conversations = ({ route }: { readonly route: ConversationRoute }) => {
   const isAtList = route.page === "conversations"

@@ -1,4 +1,4 @@
-/** Example data of health: an endpoint in an outage, one that stands in, and a few keys of the configuration. */
+/** Example data of health: an endpoint in an outage, another with a used-up quota, and a few keys of the configuration. */
 import type { EffectiveConfiguration } from "../EffectiveConfiguration.ts"
 import type { Health } from "../Health.ts"
 

@@ -126,8 +126,10 @@ const lastFailureOf = (own: RecentCalls.Counted | undefined, view: GateView | un
 }
 
 const failureReport = ({ at, failure }: Failed, redact: Findings["redact"]): Health.LastFailure => {
+  const { hint, message, reason } = failure
   const code = Failure.codeOf(failure)
-  return { at, reason: failure.reason, message: redact(failure.message), ...defined({ code: code && redact(code) }) }
+  const askedUntil = hint && at + hint.retryAfterMs
+  return { at, reason, message: redact(message), ...defined({ code: code && redact(code), askedUntil }) }
 }
 
 const elsewhereOf = (

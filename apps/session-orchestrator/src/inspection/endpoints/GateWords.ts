@@ -1,4 +1,4 @@
-/** Says of a gate who is let through. Pure. */
+/** Describes in words which turns a gate lets through. Pure. */
 import type { GateView } from "../../gate/Gatekeeper.ts"
 
 /** One or two sentences. */

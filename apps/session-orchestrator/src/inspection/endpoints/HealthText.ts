@@ -52,10 +52,17 @@ const PAUSED = {
 } as const
 
 const ofPause = ({ isAsked, of, reason, until }: Health.PauseReport, now: number, moment: (at: number) => string) =>
-  `${PAUSED[of]} (${reason}) until ${moment(until)}, in ${DurationText.rough(until - now)}${isAsked ? ", as the provider says" : ""}`
+  `${PAUSED[of]} (${reason}) until ${moment(until)}, in ${DurationText.rough(until - now)}${isAsked ? ", named by the provider" : ""}`
 
-const ofFailure = ({ at, code, message, reason }: Health.LastFailure, moment: (at: number) => string): string =>
-  Prose.oneLine(`${moment(at)} ${reason}${code === undefined ? "" : ` ${code}`}: ${message}`)
+const ofFailure = (
+  { askedUntil, at, code, message, reason }: Health.LastFailure,
+  moment: (at: number) => string
+): string =>
+  Prose.oneLine(
+    `${moment(at)} ${reason}${code === undefined ? "" : ` ${code}`}: ${message}${
+      askedUntil === undefined ? "" : ` (it asked for no call before ${moment(askedUntil)})`
+    }`
+  )
 
 const ofLimits = ({ calls, provider, requestsPerMinute, tokensPerMinute, waiting }: Health.LimitReport): string =>
   [

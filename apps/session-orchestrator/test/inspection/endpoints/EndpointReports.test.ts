@@ -83,14 +83,16 @@ const paused = (thing: Standing.Thing, askedUntil?: number): Standing.Standing =
 
 describe("the report on an endpoint", () => {
   it("names the credential and never its key, and redacts the endpoint's words", () => {
-    const failure = { ...overloaded, message: "The key planted is fine, we are not" }
+    const hint = { retryAfterMs: 90_000, source: "retry-after" }
+    const failure = { ...overloaded, hint, message: "The key planted is fine, we are not" }
     const found = report({ counts: counted(failure) })
     expect(found).toMatchObject({ target: "own/m", credential: "A_KEY", address: "https://own.example.org/v1" })
     expect(found.lastFailure).toEqual({
       at: now - 60_000,
       reason: "overloaded",
       code: "529",
-      message: "The key [redacted] is fine, we are not"
+      message: "The key [redacted] is fine, we are not",
+      askedUntil: now + 30_000
     })
     expect(JSON.stringify(found)).not.toContain("planted")
   })
@@ -106,7 +108,7 @@ describe("the report on an endpoint", () => {
     ["paused", { standing: paused(Standing.account("own", "A_KEY")) }],
     // C12: other models of a used-up credential are still tried.
     ["answering", { standing: paused(Standing.credential("own", "A_KEY")), counts: counted(undefined) }]
-  ])("says that it is %s", (state, given) => {
+  ])("reports that it is %s", (state, given) => {
     expect(report(given).state).toBe(state)
   })
 
@@ -179,7 +181,7 @@ describe("the text of a report", () => {
       "",
       "FAILING     own/m, A_KEY",
       "  gate    shut. 3 turns wait, 1 of them after the end of their wait. One at a time is let through, to find out whether the endpoint answers. Next by 4 s.",
-      "  pause   quota of the key is used up (quota-exhausted) until 60 s, in 1 m, as the provider says",
+      "  pause   quota of the key is used up (quota-exhausted) until 60 s, in 1 m, named by the provider",
       "  calls   2 since -1 s, 1 failed; last answer -60 s",
       "  failed  -1 s overloaded 529: Overloaded",
       "",
