@@ -11,7 +11,16 @@ import type { AddressInfo } from "node:net"
 import { type Answer, type Asked, type Format, modelOf } from "./formats/Format.ts"
 
 /** The ways in which an attempt fails. */
-export const FAILURES = ["rate limit", "overload", "error in a 200", "cut", "page", "empty", "stall", "refused"] as const
+export const FAILURES = [
+  "rate limit",
+  "overload",
+  "error in a 200",
+  "cut",
+  "page",
+  "empty",
+  "stall",
+  "refused"
+] as const
 
 /** What the endpoint does with a call. */
 export type Step = (typeof FAILURES)[number] | { readonly answer: Answer } | { readonly begins: string }

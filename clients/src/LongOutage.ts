@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Client } from "./Client.ts"
 import * as Endpoint from "./Endpoint.ts"
+import * as Member from "./Member.ts"
 import { check } from "./Report.ts"
 import * as Run from "./Run.ts"
 import * as Service from "./Service.ts"
@@ -39,36 +40,19 @@ const MINUTE_MS = 60_000
 /** A busy machine starts clients slowly, and some give up on a slow start of their own parts. */
 const STARTS_AT_ONCE = 3
 
-interface Member {
-  readonly client: Client
-  readonly endpoint: Endpoint.Endpoint
-  readonly provider: string
-}
-
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const group = async (program: string, clients: ReadonlyArray<Client>) => {
-  const members = await Promise.all(
-    clients.map(
-      async (client, index): Promise<Member> => ({
-        client,
-        provider: `p${index}`,
-        endpoint: await Endpoint.start(client.format, client.isCounted)
-      })
-    )
-  )
-  const providers = members.map(({ client, endpoint, provider }) => [
-    provider,
-    { type: client.type, baseUrl: `${endpoint.url}${client.base ?? ""}` }
-  ])
-  const service = await Service.make(program, { model: "simulated/steady", providers: Object.fromEntries(providers) }) // L1
+  const members = await Member.ofEach(clients)
+  // L1; the model is for turns that are submitted: there are none.
+  const service = await Service.make(program, { model: "simulated/steady", providers: Member.providers(members) })
   await service.start()
   return { members, service }
 }
 
 /** Starts a client, and returns when its first call has arrived. `ended` is the end of its outage. */
 const one = async (
-  { client, endpoint, provider }: Member,
+  { client, endpoint, provider }: Member.Member,
   service: Service.Service,
   minutes: number,
   isKilled: boolean
@@ -107,8 +91,7 @@ const clock = (ms: number): string => {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-const lastLine = (text: string): string =>
-  (text.trim().split("\n").at(-1) ?? "").replaceAll("|", "/").slice(0, 200)
+const lastLine = (text: string): string => (text.trim().split("\n").at(-1) ?? "").replaceAll("|", "/").slice(0, 200)
 
 const versions = ({ packages }: Client): string =>
   packages

@@ -37,7 +37,14 @@ const programs: ReadonlyArray<Program> = [
     repeats: true
   },
   { name: "@anthropic-ai/sdk", packages: ["@anthropic-ai/sdk"], file: "anthropic", wire: "messages", repeats: true },
-  { name: "ai: openai", packages: ["ai", "@ai-sdk/openai"], file: "ai", kind: "openai", wire: "responses", repeats: true },
+  {
+    name: "ai: openai",
+    packages: ["ai", "@ai-sdk/openai"],
+    file: "ai",
+    kind: "openai",
+    wire: "responses",
+    repeats: true
+  },
   {
     name: "ai: openai-compatible",
     packages: ["ai", "@ai-sdk/openai-compatible"],

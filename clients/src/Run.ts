@@ -42,7 +42,13 @@ export const start = async (
   const [program = "", ...args] = command
   const child = spawn(program, args, {
     cwd: folder,
-    env: { HOME: home, PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, LANG: "C.UTF-8", TERM: "xterm-256color", ...env },
+    env: {
+      HOME: home,
+      PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+      LANG: "C.UTF-8",
+      TERM: "xterm-256color",
+      ...env
+    },
     stdio: ["ignore", "pipe", "pipe"],
     // A group of its own: what it leaves behind ends with it.
     detached: true

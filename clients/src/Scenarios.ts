@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Client } from "./Client.ts"
 import * as Endpoint from "./Endpoint.ts"
+import * as Member from "./Member.ts"
 import * as Relay from "./Relay.ts"
 import { ensure, same } from "./Report.ts"
 import * as Run from "./Run.ts"
@@ -17,11 +18,7 @@ export interface Scenario {
 }
 
 /** What a scenario has for itself. */
-export interface Rig {
-  readonly client: Client
-  /** The name of its provider, which is its own. */
-  readonly provider: string
-  readonly endpoint: Endpoint.Endpoint
+export interface Rig extends Member.Member {
   /** The service, which it shares with others. */
   readonly service: Service.Service
   /** The bundle of the service. */
@@ -76,11 +73,12 @@ export const all: ReadonlyArray<Scenario> = [
   {
     title: "kill -9 of the service in the wait",
     fits: ({ repeats }) => repeats !== "never",
-    run: async ({ client, endpoint, program, provider }) => {
+    run: async ({ program, ...member }) => {
+      const { client, endpoint, provider } = member
       const text = answer()
       const service = await Service.make(program, {
         model: `${provider}/m`,
-        providers: { [provider]: { type: client.type, baseUrl: `${endpoint.url}${client.base ?? ""}` } },
+        providers: Member.providers([member]),
         retry: { schedule: { type: "steps", delays: ["10 millis", "1 hour"] } }
       })
       const relay = await Relay.start(Number(new URL(service.url).port))
@@ -152,7 +150,8 @@ const started = async (
   try {
     // A client that fails before its time fails at once, with what it printed.
     const early = run.ended.then(({ exitCode, stderr, stdout }) => {
-      if (exitCode !== 0 && !run.isInterrupted) throw new Error(`${client.name} ended with ${exitCode}.\n${stdout}\n${stderr}`)
+      if (exitCode !== 0 && !run.isInterrupted)
+        throw new Error(`${client.name} ended with ${exitCode}.\n${stdout}\n${stderr}`)
       return new Promise<never>(() => {})
     })
     await Promise.race([use(run), early])

@@ -3,7 +3,7 @@ import { type Answer, data, type Format, id, pieces } from "./Format.ts"
 
 const USAGE = { prompt_tokens: 12, completion_tokens: 7, total_tokens: 19 }
 
-const callOf = ({ input, name }: { readonly name: string; readonly input: object | string }) => ({
+const callOf = ({ input, name }: { readonly name: string; readonly input: object }) => ({
   id: id("call_"),
   type: "function",
   function: { name, arguments: JSON.stringify(input) }
@@ -53,6 +53,8 @@ export const format: Format = {
     choices: [{ index: 0, message: messageOf(answer), finish_reason: reasonOf(answer) }],
     usage: USAGE
   }),
-  errorFrame: data({ error: { message: "The server is overloaded", type: "server_error", code: "server_is_overloaded" } }),
+  errorFrame: data({
+    error: { message: "The server is overloaded", type: "server_error", code: "server_is_overloaded" }
+  }),
   error: (status, message) => ({ error: { message, type: status === 429 ? "rate_limit_error" : "server_error" } })
 }

@@ -1,8 +1,7 @@
 /** What the scripted provider writes in one wire format: answers, and the errors that a provider sends. */
 
 /** What a model answers: a text, or one call of a tool. */
-export type Answer =
-  { readonly text: string } | { readonly tool: { readonly name: string; readonly input: object | string } }
+export type Answer = { readonly text: string } | { readonly tool: { readonly name: string; readonly input: object } }
 
 /** A request for a model's answer. */
 export interface Asked {

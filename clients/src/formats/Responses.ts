@@ -1,27 +1,29 @@
 /** OpenAI's responses. */
 import { type Answer, type Format, id, named, pieces } from "./Format.ts"
 
-const itemOf = (answer: Answer) => {
-  if ("text" in answer)
-    return {
-      id: id("msg_"),
-      type: "message",
-      role: "assistant",
-      status: "completed",
-      content: [{ type: "output_text", text: answer.text, annotations: [] }]
-    }
-  const { input, name } = answer.tool
-  // A tool of free form takes a text.
-  return typeof input === "string"
-    ? { id: id("ctc_"), type: "custom_tool_call", status: "completed", call_id: id("call_"), name, input }
+const itemOf = (answer: Answer) =>
+  "text" in answer
+    ? {
+        id: id("msg_"),
+        type: "message" as const,
+        role: "assistant",
+        status: "completed",
+        content: [{ type: "output_text", text: answer.text, annotations: [] }]
+      }
     : {
         id: id("fc_"),
-        type: "function_call",
+        type: "function_call" as const,
         status: "completed",
         call_id: id("call_"),
-        name,
-        arguments: JSON.stringify(input)
+        name: answer.tool.name,
+        arguments: JSON.stringify(answer.tool.input)
       }
+
+type Item = ReturnType<typeof itemOf>
+
+interface Event {
+  readonly type: string
+  readonly [key: string]: unknown
 }
 
 const responseOf = (name: string, model: string, status: string, output: ReadonlyArray<object>) => ({
@@ -53,35 +55,28 @@ const responseOf = (name: string, model: string, status: string, output: Readonl
 })
 
 /** The events of an item: of a text its pieces, of a call its arguments at once. */
-const eventsOf = (item: ReturnType<typeof itemOf>): ReadonlyArray<{ readonly type: string }> => {
+const eventsOf = (item: Item): ReadonlyArray<Event> => {
   const place = { output_index: 0, item_id: item.id }
-  if (item.type === "custom_tool_call")
-    return [
-      { type: "response.custom_tool_call_input.delta", ...place, delta: item.input },
-      { type: "response.custom_tool_call_input.done", ...place, input: item.input }
-    ].map((event) => event)
   if (item.type === "function_call")
     return [
       { type: "response.function_call_arguments.delta", ...place, delta: item.arguments },
       { type: "response.function_call_arguments.done", ...place, arguments: item.arguments }
     ]
-  const [part] = "content" in item ? item.content : []
-  if (part === undefined) return []
-  const inPart = { ...place, content_index: 0 }
-  return [
-    { type: "response.content_part.added", ...inPart, part: { ...part, text: "" } },
-    ...pieces(part.text).map((delta) => ({ type: "response.output_text.delta", ...inPart, delta, logprobs: [] })),
-    { type: "response.output_text.done", ...inPart, text: part.text, logprobs: [] },
-    { type: "response.content_part.done", ...inPart, part }
-  ]
+  return item.content.flatMap((part) => {
+    const inPart = { ...place, content_index: 0 }
+    return [
+      { type: "response.content_part.added", ...inPart, part: { ...part, text: "" } },
+      ...pieces(part.text).map((delta) => ({ type: "response.output_text.delta", ...inPart, delta, logprobs: [] })),
+      { type: "response.output_text.done", ...inPart, text: part.text, logprobs: [] },
+      { type: "response.content_part.done", ...inPart, part }
+    ]
+  })
 }
 
-const openingOf = (item: ReturnType<typeof itemOf>): object =>
+const openingOf = (item: Item): object =>
   item.type === "message"
     ? { ...item, status: "in_progress", content: [] }
-    : item.type === "custom_tool_call"
-      ? { ...item, status: "in_progress", input: "" }
-      : { ...item, status: "in_progress", arguments: "" }
+    : { ...item, status: "in_progress", arguments: "" }
 
 /** The format. */
 export const format: Format = {

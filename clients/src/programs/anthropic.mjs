@@ -12,7 +12,10 @@ await run(async () => {
   }
   const { description, name, schema: input_schema } = tool
   const shell = { name, description, input_schema, run: tool.run, parse: (input) => input }
-  for await (const stream of client.beta.messages.toolRunner({ ...request, tools: [shell], stream: true }, { signal })) {
+  for await (const stream of client.beta.messages.toolRunner(
+    { ...request, tools: [shell], stream: true },
+    { signal }
+  )) {
     stream.on("text", print)
     await stream.done()
   }

@@ -14,7 +14,11 @@ await run(async () => {
   const tools = [{ functionDeclarations: [{ name, description, parametersJsonSchema }] }]
   const contents = [{ role: "user", parts: [{ text: prompt }] }]
   while (true) {
-    const stream = await client.models.generateContentStream({ model, contents, config: { tools, abortSignal: signal } })
+    const stream = await client.models.generateContentStream({
+      model,
+      contents,
+      config: { tools, abortSignal: signal }
+    })
     const calls = []
     for await (const chunk of stream) {
       for (const part of chunk.candidates?.[0]?.content?.parts ?? []) {
@@ -26,7 +30,9 @@ await run(async () => {
     contents.push({ role: "model", parts: calls.map((functionCall) => ({ functionCall })) })
     contents.push({
       role: "user",
-      parts: calls.map(({ args, id, name }) => ({ functionResponse: { id, name, response: { output: tool.run(args) } } }))
+      parts: calls.map(({ args, id, name }) => ({
+        functionResponse: { id, name, response: { output: tool.run(args) } }
+      }))
     })
   }
 })

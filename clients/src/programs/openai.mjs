@@ -36,19 +36,17 @@ const responses = async () => {
     return print(answer.output_text)
   }
   const tools = [{ type: "function", name, description, parameters: schema, strict: true }]
-  let input = [{ role: "user", content: prompt }]
+  const input = [{ role: "user", content: prompt }]
   while (true) {
     const stream = client.responses.stream({ model, input, tools }, { signal })
     stream.on("response.output_text.delta", ({ delta }) => print(delta))
     const { output } = await stream.finalResponse()
     const calls = output.filter(({ type }) => type === "function_call")
     if (calls.length === 0) return
-    const results = calls.map((call) => ({
-      type: "function_call_output",
-      call_id: call.call_id,
-      output: tool.run(JSON.parse(call.arguments))
-    }))
-    input = [...input, ...calls.map(({ parsed_arguments, ...call }) => call), ...results]
+    for (const { arguments: given, call_id, name } of calls) {
+      input.push({ type: "function_call", call_id, name, arguments: given })
+      input.push({ type: "function_call_output", call_id, output: tool.run(JSON.parse(given)) })
+    }
   }
 }
 

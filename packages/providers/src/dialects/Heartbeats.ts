@@ -51,7 +51,8 @@ export const table: ReadonlyArray<Line> = [
   {
     format: "gemini",
     text: "\n",
-    because: "gemini-cli and Google's SDK before version 3 read a stream from its start, and allow nothing but white space before `data`"
+    because:
+      "gemini-cli and Google's SDK before version 3 read a stream from its start, and allow nothing but white space before `data`"
   }
 ]
 
