@@ -42,7 +42,7 @@ export interface Options {
   readonly client: HoldfastClient
   /** The conversation to go on with; absent: a new one. */
   readonly conversationId?: string | undefined
-  /** The model of a new conversation; absent: the service's own. */
+  /** The model of a new conversation, or of further turns of the given one; absent: the service's own, or no change. */
   readonly model?: string | undefined
   readonly now: () => number
   /** Puts a report into lines. */
@@ -308,7 +308,10 @@ export const make = (options: Options): OpenConversation => {
     }
   }
 
-  if (options.conversationId !== undefined) attach(options.conversationId)
+  if (options.conversationId !== undefined) {
+    attach(options.conversationId)
+    if (options.model !== undefined) act({ type: "command", command: { type: "switch", model: options.model } })
+  }
 
   return {
     snapshot: () => snapshot,

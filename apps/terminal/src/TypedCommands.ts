@@ -104,11 +104,11 @@ const onTurn = async (
 const switched = async (target: Target, model: string): Promise<void> => {
   const { conversationId, view } = target.snapshot()
   if (view.retry !== undefined) return onWait(target, (conversation) => conversation.switchTarget(model))
-  if (view.status !== "idle") return target.set({ notice: "The model can be switched while the turn waits." })
-  if (conversationId !== undefined) {
-    target.write(Transcript.note("notice", `A new conversation with ${model}. /conversations goes back.`))
-  }
-  return target.begin(model)
+  if (conversationId === undefined) return target.begin(model)
+  await target.client.conversation(conversationId).setModel(model)
+  // The view has the model of the newest step.
+  target.set({ model, view: { ...target.snapshot().view, model: undefined } })
+  target.write(Transcript.note("notice", `${Foreign.oneLine(model)} answers from the next prompt on.`))
 }
 
 /** Answers the question about tool calls: the first call, or all of them. */

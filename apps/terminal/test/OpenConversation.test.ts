@@ -131,6 +131,22 @@ describe("OpenConversation", () => {
     conversation.close()
   })
 
+  it("/switch changes the model of an idle conversation, and leaves the conversation where it is", async () => {
+    const service = fakeService()
+    const { conversation, press, until } = open(service, { conversationId: "c1" })
+    await until(() => service.isWatched())
+    service.emit({ ...ids, type: "step-start", step: 0, target: "test/m" }, false)
+    await until(({ model }) => model === "test/m")
+    press("/switch test/other", ENTER)
+    const snapshot = await until((snapshot) =>
+      textsOf(snapshot).includes("test/other answers from the next prompt on.")
+    )
+    expect(snapshot.model).toBe("test/other")
+    expect(service.calls).toEqual([["/v1/conversations/c1/model", { model: "test/other" }]])
+    expect(snapshot.conversationId).toBe("c1")
+    conversation.close()
+  })
+
   it("commands without a wait explain that there is none, and send nothing", async () => {
     const service = fakeService()
     const { conversation, press } = open(service)

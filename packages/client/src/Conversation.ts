@@ -89,6 +89,11 @@ export class Conversation {
     await this.#send({ type: "set_auto_retry", enabled }, signal)
   }
 
+  /** Changes its model to this `provider/model`, for turns that are accepted from now on. */
+  async setModel(model: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#send({ type: "set_model", model }, signal)
+  }
+
   /** Gives up: ends the wait, and the turn with its last error. */
   async abortRetry(options: SteerOptions = {}): Promise<void> {
     await this.#send({ type: "abort_retry", ...onceOf(options) }, options.signal)

@@ -95,6 +95,13 @@ export type Steering = typeof Steering.Type
 export const SetAutoRetry = command("set-auto-retry", { enabled: Schema.Boolean })
 export type SetAutoRetry = typeof SetAutoRetry.Type
 
+/** Changes the conversation's model: that of turns accepted from now on. */
+export const SetModel = command("set-model", {
+  /** `provider/model`. */
+  model: NonEmptyText
+})
+export type SetModel = typeof SetModel.Type
+
 /** Any command. */
-export const Command = Schema.Union([Prompt, Retry, Abort, SetAutoRetry, ...Steering.members])
+export const Command = Schema.Union([Prompt, Retry, Abort, SetAutoRetry, SetModel, ...Steering.members])
 export type Command = typeof Command.Type

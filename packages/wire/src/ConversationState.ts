@@ -43,7 +43,7 @@ export type ConversationState = typeof ConversationState.Type
 /** A conversation in a list. */
 export const ConversationSummary = Schema.Struct({
   conversationId: ConversationId,
-  /** `provider/model` that it was opened with. */
+  /** `provider/model` of its next turn. */
   model: Schema.String,
   /** Its own, or else the beginning of its first prompt; absent before that. */
   title: Schema.optionalKey(Schema.String),

@@ -84,6 +84,12 @@ export const SetAutoRetry = Rpc.make("SetAutoRetry", {
   error: Missing
 })
 
+/** Changes the model of turns that are accepted from now on. */
+export const SetModel = Rpc.make("SetModel", {
+  payload: { model: Schema.String, ifOther: Schema.optionalKey(Schema.Boolean) },
+  error: Schema.Union([...Missing.members, InvalidRequest])
+})
+
 /** The state of the conversation. */
 export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
 
@@ -126,6 +132,7 @@ export const ConversationEntity = Entity.make("Conversation", [
   Abort,
   Steer,
   SetAutoRetry,
+  SetModel,
   State,
   Head,
   Result,

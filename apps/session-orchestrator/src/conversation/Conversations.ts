@@ -181,6 +181,19 @@ export class Conversations extends Context.Service<
       enabled: boolean
     ) => Effect.Effect<void, ConversationNotFound | StorageError>
 
+    /**
+     * Changes the model (`provider/model`), for turns that are accepted from now on. A turn keeps the model that it was accepted with.
+     *
+     * **Details**
+     *
+     * The conversation's own model again makes it leave a fallback target that it stays on (rule P9, "never"); with `ifOther` it does nothing.
+     */
+    readonly setModel: (
+      id: Ids.ConversationId,
+      model: string,
+      options?: { readonly ifOther?: boolean | undefined }
+    ) => Effect.Effect<void, ConversationNotFound | InvalidRequest | StorageError>
+
     /** The turns of this process that are not sealed. Cheap, however many there are. */
     readonly counts: Effect.Effect<TurnCounts>
     readonly state: (

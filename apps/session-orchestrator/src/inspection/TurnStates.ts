@@ -164,11 +164,13 @@ const endedOf = (
 })
 
 /** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
-const modelOf = ({ conversation, events }: StoredTurn.StoredTurn, account: Account.Account): string => {
+const modelOf = ({ conversation, events, turn }: StoredTurn.StoredTurn, account: Account.Account): string => {
   const changed = events.findLast((event) => event.type === "model-change")?.to
   const answered = ModelAnswer.messageOf(events)?.target
   return (
-    TurnReport.targetOf(account) ?? changed ?? (answered === undefined ? conversation.model : Target.format(answered))
+    TurnReport.targetOf(account) ??
+    changed ??
+    (answered === undefined ? (turn.model ?? conversation.model) : Target.format(answered))
   )
 }
 

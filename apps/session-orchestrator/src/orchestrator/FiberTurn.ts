@@ -55,7 +55,7 @@ export const run = Effect.fnUntraced(function* (
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },
-    { policy, provider, history, isEnabled, patiently }
+    { policy, provider, history, isEnabled, patiently, modelSince: conversation.modelSince }
   )
   const offered = conversation.tools === undefined ? tools : tools.only(conversation.tools)
   const toolbox = yield* offered.toolbox

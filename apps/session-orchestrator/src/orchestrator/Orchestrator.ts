@@ -9,10 +9,10 @@
 import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
 import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
-import { Context, Deferred, Effect, Layer, Option, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Option, type Scope, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
 import { Defaults } from "../conversation/Defaults.ts"
-import { Providers } from "../conversation/Providers.ts"
+import { knownTarget, Providers } from "../conversation/Providers.ts"
 import { Journal } from "../storage/EventJournal.ts"
 import { Gates } from "../gate/Gates.ts"
 import { Sessions } from "../session/Sessions.ts"
@@ -66,7 +66,7 @@ const collect = Effect.gen(function* () {
   yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
   const find = finder(sessions, store, condition)
   const next = { store, standings, credentials: providers.credentials, models: defaults.models }
-  const views: ConversationViews.Dependencies = { journal, sessions, parking: queue.parking, defaults, next }
+  const views: ConversationViews.Dependencies = { store, journal, sessions, parking: queue.parking, defaults, next }
   const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping: Deferred.await(down) }
   const acceptance: Acceptance.Dependencies = {
     find,
@@ -93,13 +93,15 @@ const finder =
   (sessions: Sessions, store: Store["Service"], condition: Condition["Service"]): Find =>
   (conversationId) =>
     Effect.suspend(() => {
+      const present = (conversation: Conversation) =>
+        sessions.find(conversationId)?.withModel(conversation) ?? conversation
       const known = sessions.find(conversationId)?.conversation
-      if (known !== undefined) return Effect.succeed(known)
+      if (known !== undefined) return Effect.succeed(present(known))
       return Effect.flatMap(
         Effect.andThen(Startup.done(condition), store.conversation(conversationId)),
         Option.match({
           onNone: () => Effect.fail(new ConversationNotFound({ conversationId })),
-          onSome: Effect.succeed
+          onSome: (conversation) => Effect.succeed(present(conversation))
         })
       )
     })
@@ -140,11 +142,31 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         const session = sessions.find(id)
         if (session !== undefined) session.autoRetry = enabled
       }),
+    setModel: (id, model, options) =>
+      Effect.andThen(knownTarget(model, providers), setModel(parts, id, model, options)),
     counts: Effect.sync(() => ConversationViews.countsOf(views)),
     state: (id) => Effect.flatMap(find(id), (conversation) => ConversationViews.stateOf(views, conversation)),
     messages: (id) => Effect.andThen(find(id), store.messages(id))
   }
 }
+
+/** Acceptances wait meanwhile, so a turn runs on the model that its row has it run on after a restart. */
+const setModel = Effect.fnUntraced(function* (
+  { find, sessions, store }: Parts,
+  id: Ids.ConversationId,
+  model: string,
+  { ifOther = false }: NonNullable<Parameters<Conversations["Service"]["setModel"]>[2]> = {}
+): Effect.fn.Return<void, ConversationNotFound | StorageError, Scope.Scope> {
+  const session = yield* sessions.hold(id)
+  const conversation = yield* find(id)
+  const change = Effect.gen(function* () {
+    if (ifOther && session.withModel(conversation).model === model) return
+    const modelSince = yield* Clock.currentTimeMillis
+    yield* store.setModel(id, model, modelSince)
+    session.model = { model, modelSince }
+  })
+  yield* session.accepting.pass(Effect.uninterruptible(change))
+}, Effect.scoped)
 
 const heldTurns = ({ acceptance, condition, queue, store }: Parts): HeldTurns["Service"] => ({
   open: (conversation) => store.createConversation(conversation),

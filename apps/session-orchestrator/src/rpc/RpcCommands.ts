@@ -58,6 +58,8 @@ export const run = (
       return applied(conversations.abort(conversationId))
     case "set_auto_retry":
       return Effect.as(conversations.setAutoRetry(conversationId, command.enabled), undefined)
+    case "set_model":
+      return Effect.as(conversations.setModel(conversationId, command.model), undefined)
     case "abort_retry":
       return steer({ type: "abort-retry", ...common })
     case "retry_now":

@@ -26,7 +26,9 @@ export class Session {
    * and looks for a session second; a beginning turn does it the other way round, so it misses no change.
    */
   autoRetry: boolean | undefined = undefined
-  /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch. */
+  /** The conversation's model, if it was changed since this session woke; otherwise the store has it. It is changed in the order of `accepting`. */
+  model: Pick<Conversation, "model" | "modelSince"> | undefined = undefined
+  /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch, and `model` its model. */
   conversation: Conversation | undefined = undefined
   /** Accepting and queueing are one step; otherwise two prompts could be queued in another order than they were accepted in. */
   readonly accepting = new FailTogether(
@@ -42,6 +44,11 @@ export class Session {
   /** Whether the session can be removed. */
   get isIdle(): boolean {
     return this.turns.length === 0 && this.early === undefined && this.holders === 0 && !this.hub.isWatched
+  }
+
+  /** A conversation that was read before, with its present model. */
+  withModel(conversation: Conversation): Conversation {
+    return this.model === undefined ? conversation : { ...conversation, ...this.model }
   }
 
   /** Whether a turn runs here, or waits for those before it. */

@@ -17,6 +17,8 @@ export interface Conversation {
   readonly conversationId: Ids.ConversationId
   /** `provider/model`. */
   readonly model: string
+  /** When the model was last changed, in epoch milliseconds; absent: never. */
+  readonly modelSince?: number | undefined
   readonly system: string | undefined
   /** The conversation's own `retry` settings, as the client sent them; merged over the configuration's. */
   readonly retry: Schema.Json | undefined
@@ -45,6 +47,8 @@ export interface Turn {
   readonly content?: Prompt.Parts | undefined
   /** Epoch milliseconds. */
   readonly acceptedAt: number
+  /** `provider/model` that it was accepted with, if the conversation's was changed since. */
+  readonly model?: string | undefined
   /** Its client did not stay for the answer (rule X15). Absent: it did. */
   readonly isSubmitted?: true | undefined
   /** Labels of the client. They are written with the turn, and read by `Lists` alone. */
@@ -124,6 +128,13 @@ export class Store extends Context.Service<
     readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
     /** Switches automatic retries of a conversation (rule P15). Does nothing for an unknown conversation. */
     readonly setAutoRetry: (id: Ids.ConversationId, enabled: boolean) => Effect.Effect<void, StorageError>
+
+    /**
+     * Changes the model of a conversation; the turns that it has by then keep theirs (`Turn.model`). Does nothing for an unknown conversation.
+     *
+     * @param at the present, in epoch milliseconds
+     */
+    readonly setModel: (id: Ids.ConversationId, model: string, at: number) => Effect.Effect<void, StorageError>
 
     /**
      * Stores a turn, before the client receives its acceptance; with `opening`, its first events, in the same write. Those events get the

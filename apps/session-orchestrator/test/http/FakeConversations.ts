@@ -46,7 +46,7 @@ interface Turn {
 }
 
 interface Conversation {
-  readonly options: CreateOptions
+  options: CreateOptions
   readonly chunks: Array<ReadonlyArray<Frame>>
   readonly watchers: Set<Watcher>
   lastId: number
@@ -185,6 +185,10 @@ export const make = () => {
       Effect.map(existing(id), (conversation) => {
         conversation.autoRetryEnabled = enabled
       }),
+    setModel: (id, model) =>
+      Effect.map(existing(id), (conversation) => {
+        conversation.options = { ...conversation.options, model }
+      }),
     counts: Effect.sync(() => ({ running: turns.size, retrying: 0, queued: 0 })),
     state: (conversationId) =>
       Effect.map(existing(conversationId), ({ autoRetryEnabled, options }) => ({
@@ -270,6 +274,7 @@ export const make = () => {
         createConversation: () => die,
         conversation: () => die,
         setAutoRetry: () => die,
+        setModel: () => die,
         acceptTurn: () => die,
         turn: () => die,
         prompt: () => die,

@@ -83,6 +83,7 @@ export interface Conversation {
   readonly views: (options?: Plain<StreamOptions>) => Stream.Stream<ConversationView, ClientError>
   readonly abort: Call<void>
   readonly setAutoRetry: (enabled: boolean) => Call<void>
+  readonly setModel: (model: string) => Call<void>
   readonly abortRetry: (options?: Plain<SteerOptions>) => Call<void>
   readonly retryNow: (options?: Plain<SteerOptions>) => Call<void>
   readonly waitUntil: (until: Date | number, options?: Plain<SteerOptions>) => Call<void>
@@ -180,6 +181,7 @@ const conversationOf = (conversation: PromiseConversation): Conversation => ({
   views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
   abort: call((own) => conversation.abort(own)),
   setAutoRetry: (enabled) => call((own) => conversation.setAutoRetry(enabled, own)),
+  setModel: (model) => call((own) => conversation.setModel(model, own)),
   abortRetry: (options) => call((own) => conversation.abortRetry({ ...options, ...own })),
   retryNow: (options) => call((own) => conversation.retryNow({ ...options, ...own })),
   waitUntil: (until, options) => call((own) => conversation.waitUntil(until, { ...options, ...own })),

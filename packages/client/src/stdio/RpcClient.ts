@@ -106,6 +106,11 @@ export class RpcClient implements AsyncDisposable {
     await this.#send({ type: "set_auto_retry", enabled })
   }
 
+  /** Changes the model to this `provider/model`, for turns that are accepted from now on. */
+  async setModel(model: string): Promise<void> {
+    await this.#send({ type: "set_model", model })
+  }
+
   /** Gives up: ends the wait, and the turn with its last error. Like the calls below it returns whether a turn waited. */
   abortRetry(once: Once = {}): Promise<boolean> {
     return this.#apply({ type: "abort_retry", ...once })

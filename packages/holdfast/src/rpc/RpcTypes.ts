@@ -45,6 +45,8 @@ export interface RpcClient extends AsyncDisposable {
   abort(): Promise<boolean>
   /** Switches automatic retries, from the next failure on. */
   setAutoRetry(enabled: boolean): Promise<void>
+  /** Changes the model to this `provider/model`, for turns that are accepted from now on. */
+  setModel(model: string): Promise<void>
   /** Gives up: ends the wait, and the turn with its last error. Like the calls below it returns whether a turn waited. */
   abortRetry(once?: Once): Promise<boolean>
   /** Ends the wait and makes the next attempt. */
@@ -53,10 +55,6 @@ export interface RpcClient extends AsyncDisposable {
   waitUntil(until: Date | number, once?: Once): Promise<boolean>
   /** Ends the wait; the rest of the turn runs on this `provider/model`. */
   switchTarget(model: string, once?: Once): Promise<boolean>
-  /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
-  approveTool(toolCallId: string, once?: Once): Promise<boolean>
-  /** Refuses such a call; the model gets the reason. */
-  refuseTool(toolCallId: string, reason?: string, once?: Once): Promise<boolean>
   /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
   approveTool(toolCallId: string, once?: Once): Promise<boolean>
   /** Refuses such a call; the model gets the reason. */

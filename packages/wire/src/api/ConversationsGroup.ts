@@ -54,6 +54,11 @@ export const AutoRetry = Schema.Struct({
   enabled: Schema.Boolean
 }).annotate({ identifier: "AutoRetry", examples: [{ enabled: false }] })
 
+/** The body of the call that changes the model. */
+export const SetModel = Schema.Struct({
+  model: NonEmptyText.annotate({ description: "`provider/model`.", examples: ["anthropic/claude-sonnet-4-5"] })
+}).annotate({ identifier: "SetModel", examples: [{ model: "anthropic/claude-sonnet-4-5" }] })
+
 /** A conversation's state, with its example. */
 export const State = ConversationState.annotate({
   identifier: "ConversationState",
@@ -239,6 +244,18 @@ const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:con
   error: conversationProblems
 }).annotateMerge(describe("Switch automatic retries", "Takes effect from the next failure on."))
 
+const setModel = HttpApiEndpoint.put("setModel", "/v1/conversations/:conversationId/model", {
+  params: conversationParams,
+  payload: SetModel,
+  success: HttpApiSchema.NoContent.annotate({ description: "It is set." }),
+  error: conversationProblems
+}).annotateMerge(
+  describe(
+    "Change its model",
+    "Turns that are accepted from now on run on this model. Those that were accepted before keep theirs; `switch-target` moves one that waits."
+  )
+)
+
 const setTitle = HttpApiEndpoint.put("setTitle", "/v1/conversations/:conversationId/title", {
   params: conversationParams,
   payload: SetTitle,
@@ -260,6 +277,7 @@ export const ConversationsGroup = HttpApiGroup.make("conversations")
     extendBudget,
     answerTool,
     setAutoRetry,
+    setModel,
     setTitle
   )
   .annotateMerge(

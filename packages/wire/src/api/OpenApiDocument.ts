@@ -130,6 +130,7 @@ const SENT = new Set([
   "RunBulk",
   "RunDryRun",
   "AutoRetry",
+  "SetModel",
   "CommandOnly",
   "WaitUntil",
   "SetTitle",

@@ -47,7 +47,7 @@ export const SendUiMessages = Schema.StructWithRest(
 ).annotate({
   identifier: "SendUiMessages",
   description:
-    "As `useChat` sends it. `model`, `system`, `tools`, `title` and `retry` are those of `POST /v1/conversations`; the first message opens the chat with them.",
+    "As `useChat` sends it. `model`, `system`, `tools`, `title` and `retry` are those of `POST /v1/conversations`; the first message opens the chat with them. A later `model` changes the chat's.",
   examples: [
     {
       id: ConversationId.make("chat-1"),

@@ -35,6 +35,8 @@ export const commands = {
   abort: command("abort", {}),
   /** Switches automatic retries, from the next failure on (P15). */
   set_auto_retry: command("set_auto_retry", { enabled: Schema.Boolean }),
+  /** Changes the model of turns that are accepted from now on. */
+  set_model: command("set_model", { model: NonEmptyText }),
   /** Gives up: ends the wait, the chain, and the turn with its last error (P14, X4). */
   abort_retry: steering("abort_retry", {}),
   /** Ends the wait and makes the next attempt (X4). */
@@ -57,6 +59,7 @@ export const RpcCommand = Schema.Union([
   commands.retry,
   commands.abort,
   commands.set_auto_retry,
+  commands.set_model,
   commands.abort_retry,
   commands.retry_now,
   commands.wait_until,

@@ -124,6 +124,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const { failed, lane, read, together } = database
   const create = lane(ConversationTable.insert(sql))
   const setAutoRetry = lane(ConversationTable.setAutoRetry(sql))
+  const setModel = lane(ConversationTable.setModel(sql))
   const accept = lane(Acceptances.accept(sql), ({ ahead }) => ahead)
   // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
   const journaling = yield* SqlJournal.make(database, {
@@ -175,6 +176,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
+    setModel: (conversationId, model, at) =>
+      setModel({ conversationId, model, at }).pipe(failed(`change the model of ${conversationId}`)),
     acceptTurn: (turn, opening, ahead) =>
       // Encoded here, outside the transaction that others wait for.
       Effect.andThen(
