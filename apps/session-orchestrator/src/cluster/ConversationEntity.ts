@@ -90,6 +90,12 @@ export const SetModel = Rpc.make("SetModel", {
   error: Schema.Union([...Missing.members, InvalidRequest])
 })
 
+/** Replaces the answers that hold for every call of a tool. */
+export const SetToolAnswers = Rpc.make("SetToolAnswers", {
+  payload: { toolAnswers: ConversationState.ToolAnswers },
+  error: Missing
+})
+
 /** The state of the conversation. */
 export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
 
@@ -133,6 +139,7 @@ export const ConversationEntity = Entity.make("Conversation", [
   Steer,
   SetAutoRetry,
   SetModel,
+  SetToolAnswers,
   State,
   Head,
   Result,

@@ -168,6 +168,8 @@ export class Conversations extends Context.Service<
      *
      * **Gotchas**
      *
+     * An answer about a tool call with `always` is on disk for the tool too by then.
+     *
      * A command whose id was taken before does nothing, also if another wait has begun since, and after a restart. It fails as `abort` does.
      */
     readonly steer: (
@@ -193,6 +195,11 @@ export class Conversations extends Context.Service<
       model: string,
       options?: { readonly ifOther?: boolean | undefined }
     ) => Effect.Effect<void, ConversationNotFound | InvalidRequest | StorageError>
+    /** Replaces the answers that hold for every call of a tool in the conversation, from the next step of its turns on. */
+    readonly setToolAnswers: (
+      id: Ids.ConversationId,
+      answers: ConversationState.ToolAnswers
+    ) => Effect.Effect<void, ConversationNotFound | StorageError>
 
     /** The turns of this process that are not sealed. Cheap, however many there are. */
     readonly counts: Effect.Effect<TurnCounts>

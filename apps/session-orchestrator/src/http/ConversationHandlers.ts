@@ -45,7 +45,9 @@ export const layer = HttpApiBuilder.group(
       setTitle: ({ params, payload }) => orProblem(lists.setTitle(params.conversationId, payload.title)),
       setAutoRetry: ({ params, payload }) =>
         orProblem(conversations.setAutoRetry(params.conversationId, payload.enabled)),
-      setModel: ({ params, payload }) => orProblem(conversations.setModel(params.conversationId, payload.model))
+      setModel: ({ params, payload }) => orProblem(conversations.setModel(params.conversationId, payload.model)),
+      setToolAnswers: ({ params, payload }) =>
+        orProblem(conversations.setToolAnswers(params.conversationId, payload.toolAnswers))
     })
   })
 )

@@ -254,7 +254,7 @@ const inOrder = Effect.fnUntraced(function* (
   session: Session,
   read: Conversation
 ) {
-  const conversation = session.withModel(read)
+  const conversation = session.present(read)
   const { conversationId } = conversation
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()

@@ -117,7 +117,7 @@ const withoutModel = (
   session: Session | undefined,
   parked: TurnEvent.ProviderRetry | undefined
 ): Omit<ConversationState.ConversationState, "model"> => {
-  const { conversationId, autoRetryEnabled } = conversation
+  const { conversationId, autoRetryEnabled, toolAnswers } = conversation
   const retry = parked ?? session?.hub.inProgress.retry
   const turnId = parked?.turnId ?? session?.head?.turnId
   return {
@@ -126,7 +126,7 @@ const withoutModel = (
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
     queued: session?.turns.flatMap((turn) => (turn.turnId === turnId ? [] : [turn.turnId])) ?? [],
-    ...defined({ turnId }),
+    ...defined({ toolAnswers, turnId }),
     ...(retry && retryStateOf(retry))
   }
 }

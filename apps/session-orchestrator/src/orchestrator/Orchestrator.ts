@@ -9,10 +9,10 @@
 import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
 import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Context, Deferred, Effect, Layer, Option, type Scope, Stream } from "effect"
+import { Context, Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
 import { Defaults } from "../conversation/Defaults.ts"
-import { knownTarget, Providers } from "../conversation/Providers.ts"
+import { Providers } from "../conversation/Providers.ts"
 import { Journal } from "../storage/EventJournal.ts"
 import { Gates } from "../gate/Gates.ts"
 import { Sessions } from "../session/Sessions.ts"
@@ -23,7 +23,9 @@ import { type Conversation, Store } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
 import { Condition } from "../system/Condition.ts"
 import * as Acceptance from "./Acceptance.ts"
+import * as AlwaysAnswer from "./AlwaysAnswer.ts"
 import * as Commands from "./Commands.ts"
+import * as ConversationChanges from "./ConversationChanges.ts"
 import * as ConversationViews from "./ConversationViews.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { HeldTurns } from "./HeldTurns.ts"
@@ -94,7 +96,7 @@ const finder =
   (conversationId) =>
     Effect.suspend(() => {
       const present = (conversation: Conversation) =>
-        sessions.find(conversationId)?.withModel(conversation) ?? conversation
+        sessions.find(conversationId)?.present(conversation) ?? conversation
       const known = sessions.find(conversationId)?.conversation
       if (known !== undefined) return Effect.succeed(present(known))
       return Effect.flatMap(
@@ -131,9 +133,12 @@ const conversations = (parts: Parts): Conversations["Service"] => {
     steer: (steering, origin, turnId) =>
       Effect.gen(function* () {
         const { conversationId } = steering
+        const address = { conversationId, turnId }
         const command = yield* Commands.decode(steering, origin, providers)
-        yield* find(conversationId)
-        return yield* Commands.steer(commands, { conversationId, turnId }, command)
+        const conversation = yield* find(conversationId)
+        if (command.type === "answered" && steering.type === "answer-tool" && steering.always === true)
+          yield* AlwaysAnswer.given(parts, conversation, address, command)
+        return yield* Commands.steer(commands, address, command)
       }),
     setAutoRetry: (id, enabled) =>
       Effect.gen(function* () {
@@ -142,31 +147,13 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         const session = sessions.find(id)
         if (session !== undefined) session.autoRetry = enabled
       }),
-    setModel: (id, model, options) =>
-      Effect.andThen(knownTarget(model, providers), setModel(parts, id, model, options)),
+    setModel: (id, model, options) => ConversationChanges.setModel(parts, id, model, options),
+    setToolAnswers: (id, answers) => ConversationChanges.setToolAnswers(parts, id, answers),
     counts: Effect.sync(() => ConversationViews.countsOf(views)),
     state: (id) => Effect.flatMap(find(id), (conversation) => ConversationViews.stateOf(views, conversation)),
     messages: (id) => Effect.andThen(find(id), store.messages(id))
   }
 }
-
-/** Acceptances wait meanwhile, so a turn runs on the model that its row has it run on after a restart. */
-const setModel = Effect.fnUntraced(function* (
-  { find, sessions, store }: Parts,
-  id: Ids.ConversationId,
-  model: string,
-  { ifOther = false }: NonNullable<Parameters<Conversations["Service"]["setModel"]>[2]> = {}
-): Effect.fn.Return<void, ConversationNotFound | StorageError, Scope.Scope> {
-  const session = yield* sessions.hold(id)
-  const conversation = yield* find(id)
-  const change = Effect.gen(function* () {
-    if (ifOther && session.withModel(conversation).model === model) return
-    const modelSince = yield* Clock.currentTimeMillis
-    yield* store.setModel(id, model, modelSince)
-    session.model = { model, modelSince }
-  })
-  yield* session.accepting.pass(Effect.uninterruptible(change))
-}, Effect.scoped)
 
 const heldTurns = ({ acceptance, condition, queue, store }: Parts): HeldTurns["Service"] => ({
   open: (conversation) => store.createConversation(conversation),

@@ -26,9 +26,9 @@ export class Session {
    * and looks for a session second; a beginning turn does it the other way round, so it misses no change.
    */
   autoRetry: boolean | undefined = undefined
-  /** The conversation's model, if it was changed since this session woke; otherwise the store has it. It is changed in the order of `accepting`. */
-  model: Pick<Conversation, "model" | "modelSince"> | undefined = undefined
-  /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch, and `model` its model. */
+  /** What was changed of the conversation since this session woke; otherwise the store has it. It is changed in the order of `accepting`. */
+  changes: Partial<Pick<Conversation, "model" | "modelSince" | "toolAnswers">> = {}
+  /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch. */
   conversation: Conversation | undefined = undefined
   /** Accepting and queueing are one step; otherwise two prompts could be queued in another order than they were accepted in. */
   readonly accepting = new FailTogether(
@@ -46,9 +46,9 @@ export class Session {
     return this.turns.length === 0 && this.early === undefined && this.holders === 0 && !this.hub.isWatched
   }
 
-  /** A conversation that was read before, with its present model. */
-  withModel(conversation: Conversation): Conversation {
-    return this.model === undefined ? conversation : { ...conversation, ...this.model }
+  /** The conversation with its changes since it was read. */
+  present(conversation: Conversation): Conversation {
+    return { ...conversation, ...this.changes }
   }
 
   /** Whether a turn runs here, or waits for those before it. */

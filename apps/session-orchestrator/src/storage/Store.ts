@@ -9,7 +9,7 @@
  */
 import type { Interruption, StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import { type Ids, type Labels, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, type Ids, type Labels, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, type Schema, type Stream } from "effect"
 
 /** A conversation as it is stored. */
@@ -28,6 +28,8 @@ export interface Conversation {
   readonly createdAt: number
   /** The tool servers that its turns may use; absent: all. */
   readonly tools?: ReadonlyArray<string> | undefined
+  /** A person's answers that hold for every call of a tool; absent: there are none. */
+  readonly toolAnswers?: ConversationState.ToolAnswers | undefined
   /** A title of the client's. It is written with the conversation, and read by `Lists` alone. */
   readonly title?: string | undefined
   /** Labels of the client. They are written with the conversation, and read by `Lists` alone. */
@@ -135,6 +137,12 @@ export class Store extends Context.Service<
      * @param at the present, in epoch milliseconds
      */
     readonly setModel: (id: Ids.ConversationId, model: string, at: number) => Effect.Effect<void, StorageError>
+
+    /** Replaces a conversation's answers that hold for every call of a tool. Does nothing for an unknown conversation. */
+    readonly setToolAnswers: (
+      id: Ids.ConversationId,
+      answers: ConversationState.ToolAnswers
+    ) => Effect.Effect<void, StorageError>
 
     /**
      * Stores a turn, before the client receives its acceptance; with `opening`, its first events, in the same write. Those events get the

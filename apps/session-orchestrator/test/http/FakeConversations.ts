@@ -189,6 +189,7 @@ export const make = () => {
       Effect.map(existing(id), (conversation) => {
         conversation.options = { ...conversation.options, model }
       }),
+    setToolAnswers: (id) => Effect.asVoid(existing(id)),
     counts: Effect.sync(() => ({ running: turns.size, retrying: 0, queued: 0 })),
     state: (conversationId) =>
       Effect.map(existing(conversationId), ({ autoRetryEnabled, options }) => ({
@@ -276,6 +277,7 @@ export const make = () => {
         conversation: () => die,
         setAutoRetry: () => die,
         setModel: () => die,
+        setToolAnswers: () => die,
         acceptTurn: () => die,
         turn: () => die,
         prompt: () => die,

@@ -35,6 +35,7 @@ import { ClientError } from "../ClientError.ts"
 import type {
   Conversation as PromiseConversation,
   EventOptions,
+  AnswerOptions,
   RefusalOptions,
   SteerOptions,
   TurnOptions
@@ -88,8 +89,9 @@ export interface Conversation {
   readonly retryNow: (options?: Plain<SteerOptions>) => Call<void>
   readonly waitUntil: (until: Date | number, options?: Plain<SteerOptions>) => Call<void>
   readonly switchTarget: (model: string, options?: Plain<SteerOptions>) => Call<void>
-  readonly approveTool: (toolCallId: string, options?: Plain<SteerOptions>) => Call<void>
+  readonly approveTool: (toolCallId: string, options?: Plain<AnswerOptions>) => Call<void>
   readonly refuseTool: (toolCallId: string, options?: Plain<RefusalOptions>) => Call<void>
+  readonly setToolAnswers: (toolAnswers: ConversationState.ToolAnswers) => Call<void>
   readonly extendBudget: (byMs: number, options?: Plain<SteerOptions>) => Call<void>
   readonly getState: Call<ConversationState.ConversationState>
   readonly getMessages: Call<ReadonlyArray<Message.Message>>
@@ -188,6 +190,7 @@ const conversationOf = (conversation: PromiseConversation): Conversation => ({
   switchTarget: (model, options) => call((own) => conversation.switchTarget(model, { ...options, ...own })),
   approveTool: (id, options) => call((own) => conversation.approveTool(id, { ...options, ...own })),
   refuseTool: (id, options) => call((own) => conversation.refuseTool(id, { ...options, ...own })),
+  setToolAnswers: (answers) => call((own) => conversation.setToolAnswers(answers, own)),
   extendBudget: (byMs, options) => call((own) => conversation.extendBudget(byMs, { ...options, ...own })),
   getState: call((own) => conversation.getState(own)),
   getMessages: call((own) => conversation.getMessages(own)),

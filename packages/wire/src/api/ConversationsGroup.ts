@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Extension, RefusalReason, toolAnswer } from "../Command.ts"
-import { ConversationState } from "../ConversationState.ts"
+import { ConversationState, ToolAnswers } from "../ConversationState.ts"
 import { CommandId, ConversationId } from "../Ids.ts"
 import { Message } from "../Message.ts"
 import { MomentOrDate } from "../values/Moment.ts"
@@ -58,6 +58,12 @@ export const AutoRetry = Schema.Struct({
 export const SetModel = Schema.Struct({
   model: NonEmptyText.annotate({ description: "`provider/model`.", examples: ["anthropic/claude-sonnet-4-5"] })
 }).annotate({ identifier: "SetModel", examples: [{ model: "anthropic/claude-sonnet-4-5" }] })
+
+/** The body of the call that replaces the answers that always hold. */
+export const SetToolAnswers = Schema.Struct({ toolAnswers: ToolAnswers }).annotate({
+  identifier: "SetToolAnswers",
+  examples: [{ toolAnswers: { read_file: "approve", delete_file: "refuse" } }]
+})
 
 /** A conversation's state, with its example. */
 export const State = ConversationState.annotate({
@@ -256,6 +262,18 @@ const setModel = HttpApiEndpoint.put("setModel", "/v1/conversations/:conversatio
   )
 )
 
+const setToolAnswers = HttpApiEndpoint.put("setToolAnswers", "/v1/conversations/:conversationId/tool-answers", {
+  params: conversationParams,
+  payload: SetToolAnswers,
+  success: HttpApiSchema.NoContent.annotate({ description: "They are set." }),
+  error: conversationProblems
+}).annotateMerge(
+  describe(
+    "Set the answers that always hold",
+    "Replaces what was answered with `always`, by tool: its calls run, or are refused, without a question. `{}` asks about each call again."
+  )
+)
+
 const setTitle = HttpApiEndpoint.put("setTitle", "/v1/conversations/:conversationId/title", {
   params: conversationParams,
   payload: SetTitle,
@@ -278,6 +296,7 @@ export const ConversationsGroup = HttpApiGroup.make("conversations")
     answerTool,
     setAutoRetry,
     setModel,
+    setToolAnswers,
     setTitle
   )
   .annotateMerge(

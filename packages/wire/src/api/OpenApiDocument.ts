@@ -131,6 +131,7 @@ const SENT = new Set([
   "RunDryRun",
   "AutoRetry",
   "SetModel",
+  "SetToolAnswers",
   "CommandOnly",
   "WaitUntil",
   "SetTitle",

@@ -1,6 +1,6 @@
 /** Reads and writes the rows of conversations. */
 import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
-import { Ids } from "@holdfast/wire"
+import { ConversationState, Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as LabelTable from "./LabelTable.ts"
@@ -72,6 +72,23 @@ export const setModel =
       })
     )
 
+/** The answers of a conversation that hold for every call of a tool. */
+export interface NewToolAnswers {
+  readonly conversationId: Ids.ConversationId
+  readonly answers: ConversationState.ToolAnswers
+}
+
+/** Replaces them, in order. Does nothing for an unknown conversation. */
+export const setToolAnswers =
+  (sql: SqlClient.SqlClient) =>
+  (changes: ReadonlyArray<NewToolAnswers>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
+    Effect.forEach(changes, ({ answers, conversationId }) => {
+      const text = Object.keys(answers).length === 0 ? null : JSON.stringify(answers)
+      return Effect.asVoid(
+        sql`UPDATE conversations SET tool_answers = ${text} WHERE conversation_id = ${conversationId}`
+      )
+    })
+
 /** A new title of a conversation. */
 export interface NewTitle {
   readonly conversationId: Ids.ConversationId
@@ -123,7 +140,7 @@ export const findAll = (
 
 /** The columns for `read`. */
 export const COLUMNS =
-  "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at, c.tools, c.model_since"
+  "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at, c.tools, c.model_since, c.tool_answers"
 
 /** The conversations in rows that have these columns. */
 export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Conversation>, Schema.SchemaError> =>
@@ -139,7 +156,8 @@ const Row = Schema.Struct({
   auto_retry_enabled: Schema.Literals([0, 1]),
   created_at: Schema.Finite,
   tools: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String))),
-  model_since: Schema.NullOr(Schema.Finite)
+  model_since: Schema.NullOr(Schema.Finite),
+  tool_answers: Schema.NullOr(Schema.fromJsonString(ConversationState.ToolAnswers))
 })
 
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
@@ -152,5 +170,6 @@ const conversationOf = (row: typeof Row.Type): Conversation => ({
   autoRetryEnabled: row.auto_retry_enabled === 1,
   createdAt: row.created_at,
   ...(row.tools === null ? undefined : { tools: row.tools }),
-  ...(row.model_since === null ? undefined : { modelSince: row.model_since })
+  ...(row.model_since === null ? undefined : { modelSince: row.model_since }),
+  ...(row.tool_answers === null ? undefined : { toolAnswers: row.tool_answers })
 })

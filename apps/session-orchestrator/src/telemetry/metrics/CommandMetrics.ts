@@ -26,7 +26,8 @@ export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.eff
       abort: (...meant) => counted("abort", conversations.abort(...meant)),
       steer: (steering, ...meant) => counted(steering.type, conversations.steer(steering, ...meant)),
       setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled)),
-      setModel: (...change) => counted("set-model", conversations.setModel(...change))
+      setModel: (...change) => counted("set-model", conversations.setModel(...change)),
+      setToolAnswers: (id, answers) => counted("set-tool-answers", conversations.setToolAnswers(id, answers))
     })
   })
 )
@@ -44,7 +45,8 @@ const NAMES: Readonly<Record<Command.Command["type"], true>> = {
   "extend-budget": true,
   "answer-tool": true,
   "set-auto-retry": true,
-  "set-model": true
+  "set-model": true,
+  "set-tool-answers": true
 }
 
 const counted = <A, E>(command: Command.Command["type"], effect: Effect.Effect<A, E>): Effect.Effect<A, E> => {
