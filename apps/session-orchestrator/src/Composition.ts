@@ -287,13 +287,12 @@ export const inspection = Layer.unwrap(
 /** Explanations, states and lists of turns, and submissions, for any process that runs them. */
 const lookups = Layer.mergeAll(
   Explanations.layer,
-  TurnStates.layer,
   PeriodReports.layer,
   DryRuns.layer,
   TurnWebhooks.layer,
   Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
-  Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
+  Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, TurnStates.layer))
 ).pipe(Layer.provide([Secrets.layer, PriceTable.layer]))
 
 /** Delivers ends of turns and reports while the service runs. */
