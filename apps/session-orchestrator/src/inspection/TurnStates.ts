@@ -27,6 +27,8 @@ export class TurnStates extends Context.Service<
     readonly find: (turnId: Ids.TurnId) => Effect.Effect<TurnState.TurnState, TurnNotFound | StorageError>
     /** The conversation of a turn. */
     readonly conversationOf: (turnId: Ids.TurnId) => Effect.Effect<Ids.ConversationId, TurnNotFound | StorageError>
+    /** The newest turn of a conversation; none before the first, and for an unknown conversation. */
+    readonly newestOf: (id: Ids.ConversationId) => Effect.Effect<Ids.TurnId | undefined, StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
@@ -48,6 +50,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Lists | Sec
             onSome: ({ conversationId }) => Effect.succeed(conversationId)
           })
         ),
+      newestOf: (id) => Effect.map(store.lastTurn(id), (turn) => Option.getOrUndefined(turn)?.turnId),
       find: Effect.fn("TurnStates.find")(function* (turnId) {
         const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
         if (turn === undefined) return yield* new TurnNotFound({ turnId })
