@@ -22,7 +22,8 @@ const Page = () => {
     id: "page-1",
     transport,
     resume: partial !== null,
-    messages: partial === null ? [] : [QUESTION, { id: partial, role: "assistant", parts: [{ type: "text", text: "It r" }] }],
+    messages:
+      partial === null ? [] : [QUESTION, { id: partial, role: "assistant", parts: [{ type: "text", text: "It r" }] }],
     onData: ({ data, type }) => void print({ type, retryAt: data.retryAt }),
     // The connection broke; the turn goes on.
     onError: (error) => {

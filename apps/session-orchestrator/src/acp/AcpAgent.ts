@@ -89,7 +89,10 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
       .onRequest(methods.agent.session.setConfigOption, ({ params: { configId, sessionId, value } }) => {
         const { conversationId } = sessionOf(sessionId)
         if (configId !== AcpModels.ID || typeof value !== "string")
-          throw new RequestError(INVALID, `There is no option ${JSON.stringify(configId)} with this value. Expected "model".`)
+          throw new RequestError(
+            INVALID,
+            `There is no option ${JSON.stringify(configId)} with this value. Expected "model".`
+          )
         return answer(
           Effect.gen(function* () {
             yield* AcpSession.refused(conversations.setModel(conversationId, value))

@@ -8,7 +8,11 @@ import type { Values } from "../config/Config.ts"
 export const ID = "model"
 
 /** The models that a configuration names: its own, those that it falls back to, and those that it describes. */
-export const namedIn = ({ model, models, retry }: Pick<Values, "model" | "models" | "retry">): ReadonlyArray<string> => {
+export const namedIn = ({
+  model,
+  models,
+  retry
+}: Pick<Values, "model" | "models" | "retry">): ReadonlyArray<string> => {
   const { routing } = Profile.resolve(retry)
   const targets = routing.type === "round-robin" ? routing.targets : Object.values(routing.chains).flat()
   return Array.from(new Set([...[model, ...targets].map(Target.format), ...Object.keys(models)]))

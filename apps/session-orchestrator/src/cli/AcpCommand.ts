@@ -64,11 +64,7 @@ const SHARED = new Refused({
   exitCode: ExitCode.USAGE
 })
 
-const serve = (
-  version: string,
-  system: string | undefined,
-  config: Pick<Values, "model" | "models" | "retry">
-) =>
+const serve = (version: string, system: string | undefined, config: Pick<Values, "model" | "models" | "retry">) =>
   Effect.gen(function* () {
     const signals = yield* Signals.Signals
     // The protocol's library is a part of the program that other commands do not load.
@@ -78,5 +74,8 @@ const serve = (
     }))
     const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
     const output = Writable.toWeb(process.stdout)
-    yield* Effect.raceFirst(AcpAgent.run({ version, system, models: AcpModels.namedIn(config), input, output }), Effect.asVoid(signals.first)) // AcpCommand.P2
+    yield* Effect.raceFirst(
+      AcpAgent.run({ version, system, models: AcpModels.namedIn(config), input, output }),
+      Effect.asVoid(signals.first)
+    ) // AcpCommand.P2
   }).pipe(Effect.scoped)

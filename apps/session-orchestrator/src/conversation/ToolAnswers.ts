@@ -21,7 +21,9 @@ export const over = (toolbox: Service, answers: () => ConversationState.ToolAnsw
     get definitions() {
       const { definitions } = toolbox
       if (answers() === undefined) return definitions
-      return definitions.map((tool) => (answerOf(tool.name) === undefined ? tool : Struct.omit(tool, ["confirmWithinMs"])))
+      return definitions.map((tool) =>
+        answerOf(tool.name) === undefined ? tool : Struct.omit(tool, ["confirmWithinMs"])
+      )
     },
     run: (call, isApproved = false) => {
       const answer = isApproved ? "approve" : answerOf(call.toolName)

@@ -256,7 +256,8 @@ export const make = () => {
               ? Effect.fail(new TurnNotFound({ turnId }))
               : Effect.succeed(found.conversationId)
           }),
-        newestOf: (id) => Effect.sync(() => [...turns.values()].findLast(({ conversationId }) => conversationId === id)?.turnId)
+        newestOf: (id) =>
+          Effect.sync(() => [...turns.values()].findLast(({ conversationId }) => conversationId === id)?.turnId)
       }),
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
       Layer.succeed(DryRuns, { run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }) }),

@@ -258,7 +258,7 @@ const setModel = HttpApiEndpoint.put("setModel", "/v1/conversations/:conversatio
 }).annotateMerge(
   describe(
     "Change its model",
-    "Turns that are accepted from now on run on this model. Those that were accepted before keep theirs; `switch-target` moves one that waits."
+    "Turns that are accepted from now on run on this model. Those that were accepted before keep theirs; `switch-target` moves a turn that waits."
   )
 )
 

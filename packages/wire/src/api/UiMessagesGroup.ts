@@ -115,7 +115,8 @@ const resume = HttpApiEndpoint.get("resume", "/v1/chat/:chatId/stream", {
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Resume the stream of a chat",
-    description: "The stream of the turn that is running or waiting, or of the last one, from its beginning; 204 if there is none.",
+    description:
+      "The stream of the turn that is running or waiting, or of the last one, from its beginning; 204 if there is none.",
     transform: content
   })
 )
