@@ -58,8 +58,8 @@ describe("the calls", () => {
       "POST /v1/turns/{turnId}/abort",
       "PUT /v1/conversations/{conversationId}/auto-retry",
       "PUT /v1/conversations/{conversationId}/model",
-      "PUT /v1/conversations/{conversationId}/tool-answers",
-      "PUT /v1/conversations/{conversationId}/title"
+      "PUT /v1/conversations/{conversationId}/title",
+      "PUT /v1/conversations/{conversationId}/tool-answers"
     ])
   })
 
