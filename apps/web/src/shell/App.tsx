@@ -9,11 +9,17 @@ import { DesktopNotices } from "../notices/DesktopNotices.tsx"
 import * as Actions from "../palette/Actions.ts"
 import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
+import * as PageVersion from "./PageVersion.ts"
 import * as Route from "./Route.ts"
+import { UpdateNotice } from "./UpdateNotice.tsx"
 
 // Charts are loaded when they are first looked at.
-const NightPage = lazy(() => import("../night/NightPage.tsx").then(({ NightPage }) => ({ default: NightPage })))
-const HealthPage = lazy(() => import("../health/HealthPage.tsx").then(({ HealthPage }) => ({ default: HealthPage })))
+const NightPage = lazy(() =>
+  PageVersion.load(() => import("../night/NightPage.tsx")).then(({ NightPage }) => ({ default: NightPage }))
+)
+const HealthPage = lazy(() =>
+  PageVersion.load(() => import("../health/HealthPage.tsx")).then(({ HealthPage }) => ({ default: HealthPage }))
+)
 
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
@@ -76,6 +82,7 @@ const Pages = () => {
           <Palette />
           <DesktopNotices />
         </div>
+        <UpdateNotice />
       </header>
       <Suspense fallback={<p className="quiet pad">Loading …</p>}>
         {route.page === "night" ? (
