@@ -131,6 +131,8 @@ const SENT = new Set([
   "RunDryRun",
   "PreviewSchedule",
   "AutoRetry",
+  "SetModel",
+  "SetToolAnswers",
   "CommandOnly",
   "WaitUntil",
   "SetTitle",
