@@ -6,6 +6,7 @@
 import * as HealthScenarios from "./HealthScenarios.ts"
 import * as Looks from "./Looks.ts"
 import { isPassed, same, show, summary } from "./Report.ts"
+import * as BeforeScenarios from "./BeforeScenarios.ts"
 import * as NightScenarios from "./NightScenarios.ts"
 import * as Rig from "./Rig.ts"
 import * as Scenarios from "./Scenarios.ts"
@@ -13,6 +14,7 @@ import * as Scenarios from "./Scenarios.ts"
 const rig = await Rig.make()
 try {
   await Scenarios.run(rig)
+  await BeforeScenarios.run(rig)
   await NightScenarios.run(rig)
   await HealthScenarios.run(rig)
   await Looks.run(rig)

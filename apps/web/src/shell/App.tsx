@@ -20,6 +20,9 @@ const NightPage = lazy(() =>
 const HealthPage = lazy(() =>
   PageVersion.load(() => import("../health/HealthPage.tsx")).then(({ HealthPage }) => ({ default: HealthPage }))
 )
+const BeforePage = lazy(() =>
+  PageVersion.load(() => import("../before/BeforePage.tsx")).then(({ BeforePage }) => ({ default: BeforePage }))
+)
 
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
@@ -46,10 +49,14 @@ export const App = () => {
 
 const Pages = () => {
   const route = Route.useRoute()
-  const isAt = (...pages: ReadonlyArray<Route.Route["page"]>) => (pages.includes(route.page) ? "page" : undefined)
   Actions.useActions("Page", [
     { name: "New conversation", run: () => Route.go({ page: "new" }) },
     { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
+    {
+      name: "Before the night",
+      words: "schedule dry run policy configuration",
+      run: () => Route.go({ page: "before" })
+    },
     { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
     { name: "Health", words: "endpoints gates quotas configuration", run: () => Route.go({ page: "health" }) },
     { name: "API", words: "documentation", run: () => location.assign("/docs") }
@@ -67,15 +74,10 @@ const Pages = () => {
           <span className="brand-name">Holdfast</span>
         </a>
         <nav aria-label="Pages">
-          <a href={Route.format({ page: "conversations" })} aria-current={isAt("conversations", "new", "conversation")}>
-            Conversations
-          </a>
-          <a href={Route.format({ page: "night" })} aria-current={isAt("night")}>
-            The night
-          </a>
-          <a href={Route.format({ page: "health" })} aria-current={isAt("health")}>
-            Health
-          </a>
+          <PageLink to="conversations" route={route} words="Conversations" />
+          <PageLink to="before" route={route} words="Before the night" />
+          <PageLink to="night" route={route} words="The night" />
+          <PageLink to="health" route={route} words="Health" />
           <a href="/docs">API</a>
         </nav>
         <div className="tools">
@@ -85,19 +87,48 @@ const Pages = () => {
         <UpdateNotice />
       </header>
       <Suspense fallback={<p className="quiet pad">Loading …</p>}>
-        {route.page === "night" ? (
-          <NightPage />
-        ) : route.page === "health" ? (
-          <HealthPage />
-        ) : (
-          <Conversations route={route} />
-        )}
+        <Page route={route} />
       </Suspense>
     </div>
   )
 }
 
-type ConversationRoute = Exclude<Route.Route, { readonly page: "night" | "health" }>
+const Page = ({ route }: { readonly route: Route.Route }) => {
+  switch (route.page) {
+    case "night":
+      return <NightPage />
+    case "before":
+      return <BeforePage />
+    case "health":
+      return <HealthPage />
+    default:
+      return <Conversations route={route} />
+  }
+}
+
+interface PageLinkProps {
+  readonly to: "conversations" | LaterPage
+  readonly route: Route.Route
+  readonly words: string
+}
+
+const PageLink = ({ route, to, words }: PageLinkProps) => {
+  const isShown = to === "conversations" ? !isLater(route.page) : to === route.page
+  return (
+    <a href={Route.format({ page: to })} aria-current={isShown ? "page" : undefined}>
+      {words}
+    </a>
+  )
+}
+
+/** The pages beside the conversations. */
+type LaterPage = (typeof LATER)[number]
+
+const LATER = ["night", "before", "health"] as const
+
+const isLater = (page: Route.Route["page"]): page is LaterPage => LATER.some((later) => later === page)
+
+type ConversationRoute = Exclude<Route.Route, { readonly page: LaterPage }>
 
 const Conversations = ({ route }: { readonly route: ConversationRoute }) => {
   const isAtList = route.page === "conversations"

@@ -6,13 +6,14 @@ export type Route =
   | { readonly page: "conversations" }
   | { readonly page: "new" }
   | { readonly page: "night" }
+  | { readonly page: "before" }
   | { readonly page: "health" }
   | { readonly page: "conversation"; readonly conversationId: string }
 
 /** The place of an address; an unknown one is the list. */
 export const parse = (hash: string): Route => {
   const [page, id] = hash.replace(/^#\/?/, "").split("/")
-  if (page === "new" || page === "night" || page === "health") return { page }
+  if (page === "new" || page === "night" || page === "before" || page === "health") return { page }
   if (page === "c" && id !== undefined && id !== "") return { page: "conversation", conversationId: decode(id) }
   return { page: "conversations" }
 }
@@ -26,6 +27,8 @@ export const format = (route: Route): string => {
       return "#/new"
     case "night":
       return "#/night"
+    case "before":
+      return "#/before"
     case "health":
       return "#/health"
     case "conversation":
