@@ -1,4 +1,5 @@
 /** What is shown with each client: it knows nothing of Holdfast but the base URL. */
+import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Client } from "./Client.ts"
@@ -32,10 +33,11 @@ export const all: ReadonlyArray<Scenario> = [
   {
     title: "an outage of all eight kinds of failure",
     fits: () => true,
-    run: async ({ client, endpoint, provider, service }) => {
+    run: async (rig) => {
+      const { endpoint, provider, service } = rig
       const text = answer()
       endpoint.plan(...Endpoint.FAILURES, { answer: { text } })
-      await started(client, `${service.url}/to/${provider}`, async (run) => {
+      await started(rig, `${service.url}/to/${provider}`, async (run) => {
         // Seven attempts have arrived; the eighth was refused when the turn has counted it.
         await service.until(provider, ({ attempts }) => attempts >= Endpoint.FAILURES.length)
         await endpoint.listen()
@@ -49,13 +51,14 @@ export const all: ReadonlyArray<Scenario> = [
   {
     title: "a turn with a tool, with failures before each step",
     fits: ({ shell }) => shell !== undefined,
-    run: async ({ client, endpoint, provider, service }) => {
+    run: async (rig) => {
+      const { client, endpoint, provider, service } = rig
       const [text, word] = [answer(), secret()]
       const tool = client.shell?.("cat word.txt; echo run >> runs.txt")
       if (tool === undefined) return
       endpoint.plan("overload", "cut", { answer: { tool } }, "error in a 200", "empty", { answer: { text } })
       await started(
-        client,
+        rig,
         `${service.url}/to/${provider}`,
         async (run) => {
           answeredOnce(await run.ended, text)
@@ -73,19 +76,19 @@ export const all: ReadonlyArray<Scenario> = [
   {
     title: "kill -9 of the service in the wait",
     fits: ({ repeats }) => repeats !== "never",
-    run: async ({ program, ...member }) => {
-      const { client, endpoint, provider } = member
+    run: async (rig) => {
+      const { endpoint, program, provider } = rig
       const text = answer()
       const service = await Service.make(program, {
         model: `${provider}/m`,
-        providers: Member.providers([member]),
+        providers: Member.providers([rig]),
         retry: { schedule: { type: "steps", delays: ["10 millis", "1 hour"] } }
       })
       const relay = await Relay.start(Number(new URL(service.url).port))
       try {
         await service.start()
         endpoint.plan("overload", "overload", { answer: { text } })
-        await started(client, `${relay.url}/to/${provider}`, async (run) => {
+        await started(rig, `${relay.url}/to/${provider}`, async (run) => {
           const isWaiting = (turn: Service.Turn) => turn.wait !== undefined && turn.attempts === 2
           const before = await service.until(provider, isWaiting)
           relay.hold()
@@ -118,9 +121,10 @@ export const all: ReadonlyArray<Scenario> = [
   {
     title: "an abort frees the provider's connection",
     fits: ({ shell }) => shell !== undefined,
-    run: async ({ client, endpoint, provider, service }) => {
+    run: async (rig) => {
+      const { endpoint, provider, service } = rig
       endpoint.plan({ begins: "An answer without an end." })
-      await started(client, `${service.url}/to/${provider}`, async (run) => {
+      await started(rig, `${service.url}/to/${provider}`, async (run) => {
         const call = await endpoint.arrived(() => true)
         run.interrupt()
         await call.closed
@@ -133,25 +137,22 @@ export const all: ReadonlyArray<Scenario> = [
 
 // --- internal
 
-let count = 0
-const WORDS = ["amber", "birch", "cobalt", "dune", "ember", "fjord", "garnet", "heron"]
-
 /** A text that no other run has. */
-const secret = (): string => `${WORDS[count % WORDS.length] ?? ""}-${++count}-${process.pid}`
+const secret = (): string => randomBytes(6).toString("hex")
 const answer = (): string => `The night was quiet, said ${secret()}.`
 
 const started = async (
-  client: Client,
+  member: Member.Member,
   url: string,
   use: (run: Run.Run) => Promise<void>,
   files: Readonly<Record<string, string>> = {}
 ): Promise<void> => {
-  const run = await Run.start(client, url, PROMPT, files)
+  const run = await Run.start(member, url, PROMPT, files)
   try {
     // A client that fails before its time fails at once, with what it printed.
     const early = run.ended.then(({ exitCode, stderr, stdout }) => {
       if (exitCode !== 0 && !run.isInterrupted)
-        throw new Error(`${client.name} ended with ${exitCode}.\n${stdout}\n${stderr}`)
+        throw new Error(`${member.client.name} ended with ${exitCode}.\n${stdout}\n${stderr}`)
       return new Promise<never>(() => {})
     })
     await Promise.race([use(run), early])
