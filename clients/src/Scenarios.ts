@@ -44,8 +44,7 @@ export const all: ReadonlyArray<Scenario> = [
         answeredOnce(await run.ended, text)
       })
       same(Endpoint.answered(endpoint).length, 1, "answers of the provider")
-      const [turn] = await service.turnsOf(provider)
-      same(turn?.status, "completed", "the turn")
+      await service.until(provider, ({ status }) => status === "completed")
     }
   },
   {
@@ -75,9 +74,10 @@ export const all: ReadonlyArray<Scenario> = [
   },
   {
     title: "kill -9 of the service in the wait",
+    // A client that repeats what was cut after the head is cut after it: it may write that request anew.
     fits: ({ repeats }) => repeats !== "never",
     run: async (rig) => {
-      const { endpoint, program, provider } = rig
+      const { client, endpoint, program, provider } = rig
       const text = answer()
       const service = await Service.make(program, {
         model: `${provider}/m`,
@@ -91,6 +91,7 @@ export const all: ReadonlyArray<Scenario> = [
         await started(rig, `${relay.url}/to/${provider}`, async (run) => {
           const isWaiting = (turn: Service.Turn) => turn.wait !== undefined && turn.attempts === 2
           const before = await service.until(provider, isWaiting)
+          if (client.repeats === "always") await relay.held
           relay.hold()
           await service.kill()
           await service.start()
@@ -105,11 +106,13 @@ export const all: ReadonlyArray<Scenario> = [
             clearInterval(asking)
           }
         })
+        // A client ends before its turn does.
+        await service.until(provider, ({ status }) => status === "completed")
         const turns = await service.turnsOf(provider)
         same(
-          turns.map(({ attempts, status }) => [status, attempts]),
-          [["completed", 3]],
-          "turns and their attempts"
+          turns.map(({ attempts }) => attempts),
+          [3],
+          "the attempts of its only turn"
         )
         same(endpoint.calls.length, 3, "calls of the provider")
       } finally {
