@@ -5,8 +5,9 @@
  * ConversationViews.V2. The records of a wait do not include a gate's hold; `Parking` has its expected end.
  */
 import { RecordedWait, type StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import { RetryEvent } from "@holdfast/kernel/host"
-import { type ConversationState, defined, type Ids, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, defined, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
@@ -19,6 +20,7 @@ import type { Conversation } from "../storage/Store.ts"
 import * as MostRetries from "../turn/MostRetries.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as NextTarget from "./NextTarget.ts"
+import * as Upcoming from "./Upcoming.ts"
 
 /** The parts that views are made from. */
 export interface Dependencies {
@@ -58,7 +60,8 @@ export const stateOf = Effect.fnUntraced(function* (
   const { defaults, next, parking, sessions } = dependencies
   const { conversationId } = conversation
   const parked = parking.find(conversationId)
-  const recorded = parked === undefined ? undefined : yield* waitOf(dependencies, conversation, parked.turnId)
+  const records = parked === undefined ? [] : yield* dependencies.journal.load(parked.turnId)
+  const recorded = parked === undefined ? undefined : retryOf(dependencies, conversation, parked.turnId, records)
   const until = parked?.heldUntil
   const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
   const session = sessions.find(conversationId)
@@ -67,7 +70,14 @@ export const stateOf = Effect.fnUntraced(function* (
     state.status === "idle"
       ? yield* NextTarget.of(next, conversation, TurnSetting.policyOf(conversation, defaults))
       : (wait?.target ?? session?.hub.inProgress.target ?? conversation.model)
-  return { ...state, model }
+  if (state.retry === undefined || state.turnId === undefined) return { ...state, model }
+  const upcoming = upcomingOf(
+    dependencies,
+    conversation,
+    state.autoRetryEnabled,
+    parked === undefined ? yield* dependencies.journal.load(state.turnId) : records
+  )
+  return { ...state, retry: { ...state.retry, ...defined({ upcoming }) }, model }
 })
 
 /** The number of turns in each status. */
@@ -85,27 +95,47 @@ export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "
 
 /** The `provider-retry` of a parked turn, made from its records (ConversationViews.V1). */
 const waitOf = (
-  { defaults, journal }: Dependencies,
+  dependencies: Dependencies,
   conversation: Conversation,
   turnId: Ids.TurnId
 ): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
-  Effect.map(journal.load(turnId), (records) => {
-    const wait = RecordedWait.of(records)
-    if (wait === undefined) return undefined
-    const { asks, attempt, credential, delayMs, failure, retryAt, target = conversation.model } = wait
-    return RetryEvent.of({
-      conversationId: conversation.conversationId,
-      turnId,
-      attempt,
-      delayMs,
-      retryAt,
-      failure,
-      target,
-      credential,
-      maxRetries: asks?.because === "tools" ? undefined : MostRetries.of(TurnSetting.policyOf(conversation, defaults)),
-      asks
-    })
+  Effect.map(dependencies.journal.load(turnId), (records) => retryOf(dependencies, conversation, turnId, records))
+
+const retryOf = (
+  { defaults }: Pick<Dependencies, "defaults">,
+  conversation: Conversation,
+  turnId: Ids.TurnId,
+  records: ReadonlyArray<Records.Stored>
+): TurnEvent.ProviderRetry | undefined => {
+  const wait = RecordedWait.of(records)
+  if (wait === undefined) return undefined
+  const { asks, attempt, credential, delayMs, failure, retryAt, target = conversation.model } = wait
+  return RetryEvent.of({
+    conversationId: conversation.conversationId,
+    turnId,
+    attempt,
+    delayMs,
+    retryAt,
+    failure,
+    target,
+    credential,
+    maxRetries: asks?.because === "tools" ? undefined : MostRetries.of(TurnSetting.policyOf(conversation, defaults)),
+    asks
   })
+}
+
+/** The waits behind the present one, if the conversation's switch allows retries (P15). */
+const upcomingOf = (
+  { defaults }: Pick<Dependencies, "defaults">,
+  conversation: Conversation,
+  enabled: boolean,
+  records: ReadonlyArray<Records.Stored>
+): ConversationState.Upcoming | undefined => {
+  const wait = RecordedWait.of(records)
+  if (wait === undefined) return undefined
+  const policy = { ...TurnSetting.policyOf(conversation, defaults), enabled }
+  return Upcoming.of(policy, wait, Target.parse(wait.target ?? conversation.model) ?? defaults.model, records)
+}
 
 const withoutModel = (
   conversation: Conversation,
