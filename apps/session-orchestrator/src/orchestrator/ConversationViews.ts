@@ -8,7 +8,7 @@ import { RecordedWait, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
 import { RetryEvent } from "@holdfast/kernel/host"
 import { type ConversationState, defined, type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { Effect, type Scope, Struct } from "effect"
+import { Effect, Option, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type { Journal } from "../storage/EventJournal.ts"
@@ -16,7 +16,7 @@ import type { Parking } from "../parking/Parking.ts"
 import * as InProgress from "../session/InProgress.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
-import type { Conversation } from "../storage/Store.ts"
+import type { Conversation, Store } from "../storage/Store.ts"
 import * as MostRetries from "../turn/MostRetries.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as NextTarget from "./NextTarget.ts"
@@ -24,6 +24,7 @@ import * as Upcoming from "./Upcoming.ts"
 
 /** The parts that views are made from. */
 export interface Dependencies {
+  readonly store: Pick<Store["Service"], "turn">
   readonly journal: Pick<Journal["Service"], "load">
   readonly sessions: Sessions
   readonly parking: Parking
@@ -61,7 +62,7 @@ export const stateOf = Effect.fnUntraced(function* (
   const { conversationId } = conversation
   const parked = parking.find(conversationId)
   const records = parked === undefined ? [] : yield* dependencies.journal.load(parked.turnId)
-  const recorded = parked === undefined ? undefined : retryOf(dependencies, conversation, parked.turnId, records)
+  const recorded = parked === undefined ? undefined : yield* retryOf(dependencies, conversation, parked.turnId, records)
   const until = parked?.heldUntil
   const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
   const session = sessions.find(conversationId)
@@ -71,10 +72,9 @@ export const stateOf = Effect.fnUntraced(function* (
       ? yield* NextTarget.of(next, conversation, TurnSetting.policyOf(conversation, defaults))
       : (wait?.target ?? session?.hub.inProgress.target ?? conversation.model)
   if (state.retry === undefined || state.turnId === undefined) return { ...state, model }
-  const upcoming = upcomingOf(
-    dependencies,
-    conversation,
-    state.autoRetryEnabled,
+  const upcoming = Upcoming.of(
+    { ...TurnSetting.policyOf(conversation, defaults), enabled: state.autoRetryEnabled },
+    Target.parse(model) ?? defaults.model,
     parked === undefined ? yield* dependencies.journal.load(state.turnId) : records
   )
   return { ...state, retry: { ...state.retry, ...defined({ upcoming }) }, model }
@@ -99,50 +99,42 @@ const waitOf = (
   conversation: Conversation,
   turnId: Ids.TurnId
 ): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
-  Effect.map(dependencies.journal.load(turnId), (records) => retryOf(dependencies, conversation, turnId, records))
+  Effect.flatMap(dependencies.journal.load(turnId), (records) => retryOf(dependencies, conversation, turnId, records))
 
 const retryOf = (
-  { defaults }: Pick<Dependencies, "defaults">,
+  { defaults, store }: Pick<Dependencies, "defaults" | "store">,
   conversation: Conversation,
   turnId: Ids.TurnId,
   records: ReadonlyArray<Records.Stored>
-): TurnEvent.ProviderRetry | undefined => {
-  const wait = RecordedWait.of(records)
-  if (wait === undefined) return undefined
-  const { asks, attempt, credential, delayMs, failure, retryAt, target = conversation.model } = wait
-  return RetryEvent.of({
-    conversationId: conversation.conversationId,
-    turnId,
-    attempt,
-    delayMs,
-    retryAt,
-    failure,
-    target,
-    credential,
-    maxRetries: asks?.because === "tools" ? undefined : MostRetries.of(TurnSetting.policyOf(conversation, defaults)),
-    asks
+): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
+  Effect.gen(function* () {
+    const wait = RecordedWait.of(records)
+    if (wait === undefined) return undefined
+    // Only a conversation whose model was changed has turns with another one.
+    const turn =
+      wait.target === undefined && conversation.modelSince !== undefined ? yield* store.turn(turnId) : Option.none()
+    const own = Option.getOrUndefined(turn)?.model ?? conversation.model
+    const { asks, attempt, credential, delayMs, failure, retryAt, target = own } = wait
+    return RetryEvent.of({
+      conversationId: conversation.conversationId,
+      turnId,
+      attempt,
+      delayMs,
+      retryAt,
+      failure,
+      target,
+      credential,
+      maxRetries: asks?.because === "tools" ? undefined : MostRetries.of(TurnSetting.policyOf(conversation, defaults)),
+      asks
+    })
   })
-}
-
-/** The waits behind the present one, if the conversation's switch allows retries (P15). */
-const upcomingOf = (
-  { defaults }: Pick<Dependencies, "defaults">,
-  conversation: Conversation,
-  enabled: boolean,
-  records: ReadonlyArray<Records.Stored>
-): ConversationState.Upcoming | undefined => {
-  const wait = RecordedWait.of(records)
-  if (wait === undefined) return undefined
-  const policy = { ...TurnSetting.policyOf(conversation, defaults), enabled }
-  return Upcoming.of(policy, wait, Target.parse(wait.target ?? conversation.model) ?? defaults.model, records)
-}
 
 const withoutModel = (
   conversation: Conversation,
   session: Session | undefined,
   parked: TurnEvent.ProviderRetry | undefined
 ): Omit<ConversationState.ConversationState, "model"> => {
-  const { conversationId, autoRetryEnabled } = conversation
+  const { conversationId, autoRetryEnabled, toolAnswers } = conversation
   const retry = parked ?? session?.hub.inProgress.retry
   const turnId = parked?.turnId ?? session?.head?.turnId
   return {
@@ -151,7 +143,7 @@ const withoutModel = (
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
     queued: session?.turns.flatMap((turn) => (turn.turnId === turnId ? [] : [turn.turnId])) ?? [],
-    ...defined({ turnId }),
+    ...defined({ toolAnswers, turnId }),
     ...(retry && retryStateOf(retry))
   }
 }

@@ -5,7 +5,7 @@
  *     gives a decision of its own when it happens.
  * Upcoming.U2. Where a router may choose another target there are none: its waits depend on what that target does.
  */
-import type { RecordedWait } from "@holdfast/journal"
+import { RecordedWait } from "@holdfast/journal"
 import type { Records, RetryStrategy } from "@holdfast/kernel"
 import { Basis, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, defined, type Failure, Target } from "@holdfast/wire"
@@ -15,14 +15,14 @@ import * as Account from "../recovery/Account.ts"
 /** More waits than a night has. */
 const MOST = 32
 
-/** The waits behind the present one; `undefined` where they do not follow from the policy alone. */
+/** The waits behind the present one; `undefined` where there is none, or where they do not follow from the policy alone. */
 export const of = (
   policy: RetryPolicy.RetryPolicy,
-  wait: RecordedWait.RecordedWait,
   primary: Target.Target,
   records: ReadonlyArray<Records.Stored>
 ): ConversationState.Upcoming | undefined => {
-  if (wait.asks !== undefined || hasOtherTargets(policy, primary)) return undefined // Upcoming.U2
+  const wait = RecordedWait.of(records)
+  if (wait === undefined || wait.asks !== undefined || hasOtherTargets(policy, primary)) return undefined // Upcoming.U2
   const { hint: _, ...failure } = wait.failure
   const delaysMs: Array<number> = []
   let spent = spentBy(wait, failure, records)
