@@ -59,6 +59,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
           )}
           <History history={view.history} results={results} scroller={scroller} />
           <Progress view={view} />
+          <TurnButtons conversationId={conversationId} status="idle" canRetry={ConversationView.canRetry(view)} />
           {view.retry?.asks?.calls !== undefined && (
             <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
           )}
@@ -78,8 +79,9 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
       </div>
       <Announcement view={view} link={link} />
       <LinkNotice link={link} />
-      <TurnButtons conversationId={conversationId} status={view.status} canRetry={ConversationView.canRetry(view)} />
-      <Composer conversationId={conversationId} isBusy={view.status !== "idle"} />
+      <Composer conversationId={conversationId} isBusy={view.status !== "idle"}>
+        <TurnButtons conversationId={conversationId} status={view.status} canRetry={false} />
+      </Composer>
     </>
   )
 }
