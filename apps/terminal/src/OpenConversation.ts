@@ -3,7 +3,8 @@
  *
  * OpenConversation.O1. A new conversation is opened with its first prompt: a terminal that is closed without one leaves nothing behind.
  * OpenConversation.O2. A prompt that the service did not accept goes back into the editor.
- * OpenConversation.O3. Leaving ends the connection and nothing else: turns belong to the service.
+ * OpenConversation.O3. An abort follows the prompts and retries under way. If it overtook them, it would find no turn.
+ * OpenConversation.O4. Leaving ends the connection and nothing else: turns belong to the service.
  */
 import { ClientError, type Conversation, ConversationView, type HoldfastClient } from "@holdfast/client"
 import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
@@ -62,7 +63,7 @@ export interface OpenConversation {
   readonly act: (action: Keyboard.Action) => void
   /** Resolves when the person leaves. */
   readonly left: Promise<void>
-  /** Ends the connection (OpenConversation.O3). */
+  /** Ends the connection (OpenConversation.O4). */
   readonly close: () => void
 }
 
@@ -101,6 +102,8 @@ export const make = (options: Options): OpenConversation => {
   let stream: ReturnType<Conversation["events"]> | undefined
   /** The opening of the conversation, which several keys may wait for. */
   let opening: Promise<Conversation> | undefined
+  /** Settles when the service has accepted or refused what was asked for. */
+  let asked: Promise<unknown> = Promise.resolve()
 
   const set = (changes: Partial<Snapshot>): void => {
     snapshot = { ...snapshot, ...changes }
@@ -284,11 +287,14 @@ export const make = (options: Options): OpenConversation => {
   const act = (action: Keyboard.Action): void => {
     switch (action.type) {
       case "prompt":
-        return void send(action.text)
+        asked = Promise.all([asked, send(action.text)])
+        return
       case "retry":
-        return void again()
+        asked = Promise.all([asked, again()])
+        return
       case "abort":
-        return void withConversation((conversation) => conversation.abort()).catch(failed)
+        // O3
+        return void asked.then(() => withConversation((conversation) => conversation.abort())).catch(failed)
       case "abort-retry":
         return void withConversation((conversation) => conversation.abortRetry()).catch(failed)
       case "command":

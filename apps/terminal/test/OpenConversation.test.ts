@@ -7,11 +7,14 @@ import * as OpenConversation from "../src/OpenConversation.ts"
 const ids = { conversationId: Ids.ConversationId.make("c1"), turnId: Ids.TurnId.make("t1") }
 const NOW = Date.now()
 
-/** A service without a socket: it answers calls at once, and its events are pushed by the test. */
-const fakeService = (refuse: (path: string) => object | undefined = () => undefined) => {
+/** A service without a socket: it answers calls at once, prompts and retries once it may, and its events are pushed by the test. */
+const fakeService = (
+  refuse: (path: string) => object | undefined = () => undefined,
+  accepted: Promise<void> = Promise.resolve()
+) => {
   const calls: Array<readonly [path: string, body: unknown]> = []
   let stream: ReadableStreamDefaultController<Uint8Array> | undefined
-  const fetch = (input: string, init: RequestInit = {}): Promise<Response> => {
+  const fetch = async (input: string, init: RequestInit = {}): Promise<Response> => {
     const path = new URL(input).pathname
     if (path.endsWith("/events")) {
       const body = new ReadableStream<Uint8Array>({ start: (controller) => void (stream = controller) })
@@ -24,6 +27,7 @@ const fakeService = (refuse: (path: string) => object | undefined = () => undefi
         new Response(JSON.stringify(problem), { status: 409, headers: { "content-type": "application/problem+json" } })
       )
     }
+    if (/\/(turns|retry)$/.test(path)) await accepted
     const body = path === "/v1/conversations" ? { conversationId: "c1" } : { turnId: "t1", status: "idle", steps: [] }
     return Promise.resolve(
       new Response(JSON.stringify(body), {
@@ -92,6 +96,26 @@ describe("OpenConversation", () => {
     const snapshot = await until(({ keyboard }) => keyboard.editor.text === "Hello")
     expect(textsOf(snapshot)).toContain("This is not possible.")
     expect(snapshot.sent).toEqual([])
+    conversation.close()
+  })
+
+  it("OpenConversation.O3: Esc behind a prompt or a retry aborts the turn that it becomes", async () => {
+    const { promise: accepted, resolve: accept } = Promise.withResolvers<void>()
+    const service = fakeService(undefined, accepted)
+    const { conversation, press } = open(service, { conversationId: "c1" })
+    const calls = () => service.calls.map(([path]) => path.split("/").at(-1))
+    const turnOfLoop = (): Promise<void> => new Promise(setImmediate)
+    press("Hello", ENTER)
+    while (calls().length < 1) await turnOfLoop()
+    press(ESC)
+    conversation.act({ type: "retry" })
+    press(ESC)
+    while (calls().length < 2) await turnOfLoop()
+    await turnOfLoop()
+    expect(calls()).toEqual(["turns", "retry"])
+    accept()
+    while (calls().length < 4) await turnOfLoop()
+    expect(calls().slice(2)).toEqual(["abort", "abort"])
     conversation.close()
   })
 

@@ -21,6 +21,7 @@ import * as Migrations from "../storage/migrations/Migrations.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
+import * as AnsweredCallTable from "../storage/tables/AnsweredCallTable.ts"
 import * as TurnListTable from "../storage/tables/TurnListTable.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
@@ -130,6 +131,7 @@ const layer = (
           PeriodRows.report(
             {
               turns: (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
+              answeredCalls: (...between) => read("the answered calls", AnsweredCallTable.between(sql, ...between)),
               records: (ids) => read("records of turns", JournalTable.load(sql, SealTable.TABLES)(ids))
             },
             period

@@ -2,6 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useId, useState } from "react"
 import * as Service from "../service/Service.ts"
+import * as Actions from "../palette/Actions.ts"
 import * as Route from "../shell/Route.ts"
 import { useCommand } from "./useCommand.ts"
 import type { Entries } from "../list/useConversations.ts"
@@ -32,6 +33,7 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
     refetchInterval: ({ state }) => (state.data === "" && prompt === undefined ? ASK_AGAIN_MS : false)
   })
   const shown = title === undefined || title === "" ? (prompt ?? "Conversation") : title
+  Actions.useActions("This conversation", [{ name: "Rename", words: "title", run: () => setIsEdited(true) }])
   useEffect(() => {
     document.title = `${shown} · Holdfast`
   }, [shown])

@@ -1,6 +1,7 @@
 /** The commands on a wait (X4): retry now, wait until, switch the model, extend the budget, give up. */
 import type { ConversationView } from "@holdfast/client"
 import { useId, useState } from "react"
+import * as Actions from "../palette/Actions.ts"
 import { useModels } from "./useModels.ts"
 import { useCommand } from "./useCommand.ts"
 
@@ -26,6 +27,26 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
     </button>
   )
   const close = (): void => setOpen(undefined)
+  const goOn = asks === undefined ? "Retry now" : "Go on"
+  const models = useModels()
+  Actions.useActions("The wait", [
+    { name: goOn, words: "attempt wait", run: () => send((conversation) => conversation.retryNow()) },
+    { name: "Give up", words: "end the wait", run: () => send((conversation) => conversation.abortRetry()) },
+    { name: "Wait until …", words: "move the end of the wait", run: () => setOpen("until") },
+    { name: "Switch model …", words: "target provider", run: () => setOpen("model") },
+    ...models.map((model) => ({
+      name: `Switch to ${model}`,
+      words: "model target provider",
+      run: () => send((conversation) => conversation.switchTarget(model))
+    })),
+    ...(asks === undefined && hasBudget
+      ? HOURS.map((hours) => ({
+          name: `Extend budget by ${hours} h`,
+          words: "waiting time",
+          run: () => send((conversation) => conversation.extendBudget(hours * HOUR_MS))
+        }))
+      : [])
+  ])
   return (
     <div className="commands">
       <div className="buttons">
@@ -35,7 +56,7 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
           disabled={isPending}
           onClick={() => send((conversation) => conversation.retryNow())}
         >
-          {asks === undefined ? "Retry now" : "Go on"}
+          {goOn}
         </button>
         {toggle("until", "Wait until …")}
         {toggle("model", "Switch model …")}

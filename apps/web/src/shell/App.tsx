@@ -5,6 +5,9 @@ import { TokenForm } from "../access/TokenForm.tsx"
 import { ConversationPage } from "../conversation/ConversationPage.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
+import { DesktopNotices } from "../notices/DesktopNotices.tsx"
+import * as Actions from "../palette/Actions.ts"
+import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
 import * as Route from "./Route.ts"
 
@@ -37,6 +40,17 @@ export const App = () => {
 
 const Pages = () => {
   const route = Route.useRoute()
+  Actions.useActions("Page", [
+    { name: "New conversation", run: () => Route.go({ page: "new" }) },
+    { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
+    {
+      name: "Before the night",
+      words: "schedule dry run policy configuration",
+      run: () => Route.go({ page: "before" })
+    },
+    { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
+    { name: "API", words: "documentation", run: () => location.assign("/docs") }
+  ])
   return (
     <div className="frame">
       <a className="skip" href="#detail" onClick={focusDetail}>
@@ -55,6 +69,10 @@ const Pages = () => {
           <PageLink to="night" route={route} words="The night" />
           <a href="/docs">API</a>
         </nav>
+        <div className="tools">
+          <Palette />
+          <DesktopNotices />
+        </div>
       </header>
       <Suspense fallback={<p className="quiet pad">Loading …</p>}>
         <Page route={route} />

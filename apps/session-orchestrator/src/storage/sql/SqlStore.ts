@@ -31,10 +31,12 @@ import * as Acceptances from "./Acceptances.ts"
 import * as DatabaseCheck from "./DatabaseCheck.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
+import { AnsweredCalls } from "../AnsweredCalls.ts"
 import { Deletions } from "../Deletions.ts"
 import { IncidentStates } from "../IncidentStates.ts"
 import { Lists } from "../Lists.ts"
 import { Outbox } from "../Outbox.ts"
+import * as AnsweredCallTable from "../tables/AnsweredCallTable.ts"
 import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
 import * as IncidentTable from "../tables/IncidentTable.ts"
@@ -58,6 +60,7 @@ export type Storage =
   | Deletions
   | Outbox
   | IncidentStates
+  | AnsweredCalls
 
 /** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -258,6 +261,10 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     uncounted: (...query) => IncidentTable.uncounted(sql, ...query).pipe(read("turns that have failed")),
     change: (decide, turns) => changeIncidents({ decide, turns }).pipe(failed("record incidents"))
   })
+  const answeredCalls = AnsweredCalls.of({
+    add: (rows) => write(AnsweredCallTable.add(sql, rows)).pipe(failed("count answered calls")),
+    between: (...period) => AnsweredCallTable.between(sql, ...period).pipe(read("the answered calls"))
+  })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
     Context.add(Standings, standings),
@@ -265,7 +272,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     Context.add(Lists, lists),
     Context.add(Deletions, deletions),
     Context.add(Outbox, outbox),
-    Context.add(IncidentStates, incidents)
+    Context.add(IncidentStates, incidents),
+    Context.add(AnsweredCalls, answeredCalls)
   )
 })
 
