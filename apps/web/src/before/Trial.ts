@@ -48,7 +48,7 @@ export const begin: Fields = {
   fallbacks: ""
 }
 
-/** The settings that the form changes. What is no number goes to the service as it is: its error says what was expected. */
+/** The settings that the form changes. What is no number goes to the service as it is: its error names the expected value. */
 export const candidateOf = (fields: Fields): Candidate => {
   const { budget, fallbacks, jitter, maxDelay, maxRetries, midStream, profile } = fields
   const retry = filled({
