@@ -132,6 +132,8 @@ const SENT = new Set([
   "RunDryRun",
   "PreviewSchedule",
   "AutoRetry",
+  "SetModel",
+  "SetToolAnswers",
   "CommandOnly",
   "WaitUntil",
   "SetTitle",
