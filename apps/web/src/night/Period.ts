@@ -46,4 +46,15 @@ export const placeOf = (at: number, since: number, until: number): number =>
 
 const MOST_TICKS = 8
 
-const STEPS = [HOUR_MS / 60, HOUR_MS / 30, HOUR_MS / 6, HOUR_MS / 4, HOUR_MS / 2, HOUR_MS, 2 * HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS]
+const STEPS = [
+  HOUR_MS / 60,
+  HOUR_MS / 30,
+  HOUR_MS / 6,
+  HOUR_MS / 4,
+  HOUR_MS / 2,
+  HOUR_MS,
+  2 * HOUR_MS,
+  3 * HOUR_MS,
+  6 * HOUR_MS,
+  12 * HOUR_MS
+]

@@ -57,10 +57,7 @@ export const pathsOf = (
 }
 
 /** The attempt at a moment: the one that it, or the wait behind it, is nearest to. */
-export const attemptAt = (
-  { attempts }: TurnCourse.TurnCourse,
-  at: number
-): TurnCourse.CourseAttempt | undefined => {
+export const attemptAt = ({ attempts }: TurnCourse.TurnCourse, at: number): TurnCourse.CourseAttempt | undefined => {
   let nearest: TurnCourse.CourseAttempt | undefined
   let least = Number.POSITIVE_INFINITY
   for (const attempt of attempts) {

@@ -61,7 +61,12 @@ export const TurnRow = ({ course, isSelected, onSelect, outages, since, turn, un
           style={spanOf(turn.acceptedAt, turn.endedAt ?? until, since, until)}
         />
         {course !== undefined && (
-          <svg className="course" viewBox={`0 0 ${Spans.WIDTH} ${Spans.HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+          <svg
+            className="course"
+            viewBox={`0 0 ${Spans.WIDTH} ${Spans.HEIGHT}`}
+            preserveAspectRatio="none"
+            aria-hidden="true"
+          >
             {Spans.pathsOf(course, since, until).map(([shape, path]) => (
               <path key={shape} className={shape} d={path} />
             ))}

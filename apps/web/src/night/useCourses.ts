@@ -37,7 +37,8 @@ export const useCourses = (
         enabled: block.length > 0
       }
     }),
-    combine: (found) => new Map(found.flatMap(({ data = [] }) => data.map((course) => [course.turnId, course] as const)))
+    combine: (found) =>
+      new Map(found.flatMap(({ data = [] }) => data.map((course) => [course.turnId, course] as const)))
   })
 }
 

@@ -5,7 +5,7 @@ import { useEffect, useState } from "react"
 const QUIET_MS = 300
 
 /** The value as it was when it last stayed the same for a moment; at first as it is. */
-export const useSettled = <A,>(value: A, quietMs: number = QUIET_MS): A => {
+export const useSettled = <A>(value: A, quietMs: number = QUIET_MS): A => {
   const [settled, setSettled] = useState(value)
   useEffect(() => {
     const timer = setTimeout(() => setSettled(value), quietMs)
