@@ -56,7 +56,7 @@ export const pathsOf = (
   })
 }
 
-/** The attempt at a moment: the one that it, or the wait behind it, is nearest to. */
+/** The attempt at a moment: its call, or the wait behind it, is the nearest. */
 export const attemptAt = ({ attempts }: TurnCourse.TurnCourse, at: number): TurnCourse.CourseAttempt | undefined => {
   let nearest: TurnCourse.CourseAttempt | undefined
   let least = Number.POSITIVE_INFINITY
