@@ -96,6 +96,7 @@ it("the main entry does not load the HTTP API", () => {
     "Target",
     "Text",
     "TurnEvent",
+    "TurnCourse",
     "TurnExplanation",
     "TurnState"
   ])

@@ -19,6 +19,7 @@ import * as Secrets from "../redaction/Secrets.ts"
 import * as QuietHours from "../delivery/QuietHours.ts"
 import { CallCounts, RecentCalls } from "../gate/RecentCalls.ts"
 import { IncidentStates } from "../storage/IncidentStates.ts"
+import { Outbox } from "../storage/Outbox.ts"
 import * as Notifications from "./incidents/Notifications.ts"
 import * as ThinkingLevel from "./traces/ThinkingLevel.ts"
 import type * as RetryLine from "./logs/RetryLine.ts"
@@ -73,7 +74,7 @@ export const layer: Layer.Layer<
 ).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
 
 /** Keeps incidents in the database while the service runs, if notices have receivers. */
-export const incidents: Layer.Layer<never, never, Config | Notifications.Notifications | IncidentStates> =
+export const incidents: Layer.Layer<never, never, Config | Notifications.Notifications | IncidentStates | Outbox> =
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { database, telemetry } = yield* Config
@@ -83,6 +84,7 @@ export const incidents: Layer.Layer<never, never, Config | Notifications.Notific
       const { keep } = yield* Notifications.Notifications
       yield* keep({
         storage: yield* IncidentStates,
+        add: (yield* Outbox).add,
         receivers: [...(webhook === undefined ? [] : ["webhook"]), ...(command === undefined ? [] : ["command"])],
         // A file has one service; the runners of a shared database come and go.
         runner: database.url === undefined ? "service" : yield* ProcessName.ProcessName,
