@@ -4,6 +4,7 @@ import { useEffect, useId, useState } from "react"
 import * as Service from "../service/Service.ts"
 import * as Actions from "../palette/Actions.ts"
 import * as Route from "../shell/Route.ts"
+import { Model } from "./Model.tsx"
 import { useCommand } from "./useCommand.ts"
 import type { Entries } from "../list/useConversations.ts"
 
@@ -74,7 +75,7 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
           </button>
         </>
       )}
-      {model !== undefined && <span className="quiet model">{model}</span>}
+      {model !== undefined && <Model conversationId={conversationId} model={model} />}
       {failure !== undefined && (
         <p className="error-text" role="alert">
           {failure}

@@ -78,10 +78,26 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
         >
           Approve
         </button>
+        <button
+          type="button"
+          disabled={isPending}
+          title={`Every call of ${toolName} in this conversation runs without a question`}
+          onClick={() => send((conversation) => conversation.approveTool(toolCallId, { always: true }))}
+        >
+          Always approve
+        </button>
         <label htmlFor={id}>Reason for the model</label>
         <input id={id} name="reason" placeholder="optional" autoComplete="off" />
         <button type="submit" disabled={isPending}>
           Refuse
+        </button>
+        <button
+          type="button"
+          disabled={isPending}
+          title={`Every call of ${toolName} in this conversation is refused without a question`}
+          onClick={() => send((conversation) => conversation.refuseTool(toolCallId, { always: true }))}
+        >
+          Always refuse
         </button>
       </div>
     </form>

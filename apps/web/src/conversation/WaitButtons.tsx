@@ -2,6 +2,7 @@
 import type { ConversationView } from "@holdfast/client"
 import { useId, useState } from "react"
 import * as Actions from "../palette/Actions.ts"
+import { ModelForm } from "./ModelForm.tsx"
 import { useModels } from "./useModels.ts"
 import { useCommand } from "./useCommand.ts"
 
@@ -78,6 +79,8 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
       {open === "model" && (
         <div id={`${id}-model`}>
           <ModelForm
+            label="Go on with"
+            submit="Switch"
             onChosen={(model) => {
               close()
               send((conversation) => conversation.switchTarget(model))
@@ -145,38 +148,6 @@ const UntilForm = ({ onChosen }: { readonly onChosen: (until: Date) => void }) =
         autoFocus
       />
       <button type="submit">Wait</button>
-    </form>
-  )
-}
-
-const ModelForm = ({ onChosen }: { readonly onChosen: (model: string) => void }) => {
-  const id = useId()
-  const models = useModels()
-  return (
-    <form
-      className="choices"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const model = new FormData(event.currentTarget).get("model")
-        if (typeof model === "string" && model.trim() !== "") onChosen(model.trim())
-      }}
-    >
-      <label htmlFor={id}>Go on with</label>
-      <input
-        id={id}
-        name="model"
-        required
-        placeholder="provider/model"
-        list={`${id}-models`}
-        autoFocus
-        autoComplete="off"
-      />
-      <datalist id={`${id}-models`}>
-        {models.map((model) => (
-          <option key={model} value={model} />
-        ))}
-      </datalist>
-      <button type="submit">Switch</button>
     </form>
   )
 }

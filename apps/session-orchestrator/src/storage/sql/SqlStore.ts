@@ -127,6 +127,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const { failed, lane, read, together } = database
   const create = lane(ConversationTable.insert(sql))
   const setAutoRetry = lane(ConversationTable.setAutoRetry(sql))
+  const setModel = lane(ConversationTable.setModel(sql))
+  const setToolAnswers = lane(ConversationTable.setToolAnswers(sql))
   const accept = lane(Acceptances.accept(sql), ({ ahead }) => ahead)
   // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
   const journaling = yield* SqlJournal.make(database, {
@@ -178,6 +180,10 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
+    setModel: (conversationId, model, at) =>
+      setModel({ conversationId, model, at }).pipe(failed(`change the model of ${conversationId}`)),
+    setToolAnswers: (conversationId, answers) =>
+      setToolAnswers({ conversationId, answers }).pipe(failed(`record the answers about tools of ${conversationId}`)),
     acceptTurn: (turn, opening, ahead) =>
       // Encoded here, outside the transaction that others wait for.
       Effect.andThen(
