@@ -6,12 +6,13 @@
  * BulkCommands.B3. Only the newest turn of a conversation is retried: the model would answer another prompt otherwise.
  */
 import type { StorageError } from "@holdfast/journal"
-import { defined, Ids } from "@holdfast/wire"
+import { defined, Ids, type TurnState } from "@holdfast/wire"
 import type { BulkCommands as Wire } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { createHash } from "node:crypto"
 import { Conversations, InvalidRequest } from "../conversation/Conversations.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
+import { TurnStates } from "../inspection/TurnStates.ts"
 import { Store } from "../storage/Store.ts"
 
 /** Carries out commands by filter. */
@@ -29,12 +30,13 @@ export class BulkCommands extends Context.Service<
 /** Turns at once: most pages in one go, so that their reads and their commits are shared. Each has its conversation in memory meanwhile. */
 const AT_ONCE = 64
 
-/** Over the conversations, the lists and the store of the service. */
-export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists | Store> = Layer.effect(
+/** Over the conversations, the lists, the states and the store of the service. */
+export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists | TurnStates | Store> = Layer.effect(
   BulkCommands,
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const lists = yield* TurnLists
+    const states = yield* TurnStates
     const store = yield* Store
 
     const retry = Effect.fnUntraced(function* (turn: Turn): Effect.fn.Return<Outcome, { readonly message: string }> {
@@ -65,26 +67,54 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       }
     }
 
+    /** The command for one turn of the wanted status. */
+    const outcomeFor = ({ command, dryRun }: Wire.RunBulk, { conversationId, turnId }: Turn, origin: string) => {
+      const ids = { turnId, conversationId }
+      if (dryRun === true) return Effect.succeed<Wire.BulkOutcome>({ ...ids, outcome: "listed" })
+      return carryOut(command, ids, origin).pipe(
+        Effect.match({
+          onFailure: ({ message }): Wire.BulkOutcome => ({ ...ids, outcome: "refused", message }),
+          onSuccess: (outcome): Wire.BulkOutcome => ({ ...ids, ...outcome })
+        })
+      )
+    }
+
+    /** The same for a turn that was named by its id: one that has been deleted is left out. */
+    const outcomeOfNamed = (
+      request: Wire.RunBulk,
+      turnId: Ids.TurnId,
+      status: TurnState.TurnState["status"],
+      origin: string
+    ) =>
+      Effect.flatMap(states.find(turnId), (turn) =>
+        turn.status === status
+          ? outcomeFor(request, turn, origin)
+          : Effect.succeed<Wire.BulkOutcome>({ turnId, conversationId: turn.conversationId, outcome: "idle" })
+      ).pipe(Effect.catchTag("TurnNotFound", () => Effect.undefined))
+
     return {
-      run: Effect.fn("BulkCommands.run")(function* ({ command, cursor, dryRun, filter, limit }, origin) {
+      run: Effect.fn("BulkCommands.run")(function* (request, origin) {
+        const {
+          command,
+          cursor,
+          filter: { turnIds, ...filter },
+          limit
+        } = request
         const status = filter.status ?? (command.type === "retry" ? "failed" : "waiting")
         const refusal = refusalOf(command.type, status)
         if (refusal !== undefined) return yield* new InvalidRequest({ message: refusal })
+        if (turnIds !== undefined) {
+          const turns = yield* Effect.forEach(
+            new Set(turnIds),
+            (turnId) => outcomeOfNamed(request, turnId, status, origin),
+            { concurrency: AT_ONCE }
+          )
+          return { turns: turns.filter((turn) => turn !== undefined) }
+        }
         const page = yield* lists.turns({ ...filter, status }, { cursor, limit })
-        const turns = yield* Effect.forEach(
-          page.turns,
-          (turn) => {
-            const ids = { turnId: turn.turnId, conversationId: turn.conversationId }
-            if (dryRun === true) return Effect.succeed<Wire.BulkOutcome>({ ...ids, outcome: "listed" })
-            return carryOut(command, turn, origin).pipe(
-              Effect.match({
-                onFailure: ({ message }): Wire.BulkOutcome => ({ ...ids, outcome: "refused", message }),
-                onSuccess: (outcome): Wire.BulkOutcome => ({ ...ids, ...outcome })
-              })
-            )
-          },
-          { concurrency: AT_ONCE }
-        )
+        const turns = yield* Effect.forEach(page.turns, (turn) => outcomeFor(request, turn, origin), {
+          concurrency: AT_ONCE
+        })
         return { turns, ...defined({ next: page.next }) }
       })
     }

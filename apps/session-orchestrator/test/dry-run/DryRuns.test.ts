@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DryRunGroup } from "@holdfast/wire/api"
 import { Effect, Layer, Result, Schema } from "effect"
+import type { InvalidRequest } from "../../src/conversation/Conversations.ts"
 import { Config, type Values } from "../../src/config/Config.ts"
 import * as DryRuns from "../../src/dry-run/DryRuns.ts"
 import { Lists } from "../../src/storage/Lists.ts"
@@ -49,6 +50,8 @@ describe("POST /v1/dry-run", () => {
       assert.deepInclude(answer.against, { answered: 0, failed: 5 })
       assert.include(answer.assumptions, "No limit of spending (spend) is reached.")
       assert.match(answer.svg ?? "", /overnight[^]*interactive/)
+      const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
+      assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
     })
   )
 
@@ -116,6 +119,8 @@ describe("POST /v1/dry-run", () => {
       for (const [request, message] of refusals) {
         const refused = yield* Effect.flip(run({ outages: ["529"], ...request }))
         assert.include(refused.message, message)
+        const [fault] = (refused as InvalidRequest).faults ?? []
+        assert.isTrue(refused.message.startsWith(`${fault?.path}: ${fault?.message}`), refused.message)
       }
     })
   )

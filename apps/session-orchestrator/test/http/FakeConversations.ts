@@ -46,7 +46,7 @@ interface Turn {
 }
 
 interface Conversation {
-  readonly options: CreateOptions
+  options: CreateOptions
   readonly chunks: Array<ReadonlyArray<Frame>>
   readonly watchers: Set<Watcher>
   lastId: number
@@ -185,6 +185,11 @@ export const make = () => {
       Effect.map(existing(id), (conversation) => {
         conversation.autoRetryEnabled = enabled
       }),
+    setModel: (id, model) =>
+      Effect.map(existing(id), (conversation) => {
+        conversation.options = { ...conversation.options, model }
+      }),
+    setToolAnswers: (id) => Effect.asVoid(existing(id)),
     counts: Effect.sync(() => ({ running: turns.size, retrying: 0, queued: 0 })),
     state: (conversationId) =>
       Effect.map(existing(conversationId), ({ autoRetryEnabled, options }) => ({
@@ -250,10 +255,15 @@ export const make = () => {
             return found === undefined
               ? Effect.fail(new TurnNotFound({ turnId }))
               : Effect.succeed(found.conversationId)
-          })
+          }),
+        newestOf: (id) =>
+          Effect.sync(() => [...turns.values()].findLast(({ conversationId }) => conversationId === id)?.turnId)
       }),
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
-      Layer.succeed(DryRuns, { run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }) }),
+      Layer.succeed(DryRuns, {
+        run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }),
+        schedule: () => Effect.die("a fake has no policy")
+      }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { ofConversation: () => Effect.die("a fake has no reports"), report: () => die }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
@@ -270,6 +280,8 @@ export const make = () => {
         createConversation: () => die,
         conversation: () => die,
         setAutoRetry: () => die,
+        setModel: () => die,
+        setToolAnswers: () => die,
         acceptTurn: () => die,
         turn: () => die,
         prompt: () => die,

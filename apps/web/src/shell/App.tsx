@@ -1,13 +1,19 @@
 /** The frame of the page: it asks for the token if the service has one, then shows the list beside a conversation. */
 import { useQuery } from "@tanstack/react-query"
-import { useEffect } from "react"
+import { lazy, Suspense, useEffect } from "react"
 import { TokenForm } from "../access/TokenForm.tsx"
 import { ConversationPage } from "../conversation/ConversationPage.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
-import { NightPage } from "../night/NightPage.tsx"
+import { DesktopNotices } from "../notices/DesktopNotices.tsx"
+import * as Actions from "../palette/Actions.ts"
+import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
 import * as Route from "./Route.ts"
+
+// Charts are loaded when they are first looked at.
+const NightPage = lazy(() => import("../night/NightPage.tsx").then(({ NightPage }) => ({ default: NightPage })))
+const BeforePage = lazy(() => import("../before/BeforePage.tsx").then(({ BeforePage }) => ({ default: BeforePage })))
 
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
@@ -34,7 +40,17 @@ export const App = () => {
 
 const Pages = () => {
   const route = Route.useRoute()
-  const isNight = route.page === "night"
+  Actions.useActions("Page", [
+    { name: "New conversation", run: () => Route.go({ page: "new" }) },
+    { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
+    {
+      name: "Before the night",
+      words: "schedule dry run policy configuration",
+      run: () => Route.go({ page: "before" })
+    },
+    { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
+    { name: "API", words: "documentation", run: () => location.assign("/docs") }
+  ])
   return (
     <div className="frame">
       <a className="skip" href="#detail" onClick={focusDetail}>
@@ -48,21 +64,55 @@ const Pages = () => {
           <span className="brand-name">Holdfast</span>
         </a>
         <nav aria-label="Pages">
-          <a href={Route.format({ page: "conversations" })} aria-current={isNight ? undefined : "page"}>
-            Conversations
-          </a>
-          <a href={Route.format({ page: "night" })} aria-current={isNight ? "page" : undefined}>
-            The night
-          </a>
+          <PageLink to="conversations" route={route} words="Conversations" />
+          <PageLink to="before" route={route} words="Before the night" />
+          <PageLink to="night" route={route} words="The night" />
           <a href="/docs">API</a>
         </nav>
+        <div className="tools">
+          <Palette />
+          <DesktopNotices />
+        </div>
       </header>
-      {isNight ? <NightPage /> : <Conversations route={route} />}
+      <Suspense fallback={<p className="quiet pad">Loading …</p>}>
+        <Page route={route} />
+      </Suspense>
     </div>
   )
 }
 
-type ConversationRoute = Exclude<Route.Route, { readonly page: "night" }>
+const Page = ({ route }: { readonly route: Route.Route }) => {
+  switch (route.page) {
+    case "night":
+      return <NightPage />
+    case "before":
+      return <BeforePage />
+    default:
+      return <Conversations route={route} />
+  }
+}
+
+interface PageLinkProps {
+  readonly to: "conversations" | LaterPage
+  readonly route: Route.Route
+  readonly words: string
+}
+
+const PageLink = ({ route, to, words }: PageLinkProps) => {
+  const isShown = to === "conversations" ? !isLater(route.page) : to === route.page
+  return (
+    <a href={Route.format({ page: to })} aria-current={isShown ? "page" : undefined}>
+      {words}
+    </a>
+  )
+}
+
+/** The pages beside the conversations. */
+type LaterPage = "night" | "before"
+
+const isLater = (page: Route.Route["page"]): page is LaterPage => page === "night" || page === "before"
+
+type ConversationRoute = Exclude<Route.Route, { readonly page: LaterPage }>
 
 const Conversations = ({ route }: { readonly route: ConversationRoute }) => {
   const isAtList = route.page === "conversations"

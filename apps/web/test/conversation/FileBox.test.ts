@@ -21,7 +21,7 @@ it("an image of the model is shown, and says whose it is", () => {
 it("other bytes are a link that saves them, with their size", () => {
   const html = htmlOf({ type: "file", mediaType: "application/pdf", data: "JVBERi0x", name: "report.pdf" })
   expect(html).toContain('href="data:application/pdf;base64,JVBERi0x" download="report.pdf"')
-  expect(html).toContain("1 kB")
+  expect(html).toContain("6 bytes")
 })
 
 it("no address is loaded, and no picture that can have text", () => {

@@ -7,13 +7,14 @@
  */
 import type { Prices } from "@holdfast/policy"
 import { defined, type Ids, PeriodReport } from "@holdfast/wire"
+import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
 import * as Intervals from "./Intervals.ts"
 import { Outages } from "./Outages.ts"
 import * as PeriodLine from "./PeriodLine.ts"
 import * as Remedies from "./Remedies.ts"
 import { SpendTally } from "./SpendTally.ts"
 import { Timeline } from "./Timeline.ts"
-import type { TurnFacts, UsageFact } from "./TurnFacts.ts"
+import type { QuestionFact, TurnFacts, UsageFact } from "./TurnFacts.ts"
 
 /** The period, and what the figures depend on beside the turns. Times are in epoch milliseconds. */
 export interface Period {
@@ -40,6 +41,7 @@ export class PeriodTally {
   private readonly retries = new Map<Ids.ConversationId, number>()
   private readonly outages = new Outages()
   private readonly awaited = new Set<string>()
+  private readonly questions: Array<Asking> = []
   private readonly switches = new Map<string, PeriodReport.Switch>()
   private readonly spend = new SpendTally()
   private readonly tags = new Map<string, SpendTally>()
@@ -52,6 +54,7 @@ export class PeriodTally {
   private calls = 0
   private savedCalls = 0
   private forgotten = 0
+  private answeredCalls = 0
 
   constructor(period: Period) {
     this.period = period
@@ -71,7 +74,9 @@ export class PeriodTally {
         Math.max(facts.acceptedAt, this.retries.get(facts.conversationId) ?? -Infinity)
       )
     }
-    if (facts.state === "waiting") this.awaited.add(facts.target)
+    // A question about tool calls waits for no endpoint.
+    if (facts.state === "waiting" && facts.question?.asks.because !== "tools") this.awaited.add(facts.target)
+    if (facts.question !== undefined) this.questions.push({ ...facts, question: facts.question })
     for (const endpoint of facts.endpoints) this.outages.add(endpoint)
     for (const { from, to } of facts.switches) {
       const key = `${from}\n${to}`
@@ -79,6 +84,15 @@ export class PeriodTally {
     }
     this.addWaits(facts)
     this.addEnd(facts)
+  }
+
+  /** Adds calls through the gateway that were answered at once. They are no turns. */
+  addAnswered(rows: ReadonlyArray<AnsweredCallsRow>): void {
+    for (const row of rows) {
+      this.answeredCalls += row.calls
+      this.calls += row.calls
+      this.spend.addCalls(row)
+    }
   }
 
   /** The report. */
@@ -94,12 +108,16 @@ export class PeriodTally {
       turnWaitedMs: this.turnWaitedMs,
       waited: this.waited,
       calls: this.calls,
+      answeredCalls: this.answeredCalls,
       savedCalls: this.savedCalls,
       outages: this.outages.find(outageAfterMs, until, (target) => this.awaited.has(target)),
       causes,
       switches: Array.from(this.switches.values()).toSorted(
         (a, b) => b.count - a.count || (`${a.from}\n${a.to}` < `${b.from}\n${b.to}` ? -1 : 1)
       ),
+      questions: this.questions
+        .map((asking) => this.openQuestion(asking))
+        .toSorted((a, b) => a.until - b.until || (a.turnId < b.turnId ? -1 : 1)),
       spend: this.spend.total(prices),
       models: this.spend.byModel(prices),
       tags: Array.from(this.tags, ([name, tally]) => ({ name, ...tally.total(prices) })).toSorted((a, b) =>
@@ -110,6 +128,13 @@ export class PeriodTally {
       timeline: this.timeline.parts()
     }
     return { ...report, line: PeriodLine.of(report) }
+  }
+
+  private openQuestion({ conversationId, question, turnId }: Asking): PeriodReport.OpenQuestion {
+    const { asks, since, until } = question
+    const message = this.period.redact(asks.message)
+    const command = `holdfast chat --conversation ${conversationId}`
+    return { conversationId, turnId, because: asks.because, message, since, until, command }
   }
 
   private addWaits({ waits }: TurnFacts): void {
@@ -204,6 +229,8 @@ const COUNTED: { readonly [State in TurnFacts["state"]]: keyof Turns } = {
   running: "running",
   queued: "queued"
 }
+
+type Asking = Pick<TurnFacts, "conversationId" | "turnId"> & { readonly question: QuestionFact }
 
 interface FailedTurn {
   readonly conversationId: Ids.ConversationId

@@ -39,7 +39,9 @@ export const find =
         if (turn === undefined || conversation === undefined) continue // there is one for each row
         found.set(turn.turnId, {
           turn,
-          conversation,
+          // Its own model is older than the conversation's.
+          conversation:
+            turn.model === undefined ? conversation : { ...conversation, model: turn.model, modelSince: undefined },
           history: parse(history, facts) ?? (yield* readOneByOne(sql, turn)),
           persisted: types?.split(",") ?? []
         })

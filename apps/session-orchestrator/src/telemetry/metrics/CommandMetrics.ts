@@ -25,7 +25,9 @@ export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.eff
       retry: (id, options) => counted("retry", conversations.retry(id, options)),
       abort: (...meant) => counted("abort", conversations.abort(...meant)),
       steer: (steering, ...meant) => counted(steering.type, conversations.steer(steering, ...meant)),
-      setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled))
+      setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled)),
+      setModel: (...change) => counted("set-model", conversations.setModel(...change)),
+      setToolAnswers: (id, answers) => counted("set-tool-answers", conversations.setToolAnswers(id, answers))
     })
   })
 )
@@ -42,7 +44,9 @@ const NAMES: Readonly<Record<Command.Command["type"], true>> = {
   "switch-target": true,
   "extend-budget": true,
   "answer-tool": true,
-  "set-auto-retry": true
+  "set-auto-retry": true,
+  "set-model": true,
+  "set-tool-answers": true
 }
 
 const counted = <A, E>(command: Command.Command["type"], effect: Effect.Effect<A, E>): Effect.Effect<A, E> => {
