@@ -1,3 +1,4 @@
+export * as Checks from "./values/Checks.ts"
 export * as Command from "./Command.ts"
 export * as ConversationState from "./ConversationState.ts"
 export * as DefaultAddress from "./DefaultAddress.ts"

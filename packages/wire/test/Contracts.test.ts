@@ -69,6 +69,7 @@ describe("every contract", () => {
 
 it("the main entry does not load the HTTP API", () => {
   expect(Object.keys(Wire)).toEqual([
+    "Checks",
     "Command",
     "ConversationState",
     "DefaultAddress",
