@@ -227,10 +227,13 @@ describe("holdfast", () => {
     expect(more).toMatchObject({ code: 0, stderr: `Turn t-2 of conversation ${conversation}.\n` })
     expect(await run("--conversation", conversation, "--system", "Be brief.", "Again")).toMatchObject({ code: 0 })
 
+    const other = ["run", "--conversation", conversation, "--model", "simulated/instant", "And now?"]
+    expect(await holdfast(other, { env: env("goes-on.db") })).toMatchObject({ code: 0 })
+
     const refusals: ReadonlyArray<[ReadonlyArray<string>, RegExp]> = [
       [["--conversation", conversation, "--system", "Be long."], /has another system prompt, and it cannot be changed/],
       [["--conversation", "c-nowhere"], /^holdfast: There is no conversation c-nowhere\.\n$/],
-      [["--conversation", conversation, "--model", "simulated/outage-2"], /is on simulated\/steady\+instant, not on/]
+      [["--turn-id", "t-2", "--model", "simulated/outage-2"], /^holdfast: Turn t-2 is on simulated\/steady\+instant, not on/]
     ]
     for (const [args, expected] of refusals) {
       const { code, stderr, stdout } = await holdfast(["run", ...args, "Hello"], { env: env("goes-on.db") })
