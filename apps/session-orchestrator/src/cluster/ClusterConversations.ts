@@ -4,6 +4,7 @@
  * C1. A message whose owner goes is sent again, to the next one. So turns and commands get their ids here, before they are
  *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
  * C2. A stream goes on at the next owner after the last id that came (`Owner`).
+ * C4. A held call whose client is here is reached here (`HeldRunner`).
  * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
  */
 import { defined, Ids } from "@holdfast/wire"
@@ -15,6 +16,7 @@ import * as TurnIds from "../storage/TurnIds.ts"
 import { Alarms } from "./Alarms.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
+import { HeldRunner } from "./HeldRunner.ts"
 import * as Owner from "./Owner.ts"
 import type { Residents } from "./Residents.ts"
 
@@ -27,7 +29,7 @@ import type { Residents } from "./Residents.ts"
 export const layer = <E, R>(
   unowned: Layer.Layer<Conversations, E, R>,
   residents: Residents
-): Layer.Layer<Conversations, E, R | Store | Alarms | Sharding.Sharding> =>
+): Layer.Layer<Conversations, E, R | Store | Alarms | HeldRunner | Sharding.Sharding> =>
   Layer.effect(
     Conversations,
     Effect.gen(function* () {
@@ -52,7 +54,8 @@ export const layer = <E, R>(
             )
           : Effect.succeed(client(within))
 
-      return Conversations.of({
+      const { find } = yield* HeldRunner
+      const clustered = Conversations.of({
         create,
         messages,
         counts: residents.counts(alarms),
@@ -91,6 +94,19 @@ export const layer = <E, R>(
               Owner.followed(0, () => owner.WatchTurn({ turnId }), Frames.isEnd)
             )
           )
+      })
+      const at = (id: Ids.ConversationId | undefined): Conversations["Service"] =>
+        (id === undefined ? undefined : find(id)) ?? clustered
+      return Conversations.of({
+        ...clustered,
+        prompt: (id, options) => at(id).prompt(id, options),
+        abort: (id, meant) => at(id).abort(id, meant),
+        steer: (steering, ...meant) => at(steering.conversationId).steer(steering, ...meant),
+        setAutoRetry: (id, enabled) => at(id).setAutoRetry(id, enabled),
+        state: (id) => at(id).state(id),
+        result: (turnId, within) => at(within).result(turnId, within),
+        watch: (id, after) => at(id).watch(id, after),
+        watchTurn: (turnId, within) => at(within).watchTurn(turnId, within)
       })
     })
   ).pipe(Layer.provide(Layer.fresh(unowned)))
