@@ -79,7 +79,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       )
     }
 
-    /** The same for a turn that was named by its id: one that has been deleted is left out. */
+    /** The same for a turn that was named by its id. A deleted turn is left out. */
     const outcomeOfNamed = (
       request: Wire.RunBulk,
       turnId: Ids.TurnId,
