@@ -11,6 +11,7 @@ import type { BulkCommands as Wire } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { createHash } from "node:crypto"
 import { Conversations, InvalidRequest } from "../conversation/Conversations.ts"
+import * as TurnCommands from "../conversation/TurnCommands.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
 import { Store } from "../storage/Store.ts"
 
@@ -26,7 +27,7 @@ export class BulkCommands extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/http/BulkCommands") {}
 
-/** Turns at once: most pages in one go, so that their reads and their commits are shared. Each has its conversation in memory meanwhile. */
+/** Retries at once: most pages in one go, so that their reads and their commits are shared. */
 const AT_ONCE = 64
 
 /** Over the conversations, the lists and the store of the service. */
@@ -49,43 +50,36 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       return { outcome: "done", retriedBy }
     })
 
-    const carryOut = (
-      command: Wire.BulkCommand,
-      turn: Turn,
-      origin: string
-    ): Effect.Effect<Outcome, { readonly message: string }> => {
-      const { conversationId, turnId } = turn
-      switch (command.type) {
-        case "retry":
-          return retry(turn)
-        case "abort":
-          return Effect.map(conversations.abort(conversationId, turnId), outcomeOf)
-        default:
-          return Effect.map(conversations.steer({ ...command, conversationId }, origin, turnId), outcomeOf)
-      }
-    }
+    const retryAll = (turns: ReadonlyArray<Turn>): Effect.Effect<ReadonlyArray<Outcome>> =>
+      Effect.forEach(
+        turns,
+        (turn) => Effect.match(retry(turn), { onFailure: TurnCommands.refused, onSuccess: (outcome) => outcome }),
+        { concurrency: AT_ONCE }
+      )
 
     return {
       run: Effect.fn("BulkCommands.run")(function* ({ command, cursor, dryRun, filter, limit }, origin) {
         const status = filter.status ?? (command.type === "retry" ? "failed" : "waiting")
         const refusal = refusalOf(command.type, status)
         if (refusal !== undefined) return yield* new InvalidRequest({ message: refusal })
-        const page = yield* lists.turns({ ...filter, status }, { cursor, limit })
-        const turns = yield* Effect.forEach(
-          page.turns,
-          (turn) => {
-            const ids = { turnId: turn.turnId, conversationId: turn.conversationId }
-            if (dryRun === true) return Effect.succeed<Wire.BulkOutcome>({ ...ids, outcome: "listed" })
-            return carryOut(command, turn, origin).pipe(
-              Effect.match({
-                onFailure: ({ message }): Wire.BulkOutcome => ({ ...ids, outcome: "refused", message }),
-                onSuccess: (outcome): Wire.BulkOutcome => ({ ...ids, ...outcome })
-              })
-            )
-          },
-          { concurrency: AT_ONCE }
-        )
-        return { turns, ...defined({ next: page.next }) }
+        const { next, turns } = yield* lists.turns({ ...filter, status }, { cursor, limit })
+        const outcomes: ReadonlyArray<Outcome> =
+          dryRun === true
+            ? turns.map(() => ({ outcome: "listed" }))
+            : command.type === "retry"
+              ? yield* retryAll(turns)
+              : yield* conversations.commandAll(
+                  turns.map(({ conversationId, turnId }) => ({ turnId, command: { ...command, conversationId } })),
+                  origin
+                )
+        return {
+          turns: turns.map(({ conversationId, turnId }, i) => ({
+            turnId,
+            conversationId,
+            ...(outcomes[i] ?? { outcome: "idle" })
+          })),
+          ...defined({ next })
+        }
       })
     }
   })
@@ -94,8 +88,6 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
 // --- internal
 
 type Outcome = Omit<Wire.BulkOutcome, "turnId" | "conversationId">
-
-const outcomeOf = (isDone: boolean): Outcome => ({ outcome: isDone ? "done" : "idle" })
 
 interface Turn {
   readonly turnId: Ids.TurnId

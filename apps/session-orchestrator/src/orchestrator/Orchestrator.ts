@@ -11,6 +11,7 @@ import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Context, Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
+import * as TurnCommands from "../conversation/TurnCommands.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Journal } from "../storage/EventJournal.ts"
@@ -106,6 +107,14 @@ const finder =
 
 const conversations = (parts: Parts): Conversations["Service"] => {
   const { acceptance, commands, condition, defaults, find, providers, sessions, store, toolServers, views } = parts
+  const ending: Conversations["Service"]["abort"] = (conversationId, turnId) => abort(parts, { conversationId, turnId })
+  const steering: Conversations["Service"]["steer"] = (steering, origin, turnId) =>
+    Effect.gen(function* () {
+      const { conversationId } = steering
+      const command = yield* Commands.decode(steering, origin, providers)
+      yield* find(conversationId)
+      return yield* Commands.steer(commands, { conversationId, turnId }, command)
+    })
   return {
     create: (options) =>
       Effect.gen(function* () {
@@ -125,14 +134,9 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         })
       ),
     endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),
-    abort: (conversationId, turnId) => abort(parts, { conversationId, turnId }),
-    steer: (steering, origin, turnId) =>
-      Effect.gen(function* () {
-        const { conversationId } = steering
-        const command = yield* Commands.decode(steering, origin, providers)
-        yield* find(conversationId)
-        return yield* Commands.steer(commands, { conversationId, turnId }, command)
-      }),
+    abort: ending,
+    steer: steering,
+    commandAll: (commands, origin) => TurnCommands.each({ abort: ending, steer: steering }, commands, origin),
     setAutoRetry: (id, enabled) =>
       Effect.gen(function* () {
         yield* find(id)
