@@ -18,6 +18,7 @@ const all = {
   survive: () => import("./Survive.ts"),
   abort: () => import("./Abort.ts"),
   gateway: () => import("./Gateway.ts"),
+  "held-calls": () => import("./HeldCalls.ts"),
   lists: () => import("./Lists.ts"),
   "library-abort": () => import("./LibraryAbort.ts"),
   bundle: () => import("./BundleSize.ts"),

@@ -24,6 +24,7 @@ import { Defaults } from "./conversation/Defaults.ts"
 import * as Gates from "./gate/Gates.ts"
 import * as Gateway from "./gateway/Gateway.ts"
 import * as HeldCalls from "./conversation/HeldCalls.ts"
+import * as ProviderName from "./text/ProviderName.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
@@ -148,7 +149,7 @@ const gates = Layer.unwrap(
   Effect.gen(function* () {
     const { database, gate, providers } = yield* Config
     const endpointOf: Gates.EndpointOf = (name) => {
-      const provider = providers.get(HeldCalls.configuredName(name))
+      const provider = providers.get(ProviderName.configured(name))
       if (provider === undefined || provider.type === "simulated") return undefined
       const baseUrl = provider.baseUrl ?? `ai-sdk:${provider.name}`
       return { baseUrl, credential: provider.credentials[0]?.name }
@@ -287,13 +288,12 @@ export const inspection = Layer.unwrap(
 /** Explanations, states and lists of turns, and submissions, for any process that runs them. */
 const lookups = Layer.mergeAll(
   Explanations.layer,
-  TurnStates.layer,
   PeriodReports.layer,
   DryRuns.layer,
   TurnWebhooks.layer,
   Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
-  Layer.provideMerge(BulkCommands.layer, TurnLists.layer)
+  Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, TurnStates.layer))
 ).pipe(Layer.provide([Secrets.layer, PriceTable.layer]))
 
 /** Delivers ends of turns and reports while the service runs. */

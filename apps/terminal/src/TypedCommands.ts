@@ -5,31 +5,27 @@ import type { Command } from "./editor/Command.ts"
 import * as Help from "./editor/Help.ts"
 import * as Keyboard from "./editor/Keyboard.ts"
 import * as Explained from "./Explained.ts"
-import type { Snapshot } from "./OpenConversation.ts"
+import type { Cell } from "./Snapshot.ts"
 import * as Foreign from "./text/Foreign.ts"
 import * as Transcript from "./transcript/Transcript.ts"
+import type { Watching } from "./Watching.ts"
 
 /** What commands act on. */
 export interface Target {
   readonly client: HoldfastClient
-  readonly snapshot: () => Snapshot
-  readonly set: (changes: Partial<Snapshot>) => void
-  readonly write: (...entries: ReadonlyArray<Transcript.Entry>) => void
-  /** The conversation, opened now if there is none. */
-  readonly opened: () => Promise<Conversation>
-  /** Begins another conversation, with a model or with that of the start. */
-  readonly begin: (model: string | undefined) => void
-  /** Reads anew what the budget leaves. */
-  readonly readBudget: () => Promise<void>
-  readonly lastError: () => Transcript.Seen["lastError"]
+  readonly cell: Cell
+  readonly watching: Watching
+  /** The model of the start. */
+  readonly initialModel: string | undefined
   readonly reportLines: (report: PeriodReport.PeriodReport) => ReadonlyArray<string>
   readonly explanationLines: (explanation: TurnExplanation.TurnExplanation) => ReadonlyArray<string>
 }
 
 /** Carries a command out. Fails with the error of its call. */
 export const run = async (target: Target, command: Command): Promise<void> => {
-  const { client, write } = target
-  const { view } = target.snapshot()
+  const { cell, client, watching } = target
+  const { write } = cell
+  const { view } = cell.read()
   switch (command.type) {
     case "now":
       return onWait(target, (conversation) => conversation.retryNow())
@@ -41,15 +37,18 @@ export const run = async (target: Target, command: Command): Promise<void> => {
     case "extend":
       return onWait(target, async (conversation) => {
         await conversation.extendBudget(command.byMs)
-        await target.readBudget()
+        await watching.readBudget()
       })
     case "switch":
       return switched(target, command.model)
     case "approve":
     case "refuse":
       return answered(target, command)
+    case "forget":
+      await (await watching.opened()).setToolAnswers({})
+      return write(Transcript.note("notice", "You are asked about each tool call that needs approval."))
     case "auto":
-      await (await target.opened()).setAutoRetry(command.enabled)
+      await (await watching.opened()).setAutoRetry(command.enabled)
       return write(Transcript.note("notice", `Automatic retries are ${command.enabled ? "on" : "off"}.`))
     case "explain":
       return onTurn(target, async (conversation, turnId) => {
@@ -66,7 +65,7 @@ export const run = async (target: Target, command: Command): Promise<void> => {
       return listed(target)
     case "new":
       write(Transcript.note("aside", "A new conversation."))
-      return target.begin(undefined)
+      return watching.detach(target.initialModel)
     case "help":
       return write(Transcript.verbatim(Help.TEXT))
     case "retry":
@@ -86,67 +85,72 @@ const MOST_CHOICES = 50
 type Call = (conversation: Conversation) => Promise<void>
 
 /** The commands of rule X4 need a wait. */
-const onWait = async ({ client, set, snapshot }: Target, call: Call): Promise<void> => {
-  const { conversationId, view } = snapshot()
-  if (conversationId === undefined || view.retry === undefined) return set({ notice: "No turn waits." })
+const onWait = async ({ cell, client }: Target, call: Call): Promise<void> => {
+  const { conversationId, view } = cell.read()
+  if (conversationId === undefined || view.retry === undefined) return cell.set({ notice: "No turn waits." })
   return call(client.conversation(conversationId))
 }
 
 const onTurn = async (
-  { client, set, snapshot }: Target,
+  { cell, client }: Target,
   call: (conversation: Conversation, turnId: string) => Promise<void>
 ): Promise<void> => {
-  const { conversationId, view } = snapshot()
-  if (conversationId === undefined || view.turn === undefined) return set({ notice: "There is no turn yet." })
+  const { conversationId, view } = cell.read()
+  if (conversationId === undefined || view.turn === undefined) return cell.set({ notice: "There is no turn yet." })
   return call(client.conversation(conversationId), view.turn.turnId)
 }
 
 const switched = async (target: Target, model: string): Promise<void> => {
-  const { conversationId, view } = target.snapshot()
+  const { cell, client, watching } = target
+  const { conversationId, view } = cell.read()
   if (view.retry !== undefined) return onWait(target, (conversation) => conversation.switchTarget(model))
-  if (view.status !== "idle") return target.set({ notice: "The model can be switched while the turn waits." })
-  if (conversationId !== undefined) {
-    target.write(Transcript.note("notice", `A new conversation with ${model}. /conversations goes back.`))
-  }
-  return target.begin(model)
+  if (conversationId === undefined) return watching.detach(model)
+  await client.conversation(conversationId).setModel(model)
+  watching.choose(model)
+  cell.write(Transcript.note("notice", `${Foreign.oneLine(model)} answers from the next prompt on.`))
 }
 
 /** Answers the question about tool calls: the first call, or all of them. */
 const answered = async (
-  { client, set, snapshot, write }: Target,
+  { cell, client }: Target,
   command: Extract<Command, { readonly type: "approve" | "refuse" }>
 ): Promise<void> => {
-  const { conversationId, view } = snapshot()
+  const { conversationId, view } = cell.read()
   const calls = view.retry?.asks?.calls ?? []
-  if (conversationId === undefined || calls.length === 0) return set({ notice: "No tool call waits for you." })
+  if (conversationId === undefined || calls.length === 0) return cell.set({ notice: "No tool call waits for you." })
   const conversation = client.conversation(conversationId)
-  const isAll = command.type === "approve" && command.isAll
-  for (const { toolCallId, toolName } of isAll ? calls : calls.slice(0, 1)) {
-    if (command.type === "approve") await conversation.approveTool(toolCallId)
-    else await conversation.refuseTool(toolCallId, command.reason === undefined ? {} : { reason: command.reason })
-    write(Transcript.note("aside", `${command.type === "approve" ? "Approved" : "Refused"}: ${toolName}`))
+  const always = command.of === "always" ? { always: true } : {}
+  for (const { toolCallId, toolName } of command.of === "all" ? calls : calls.slice(0, 1)) {
+    if (command.type === "approve") await conversation.approveTool(toolCallId, always)
+    else {
+      const why = command.reason === undefined ? {} : { reason: command.reason }
+      await conversation.refuseTool(toolCallId, { ...why, ...always })
+    }
+    const done = command.type === "approve" ? "Approved" : "Refused"
+    const words = command.of === "always" ? `${done} always` : done
+    cell.write(Transcript.note("aside", `${words}: ${toolName}`))
   }
 }
 
 /** The last error, word for word, and the provider's whole response where it has more. */
-const showError = async ({ lastError, set, write }: Target, conversation: Conversation): Promise<void> => {
-  const error = lastError()
-  if (error === undefined) return set({ notice: "There was no error." })
+const showError = async ({ cell, watching }: Target, conversation: Conversation): Promise<void> => {
+  const error = watching.lastError
+  if (error === undefined) return cell.set({ notice: "There was no error." })
   const turn = conversation.turn(error.turnId)
   const body = await turn.explain().then(Explained.lastBody, () => undefined)
-  write(
+  cell.write(
     Transcript.verbatim(error.code === undefined ? error.message : `${error.code} ${error.message}`),
     ...(body === undefined || body.trim() === error.message.trim() ? [] : [Transcript.verbatim(body)])
   )
 }
 
-const listed = async ({ client, set, snapshot }: Target): Promise<void> => {
+const listed = async ({ cell, client }: Target): Promise<void> => {
   const choices: Array<Keyboard.Choice> = []
   for await (const { conversationId, isBusy, lastTurnId, title } of client.listConversations()) {
     const name = title ?? (lastTurnId === undefined ? "(empty)" : conversationId)
     choices.push({ id: conversationId, title: `${isBusy ? "● " : "  "}${Foreign.oneLine(name)}` })
     if (choices.length === MOST_CHOICES) break
   }
-  if (choices.length === 0) return set({ notice: "There is no conversation yet." })
-  return set({ keyboard: Keyboard.choosing(snapshot().keyboard, choices) })
+  if (choices.length === 0) return cell.set({ notice: "There is no conversation yet." })
+  return cell.set({ keyboard: Keyboard.choosing(cell.read().keyboard, choices) })
 }

@@ -4,6 +4,7 @@ import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
 import { render } from "ink"
 import { createElement } from "react"
 import * as OpenConversation from "./OpenConversation.ts"
+import * as Snapshot from "./Snapshot.ts"
 import { Screen } from "./screen/Screen.ts"
 import * as PlainScreen from "./screen/PlainScreen.ts"
 
@@ -67,7 +68,7 @@ export const open = async (options: Options): Promise<Left> => {
     const snapshot = conversation.snapshot()
     return {
       conversationId: snapshot.conversationId,
-      isBusy: OpenConversation.phaseOf(snapshot, now()) !== "idle"
+      isBusy: Snapshot.phaseOf(snapshot, now()) !== "idle"
     }
   } finally {
     conversation.close()

@@ -4,7 +4,7 @@ import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import * as Editor from "../src/editor/Editor.ts"
 import * as Keyboard from "../src/editor/Keyboard.ts"
-import type * as OpenConversation from "../src/OpenConversation.ts"
+import type * as Snapshot from "../src/Snapshot.ts"
 import * as Frame from "../src/screen/Frame.ts"
 import * as Line from "../src/text/Line.ts"
 import * as EntryLines from "../src/transcript/EntryLines.ts"
@@ -106,8 +106,8 @@ const event: fc.Arbitrary<TurnEvent.TurnEvent> = Hostile.text.chain((text) =>
 const snapshotOf = (
   events: ReadonlyArray<TurnEvent.TurnEvent>,
   typed: string,
-  more: Partial<OpenConversation.Snapshot> = {}
-): OpenConversation.Snapshot => {
+  more: Partial<Snapshot.Snapshot> = {}
+): Snapshot.Snapshot => {
   let seen = Transcript.nothing
   const entries = events.flatMap((event) => {
     const [next, added] = Transcript.take(seen, event)

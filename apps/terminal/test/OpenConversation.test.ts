@@ -3,15 +3,19 @@ import { Ids, type TurnEvent } from "@holdfast/wire"
 import { describe, expect, it } from "vitest"
 import type { Key } from "../src/editor/Key.ts"
 import * as OpenConversation from "../src/OpenConversation.ts"
+import type * as Snapshot from "../src/Snapshot.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c1"), turnId: Ids.TurnId.make("t1") }
 const NOW = Date.now()
 
-/** A service without a socket: it answers calls at once, and its events are pushed by the test. */
-const fakeService = (refuse: (path: string) => object | undefined = () => undefined) => {
+/** A service without a socket: it answers calls at once, prompts and retries once it may, and its events are pushed by the test. */
+const fakeService = (
+  refuse: (path: string) => object | undefined = () => undefined,
+  accepted: Promise<void> = Promise.resolve()
+) => {
   const calls: Array<readonly [path: string, body: unknown]> = []
   let stream: ReadableStreamDefaultController<Uint8Array> | undefined
-  const fetch = (input: string, init: RequestInit = {}): Promise<Response> => {
+  const fetch = async (input: string, init: RequestInit = {}): Promise<Response> => {
     const path = new URL(input).pathname
     if (path.endsWith("/events")) {
       const body = new ReadableStream<Uint8Array>({ start: (controller) => void (stream = controller) })
@@ -24,6 +28,7 @@ const fakeService = (refuse: (path: string) => object | undefined = () => undefi
         new Response(JSON.stringify(problem), { status: 409, headers: { "content-type": "application/problem+json" } })
       )
     }
+    if (/\/(turns|retry)$/.test(path)) await accepted
     const body = path === "/v1/conversations" ? { conversationId: "c1" } : { turnId: "t1", status: "idle", steps: [] }
     return Promise.resolve(
       new Response(JSON.stringify(body), {
@@ -46,7 +51,7 @@ const open = (service: ReturnType<typeof fakeService>, options: Partial<OpenConv
     explanationLines: () => [],
     ...options
   })
-  const until = (condition: (snapshot: OpenConversation.Snapshot) => boolean): Promise<OpenConversation.Snapshot> =>
+  const until = (condition: (snapshot: Snapshot.Snapshot) => boolean): Promise<Snapshot.Snapshot> =>
     new Promise((resolve) => {
       const check = (): void => {
         if (!condition(conversation.snapshot())) return
@@ -64,7 +69,7 @@ const open = (service: ReturnType<typeof fakeService>, options: Partial<OpenConv
 
 const ENTER = { type: "enter" } as const
 const ESC = { type: "escape" } as const
-const textsOf = ({ entries }: OpenConversation.Snapshot): ReadonlyArray<string> => entries.map(({ text }) => text)
+const textsOf = ({ entries }: Snapshot.Snapshot): ReadonlyArray<string> => entries.map(({ text }) => text)
 
 describe("OpenConversation", () => {
   it("OpenConversation.O1: a new conversation is opened with its first prompt, and not before", async () => {
@@ -95,6 +100,26 @@ describe("OpenConversation", () => {
     conversation.close()
   })
 
+  it("OpenConversation.O3: Esc behind a prompt or a retry aborts the turn that it becomes", async () => {
+    const { promise: accepted, resolve: accept } = Promise.withResolvers<void>()
+    const service = fakeService(undefined, accepted)
+    const { conversation, press } = open(service, { conversationId: "c1" })
+    const calls = () => service.calls.map(([path]) => path.split("/").at(-1))
+    const turnOfLoop = (): Promise<void> => new Promise(setImmediate)
+    press("Hello", ENTER)
+    while (calls().length < 1) await turnOfLoop()
+    press(ESC)
+    conversation.act({ type: "retry" })
+    press(ESC)
+    while (calls().length < 2) await turnOfLoop()
+    await turnOfLoop()
+    expect(calls()).toEqual(["turns", "retry"])
+    accept()
+    while (calls().length < 4) await turnOfLoop()
+    expect(calls().slice(2)).toEqual(["abort", "abort"])
+    conversation.close()
+  })
+
   it("Esc during a wait cancels the retry; a question about tools is answered call by call", async () => {
     const service = fakeService()
     const { conversation, press, until } = open(service, { conversationId: "c1" })
@@ -121,13 +146,35 @@ describe("OpenConversation", () => {
     press("/approve", ENTER)
     await until((snapshot) => textsOf(snapshot).includes("Approved: write"))
     press("/refuse not now", ENTER)
-    const snapshot = await until((snapshot) => textsOf(snapshot).includes("Refused: write"))
+    await until((snapshot) => textsOf(snapshot).includes("Refused: write"))
+    press("/approve always", ENTER)
+    const snapshot = await until((snapshot) => textsOf(snapshot).includes("Approved always: write"))
     const answers = service.calls.filter(([path]) => path.endsWith("/answer-tool")).map(([, body]) => body)
     expect(answers).toEqual([
       expect.objectContaining({ toolCallId: "a", approve: true }),
-      expect.objectContaining({ toolCallId: "a", approve: false, reason: "not now" })
+      expect.objectContaining({ toolCallId: "a", approve: false, reason: "not now" }),
+      expect.objectContaining({ toolCallId: "a", approve: true, always: true })
     ])
     expect(textsOf(snapshot)).toContain("⚠ May they run?")
+    press("/forget", ENTER)
+    await until(() => service.calls.some(([path]) => path.endsWith("/tool-answers")))
+    expect(service.calls.at(-1)).toEqual(["/v1/conversations/c1/tool-answers", { toolAnswers: {} }])
+    conversation.close()
+  })
+
+  it("/switch changes the model of an idle conversation, and leaves the conversation where it is", async () => {
+    const service = fakeService()
+    const { conversation, press, until } = open(service, { conversationId: "c1" })
+    await until(() => service.isWatched())
+    service.emit({ ...ids, type: "step-start", step: 0, target: "test/m" }, false)
+    await until(({ model }) => model === "test/m")
+    press("/switch test/other", ENTER)
+    const snapshot = await until((snapshot) =>
+      textsOf(snapshot).includes("test/other answers from the next prompt on.")
+    )
+    expect(snapshot.model).toBe("test/other")
+    expect(service.calls).toEqual([["/v1/conversations/c1/model", { model: "test/other" }]])
+    expect(snapshot.conversationId).toBe("c1")
     conversation.close()
   })
 

@@ -22,8 +22,14 @@ export interface SteerOptions extends CallOptions {
   readonly commandId?: string
 }
 
+/** How a tool call is answered. */
+export interface AnswerOptions extends SteerOptions {
+  /** `true`: every later call of this tool in the conversation has the same answer, without a question. */
+  readonly always?: boolean
+}
+
 /** How a tool call is refused. */
-export interface RefusalOptions extends SteerOptions {
+export interface RefusalOptions extends AnswerOptions {
   /** For the model. */
   readonly reason?: string
 }
@@ -89,6 +95,11 @@ export class Conversation {
     await this.#send({ type: "set_auto_retry", enabled }, signal)
   }
 
+  /** Changes its model to this `provider/model`, for turns that are accepted from now on. */
+  async setModel(model: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#send({ type: "set_model", model }, signal)
+  }
+
   /** Gives up: ends the wait, and the turn with its last error. */
   async abortRetry(options: SteerOptions = {}): Promise<void> {
     await this.#send({ type: "abort_retry", ...onceOf(options) }, options.signal)
@@ -110,14 +121,21 @@ export class Conversation {
   }
 
   /** Runs a tool call that waits for approval (`asks.calls` of the wait), once each call of the question has its answer. */
-  async approveTool(toolCallId: string, options: SteerOptions = {}): Promise<void> {
-    await this.#send({ type: "answer_tool", toolCallId, approve: true, ...onceOf(options) }, options.signal)
+  async approveTool(toolCallId: string, { always, ...options }: AnswerOptions = {}): Promise<void> {
+    const answer = { toolCallId, approve: true, ...(always === true ? { always } : {}) }
+    await this.#send({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
   }
 
   /** Refuses such a call: the model gets it as a failed call, with the reason. */
-  async refuseTool(toolCallId: string, { reason, ...options }: RefusalOptions = {}): Promise<void> {
-    const answer = { toolCallId, approve: false, ...(reason === undefined ? {} : { reason }) }
+  async refuseTool(toolCallId: string, { always, reason, ...options }: RefusalOptions = {}): Promise<void> {
+    const why = reason === undefined ? {} : { reason }
+    const answer = { toolCallId, approve: false, ...why, ...(always === true ? { always } : {}) }
     await this.#send({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
+  }
+
+  /** Replaces the answers that hold for every call of a tool, by its name; `{}`: each call is asked about again. */
+  async setToolAnswers(toolAnswers: ConversationState.ToolAnswers, { signal }: CallOptions = {}): Promise<void> {
+    await this.#send({ type: "set_tool_answers", toolAnswers }, signal)
   }
 
   /** Adds milliseconds to the budget of the step that waits. */

@@ -5,6 +5,7 @@
  * effect where there is nothing to change, so sending a command twice equals sending it once.
  */
 import * as Schema from "effect/Schema"
+import { ToolAnswers } from "./ConversationState.ts"
 import { CommandId, ConversationId, TurnId } from "./Ids.ts"
 import { Moment } from "./values/Moment.ts"
 import { Prompt as PromptValue } from "./Prompt.ts"
@@ -80,7 +81,9 @@ export const toolAnswer = {
   /** `true` runs the call; `false` answers it as a failed call. */
   approve: Schema.Boolean,
   /** Why it is refused, for the model. */
-  reason: Schema.optionalKey(RefusalReason)
+  reason: Schema.optionalKey(RefusalReason),
+  /** `true`: the answer also holds for every later call of this tool in the conversation (`SetToolAnswers`). */
+  always: Schema.optionalKey(Schema.Boolean)
 }
 
 /** Approves or refuses a tool call that waits for a person. */
@@ -95,6 +98,17 @@ export type Steering = typeof Steering.Type
 export const SetAutoRetry = command("set-auto-retry", { enabled: Schema.Boolean })
 export type SetAutoRetry = typeof SetAutoRetry.Type
 
+/** Changes the conversation's model: that of turns accepted from now on. */
+export const SetModel = command("set-model", {
+  /** `provider/model`. */
+  model: NonEmptyText
+})
+export type SetModel = typeof SetModel.Type
+
+/** Replaces the answers that hold for every call of a tool in the conversation; `{}`: a person is asked about each call again. */
+export const SetToolAnswers = command("set-tool-answers", { toolAnswers: ToolAnswers })
+export type SetToolAnswers = typeof SetToolAnswers.Type
+
 /** Any command. */
-export const Command = Schema.Union([Prompt, Retry, Abort, SetAutoRetry, ...Steering.members])
+export const Command = Schema.Union([Prompt, Retry, Abort, SetAutoRetry, SetModel, SetToolAnswers, ...Steering.members])
 export type Command = typeof Command.Type

@@ -21,6 +21,13 @@ export const RetryState = Schema.Struct({
 })
 export type RetryState = typeof RetryState.Type
 
+/** A person's answers that hold for every call of a tool in a conversation, by the tool's name. */
+export const ToolAnswers = Schema.Record(
+  Schema.String,
+  Schema.Literals(["approve", "refuse"]).annotate({ message: 'expected "approve" or "refuse"' })
+)
+export type ToolAnswers = typeof ToolAnswers.Type
+
 /** A conversation: its status, its model, its turns, and the wait in progress. */
 export const ConversationState = Schema.Struct({
   conversationId: ConversationId,
@@ -29,6 +36,8 @@ export const ConversationState = Schema.Struct({
   model: Schema.String,
   autoRetryEnabled: Schema.Boolean,
   isRetrying: Schema.Boolean,
+  /** Answers that hold for every call of a tool; absent: there are none. */
+  toolAnswers: Schema.optionalKey(ToolAnswers),
   /** The turn that is running. */
   turnId: Schema.optionalKey(TurnId),
   /** The turns queued behind it, in order. */
@@ -43,7 +52,7 @@ export type ConversationState = typeof ConversationState.Type
 /** A conversation in a list. */
 export const ConversationSummary = Schema.Struct({
   conversationId: ConversationId,
-  /** `provider/model` that it was opened with. */
+  /** `provider/model` of its next turn. */
   model: Schema.String,
   /** Its own, or else the beginning of its first prompt; absent before that. */
   title: Schema.optionalKey(Schema.String),

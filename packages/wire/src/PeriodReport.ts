@@ -123,6 +123,11 @@ export const PeriodReport = Schema.Struct({
   waited: Schema.Int,
   /** Calls of providers. */
   calls: Schema.Int,
+  /**
+   * Calls of other programs through the gateway that were answered at once, counted by whole hours. They are no turns, and count as one in `spend`
+   * and `models`. Absent in a report of an older version.
+   */
+  answeredCalls: Schema.optionalKey(Schema.Int),
   /** Retries without a call, because the failure of another turn's call was taken for them (X5). */
   savedCalls: Schema.Int,
   outages: Schema.Array(Outage),

@@ -1,6 +1,6 @@
 /**
  * The real `useChat` of the AI SDK in Chromium, over the service's `/v1/chat` on another origin: two outages, `kill -9` of the service in the first wait,
- * a tool, and an answer.
+ * a tool, and an answer. Then a page that was away at the end of the turn.
  */
 import { once } from "node:events"
 import { createServer } from "node:net"
@@ -58,6 +58,7 @@ export const run = async (
   const api = encodeURIComponent(`http://127.0.0.1:${port}/v1/chat`)
   const browser = Chromium.begin(chromium, join(folder, "use-chat-profile"), provider, `api=${api}`)
   const seen: Array<Printed> = []
+  const reloaded: Array<Printed> = []
   let waits = 0
   try {
     for await (const line of browser.lines) {
@@ -67,8 +68,18 @@ export const run = async (
         await service.kill()
         service = serve()
       }
-      if (printed.type === "shown" && printed.end !== undefined && printed.status === "ready") break
+      if (isWhole(printed)) break
     }
+    await browser.kill()
+    const partial = encodeURIComponent(seen.at(-1)?.ids?.at(-1) ?? "")
+    const profile = join(folder, "use-chat-reloaded")
+    const again = Chromium.begin(chromium, profile, provider, `api=${api}&partial=${partial}`)
+    for await (const line of again.lines) {
+      const printed: Printed = JSON.parse(line)
+      reloaded.push(printed)
+      if (isWhole(printed)) break
+    }
+    await again.kill()
   } finally {
     await browser.kill()
     await service.kill()
@@ -89,9 +100,18 @@ export const run = async (
     "useChat in Chromium: two outages and a kill of the service in a wait; the answer is shown once",
     problem === undefined ? undefined : `${problem}\n${seen.map((printed) => JSON.stringify(printed)).join("\n")}`
   )
+  const shown = reloaded.at(-1)
+  const isRight = shown?.text === "It rains." && shown.end === "completed" && new Set(shown.ids).size === 2
+  check(
+    "useChat in Chromium: a page with a part of the answer, which was away at the end of the turn, resumes to the whole one",
+    isRight && provider.requests() === 5 ? undefined : reloaded.map((printed) => JSON.stringify(printed)).join("\n")
+  )
 }
 
 // --- internal
+
+/** The page shows the end of the turn. */
+const isWhole = ({ end, status, type }: Printed): boolean => type === "shown" && end !== undefined && status === "ready"
 
 /** The service comes back on the same port. */
 const freePort = async (): Promise<number> => {

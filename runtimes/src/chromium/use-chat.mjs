@@ -1,10 +1,16 @@
-/** The program of a page with the real `useChat`: `/page?api=URL`. It sends one message; what it shows are the lines that it prints. */
+/**
+ * The program of a page with the real `useChat`: `/page?api=URL`. It sends one message; what it shows are the lines that it prints. With `partial`, the id of
+ * a turn, it is the page after a reload: it has a part of the answer, and resumes.
+ */
 import { useChat } from "@ai-sdk/react"
 import { DefaultChatTransport } from "ai"
 import { createElement, useEffect } from "react"
 import { createRoot } from "react-dom/client"
 
-const api = new URLSearchParams(location.search).get("api")
+const given = new URLSearchParams(location.search)
+const api = given.get("api")
+const partial = given.get("partial")
+const QUESTION = { id: "question", role: "user", parts: [{ type: "text", text: "How is the weather?" }] }
 const transport = new DefaultChatTransport({ api })
 
 let printed = Promise.resolve()
@@ -15,6 +21,9 @@ const Page = () => {
   const { messages, resumeStream, sendMessage, status } = useChat({
     id: "page-1",
     transport,
+    resume: partial !== null,
+    messages:
+      partial === null ? [] : [QUESTION, { id: partial, role: "assistant", parts: [{ type: "text", text: "It r" }] }],
     onData: ({ data, type }) => void print({ type, retryAt: data.retryAt }),
     // The connection broke; the turn goes on.
     onError: (error) => {
@@ -22,7 +31,9 @@ const Page = () => {
       if (error instanceof TypeError) setTimeout(resumeStream, 300)
     }
   })
-  useEffect(() => void sendMessage({ text: "How is the weather?" }), [sendMessage])
+  useEffect(() => {
+    if (partial === null) void sendMessage({ text: "How is the weather?" })
+  }, [sendMessage])
   const parts = messages.flatMap(({ parts, role }) => (role === "assistant" ? parts : []))
   const shown = {
     type: "shown",

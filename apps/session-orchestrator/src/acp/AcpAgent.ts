@@ -3,7 +3,8 @@
  *
  * AcpAgent.A1. A session is a conversation; its id is the conversation's, so it can be loaded by any process over the same database.
  * AcpAgent.A2. Loading sends the history, then answers, and takes up the turns that have not ended: they continue without a prompt.
- * AcpAgent.A3. The end of the input ends the connection.
+ * AcpAgent.A3. The model of a session is an option of it, for prompts from then on.
+ * AcpAgent.A4. The end of the input ends the connection.
  */
 import { agent, methods, ndJsonStream, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk"
 import { Ids } from "@holdfast/wire"
@@ -11,6 +12,7 @@ import { Effect, Exit, Schema, type Scope } from "effect"
 import { Conversations } from "../conversation/Conversations.ts"
 import * as Continuation from "../orchestrator/Continuation.ts"
 import type { Store } from "../storage/Store.ts"
+import * as AcpModels from "./AcpModels.ts"
 import * as AcpPrompt from "./AcpPrompt.ts"
 import * as AcpSession from "./AcpSession.ts"
 
@@ -19,13 +21,15 @@ export interface Options {
   readonly version: string
   /** The system prompt of new sessions. */
   readonly system: string | undefined
+  /** The models that a session may be given. */
+  readonly models: ReadonlyArray<string>
   readonly input: ReadableStream<Uint8Array>
   readonly output: WritableStream<Uint8Array>
 }
 
-/** Serves one client to the end of the input (AcpAgent.A3). */
+/** Serves one client to the end of the input (AcpAgent.A4). */
 export const run: (options: Options) => Effect.Effect<void, never, Conversations | Store | Scope.Scope> =
-  Effect.fnUntraced(function* ({ input, output, system, version }) {
+  Effect.fnUntraced(function* ({ input, models, output, system, version }) {
     const services = yield* Effect.context<Conversations | Store | Scope.Scope>()
     const conversations = yield* Conversations
     const sessions = new Map<string, AcpSession.AcpSession>()
@@ -39,6 +43,8 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
       const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")
       throw failure?._tag === "Fail" ? failure.error : RequestError.internalError()
     }
+    const configOptionsOf = (id: Ids.ConversationId) =>
+      Effect.map(AcpSession.refused(conversations.state(id)), ({ model }) => [AcpModels.optionOf(model, models)])
     const sessionOf = (sessionId: string): AcpSession.AcpSession => {
       const session = sessions.get(sessionId)
       if (session === undefined)
@@ -62,7 +68,7 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
             yield* warnOfServers(params.mcpServers)
             const sessionId = yield* AcpSession.refused(conversations.create({ system }))
             sessions.set(sessionId, yield* AcpSession.open(sessionId, client))
-            return { sessionId }
+            return { sessionId, configOptions: yield* configOptionsOf(sessionId) }
           })
         )
       )
@@ -76,10 +82,24 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
             yield* session.isReplayed
             const wanted = { conversationId, system: undefined, model: undefined }
             yield* AcpSession.refused(Continuation.resume(wanted)) // AcpAgent.A2
-            return {}
+            return { configOptions: yield* configOptionsOf(conversationId) }
           })
         )
       )
+      .onRequest(methods.agent.session.setConfigOption, ({ params: { configId, sessionId, value } }) => {
+        const { conversationId } = sessionOf(sessionId)
+        if (configId !== AcpModels.ID || typeof value !== "string")
+          throw new RequestError(
+            INVALID,
+            `There is no option ${JSON.stringify(configId)} with this value. Expected "model".`
+          )
+        return answer(
+          Effect.gen(function* () {
+            yield* AcpSession.refused(conversations.setModel(conversationId, value))
+            return { configOptions: yield* configOptionsOf(conversationId) }
+          })
+        )
+      })
       .onRequest(methods.agent.session.prompt, ({ params, signal }) => {
         const session = sessionOf(params.sessionId)
         const prompt = AcpPrompt.of(params.prompt)

@@ -30,6 +30,7 @@ const RETRY = { name: "retry", description: "Run the model again after an error 
 
 /** A session. */
 export interface AcpSession {
+  readonly conversationId: Ids.ConversationId
   /** Runs a turn to its end (AcpSession.S1). Fails with an error for the client. */
   readonly prompt: (prompt: Prompt.Prompt) => Effect.Effect<StopReason, RequestError>
   /** Ends the turn that runs: its retries first (rule P14). */
@@ -78,8 +79,8 @@ export const open: (
         Effect.flatMap(({ outcome }) => {
           permissions.delete(key)
           if (outcome.outcome !== "selected") return Effect.succeed(false) // the turn is being cancelled
-          const approve = outcome.optionId === ALLOW
-          return conversations.steer({ type: "answer-tool", conversationId, toolCallId, approve }, ORIGIN)
+          const { approve, always } = ANSWERS[outcome.optionId] ?? REFUSED
+          return conversations.steer({ type: "answer-tool", conversationId, toolCallId, approve, always }, ORIGIN)
         }),
         Effect.catch(({ message }) =>
           signal.aborted
@@ -157,6 +158,7 @@ export const open: (
     )
 
     return {
+      conversationId,
       prompt: Effect.fnUntraced(function* (prompt) {
         const turnId = TurnIds.make()
         const end = Deferred.makeUnsafe<TurnEvent.TurnEnd>()
@@ -189,10 +191,25 @@ export const refused = <A, R>(
 const FAILED = -32603
 const INVALID = -32602
 
-const ALLOW = "allow"
-const OPTIONS = [
-  { optionId: ALLOW, name: "Allow", kind: "allow_once" as const },
-  { optionId: "reject", name: "Reject", kind: "reject_once" as const }
+interface Answer {
+  readonly approve: boolean
+  readonly always: boolean
+}
+
+const REFUSED: Answer = { approve: false, always: false }
+
+const ANSWERS: { readonly [optionId: string]: Answer } = {
+  allow: { approve: true, always: false },
+  "allow-always": { approve: true, always: true },
+  reject: REFUSED,
+  "reject-always": { approve: false, always: true }
+}
+
+const OPTIONS: RequestPermissionRequest["options"] = [
+  { optionId: "allow", name: "Allow", kind: "allow_once" },
+  { optionId: "allow-always", name: "Always allow in this conversation", kind: "allow_always" },
+  { optionId: "reject", name: "Reject", kind: "reject_once" },
+  { optionId: "reject-always", name: "Always reject in this conversation", kind: "reject_always" }
 ]
 
 const STOPS: { readonly [finish: string]: StopReason } = { length: "max_tokens", "content-filter": "refusal" }

@@ -8,6 +8,7 @@
 import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import { Readable, Writable } from "node:stream"
+import type { Values } from "../config/Config.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -33,14 +34,14 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           file: Option.getOrUndefined(flags.config),
           flags: { model: Option.getOrUndefined(flags.model), profile: Option.getOrUndefined(flags.profile) }
         },
-        ({ database }) =>
+        ({ database, ...config }) =>
           Effect.gen(function* () {
             if (database.url !== undefined) return yield* Effect.fail(SHARED)
             const { system } = yield* RunInput.readOptions(
               { ...flags, turnId: Option.none(), conversation: Option.none() },
               database
             )
-            yield* Effect.provide(serve(parts.version, system), [parts.continued, Signals.layer])
+            yield* Effect.provide(serve(parts.version, system, config), [parts.continued, Signals.layer])
           })
       )
   ).pipe(
@@ -63,12 +64,18 @@ const SHARED = new Refused({
   exitCode: ExitCode.USAGE
 })
 
-const serve = (version: string, system: string | undefined) =>
+const serve = (version: string, system: string | undefined, config: Pick<Values, "model" | "models" | "retry">) =>
   Effect.gen(function* () {
     const signals = yield* Signals.Signals
     // The protocol's library is a part of the program that other commands do not load.
-    const AcpAgent = yield* Effect.promise(() => import("../acp/AcpAgent.ts"))
+    const { AcpAgent, AcpModels } = yield* Effect.promise(async () => ({
+      AcpAgent: await import("../acp/AcpAgent.ts"),
+      AcpModels: await import("../acp/AcpModels.ts")
+    }))
     const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
     const output = Writable.toWeb(process.stdout)
-    yield* Effect.raceFirst(AcpAgent.run({ version, system, input, output }), Effect.asVoid(signals.first)) // AcpCommand.P2
+    yield* Effect.raceFirst(
+      AcpAgent.run({ version, system, models: AcpModels.namedIn(config), input, output }),
+      Effect.asVoid(signals.first)
+    ) // AcpCommand.P2
   }).pipe(Effect.scoped)

@@ -94,6 +94,8 @@ export const layer = <E, R>(
             }))
           ),
         setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),
+        setModel: (id, model, { ifOther } = {}) => reached(client(id).SetModel({ model, ...defined({ ifOther }) })),
+        setToolAnswers: (id, toolAnswers) => reached(client(id).SetToolAnswers({ toolAnswers })),
         state: (id) => reached(client(id).State()),
         result: (turnId, within) =>
           Effect.flatMap(ownerOf(turnId, within), (owner) => Owner.awaited(owner.Result({ turnId }))),

@@ -84,6 +84,18 @@ export const SetAutoRetry = Rpc.make("SetAutoRetry", {
   error: Missing
 })
 
+/** Changes the model of turns that are accepted from now on. */
+export const SetModel = Rpc.make("SetModel", {
+  payload: { model: Schema.String, ifOther: Schema.optionalKey(Schema.Boolean) },
+  error: Schema.Union([...Missing.members, InvalidRequest])
+})
+
+/** Replaces the answers that hold for every call of a tool. */
+export const SetToolAnswers = Rpc.make("SetToolAnswers", {
+  payload: { toolAnswers: ConversationState.ToolAnswers },
+  error: Missing
+})
+
 /** The state of the conversation. */
 export const State = Rpc.make("State", { success: ConversationState.ConversationState, error: Missing })
 
@@ -126,6 +138,8 @@ export const ConversationEntity = Entity.make("Conversation", [
   Abort,
   Steer,
   SetAutoRetry,
+  SetModel,
+  SetToolAnswers,
   State,
   Head,
   Result,

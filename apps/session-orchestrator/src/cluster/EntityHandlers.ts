@@ -52,6 +52,8 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
         Steer: ({ payload }) =>
           Effect.andThen(owned, conversations.steer(payload.command, payload.origin, payload.turnId)),
         SetAutoRetry: ({ payload }) => Effect.andThen(owned, conversations.setAutoRetry(id, payload.enabled)),
+        SetModel: ({ payload }) => Effect.andThen(owned, conversations.setModel(id, payload.model, payload)),
+        SetToolAnswers: ({ payload }) => Effect.andThen(owned, conversations.setToolAnswers(id, payload.toolAnswers)),
         State: () => conversations.state(id),
         Result: ({ payload }) => conversations.result(payload.turnId, id),
         Watch: ({ payload }) => batched(conversations.watch(id, payload.after)),

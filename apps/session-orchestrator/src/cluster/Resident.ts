@@ -216,6 +216,6 @@ const sureOfferOf = (offered: Offered, sure: Effect.Effect<void>): Offered => ({
     get definitions() {
       return toolbox.definitions
     },
-    run: (call) => Effect.andThen(sure, toolbox.run(call))
+    run: (...call) => Effect.andThen(sure, toolbox.run(...call))
   }))
 })

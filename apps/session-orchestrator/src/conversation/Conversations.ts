@@ -169,6 +169,8 @@ export class Conversations extends Context.Service<
      *
      * **Gotchas**
      *
+     * An answer about a tool call with `always` is on disk for the tool too by then.
+     *
      * A command whose id was taken before does nothing, also if another wait has begun since, and after a restart. It fails as `abort` does.
      */
     readonly steer: (
@@ -188,6 +190,24 @@ export class Conversations extends Context.Service<
     readonly setAutoRetry: (
       id: Ids.ConversationId,
       enabled: boolean
+    ) => Effect.Effect<void, ConversationNotFound | StorageError>
+
+    /**
+     * Changes the model (`provider/model`), for turns that are accepted from now on. A turn keeps the model that it was accepted with.
+     *
+     * **Details**
+     *
+     * The conversation's own model again makes it leave a fallback target that it stays on (rule P9, "never"); with `ifOther` it does nothing.
+     */
+    readonly setModel: (
+      id: Ids.ConversationId,
+      model: string,
+      options?: { readonly ifOther?: boolean | undefined }
+    ) => Effect.Effect<void, ConversationNotFound | InvalidRequest | StorageError>
+    /** Replaces the answers that hold for every call of a tool in the conversation, from the next step of its turns on. */
+    readonly setToolAnswers: (
+      id: Ids.ConversationId,
+      answers: ConversationState.ToolAnswers
     ) => Effect.Effect<void, ConversationNotFound | StorageError>
 
     /** The turns of this process that are not sealed. Cheap, however many there are. */

@@ -33,16 +33,6 @@ export const layer: Layer.Layer<HeldCalls> = Layer.sync(HeldCalls, () => new Map
 export const find = (calls: HeldCalls["Service"], id: Ids.ConversationId): HeldCall | undefined =>
   HeldCallIds.isHeld(id) ? (calls.get(id) ?? NOT_ATTACHED) : undefined
 
-/** The provider of a call that is sent with the client's own key: its limits and pauses concern no call with another key. */
-export const withClientKey = (provider: string): string => provider + CLIENT_KEY
-
-/** The configured name of a provider. */
-export const configuredName = (provider: string): string =>
-  provider.endsWith(CLIENT_KEY) ? provider.slice(0, -CLIENT_KEY.length) : provider
-
-/** Whether calls of this provider are sent with the client's own key. */
-export const hasClientKey = (provider: string): boolean => provider.endsWith(CLIENT_KEY)
-
 /** The policy of a held call (HeldCalls.H3). */
 export const policyOf = (
   { finalReport: _report, maxTurns: _turns, spendGuard: _guard, ...policy }: RetryPolicy.RetryPolicy,
@@ -52,9 +42,6 @@ export const policyOf = (
 // --- internal
 
 const NOT_ATTACHED: HeldCall = { stream: () => Stream.never, fits: () => false }
-
-/** No configured name ends so. */
-const CLIENT_KEY = "~client"
 
 const routingOf = (routing: Routing.Routing, fits: HeldCall["fits"]): Routing.Routing =>
   routing.type === "round-robin"

@@ -6,6 +6,8 @@
  * Deliveries.D2. At most `AT_ONCE` messages are under way, one of each lane. A receiver that hangs holds up its own lane alone.
  * Deliveries.D3. A message that is given up is logged as an error, without its address. The next one of its lane follows.
  * Deliveries.D4. A storage error is logged once, and the loop goes on. No turn waits for a delivery.
+ * Deliveries.D5. A service that stops ends its attempts and gives their messages back, so that the next process need not wait until the
+ *     claims are over.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Failure } from "@holdfast/wire"
@@ -89,14 +91,32 @@ export const round = Effect.fnUntraced(function* (
 
 // --- internal
 
-const deliver = Effect.fnUntraced(function* (
-  { kindOf, onEnd = () => Effect.void, outbox, redact }: Options,
-  message: Claimed
+const deliver = (options: Options, message: Claimed): Effect.Effect<void, StorageError> =>
+  Effect.uninterruptibleMask((restore) => {
+    const kind = options.kindOf(message)
+    if (kind === undefined) return settle(options, message, undefined, UNKNOWN_RECEIVER)
+    return restore(kind.send(message)).pipe(
+      Effect.match({ onSuccess: () => undefined, onFailure: (failure) => failure }),
+      Effect.onInterrupt(() => giveBack(options, message)),
+      Effect.flatMap((failure) => settle(options, message, kind, failure))
+    )
+  })
+
+/** Deliveries.D5 */
+const giveBack = ({ outbox }: Options, { attempts, number }: Claimed) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => outbox.postpone(number, attempts, now)).pipe(
+    Effect.catchTag("StorageError", ({ message }) =>
+      Effect.logWarning(`A message is delivered a minute late, as its claim could not be given back. ${message}`)
+    )
+  )
+
+/** Writes what an attempt has come to. */
+const settle = Effect.fnUntraced(function* (
+  { onEnd = () => Effect.void, outbox, redact }: Options,
+  message: Claimed,
+  kind: Kind | undefined,
+  failure: Failure.Failure | undefined
 ): Effect.fn.Return<void, StorageError> {
-  const kind = kindOf(message)
-  const failure = yield* kind === undefined
-    ? Effect.succeed(UNKNOWN_RECEIVER)
-    : Effect.match(kind.send(message), { onSuccess: () => undefined, onFailure: (failure) => failure })
   const now = yield* Clock.currentTimeMillis
   if (failure === undefined) {
     yield* outbox.settle(message.number, "delivered", now)

@@ -3,7 +3,7 @@ import type { Dialect } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
 import type { Target } from "@holdfast/wire"
 import { Redacted, type Schema } from "effect"
-import * as HeldCalls from "../conversation/HeldCalls.ts"
+import * as ProviderName from "../text/ProviderName.ts"
 import * as Address from "./Address.ts"
 import * as CallKey from "./CallKey.ts"
 import * as Secrets from "../redaction/Secrets.ts"
@@ -29,7 +29,7 @@ export interface GatedCall {
 
 /** The target of its first attempt. */
 export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => ({
-  provider: key._tag === "Client" ? HeldCalls.withClientKey(provider) : provider,
+  provider: key._tag === "Client" ? ProviderName.withClientKey(provider) : provider,
   model: asked.model ?? "unknown"
 })
 
@@ -53,10 +53,10 @@ export const requestFor = (
   target: Target.Target,
   credential: string | undefined
 ): RawCall.Request | undefined => {
-  const endpoint = endpoints.get(HeldCalls.configuredName(target.provider))
+  const endpoint = endpoints.get(ProviderName.configured(target.provider))
   if (endpoint === undefined) return undefined
   const own = Headers.without(Headers.ofRequest(call.headers), ["content-length"])
-  const headers = HeldCalls.hasClientKey(target.provider)
+  const headers = ProviderName.hasClientKey(target.provider)
     ? own
     : Endpoints.keyed(endpoint, call.key._tag === "Holdfast" ? call.key.in : "authorization", own, credential)
   if (headers === undefined) return undefined
@@ -69,7 +69,7 @@ export const requestFor = (
 
 /** Whether the request can be sent to another target: the provider has the same wire format. */
 export const fits = (call: GatedCall, endpoints: Endpoints.Endpoints, target: Target.Target): boolean => {
-  const [from, to] = [endpoints.get(call.provider), endpoints.get(HeldCalls.configuredName(target.provider))]
+  const [from, to] = [endpoints.get(call.provider), endpoints.get(ProviderName.configured(target.provider))]
   return (
     to !== undefined &&
     (from === to ||

@@ -8,6 +8,7 @@
  *     a service that shares its database with others.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Timer } from "@holdfast/journal"
 import { RetrySettings } from "@holdfast/policy"
 import { type Dialect, Dialects, ErrorAnswer } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
@@ -23,12 +24,16 @@ import { Providers } from "../conversation/Providers.ts"
 import { Gates } from "../gate/Gates.ts"
 import { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import * as Secrets from "../redaction/Secrets.ts"
+import { AnsweredCalls } from "../storage/AnsweredCalls.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Lists } from "../storage/Lists.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
+import * as GatewayMetrics from "../telemetry/metrics/GatewayMetrics.ts"
+import * as KnownLabels from "../telemetry/metrics/KnownLabels.ts"
 import * as Address from "./Address.ts"
-import { ClientAnswer } from "./ClientAnswer.ts"
+import * as AnsweredCounts from "./AnsweredCounts.ts"
+import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
 import * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
 import type { GatedCall } from "./GatedCall.ts"
@@ -53,6 +58,7 @@ export const layer = (send: RawCall.Send) =>
     Gateway,
     Effect.gen(function* () {
       const { gateway, server, ...config } = yield* Config
+      const clock = yield* Clock.Clock
       const endpoints = Endpoints.of(config)
       const parts: Parts = {
         send,
@@ -61,6 +67,7 @@ export const layer = (send: RawCall.Send) =>
         maxBodyBytes: gateway.maxBodyBytes,
         drain: yield* Drain,
         isOwn: (baseUrl) => Address.isOwn(baseUrl, server),
+        clock: { at: (yield* Timer.Timer).at, now: () => clock.currentTimeMillisUnsafe() },
         holding: yield* holdingOf(send, endpoints)
       }
       return { answer: (request) => answer(parts, request) }
@@ -77,6 +84,8 @@ interface Parts {
   readonly drain: Drain["Service"]
   /** Whether a base URL leads back here. */
   readonly isOwn: (baseUrl: string) => boolean
+  /** Of the clients that wait. */
+  readonly clock: HoldClock
   /** Absent where turns belong to several runners. */
   readonly holding: Holding | undefined
 }
@@ -95,6 +104,7 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
     gates: yield* Gates,
     defaults: yield* Defaults,
     credentials: (yield* Providers).credentials,
+    ended: yield* endedCalls,
     redact: Secrets.make(Secrets.ofConfig({ database, ...config })).redact,
     scope: yield* Effect.scope
   })
@@ -112,14 +122,68 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
   return holding
 })
 
+/** Counts calls that became no turn: for metrics, and for the report those that were answered. */
+const endedCalls = Effect.gen(function* () {
+  const { add } = yield* AnsweredCalls
+  const answered = yield* AnsweredCounts.make(add)
+  const config = yield* Config
+  const { models, providers, targets } = KnownLabels.of(config, Secrets.make(Secrets.ofConfig(config)).redact)
+  const count = GatewayMetrics.counter(providers, models, targets, yield* Effect.context<never>())
+  return (call: GatewayMetrics.EndedCall, at: number): void => {
+    count(call)
+    if (call.failure === undefined) answered(call.target, call.usage, at)
+  }
+})
+
 /** Calls that gave up, and are known again after a restart. */
 const MOST_RECALLED = 1_000
 
-const answer = Effect.fnUntraced(function* (parts: Parts, request: HttpServerRequest.HttpServerRequest) {
-  const { drain, endpoints, holding, isOwn, keyOf, maxBodyBytes, send } = parts
+const answer = (
+  parts: Parts,
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  // What was read to decide is not kept while the call is held: its body as a value would be larger than its bytes.
+  Effect.flatMap(planned(parts, request), (plan) => {
+    switch (plan._tag) {
+      case "Refuse":
+        return Effect.succeed(plan.response)
+      case "Hold":
+        return Effect.as(held(parts, plan), written(plan.client))
+      case "Pass":
+        return passed(parts, plan)
+    }
+  })
+
+/** What is done with a call. */
+type Plan =
+  | { readonly _tag: "Refuse"; readonly response: HttpServerResponse.HttpServerResponse }
+  | {
+      readonly _tag: "Hold"
+      readonly holding: Holding
+      readonly client: Passage.Client
+      readonly call: GatedCall
+      readonly userAgent: string | undefined
+    }
+  | {
+      readonly _tag: "Pass"
+      readonly client: Passage.Client
+      readonly provider: string
+      readonly upstream: Omit<RawCall.Request, "body">
+      readonly body: Buffer | undefined
+      readonly refuse: (status: number, message: string) => HttpServerResponse.HttpServerResponse
+    }
+
+const planned = Effect.fnUntraced(function* (
+  parts: Parts,
+  request: HttpServerRequest.HttpServerRequest
+): Effect.fn.Return<Plan> {
+  const { drain, endpoints, holding, isOwn, keyOf, maxBodyBytes } = parts
   const address = Address.read(request.url, Array.from(endpoints.keys()))
   const path = "unknown" in address ? request.url : address.rest
-  const refuse = (status: number, message: string) => refusal(path, status, message)
+  const refuse = (status: number, message: string): Plan => ({
+    _tag: "Refuse",
+    response: refusal(path, status, message)
+  })
   if ("unknown" in address) return refuse(404, address.unknown)
   const endpoint = endpoints.get(address.provider)
   if (endpoint === undefined) return refuse(404, `There is no provider ${address.provider}.`)
@@ -136,8 +200,7 @@ const answer = Effect.fnUntraced(function* (parts: Parts, request: HttpServerReq
   const key = keyOf(rawHeaders)
   if (key._tag === "Refused") return refuse(401, key.message)
   if (yield* drain.hasBegun) return refuse(503, "Holdfast is shutting down. Send the call again once it is back.")
-  const tooLarge = () => refuse(413, `A body may have ${maxBodyBytes} bytes at most here (gateway.maxBodyBytes).`)
-  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return tooLarge()
+  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return refuse(413, tooLarge(maxBodyBytes))
   const passed = Headers.ofRequest(rawHeaders)
   const headers = key._tag === "Client" ? passed : Endpoints.keyed(endpoint, key.in, passed, undefined)
   if (headers === undefined) {
@@ -148,37 +211,66 @@ const answer = Effect.fnUntraced(function* (parts: Parts, request: HttpServerReq
   if (typeof retry === "string") return refuse(400, retry)
   if (request.headers["expect"] !== undefined) client.response.writeContinue()
 
-  const dialect = request.method === "POST" && holding !== undefined ? Dialects.of(address.rest) : undefined
+  const { provider, rest } = address
+  const dialect = request.method === "POST" && holding !== undefined ? Dialects.of(rest) : undefined
   const body = dialect === undefined ? undefined : yield* Passage.readBody(client.request, maxBodyBytes)
-  if (dialect !== undefined && body === undefined) return tooLarge()
+  if (dialect !== undefined && body === undefined) return refuse(413, tooLarge(maxBodyBytes))
   const parsed = body === undefined || request.headers["content-encoding"] !== undefined ? undefined : jsonOf(body)
   if (holding !== undefined && dialect !== undefined && body !== undefined && parsed !== undefined) {
-    const asked = dialect.call(address.rest, parsed)
-    const { provider, rest } = address
+    const asked = dialect.call(rest, parsed)
     const call: GatedCall = { provider, rest, headers: rawHeaders, key, dialect, asked, body, retry }
-    const held = new ClientAnswer(client.response, { call: asked, userAgent: request.headers["user-agent"] })
-    yield* holding.answer(call, held).pipe(Effect.raceFirst(held.held), Effect.raceFirst(cutAt(drain, held)))
-    return written(client)
+    return { _tag: "Hold", holding, client, call, userAgent: request.headers["user-agent"] }
   }
-
-  const upstream = { url: Address.below(endpoint.baseUrl, address.rest), method: request.method, headers }
-  const outcome = yield* Effect.raceFirst(
-    Passage.through(send, client, upstream, maxBodyBytes, body),
-    Effect.as(drain.ended, undefined)
-  )
-  switch (outcome?._tag) {
-    case "Broken":
-      return refuse(502, `${address.provider} could not be reached: ${reasonOf(outcome.cause)}`)
-    case "TooLarge":
-      return tooLarge()
-    default:
-      return written(client)
+  const upstream = { url: Address.below(endpoint.baseUrl, rest), method: request.method, headers }
+  return {
+    _tag: "Pass",
+    client,
+    provider,
+    upstream,
+    body,
+    refuse: (status, message) => refusal(path, status, message)
   }
 })
 
-/** A shutdown cuts the calls that wait: their clients ask again. */
-const cutAt = ({ ended }: Drain["Service"], client: ClientAnswer): Effect.Effect<void> =>
-  Effect.map(ended, () => client.cut())
+/** Holds a call. A shutdown cuts the calls that wait: their clients ask again. */
+const held = (
+  { clock, drain }: Parts,
+  { call, client, holding, userAgent }: Extract<Plan, { readonly _tag: "Hold" }>
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const answer = new ClientAnswer(client.response, { call: call.asked, userAgent })
+    const release = answer.hold(clock)
+    const forget = drain.onEnded(() => answer.cut())
+    return Effect.ensuring(
+      holding.answer(call, answer),
+      Effect.sync(() => {
+        release()
+        forget()
+      })
+    )
+  })
+
+/** Passes a call through, once. */
+const passed = (
+  { drain, maxBodyBytes, send }: Parts,
+  { body, client, provider, refuse, upstream }: Extract<Plan, { readonly _tag: "Pass" }>
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(
+    Effect.raceFirst(Passage.through(send, client, upstream, maxBodyBytes, body), Effect.as(drain.ended, undefined)),
+    (outcome) => {
+      switch (outcome?._tag) {
+        case "Broken":
+          return refuse(502, `${provider} could not be reached: ${reasonOf(outcome.cause)}`)
+        case "TooLarge":
+          return refuse(413, tooLarge(maxBodyBytes))
+        default:
+          return written(client)
+      }
+    }
+  )
+
+const tooLarge = (mostBytes: number): string =>
+  `A body may have ${mostBytes} bytes at most here (gateway.maxBodyBytes).`
 
 /** Gateway.G2 */
 const refusal = (path: string, status: number, message: string): HttpServerResponse.HttpServerResponse => {

@@ -13,7 +13,7 @@ import type { Provider } from "@holdfast/kernel"
 import { RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import type * as RawCall from "@holdfast/providers/raw"
-import { type Failure, Ids, Target } from "@holdfast/wire"
+import { type Failure, Ids, type Message, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, type Scope, Stream } from "effect"
 import { randomBytes } from "node:crypto"
 import type { Conversations, TurnResult } from "../conversation/Conversations.ts"
@@ -22,6 +22,7 @@ import type * as HeldCalls from "../conversation/HeldCalls.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
+import type { EndedCall } from "../telemetry/metrics/GatewayMetrics.ts"
 import type { Conversation } from "../storage/Store.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as Attempt from "./Attempt.ts"
@@ -43,6 +44,8 @@ export interface Dependencies {
   readonly defaults: Defaults["Service"]
   /** The credentials of each provider. */
   readonly credentials: Readonly<Record<string, ReadonlyArray<string>>>
+  /** Counts a call that became no turn. It is called after the last byte of its answer. */
+  readonly ended: (call: EndedCall, at: number) => void
   /** Removes secrets from texts. */
   readonly redact: (text: string) => string
   /** Waits without a client are given up in it. */
@@ -81,25 +84,28 @@ export class Holding {
 
   /** Answers a call. Its client has the whole answer, or a cut, when this succeeds. Interruption means that the client has left. */
   readonly answer = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
+    Effect.flatten(this.begun(call, client))
+
+  /** Begins a call; returns what is left to do. What the beginning needed is not in memory while the call waits. */
+  private readonly begun = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<Effect.Effect<void>> =>
     Effect.gen({ self: this }, function* () {
       // A key costs a digest of the body: most calls need none.
       if (this.left.size > 0 || this.givenUp.size > 0) {
         const key = GatedCall.keyOf(call)
         const before = this.givenUp.get(key)
         if (before !== undefined) {
-          if (before.until > (yield* Clock.currentTimeMillis)) return client.fail(before.failure)
+          if (before.until > (yield* Clock.currentTimeMillis)) return Effect.sync(() => client.fail(before.failure))
           this.givenUp.delete(key)
         }
         const wait = this.left.get(key)
         if (wait !== undefined) {
           this.left.delete(key)
-          return yield* this.attached(wait, call, client, undefined, this.parts.turns.resume(wait.conversationId))
+          return this.attached(wait, call, client, undefined, this.parts.turns.resume(wait.conversationId))
         }
       }
       const first = yield* this.firstAttempt(call, client)
-      if (first === undefined) return
-      if (!first.isHeld) return first.pass()
-      yield* this.hold(call, client, first)
+      if (first === undefined) return Effect.void
+      return first.isHeld ? this.hold(call, client, first.failed) : Effect.sync(first.pass)
     })
 
   /** Makes the first attempt. `undefined`: the client has its answer. */
@@ -114,6 +120,7 @@ export class Holding {
         return { isHeld: true, failed: undefined, pass: () => {} }
       let refused: { readonly head: RawCall.Head; readonly body: ReadonlyArray<Uint8Array> } | undefined
       let failed: Attempted | undefined
+      let usage: Message.Usage = {}
       let report: ReturnType<NonNullable<typeof gatekeeper>["begin"]> | undefined
       const attempt = this.attemptOf(
         call,
@@ -126,7 +133,9 @@ export class Holding {
         Stream.runForEach((event) =>
           Effect.sync(() => {
             if (event.type === "error") failed = { failure: { retryable: false, ...event.failure }, body: event.body }
-            if (event.type !== "usage" || report !== undefined || gatekeeper === undefined) return
+            if (event.type !== "usage") return
+            usage = event.usage
+            if (report !== undefined || gatekeeper === undefined) return
             report = gatekeeper.begin(false)
             report.answered()
           })
@@ -136,11 +145,17 @@ export class Holding {
       )
       const limiter = gates.limiterOf(target.provider)
       yield* limiter === undefined ? events : Effect.scoped(Effect.andThen(limiter.permit(0), events))
-      if (failed === undefined || client.hasContent) return undefined
-      const { failure } = failed
+      const failure = failed?.failure
+      const isHeld =
+        failure !== undefined &&
+        !client.hasContent &&
+        isRetried &&
+        (failure.retryable || this.isElsewhere(call, policy, failure))
+      if (!isHeld) this.parts.ended({ target, usage, failure }, yield* Clock.currentTimeMillis)
+      if (failure === undefined || client.hasContent) return undefined
       return {
         failed,
-        isHeld: isRetried && (failure.retryable || this.isElsewhere(call, policy, failure)),
+        isHeld,
         pass: () => {
           if (refused === undefined || !client.pass(refused.head, refused.body)) client.fail(failure)
         }
@@ -189,28 +204,34 @@ export class Holding {
     }
 
   /** Makes a turn of a call whose first attempt has failed (Holding.H1). */
-  private readonly hold = (call: GatedCall.GatedCall, client: ClientAnswer, { failed }: First): Effect.Effect<void> =>
-    Effect.gen({ self: this }, function* () {
+  private readonly hold = (
+    call: GatedCall.GatedCall,
+    client: ClientAnswer,
+    failed: Attempted | undefined
+  ): Effect.Effect<void> =>
+    Effect.flatMap(Clock.currentTimeMillis, (createdAt) => {
       const { conversations, defaults, turns } = this.parts
-      const createdAt = yield* Clock.currentTimeMillis
       const key = GatedCall.keyOf(call)
       const conversationId = HeldCallIds.make(key, createdAt, randomBytes(4).toString("hex"))
-      const conversation: Conversation = {
-        conversationId,
-        model: Target.format(GatedCall.targetOf(call)),
-        system: undefined,
-        retry: call.retry,
-        autoRetryEnabled: defaults.retry.enabled ?? true,
-        createdAt,
-        tools: [],
-        title: GatedCall.title(call)
-      }
       const turnId = HeldCallIds.turnOf(conversationId)
-      const accept = Effect.andThen(
-        turns.open(conversation),
-        conversations.prompt(conversationId, { turnId, prompt: GatedCall.title(call), labels: { tags: ["gateway"] } })
-      )
-      yield* this.attached({ key, conversationId, turnId }, call, client, failed, accept)
+      const accept = Effect.suspend(() => {
+        const title = GatedCall.title(call)
+        const conversation: Conversation = {
+          conversationId,
+          model: Target.format(GatedCall.targetOf(call)),
+          system: undefined,
+          retry: call.retry,
+          autoRetryEnabled: defaults.retry.enabled ?? true,
+          createdAt,
+          tools: [],
+          title
+        }
+        return Effect.andThen(
+          turns.open(conversation),
+          conversations.prompt(conversationId, { turnId, prompt: title, labels: { tags: ["gateway"] } })
+        )
+      })
+      return this.attached({ key, conversationId, turnId }, call, client, failed, accept)
     })
 
   /** Waits for the end of a turn with its client attached. */

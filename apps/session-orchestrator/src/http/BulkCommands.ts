@@ -6,13 +6,14 @@
  * BulkCommands.B3. Only the newest turn of a conversation is retried: the model would answer another prompt otherwise.
  */
 import type { StorageError } from "@holdfast/journal"
-import { defined, Ids } from "@holdfast/wire"
+import { defined, Ids, type TurnState } from "@holdfast/wire"
 import type { BulkCommands as Wire } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { createHash } from "node:crypto"
 import { Conversations, InvalidRequest } from "../conversation/Conversations.ts"
 import * as TurnCommands from "../conversation/TurnCommands.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
+import { TurnStates } from "../inspection/TurnStates.ts"
 import { Store } from "../storage/Store.ts"
 
 /** Carries out commands by filter. */
@@ -30,12 +31,13 @@ export class BulkCommands extends Context.Service<
 /** Retries at once: most pages in one go, so that their reads and their commits are shared. */
 const AT_ONCE = 64
 
-/** Over the conversations, the lists and the store of the service. */
-export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists | Store> = Layer.effect(
+/** Over the conversations, the lists, the states and the store of the service. */
+export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists | TurnStates | Store> = Layer.effect(
   BulkCommands,
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const lists = yield* TurnLists
+    const states = yield* TurnStates
     const store = yield* Store
 
     const retry = Effect.fnUntraced(function* (turn: Turn): Effect.fn.Return<Outcome, { readonly message: string }> {
@@ -57,29 +59,59 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
         { concurrency: AT_ONCE }
       )
 
+    const carryOut = (
+      { command, dryRun }: Wire.RunBulk,
+      turns: ReadonlyArray<Turn>,
+      origin: string
+    ): Effect.Effect<ReadonlyArray<Outcome>> => {
+      if (dryRun === true) return Effect.succeed(turns.map(() => ({ outcome: "listed" })))
+      if (command.type === "retry") return retryAll(turns)
+      const commands = turns.map(({ conversationId, turnId }) => ({ turnId, command: { ...command, conversationId } }))
+      return conversations.commandAll(commands, origin)
+    }
+
+    /** Turns with their outcomes: those of another status have nothing to do. */
+    const outcomesOf = (
+      request: Wire.RunBulk,
+      turns: ReadonlyArray<Turn & { readonly status?: Status }>,
+      status: Status,
+      origin: string
+    ): Effect.Effect<ReadonlyArray<Wire.BulkOutcome>> => {
+      const wanted = turns.filter((turn) => turn.status === undefined || turn.status === status)
+      return Effect.map(carryOut(request, wanted, origin), (outcomes) => {
+        const byId = new Map(wanted.map(({ turnId }, i) => [turnId, outcomes[i]]))
+        return turns.map(({ conversationId, turnId }) => ({
+          turnId,
+          conversationId,
+          ...(byId.get(turnId) ?? { outcome: "idle" })
+        }))
+      })
+    }
+
     return {
-      run: Effect.fn("BulkCommands.run")(function* ({ command, cursor, dryRun, filter, limit }, origin) {
+      run: Effect.fn("BulkCommands.run")(function* (request, origin) {
+        const {
+          command,
+          cursor,
+          filter: { turnIds, ...filter },
+          limit
+        } = request
         const status = filter.status ?? (command.type === "retry" ? "failed" : "waiting")
         const refusal = refusalOf(command.type, status)
         if (refusal !== undefined) return yield* new InvalidRequest({ message: refusal })
-        const { next, turns } = yield* lists.turns({ ...filter, status }, { cursor, limit })
-        const outcomes: ReadonlyArray<Outcome> =
-          dryRun === true
-            ? turns.map(() => ({ outcome: "listed" }))
-            : command.type === "retry"
-              ? yield* retryAll(turns)
-              : yield* conversations.commandAll(
-                  turns.map(({ conversationId, turnId }) => ({ turnId, command: { ...command, conversationId } })),
-                  origin
-                )
-        return {
-          turns: turns.map(({ conversationId, turnId }, i) => ({
-            turnId,
-            conversationId,
-            ...(outcomes[i] ?? { outcome: "idle" })
-          })),
-          ...defined({ next })
+        if (turnIds !== undefined) {
+          // A turn that has been deleted is left out.
+          const named = yield* Effect.forEach(
+            new Set(turnIds),
+            (turnId) => Effect.catchTag(states.find(turnId), "TurnNotFound", () => Effect.undefined),
+            { concurrency: AT_ONCE }
+          )
+          const found = named.filter((turn) => turn !== undefined)
+          return { turns: yield* outcomesOf(request, found, status, origin) }
         }
+        const page = yield* lists.turns({ ...filter, status }, { cursor, limit })
+        const turns = page.turns.map(({ conversationId, turnId }) => ({ conversationId, turnId }))
+        return { turns: yield* outcomesOf(request, turns, status, origin), ...defined({ next: page.next }) }
       })
     }
   })
@@ -88,6 +120,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
 // --- internal
 
 type Outcome = Omit<Wire.BulkOutcome, "turnId" | "conversationId">
+type Status = TurnState.TurnState["status"]
 
 interface Turn {
   readonly turnId: Ids.TurnId

@@ -44,7 +44,10 @@ export const layer = HttpApiBuilder.group(
       answerTool: ({ params, payload, request }) => steer({ type: "answer-tool", ...params, ...payload }, request),
       setTitle: ({ params, payload }) => orProblem(lists.setTitle(params.conversationId, payload.title)),
       setAutoRetry: ({ params, payload }) =>
-        orProblem(conversations.setAutoRetry(params.conversationId, payload.enabled))
+        orProblem(conversations.setAutoRetry(params.conversationId, payload.enabled)),
+      setModel: ({ params, payload }) => orProblem(conversations.setModel(params.conversationId, payload.model)),
+      setToolAnswers: ({ params, payload }) =>
+        orProblem(conversations.setToolAnswers(params.conversationId, payload.toolAnswers))
     })
   })
 )

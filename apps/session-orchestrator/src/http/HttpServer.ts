@@ -111,7 +111,10 @@ export const served = (options: Options = {}) => {
 // --- internal
 
 const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes, ...options }: Options) =>
-  Layer.merge(Layer.provide(routes, Layer.succeed(FileLimit.FileLimit, maxFileBytes)), PageRoutes.layer(options))
+  Layer.merge(
+    Layer.provide(routes, Layer.succeed(FileLimit.FileLimit, maxFileBytes)),
+    PageRoutes.layer({ ...options, maxFileBytes })
+  )
 
 const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
   Layer.provide([

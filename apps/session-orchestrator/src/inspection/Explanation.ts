@@ -58,7 +58,7 @@ const stepsOf = (
       tools: ReadonlyArray<TurnExplanation.Tool>
     }
   >()
-  const first = firstTarget(events) ?? conversation.model
+  const first = firstTarget(events) ?? turn.model ?? conversation.model
   const bodies = bodiesOf(account.attempts)
   for (const attempt of [...account.attempts, ...unrecorded(turn, events, records, account)]) {
     const cause = account.finals.find(({ step }) => step === attempt.step)?.cause

@@ -21,6 +21,7 @@ import * as Migrations from "../storage/migrations/Migrations.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
+import * as AnsweredCallTable from "../storage/tables/AnsweredCallTable.ts"
 import * as TurnListTable from "../storage/tables/TurnListTable.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as Account from "../recovery/Account.ts"
@@ -130,6 +131,7 @@ const layer = (
           PeriodRows.report(
             {
               turns: (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
+              answeredCalls: (...between) => read("the answered calls", AnsweredCallTable.between(sql, ...between)),
               records: (ids) => read("records of turns", JournalTable.load(sql, SealTable.TABLES)(ids))
             },
             period
@@ -207,13 +209,13 @@ const endingsOf = Effect.fnUntraced(function* (
   turns: ReadonlyArray<Turn>
 ): Effect.fn.Return<ReadonlyMap<Ids.TurnId, TurnReport.Ending>, Failure> {
   const changes = yield* EventTable.modelChanges(sql)
-  /** For each conversation: the target in use and the previous turn. */
+  /** For each conversation: the target in use, until a person changes the model, and the previous turn. */
   const conversations = new Map<Ids.ConversationId, { model?: string; before?: Turn }>()
   const endings = new Map<Ids.TurnId, { model: string | undefined; retriedBy?: Ids.TurnId }>()
   for (const turn of turns) {
     const conversation = conversations.get(turn.conversationId) ?? {}
-    const model = changes.get(turn.turnId) ?? conversation.model
     const { before } = conversation
+    const model = changes.get(turn.turnId) ?? (before?.model === turn.model ? conversation.model : undefined)
     const retried = turn.prompt === undefined && before !== undefined ? endings.get(before.turnId) : undefined
     if (retried !== undefined) retried.retriedBy = turn.turnId
     endings.set(turn.turnId, { model })

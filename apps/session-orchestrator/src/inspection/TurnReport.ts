@@ -93,9 +93,9 @@ export const ofSealed = (
   turn: Turn,
   end: TurnEvent.TurnEnd,
   conversation: Conversation,
-  { model = conversation.model, retriedBy }: Ending = {}
+  { model = modelOf(turn, conversation), retriedBy }: Ending = {}
 ): TurnReport => ({
-  ...headOf(turn, { ...conversation, model }, end.endedAt),
+  ...headOf(turn, model, end.endedAt),
   state: end.status,
   attempts: end.attempts,
   endedAt: end.endedAt,
@@ -106,7 +106,7 @@ export const ofSealed = (
 
 /** Reports a turn behind another one of its conversation. */
 export const ofQueued = (turn: Turn, conversation: Conversation, now: number): TurnReport => ({
-  ...headOf(turn, conversation, now),
+  ...headOf(turn, modelOf(turn, conversation), now),
   state: "queued",
   attempts: 0
 })
@@ -119,7 +119,7 @@ export const ofOpen = (
   policy: RetryPolicy.RetryPolicy,
   now: number
 ): TurnReport => {
-  const head = headOf(turn, conversation, now)
+  const head = headOf(turn, modelOf(turn, conversation), now)
   const attempts = Account.endedCalls(account.attempts)
   const budget = budgetOf(account.spending, policy, now)
   const { progress } = account
@@ -162,7 +162,10 @@ export const errorOf = (failure: Failure.Failure): ErrorReport => {
 
 // --- internal
 
-const headOf = (turn: Turn, { model }: Conversation, until: number) => ({
+/** `provider/model` that a turn was accepted with. */
+const modelOf = (turn: Turn, conversation: Conversation): string => turn.model ?? conversation.model
+
+const headOf = (turn: Turn, model: string, until: number) => ({
   conversationId: turn.conversationId,
   turnId: turn.turnId,
   model,

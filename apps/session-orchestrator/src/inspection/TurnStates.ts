@@ -27,6 +27,8 @@ export class TurnStates extends Context.Service<
     readonly find: (turnId: Ids.TurnId) => Effect.Effect<TurnState.TurnState, TurnNotFound | StorageError>
     /** The conversation of a turn. */
     readonly conversationOf: (turnId: Ids.TurnId) => Effect.Effect<Ids.ConversationId, TurnNotFound | StorageError>
+    /** The newest turn of a conversation; none before the first, and for an unknown conversation. */
+    readonly newestOf: (id: Ids.ConversationId) => Effect.Effect<Ids.TurnId | undefined, StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
@@ -48,6 +50,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Lists | Sec
             onSome: ({ conversationId }) => Effect.succeed(conversationId)
           })
         ),
+      newestOf: (id) => Effect.map(store.lastTurn(id), (turn) => Option.getOrUndefined(turn)?.turnId),
       find: Effect.fn("TurnStates.find")(function* (turnId) {
         const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
         if (turn === undefined) return yield* new TurnNotFound({ turnId })
@@ -164,11 +167,13 @@ const endedOf = (
 })
 
 /** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
-const modelOf = ({ conversation, events }: StoredTurn.StoredTurn, account: Account.Account): string => {
+const modelOf = ({ conversation, events, turn }: StoredTurn.StoredTurn, account: Account.Account): string => {
   const changed = events.findLast((event) => event.type === "model-change")?.to
   const answered = ModelAnswer.messageOf(events)?.target
   return (
-    TurnReport.targetOf(account) ?? changed ?? (answered === undefined ? conversation.model : Target.format(answered))
+    TurnReport.targetOf(account) ??
+    changed ??
+    (answered === undefined ? (turn.model ?? conversation.model) : Target.format(answered))
   )
 }
 

@@ -252,8 +252,9 @@ const inOrder = Effect.fnUntraced(function* (
   { receivers, store, queue, tenancy }: Dependencies,
   { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
-  conversation: Conversation
+  read: Conversation
 ) {
+  const conversation = session.present(read)
   const { conversationId } = conversation
   yield* allowed
   const turnId = wanted ?? tenancy.newTurnId()

@@ -8,7 +8,7 @@
  */
 import type { Ids, Prompt } from "@holdfast/wire"
 import { Effect, Option } from "effect"
-import { type Conversation, Store } from "../storage/Store.ts"
+import { type Conversation, Store, type Turn } from "../storage/Store.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import { ConversationNotFound, Conversations, InvalidRequest, TurnConflict } from "../conversation/Conversations.ts"
 
@@ -20,7 +20,7 @@ export interface Wanted {
   readonly turnId: Ids.TurnId | undefined
   /** The system prompt of a new conversation; an existing conversation must have the same. */
   readonly system: string | undefined
-  /** `provider/model`, if a model was given; an existing conversation must have the same. */
+  /** `provider/model`, if a model was given; an existing conversation gets it for its new turns, an existing turn must have the same. */
   readonly model: string | undefined
 }
 
@@ -52,7 +52,7 @@ export const accept = Effect.fnUntraced(function* (wanted: Wanted) {
       message: `Turn ${known.turnId} belongs to conversation ${known.conversationId}, not to ${existing}. Choose a new turn id.`
     })
   }
-  const difference = differenceOf(wanted, conversation)
+  const difference = differenceOf(wanted, conversation) ?? otherModel(wanted, conversation, known)
   if (difference !== undefined) return yield* new InvalidRequest({ message: difference })
   const [next] = known?.end === undefined ? yield* store.unsealedTurnsOf(existing) : []
   if (next !== undefined && (next.turnId !== turnId || tenancy.isElsewhere(next.turnId))) {
@@ -62,12 +62,13 @@ export const accept = Effect.fnUntraced(function* (wanted: Wanted) {
         : `Turn ${next.turnId} of conversation ${existing} has not ended, and no process runs it. Start the service, which takes it up, or give its id and its prompt again.`
     })
   }
+  if (known === undefined) yield* setModel(wanted, conversation)
   return { conversationId: existing, turnId: yield* conversations.prompt(existing, { prompt, turnId }) }
 })
 
 /**
  * Resumes the unsealed turns of a conversation, in the order of their acceptance. Fails with `ConversationNotFound`, with `InvalidRequest` where the
- * conversation has other settings, and with `TurnConflict` while another process runs one of the turns.
+ * conversation has another system prompt, and with `TurnConflict` while another process runs one of the turns.
  */
 export const resume = Effect.fnUntraced(function* (
   wanted: Pick<Wanted, "system" | "model"> & { readonly conversationId: Ids.ConversationId }
@@ -80,6 +81,7 @@ export const resume = Effect.fnUntraced(function* (
   if (conversation === undefined) return yield* new ConversationNotFound({ conversationId })
   const difference = differenceOf(wanted, conversation)
   if (difference !== undefined) return yield* new InvalidRequest({ message: difference })
+  yield* setModel(wanted, conversation)
   const turns = yield* store.unsealedTurnsOf(conversationId)
   const elsewhere = turns.find(({ turnId }) => tenancy.isElsewhere(turnId))
   if (elsewhere !== undefined) return yield* new TurnConflict({ message: runsElsewhere(elsewhere) })
@@ -99,15 +101,28 @@ const runsElsewhere = ({ conversationId, turnId }: Accepted): string =>
 
 /** A difference between the requested conversation and the existing one, as a sentence; `undefined` if there is none. */
 const differenceOf = (
-  { model, system }: Pick<Wanted, "system" | "model">,
-  conversation: Conversation
+  { system }: Pick<Wanted, "system">,
+  { conversationId, ...conversation }: Conversation
 ): string | undefined => {
-  const { conversationId } = conversation
   if (system !== undefined && system !== conversation.system) {
     return `Conversation ${conversationId} has ${conversation.system === undefined ? "no system prompt" : "another system prompt"}, and it cannot be changed. Leave it out, or begin a new conversation.`
   }
-  if (model !== undefined && model !== conversation.model) {
-    return `Conversation ${conversationId} is on ${conversation.model}, not on ${model}. Leave the model out, or begin a new conversation.`
-  }
   return undefined
 }
+
+/** A turn keeps the model that it was accepted with. */
+const otherModel = (
+  { model }: Pick<Wanted, "model">,
+  conversation: Conversation,
+  known: Turn | undefined
+): string | undefined => {
+  if (known === undefined || model === undefined) return undefined
+  const own = known.model ?? conversation.model
+  return model === own ? undefined : `Turn ${known.turnId} is on ${own}, not on ${model}. Leave the model out.`
+}
+
+const setModel = Effect.fnUntraced(function* ({ model }: Pick<Wanted, "model">, conversation: Conversation) {
+  const conversations = yield* Conversations
+  if (model !== undefined && model !== conversation.model)
+    yield* conversations.setModel(conversation.conversationId, model)
+})

@@ -7,7 +7,7 @@
 import { RecordedWait, type StorageError } from "@holdfast/journal"
 import { RetryEvent } from "@holdfast/kernel/host"
 import { type ConversationState, defined, type Ids, type TurnEvent } from "@holdfast/wire"
-import { Effect, type Scope, Struct } from "effect"
+import { Effect, Option, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type { Journal } from "../storage/EventJournal.ts"
@@ -15,13 +15,14 @@ import type { Parking } from "../parking/Parking.ts"
 import * as InProgress from "../session/InProgress.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
-import type { Conversation } from "../storage/Store.ts"
+import type { Conversation, Store } from "../storage/Store.ts"
 import * as MostRetries from "../turn/MostRetries.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as NextTarget from "./NextTarget.ts"
 
 /** The parts that views are made from. */
 export interface Dependencies {
+  readonly store: Pick<Store["Service"], "turn">
   readonly journal: Pick<Journal["Service"], "load">
   readonly sessions: Sessions
   readonly parking: Parking
@@ -85,14 +86,18 @@ export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "
 
 /** The `provider-retry` of a parked turn, made from its records (ConversationViews.V1). */
 const waitOf = (
-  { defaults, journal }: Dependencies,
+  { defaults, journal, store }: Dependencies,
   conversation: Conversation,
   turnId: Ids.TurnId
 ): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
-  Effect.map(journal.load(turnId), (records) => {
-    const wait = RecordedWait.of(records)
+  Effect.gen(function* () {
+    const wait = RecordedWait.of(yield* journal.load(turnId))
     if (wait === undefined) return undefined
-    const { asks, attempt, credential, delayMs, failure, retryAt, target = conversation.model } = wait
+    // Only a conversation whose model was changed has turns with another one.
+    const turn =
+      wait.target === undefined && conversation.modelSince !== undefined ? yield* store.turn(turnId) : Option.none()
+    const own = Option.getOrUndefined(turn)?.model ?? conversation.model
+    const { asks, attempt, credential, delayMs, failure, retryAt, target = own } = wait
     return RetryEvent.of({
       conversationId: conversation.conversationId,
       turnId,
@@ -112,7 +117,7 @@ const withoutModel = (
   session: Session | undefined,
   parked: TurnEvent.ProviderRetry | undefined
 ): Omit<ConversationState.ConversationState, "model"> => {
-  const { conversationId, autoRetryEnabled } = conversation
+  const { conversationId, autoRetryEnabled, toolAnswers } = conversation
   const retry = parked ?? session?.hub.inProgress.retry
   const turnId = parked?.turnId ?? session?.head?.turnId
   return {
@@ -121,7 +126,7 @@ const withoutModel = (
     autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
     isRetrying: retry !== undefined,
     queued: session?.turns.flatMap((turn) => (turn.turnId === turnId ? [] : [turn.turnId])) ?? [],
-    ...defined({ turnId }),
+    ...defined({ toolAnswers, turnId }),
     ...(retry && retryStateOf(retry))
   }
 }

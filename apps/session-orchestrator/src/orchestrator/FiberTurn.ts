@@ -8,6 +8,7 @@ import { JournalCheckpoint } from "@holdfast/journal"
 import { Observer, Records, type TurnParked, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Option } from "effect"
+import * as ToolAnswers from "../conversation/ToolAnswers.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
@@ -55,7 +56,7 @@ export const run = Effect.fnUntraced(function* (
   const { credentials } = providers
   const ports = yield* TurnPorts.make(
     { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },
-    { policy, provider, history, isEnabled, patiently }
+    { policy, provider, history, isEnabled, patiently, modelSince: conversation.modelSince }
   )
   const offered = conversation.tools === undefined ? tools : tools.only(conversation.tools)
   const toolbox = yield* offered.toolbox
@@ -87,7 +88,7 @@ export const run = Effect.fnUntraced(function* (
     provider: failure === undefined ? provider : MissingTools.failing(failure),
     emitting,
     journaled,
-    toolbox,
+    toolbox: ToolAnswers.over(toolbox, () => session.present(conversation).toolAnswers),
     sleepUntil: timer.sleepUntil
   })
   if (observer === undefined) return yield* running

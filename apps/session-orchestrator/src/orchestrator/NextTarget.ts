@@ -20,7 +20,7 @@ export interface Dependencies extends Omit<TurnRouter.Dependencies, "countTokens
 /** `provider/model` that the next turn of a conversation begins on. Nothing is read if there is only one target. */
 export const of = (
   { store, standings, ...known }: Dependencies,
-  { conversationId, model }: Conversation,
+  { conversationId, model, modelSince }: Conversation,
   policy: RetryPolicy.RetryPolicy
 ): Effect.Effect<string, StorageError> => {
   const { routing } = policy
@@ -29,7 +29,8 @@ export const of = (
     return Effect.succeed(model)
   }
   return Effect.gen(function* () {
-    const last = routing.revert === "never" ? TurnRouter.lastAnswer(yield* store.messages(conversationId)) : undefined
+    const last =
+      routing.revert === "never" ? TurnRouter.lastAnswer(yield* store.messages(conversationId), modelSince) : undefined
     const now = yield* Clock.currentTimeMillis
     const standing = yield* standings.load(now)
     const question = {

@@ -24,7 +24,9 @@ import { type Conversation, Store } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
 import { Condition } from "../system/Condition.ts"
 import * as Acceptance from "./Acceptance.ts"
+import * as AlwaysAnswer from "./AlwaysAnswer.ts"
 import * as Commands from "./Commands.ts"
+import * as ConversationChanges from "./ConversationChanges.ts"
 import * as ConversationViews from "./ConversationViews.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { HeldTurns } from "./HeldTurns.ts"
@@ -67,7 +69,7 @@ const collect = Effect.gen(function* () {
   yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
   const find = finder(sessions, store, condition)
   const next = { store, standings, credentials: providers.credentials, models: defaults.models }
-  const views: ConversationViews.Dependencies = { journal, sessions, parking: queue.parking, defaults, next }
+  const views: ConversationViews.Dependencies = { store, journal, sessions, parking: queue.parking, defaults, next }
   const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping: Deferred.await(down) }
   const acceptance: Acceptance.Dependencies = {
     find,
@@ -94,13 +96,15 @@ const finder =
   (sessions: Sessions, store: Store["Service"], condition: Condition["Service"]): Find =>
   (conversationId) =>
     Effect.suspend(() => {
+      const present = (conversation: Conversation) =>
+        sessions.find(conversationId)?.present(conversation) ?? conversation
       const known = sessions.find(conversationId)?.conversation
-      if (known !== undefined) return Effect.succeed(known)
+      if (known !== undefined) return Effect.succeed(present(known))
       return Effect.flatMap(
         Effect.andThen(Startup.done(condition), store.conversation(conversationId)),
         Option.match({
           onNone: () => Effect.fail(new ConversationNotFound({ conversationId })),
-          onSome: Effect.succeed
+          onSome: (conversation) => Effect.succeed(present(conversation))
         })
       )
     })
@@ -111,9 +115,12 @@ const conversations = (parts: Parts): Conversations["Service"] => {
   const steering: Conversations["Service"]["steer"] = (steering, origin, turnId) =>
     Effect.gen(function* () {
       const { conversationId } = steering
+      const address = { conversationId, turnId }
       const command = yield* Commands.decode(steering, origin, providers)
-      yield* find(conversationId)
-      return yield* Commands.steer(commands, { conversationId, turnId }, command)
+      const conversation = yield* find(conversationId)
+      if (command.type === "answered" && steering.type === "answer-tool" && steering.always === true)
+        yield* AlwaysAnswer.given(parts, conversation, address, command)
+      return yield* Commands.steer(commands, address, command)
     })
   return {
     create: (options) =>
@@ -144,6 +151,8 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         const session = sessions.find(id)
         if (session !== undefined) session.autoRetry = enabled
       }),
+    setModel: (id, model, options) => ConversationChanges.setModel(parts, id, model, options),
+    setToolAnswers: (id, answers) => ConversationChanges.setToolAnswers(parts, id, answers),
     counts: Effect.sync(() => ConversationViews.countsOf(views)),
     state: (id) => Effect.flatMap(find(id), (conversation) => ConversationViews.stateOf(views, conversation)),
     messages: (id) => Effect.andThen(find(id), store.messages(id))

@@ -70,7 +70,8 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store | Defa
       const conversation = Option.getOrUndefined(yield* store.conversation(id))
       if (conversation === undefined) return { conversationId: yield* open(submission, own), isNew: true }
       const difference = turn === undefined ? yield* takenBy(store, id) : undefined
-      const refusal = difference ?? differenceOf(submission, conversation, defaults)
+      const first = turn?.model === undefined ? conversation : { ...conversation, model: turn.model }
+      const refusal = difference ?? differenceOf(submission, first, defaults)
       if (refusal !== undefined) {
         return yield* new TurnConflict({ message: `Turn ${turnId} cannot be submitted: ${refusal} Choose another id.` })
       }

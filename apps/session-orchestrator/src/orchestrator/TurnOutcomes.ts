@@ -11,7 +11,7 @@ import type { TurnQueue } from "./TurnQueue.ts"
 /** The parts that outcomes are read from. */
 export interface Dependencies {
   readonly store: Pick<Store["Service"], "turn" | "turnEvents">
-  readonly queue: Pick<TurnQueue, "has" | "sealOf">
+  readonly queue: Pick<TurnQueue, "has" | "sealHere" | "sealOf">
 }
 
 type ResultError = StorageError | TurnStopped.TurnStopped
@@ -53,23 +53,28 @@ export const eventsOf = (
 
 // --- internal
 
-/** Subscribes first and reads second, so that a seal between the two is not missed. */
+/** A turn that is here needs no database. */
 const sealOf = (
   dependencies: Dependencies,
   turnId: Ids.TurnId,
   within: Ids.ConversationId | undefined
-): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
+): Effect.Effect<TurnEvent.TurnEnd, ResultError> =>
+  within === undefined
+    ? anySealOf(dependencies, turnId)
+    : Effect.flatMap(dependencies.queue.sealHere({ conversationId: within, turnId }), (end) =>
+        end === undefined ? anySealOf(dependencies, turnId) : Effect.succeed(end)
+      )
+
+/** Subscribes first and reads second, so that a seal between the two is not missed. */
+const anySealOf = (dependencies: Dependencies, turnId: Ids.TurnId): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
   const { queue } = dependencies
-  const stored = Effect.suspend((): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
-    if (within !== undefined && queue.has({ conversationId: within, turnId })) return Effect.never
-    return Effect.flatMap(
-      turnOf(dependencies, turnId),
-      (turn): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
-        if (turn.end !== undefined) return Effect.succeed(turn.end)
-        return queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))
-      }
-    )
-  })
+  const stored = Effect.flatMap(
+    turnOf(dependencies, turnId),
+    (turn): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
+      if (turn.end !== undefined) return Effect.succeed(turn.end)
+      return queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))
+    }
+  )
   return Effect.raceFirst(queue.sealOf(turnId), stored)
 }
 

@@ -51,6 +51,10 @@ export interface TurnQueue {
   readonly readmit: (id: Ids.ConversationId) => void
   /** The outcome of a turn from now on: its seal, or the error of its stop. */
   readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
+  /** The same of a turn that is here, without a fiber for each caller; `undefined` if it is not here. */
+  readonly sealHere: (
+    turn: Pick<Turn, "conversationId" | "turnId">
+  ) => Effect.Effect<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped>
   /** Whether a turn runs here, waits for those before it, or is parked. */
   readonly has: (turn: Pick<Turn, "conversationId" | "turnId">) => boolean
   /** The turns that wait on disk alone. */
@@ -200,6 +204,12 @@ class Queue implements TurnQueue {
 
   sealOf(turnId: Ids.TurnId): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
     return this.seals.await(turnId)
+  }
+
+  sealHere(
+    turn: Pick<Turn, "conversationId" | "turnId">
+  ): Effect.Effect<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
+    return this.seals.awaitHere(turn.turnId, () => this.has(turn))
   }
 
   has({ conversationId, turnId }: Pick<Turn, "conversationId" | "turnId">): boolean {

@@ -58,6 +58,10 @@ export const run = (
       return applied(conversations.abort(conversationId))
     case "set_auto_retry":
       return Effect.as(conversations.setAutoRetry(conversationId, command.enabled), undefined)
+    case "set_model":
+      return Effect.as(conversations.setModel(conversationId, command.model), undefined)
+    case "set_tool_answers":
+      return Effect.as(conversations.setToolAnswers(conversationId, command.toolAnswers), undefined)
     case "abort_retry":
       return steer({ type: "abort-retry", ...common })
     case "retry_now":
@@ -69,8 +73,8 @@ export const run = (
     case "extend_budget":
       return steer({ type: "extend-budget", ...common, byMs: command.byMs })
     case "answer_tool": {
-      const { approve, reason, toolCallId } = command
-      return steer({ type: "answer-tool", ...common, toolCallId, approve, ...defined({ reason }) })
+      const { always, approve, reason, toolCallId } = command
+      return steer({ type: "answer-tool", ...common, toolCallId, approve, ...defined({ always, reason }) })
     }
     default:
       return command satisfies never

@@ -21,13 +21,18 @@ export class Seals {
 
   /** Waits for the end of a turn, or for its stop; earlier ends are not reported. */
   await(turnId: Ids.TurnId): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
+    return Effect.callback((resume) => this.add(turnId, resume))
+  }
+
+  /** The same, unless the turn is not here: `isHere` is asked after the caller was added, so that no end is missed in between. */
+  awaitHere(
+    turnId: Ids.TurnId,
+    isHere: () => boolean
+  ): Effect.Effect<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
     return Effect.callback((resume) => {
-      const callers = this.waiting.get(turnId) ?? new Set()
-      this.waiting.set(turnId, callers.add(resume))
-      return Effect.sync(() => {
-        callers.delete(resume)
-        if (callers.size === 0 && this.waiting.get(turnId) === callers) this.waiting.delete(turnId) // Seals.L1
-      })
+      const left = this.add(turnId, resume)
+      if (!isHere()) resume(Effect.undefined)
+      return left
     })
   }
 
@@ -36,5 +41,15 @@ export class Seals {
     const callers = this.waiting.get(turnId)
     this.waiting.delete(turnId)
     callers?.forEach((resume) => resume(outcome))
+  }
+
+  /** Adds a caller; returns an effect that removes it. */
+  private add(turnId: Ids.TurnId, caller: (outcome: Outcome) => void): Effect.Effect<void> {
+    const callers = this.waiting.get(turnId) ?? new Set()
+    this.waiting.set(turnId, callers.add(caller))
+    return Effect.sync(() => {
+      callers.delete(caller)
+      if (callers.size === 0 && this.waiting.get(turnId) === callers) this.waiting.delete(turnId) // Seals.L1
+    })
   }
 }

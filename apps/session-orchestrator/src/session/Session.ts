@@ -26,6 +26,8 @@ export class Session {
    * and looks for a session second; a beginning turn does it the other way round, so it misses no change.
    */
   autoRetry: boolean | undefined = undefined
+  /** What was changed of the conversation since this session woke; otherwise the store has it. It is changed in the order of `accepting`. */
+  changes: Partial<Pick<Conversation, "model" | "modelSince" | "toolAnswers">> = {}
   /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch. */
   conversation: Conversation | undefined = undefined
   /** Accepting and queueing are one step; otherwise two prompts could be queued in another order than they were accepted in. */
@@ -42,6 +44,11 @@ export class Session {
   /** Whether the session can be removed. */
   get isIdle(): boolean {
     return this.turns.length === 0 && this.early === undefined && this.holders === 0 && !this.hub.isWatched
+  }
+
+  /** The conversation with its changes since it was read. */
+  present(conversation: Conversation): Conversation {
+    return { ...conversation, ...this.changes }
   }
 
   /** Whether a turn runs here, or waits for those before it. */

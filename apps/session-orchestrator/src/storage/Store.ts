@@ -9,7 +9,7 @@
  */
 import type { Interruption, StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import { type Ids, type Labels, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, type Ids, type Labels, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, type Schema, type Stream } from "effect"
 
 /** A conversation as it is stored. */
@@ -17,6 +17,8 @@ export interface Conversation {
   readonly conversationId: Ids.ConversationId
   /** `provider/model`. */
   readonly model: string
+  /** When the model was last changed, in epoch milliseconds; absent: never. */
+  readonly modelSince?: number | undefined
   readonly system: string | undefined
   /** The conversation's own `retry` settings, as the client sent them; merged over the configuration's. */
   readonly retry: Schema.Json | undefined
@@ -26,6 +28,8 @@ export interface Conversation {
   readonly createdAt: number
   /** The tool servers that its turns may use; absent: all. */
   readonly tools?: ReadonlyArray<string> | undefined
+  /** A person's answers that hold for every call of a tool; absent: there are none. */
+  readonly toolAnswers?: ConversationState.ToolAnswers | undefined
   /** A title of the client's. It is written with the conversation, and read by `Lists` alone. */
   readonly title?: string | undefined
   /** Labels of the client. They are written with the conversation, and read by `Lists` alone. */
@@ -45,6 +49,8 @@ export interface Turn {
   readonly content?: Prompt.Parts | undefined
   /** Epoch milliseconds. */
   readonly acceptedAt: number
+  /** `provider/model` that it was accepted with, if the conversation's was changed since. */
+  readonly model?: string | undefined
   /** Its client did not stay for the answer (rule X15). Absent: it did. */
   readonly isSubmitted?: true | undefined
   /** Labels of the client. They are written with the turn, and read by `Lists` alone. */
@@ -127,6 +133,19 @@ export class Store extends Context.Service<
     readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
     /** Switches automatic retries of a conversation (rule P15). Does nothing for an unknown conversation. */
     readonly setAutoRetry: (id: Ids.ConversationId, enabled: boolean) => Effect.Effect<void, StorageError>
+
+    /**
+     * Changes the model of a conversation; the turns that it has by then keep theirs (`Turn.model`). Does nothing for an unknown conversation.
+     *
+     * @param at the present, in epoch milliseconds
+     */
+    readonly setModel: (id: Ids.ConversationId, model: string, at: number) => Effect.Effect<void, StorageError>
+
+    /** Replaces a conversation's answers that hold for every call of a tool. Does nothing for an unknown conversation. */
+    readonly setToolAnswers: (
+      id: Ids.ConversationId,
+      answers: ConversationState.ToolAnswers
+    ) => Effect.Effect<void, StorageError>
 
     /**
      * Stores a turn, before the client receives its acceptance; with `opening`, its first events, in the same write. Those events get the

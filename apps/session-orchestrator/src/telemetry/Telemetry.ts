@@ -10,8 +10,6 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ProcessName, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
-import { RetrySettings } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
 import * as Proxy from "@holdfast/providers/proxy"
 import { Context, Effect, Layer } from "effect"
 import { Config, type Values } from "../config/Config.ts"
@@ -20,13 +18,13 @@ import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as QuietHours from "../delivery/QuietHours.ts"
 import { IncidentStates } from "../storage/IncidentStates.ts"
-import { Labels } from "./metrics/MetricLabels.ts"
 import * as Notifications from "./incidents/Notifications.ts"
 import * as ThinkingLevel from "./traces/ThinkingLevel.ts"
 import type * as RetryLine from "./logs/RetryLine.ts"
 import * as RetryLog from "./logs/RetryLog.ts"
 import * as Traces from "./traces/Traces.ts"
 import * as TurnLog from "./logs/TurnLog.ts"
+import * as KnownLabels from "./metrics/KnownLabels.ts"
 import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
@@ -39,7 +37,10 @@ export const layer: Layer.Layer<Observer.Observer | Notifications.Notifications,
       const { notifications, otlp, retryLog } = config.telemetry
       const context = yield* Effect.context<never>()
       yield* ProcessMetrics.showBuild
-      const listeners = [TurnMetrics.observer(labelsOf(config, redact), context), TurnLog.observer(redact, context)]
+      const listeners = [
+        TurnMetrics.observer(KnownLabels.of(config, redact), context),
+        TurnLog.observer(redact, context)
+      ]
       if (retryLog !== undefined) {
         const surroundings: RetryLine.ServiceFacts = {
           cwd: process.cwd(),
@@ -94,21 +95,6 @@ export const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
     )
   )
 )
-
-const labelsOf = (
-  { model, models, providers, retry }: Values,
-  redact: (text: string) => string
-): TurnMetrics.Known => ({
-  // No provider outside the configuration is ever called.
-  providers: new Labels(providers.keys(), redact, 0),
-  models: new Labels([model.model], redact),
-  tools: new Labels([], redact),
-  targets: [
-    model,
-    ...RetrySettings.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),
-    ...Object.keys(models).flatMap((name) => Target.parse(name) ?? [])
-  ].filter(({ provider }) => providers.has(provider))
-})
 
 const addressIn =
   ({ providers }: Values): ((name: string) => URL | undefined) =>

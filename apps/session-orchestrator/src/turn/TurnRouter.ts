@@ -1,7 +1,8 @@
 /**
  * Makes a turn's router: findings about targets are read from and written to the database.
  *
- * TurnRouter.R1. A conversation whose policy is "never" (rule P9) continues on the target of its last answer.
+ * TurnRouter.R1. A conversation whose policy is "never" (rule P9) continues on the target of its last answer, unless its model was changed
+ *     since.
  * TurnRouter.R2. A turn without any other target has no router, and no cost. A person may send it to any provider (rule X4), so the
  *     credentials of all providers count.
  */
@@ -22,6 +23,8 @@ export interface Setting {
   readonly policy: RetryPolicy.RetryPolicy
   /** The conversation before this turn, oldest first. */
   readonly history: ReadonlyArray<Message.Message>
+  /** When the conversation's model was last changed. */
+  readonly modelSince?: number | undefined
   /** The present state of the conversation's auto-retry switch (rule P15). */
   readonly isEnabled: () => boolean
   readonly patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
@@ -30,10 +33,10 @@ export interface Setting {
 /** The router of a turn; `undefined` if there is no choice (TurnRouter.R2). */
 export const make = (
   { standings, ...known }: Dependencies,
-  { history, isEnabled, patiently, policy }: Setting
+  { history, isEnabled, modelSince, patiently, policy }: Setting
 ): Router.Router["Service"] | undefined => {
   if (!hasElsewhere(policy, known.credentials)) return undefined
-  const last = lastAnswer(history)
+  const last = lastAnswer(history, modelSince)
   const router = Routers.make(policy, {
     ...known,
     load: (now) => patiently(standings.load(now)),
@@ -49,9 +52,11 @@ export const make = (
   }
 }
 
-/** The target of the last answer in a conversation. */
-export const lastAnswer = (history: ReadonlyArray<Message.Message>): Target.Target | undefined => {
-  const answer = history.findLast((message) => message.role === "assistant" && message.error === undefined)
+/** The target of the last answer in a conversation, since its model was last changed. */
+export const lastAnswer = (history: ReadonlyArray<Message.Message>, since = 0): Target.Target | undefined => {
+  const answer = history.findLast(
+    (message) => message.role === "assistant" && message.error === undefined && message.createdAt >= since
+  )
   return answer?.role === "assistant" ? answer.target : undefined
 }
 

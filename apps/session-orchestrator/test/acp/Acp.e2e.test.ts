@@ -197,7 +197,7 @@ describe.concurrent("holdfast acp", () => {
     expect(first.permissions[0]).toMatchObject({
       sessionId,
       toolCall: { title: "append", status: "pending", rawInput: { file } },
-      options: [{ kind: "allow_once" }, { kind: "reject_once" }]
+      options: [{ kind: "allow_once" }, { kind: "allow_always" }, { kind: "reject_once" }, { kind: "reject_always" }]
     })
     await first.end("SIGKILL")
     expect(await cut).toBe("cut")

@@ -97,6 +97,8 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
     await conversation.setAutoRetry(false)
     assert.isFalse((await conversation.getState()).autoRetryEnabled)
     await conversation.setAutoRetry(true)
+    // The turn that waits keeps its model.
+    await conversation.setModel("simulated/instant")
     await conversation.retryNow({ commandId: "k1" })
     await conversation.retryNow({ commandId: "k1" })
     await until(conversation.events().views(), ({ retry }) => retry?.attempt === 1)
@@ -109,6 +111,7 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
     assert.deepInclude(await turn.result(), { status: "failed" })
     const retried = await conversation.retry()
     await until(conversation.events().views(), ({ retry, turn }) => turn?.turnId === retried.id && retry !== undefined)
+    assert.strictEqual((await conversation.getState()).model, "simulated/instant")
     await retried.abort()
     assert.strictEqual((await retried.result()).status, "aborted")
   })

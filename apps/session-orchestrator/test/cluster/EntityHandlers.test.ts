@@ -162,7 +162,9 @@ test("H3: a runner that is not sure of its ownership accepts no turn and no comm
       owner.Head(),
       owner.Abort({ turnId: NumberedData.turnId(1) }),
       owner.Steer({ command, origin: "a test" }),
-      owner.SetAutoRetry({ enabled: false })
+      owner.SetAutoRetry({ enabled: false }),
+      owner.SetModel({ model: "test/other" }),
+      owner.SetToolAnswers({ toolAnswers: {} })
     ]
     const asked = yield* Effect.forEach(calls, (call) =>
       Effect.forkChild(Effect.exit(call), { startImmediately: true })

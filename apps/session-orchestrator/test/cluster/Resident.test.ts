@@ -28,7 +28,17 @@ const make = Effect.gen(function* () {
   const journal = yield* Journal
   yield* store.createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
   const sure = Latch.makeUnsafe(true)
-  const state = { asked: 0, isUp: true, busy: 0, callsTool: false, hasTools: true, ran: 0, roused: 0 }
+  const state = {
+    asked: 0,
+    isUp: true,
+    busy: 0,
+    callsTool: false,
+    hasTools: true,
+    ran: 0,
+    roused: 0,
+    approvals: 0,
+    confirms: false
+  }
   const clock = yield* Clock.Clock
   const alarms = new AlarmClock({
     timer: yield* Timer.Timer,
@@ -59,8 +69,15 @@ const make = Effect.gen(function* () {
       })
   }
   const toolbox: Toolbox.Toolbox["Service"] = {
-    definitions: [{ name: "look", inputSchema: { type: "object" } }],
-    run: () => Effect.sync(() => ({ output: ++state.ran, isError: false }))
+    get definitions() {
+      const look = { name: "look", inputSchema: { type: "object" } }
+      return [state.confirms ? { ...look, confirmWithinMs: 60_000 } : look]
+    },
+    run: (_call, isApproved) =>
+      Effect.sync(() => {
+        if (isApproved === true) state.approvals++
+        return { output: ++state.ran, isError: false }
+      })
   }
   const resident = Resident.make({ id, alarms, sure: sure.await, busy: () => void state.busy++ }).pipe(
     Effect.provideService(Providers, {
@@ -222,6 +239,22 @@ describe("Resident", () => {
       yield* sure.open
       expect((yield* conversations.result(turnId)).text).toBe("Hello")
       expect(state.ran).toBe(1)
+    })
+  )
+
+  test(
+    "a call that a person has approved reaches its tool as an approved one",
+    Effect.gen(function* () {
+      const { resident, state } = yield* make
+      state.callsTool = true
+      state.confirms = true
+      const { conversations } = yield* resident
+      yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+      yield* settle
+      const command = { type: "answer-tool", conversationId: id, toolCallId: "1", approve: true } as const
+      expect(yield* conversations.steer(command, "a test")).toBe(true)
+      expect((yield* conversations.result(turnId)).text).toBe("Hello")
+      expect(state.approvals).toBe(1)
     })
   )
 

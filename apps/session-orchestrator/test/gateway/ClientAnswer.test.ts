@@ -1,8 +1,9 @@
 /** Tests what a client receives while its answer is held back, under a test clock. */
 import { describe, expect, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
 import type { Dialect } from "@holdfast/providers/dialects"
 import type { Failure } from "@holdfast/wire"
-import { Duration, Effect } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 
@@ -49,7 +50,8 @@ const connect = (call: Dialect.Call, userAgent?: string) =>
       call,
       userAgent
     })
-    yield* Effect.forkChild(client.held, { startImmediately: true })
+    const { at } = Context.get(yield* Layer.build(Timer.layer), Timer.Timer)
+    client.hold({ at, now: () => clock.currentTimeMillisUnsafe() })
     return { client, written }
   })
 

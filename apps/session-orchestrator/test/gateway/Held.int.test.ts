@@ -33,6 +33,14 @@ describe("a held call", () => {
       expect(answer.body.equals(bytes)).toBe(true)
       expect(endpoint.calls.length).toBe(1)
       expect(yield* turnsOf(service)).toEqual([])
+      const { text } = yield* service.call({ path: "/metrics" })
+      const sample = (name: string, label: string) =>
+        new RegExp(
+          `^${name}\\{(?=[^}]*provider="own~client")(?=[^}]*model="m")[^}]*${label}[^}]*\\} (\\d+)$`,
+          "mu"
+        ).exec(text)?.[1]
+      expect(sample("holdfast_gateway_calls_total", 'status="answered"')).toBe("1")
+      expect(sample("holdfast_tokens_total", 'direction="output"')).toBe("5")
     }).pipe(Effect.scoped)
   )
 

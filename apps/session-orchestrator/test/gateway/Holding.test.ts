@@ -76,6 +76,7 @@ const rig = Effect.gen(function* () {
     gates: { of: () => undefined, limiterOf: () => undefined },
     defaults: { model: { provider: "own", model: "m" }, models: {}, retry: {} },
     credentials: {},
+    ended: () => {},
     redact: (text) => text,
     scope: yield* Effect.scope
   })

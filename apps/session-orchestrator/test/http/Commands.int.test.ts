@@ -86,6 +86,15 @@ it.effect("P15: automatic retries are switched at run time, and the state has th
   })
 )
 
+it.effect("the model of a conversation is changed, and the state has it", () =>
+  Effect.gen(function* () {
+    const { path, server } = yield* withConversation
+    const { status } = yield* server.call({ path: `${path}/model`, method: "PUT", body: { model: "simulated/slow" } })
+    expect(status).toBe(204)
+    expect(JSON.parse((yield* server.call({ path })).text).model).toBe("simulated/slow")
+  })
+)
+
 it.effect("the history is read oldest first", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation

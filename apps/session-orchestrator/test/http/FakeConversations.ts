@@ -46,7 +46,7 @@ interface Turn {
 }
 
 interface Conversation {
-  readonly options: CreateOptions
+  options: CreateOptions
   readonly chunks: Array<ReadonlyArray<Frame>>
   readonly watchers: Set<Watcher>
   lastId: number
@@ -186,6 +186,11 @@ export const make = () => {
       Effect.map(existing(id), (conversation) => {
         conversation.autoRetryEnabled = enabled
       }),
+    setModel: (id, model) =>
+      Effect.map(existing(id), (conversation) => {
+        conversation.options = { ...conversation.options, model }
+      }),
+    setToolAnswers: (id) => Effect.asVoid(existing(id)),
     counts: Effect.sync(() => ({ running: turns.size, retrying: 0, queued: 0 })),
     state: (conversationId) =>
       Effect.map(existing(conversationId), ({ autoRetryEnabled, options }) => ({
@@ -251,7 +256,9 @@ export const make = () => {
             return found === undefined
               ? Effect.fail(new TurnNotFound({ turnId }))
               : Effect.succeed(found.conversationId)
-          })
+          }),
+        newestOf: (id) =>
+          Effect.sync(() => [...turns.values()].findLast(({ conversationId }) => conversationId === id)?.turnId)
       }),
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
       Layer.succeed(DryRuns, { run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }) }),
@@ -271,6 +278,8 @@ export const make = () => {
         createConversation: () => die,
         conversation: () => die,
         setAutoRetry: () => die,
+        setModel: () => die,
+        setToolAnswers: () => die,
         acceptTurn: () => die,
         turn: () => die,
         prompt: () => die,

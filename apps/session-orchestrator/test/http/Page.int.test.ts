@@ -126,6 +126,14 @@ it.effect("over TLS the cookie is sent over TLS alone", () =>
   })
 )
 
+it.effect("the page gets the limits of files with its permission", () =>
+  Effect.gen(function* () {
+    const { call } = yield* TestServer.start({ maxFileBytes: 1_000, maxBodyBytes: 4_000 })
+    const { headers } = yield* call({ path: "/page/session" })
+    expect([headers["holdfast-max-file-bytes"], headers["holdfast-max-body-bytes"]]).toEqual(["1000", "4000"])
+  })
+)
+
 it.effect("a service without a token asks for none", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer.start()

@@ -42,6 +42,7 @@ const given = Effect.gen(function* () {
     release: () => Effect.void,
     readmit: () => {},
     sealOf: () => Effect.never,
+    sealHere: () => Effect.never,
     has: ({ turnId }) => has.has(turnId)
   }
   const dependencies = (): Acceptance.Dependencies => ({

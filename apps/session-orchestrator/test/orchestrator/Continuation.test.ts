@@ -138,10 +138,6 @@ describe("a prompt for a turn or a conversation that may exist", () => {
         yield* accept({ conversationId: OTHER, system: "Be kind." }),
         "Conversation other has no system prompt, and it cannot be changed. Leave it out, or begin a new conversation."
       )
-      assert.strictEqual(
-        yield* accept({ conversationId: HERE, model: "a/n" }),
-        "Conversation here is on a/m, not on a/n. Leave the model out, or begin a new conversation."
-      )
     })
   )
 })
@@ -157,7 +153,8 @@ describe("a conversation that is resumed", () => {
       Layer.mock(Conversations, {
         prompt: (_, { prompt, turnId }) =>
           Effect.sync(() => done.push(`prompt ${prompt} ${turnId}`)).pipe(Effect.as(NEW_TURN)),
-        retry: (_, { turnId }) => Effect.sync(() => done.push(`retry ${turnId}`)).pipe(Effect.as(NEW_TURN))
+        retry: (_, { turnId }) => Effect.sync(() => done.push(`retry ${turnId}`)).pipe(Effect.as(NEW_TURN)),
+        setModel: (_, model) => Effect.sync(() => void done.push(`model ${model}`))
       }),
       Layer.mock(Store, {
         conversation: (id) => Effect.succeed(Option.fromUndefinedOr(known.find((one) => one.conversationId === id))),
@@ -183,15 +180,27 @@ describe("a conversation that is resumed", () => {
     })
   )
 
-  it.effect("is refused if it does not exist, has other settings, or another process runs one of its turns", () =>
+  it.effect("gets another model for its new turns, before its unsealed turns continue", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* resume({ conversationId: NEW, ...none }), ["There is no conversation new."])
       assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none, model: "a/other" }), [
-        "Conversation here is on a/m, not on a/other. Leave the model out, or begin a new conversation."
-      ])
-      assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none }, ["again"]), [
-        "Turn again of conversation here has not ended: another process runs it. Wait for its end, and try again."
+        "model a/other",
+        "prompt Why? first",
+        "retry again"
       ])
     })
+  )
+
+  it.effect(
+    "is refused if it does not exist, has another system prompt, or another process runs one of its turns",
+    () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* resume({ conversationId: NEW, ...none }), ["There is no conversation new."])
+        assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none, system: "Be kind." }), [
+          "Conversation here has another system prompt, and it cannot be changed. Leave it out, or begin a new conversation."
+        ])
+        assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none }, ["again"]), [
+          "Turn again of conversation here has not ended: another process runs it. Wait for its end, and try again."
+        ])
+      })
   )
 })

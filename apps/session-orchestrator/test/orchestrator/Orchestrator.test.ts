@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { JournalConflict, StorageError } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { Ids } from "@holdfast/wire"
+import { Ids, Target } from "@holdfast/wire"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RestartDelays from "../../src/recovery/RestartDelays.ts"
@@ -454,6 +454,32 @@ describe("a conversation", () => {
       })
     )
   )
+
+  it.effect("a change of the model holds for turns that are accepted after it, and queued ones keep theirs", () => {
+    const reached = Deferred.makeUnsafe<void>()
+    return withService(
+      { scripts: [hangs(reached), answer("two"), answer("three")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        const before = (yield* conversations.state(c)).model
+        const other = `${before}-2`
+        yield* conversations.prompt(c, { prompt: "1", turnId: id("a") })
+        yield* conversations.prompt(c, { prompt: "2", turnId: id("b") })
+        yield* Deferred.await(reached)
+        yield* conversations.setModel(c, other)
+        yield* conversations.prompt(c, { prompt: "3", turnId: id("c") })
+        yield* conversations.abort(c)
+        yield* conversations.result(id("c"))
+        assert.deepStrictEqual(
+          provider.requests.map(({ target }) => Target.format(target)),
+          [before, before, other]
+        )
+        assert.strictEqual((yield* conversations.state(c)).model, other)
+        const refused = yield* Effect.flip(conversations.setModel(c, "nowhere/m"))
+        assert.match(refused.message, /^model: expected "provider\/model" with a provider of the configuration/)
+      })
+    )
+  })
 
   it.effect("M1: the same manual retry again is the same turn, whatever has happened since", () =>
     withService(

@@ -107,22 +107,26 @@ describe("without a turn", () => {
     )
   )
 
-  it.effect("P16: the state follows the switch of automatic retries", () =>
+  it.effect("P16: the state follows the switch of automatic retries, and the model", () =>
     withSession({ scripts: [] }, ({ ask, conversationId }) =>
       Effect.gen(function* () {
-        const state = (autoRetryEnabled: boolean) =>
+        const state = (autoRetryEnabled: boolean, model = "test/m") =>
           success("get_state", {
             conversationId,
             status: "idle",
             autoRetryEnabled,
             isRetrying: false,
             queued: [],
-            model: "test/m",
+            model,
             lastEventId: 0
           })
         assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(true))
         assert.deepStrictEqual(yield* ask({ type: "set_auto_retry", enabled: false }), success("set_auto_retry"))
         assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(false))
+        assert.deepStrictEqual(yield* ask({ type: "set_model", model: "test/n" }), success("set_model"))
+        assert.deepStrictEqual(yield* ask({ type: "get_state" }), state(false, "test/n"))
+        const refused = yield* ask({ type: "set_model", model: "nowhere/m" })
+        assert.deepInclude(refused, { success: false, code: "invalid-request" })
       })
     )
   )

@@ -74,7 +74,7 @@ describe.concurrent("twenty turns with a revoked key", () => {
         (turnId) => Effect.flatMap(service.create(), (id) => ProcessSetup.turn(service, id, turnId)),
         { concurrency: 5 }
       )
-      yield* Receivers.until(() => webhook.requests.length > 0, "a notice")
+      yield* Receivers.sent(webhook, 1)
       const after = yield* metricsOf(service)
       const { code, stderr } = yield* service.end("SIGTERM")
       assert.strictEqual(code, 0)
@@ -131,7 +131,7 @@ describe.concurrent("an outage that outlasts the budget of every turn", () => {
       )
       provider.fallback({ status: 529, body: ErrorBody.envelope("overloaded", "anthropic") })
       yield* ProcessSetup.turn(service, yield* service.create(), "one")
-      yield* Receivers.until(() => webhook.requests.length === 2, "the end of the incident")
+      yield* Receivers.sent(webhook, 2)
       const [began, gaveUp] = bodiesOf(webhook.requests)
       assert.deepInclude(began, { type: "incident-began", reason: "overloaded" })
       assert.deepInclude(gaveUp, { type: "incident-gave-up", reason: "overloaded", failed: 1 })
@@ -205,7 +205,11 @@ describe.concurrent("a night of twenty mixed turns", () => {
       const failing = turns.filter(({ reason }) => reason !== undefined)
       const isFailed = ({ type }: Body) => type === "turns-failed"
       // One for each endpoint and cause.
-      yield* Receivers.until(() => bodiesOf(webhook.requests).filter(isFailed).length >= 4, "every notice")
+      yield* Process.eventually(
+        "every notice",
+        Effect.sync(() => bodiesOf(webhook.requests).filter(isFailed)),
+        ({ length }) => length >= 4
+      )
       const after = yield* metricsOf(service)
 
       // The provider's count is the reference for all.

@@ -268,7 +268,7 @@ describe("the end of a turn", () => {
         service.provider.fallback(() => ProcessSetup.answer("Here."))
         yield* submit(service, { prompt: "Why?", turnId: "one", tags: ["nightly"] })
         yield* service.call(ProcessSetup.submission("one", "two"))
-        yield* Receivers.until(() => receiver.requests.length === 2, "a second end of a turn")
+        yield* Receivers.sent(receiver, 2)
         const sent = receiver.requests.map(({ body, headers }) => ({ headers, text: body.toString() }))
         const bodies = sent.map(({ text }) => JSON.parse(text))
         assert.deepStrictEqual(

@@ -7,6 +7,7 @@ import { Clock, Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
 import * as PeriodRows from "../../src/inspection/period/PeriodRows.ts"
+import { AnsweredCalls, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import { Lists, type Page, type Position, SCAN_MS, type TurnFilter } from "../../src/storage/Lists.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -17,7 +18,7 @@ import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
 import * as TurnSearch from "../../src/storage/tables/TurnSearch.ts"
 import * as NumberedData from "./NumberedData.ts"
 
-type Storage = Store | Lists | Journal | SqlClient.SqlClient
+type Storage = Store | Lists | Journal | AnsweredCalls | SqlClient.SqlClient
 
 /** A turn of the model that the database is compared with. */
 interface Kept {
@@ -264,8 +265,24 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       )
       yield* journal.append(NumberedData.turnId(500), 0, GivenRecords.failed(0, 950_000))
       yield* journal.append(NumberedData.turnId(500), 1, GivenRecords.retry(0, 60_000, 1_010_000))
+      const answeredCalls = yield* AnsweredCalls
+      const hour = {
+        hour: 0,
+        target: MODELS[2],
+        calls: 2,
+        unreported: 0,
+        tokens: { input: 7, output: 3, cachedInput: 1, cacheWrite: 0 }
+      }
+      yield* answeredCalls.add([hour, { ...hour, hour: 2 * HOUR_MS }])
+      yield* answeredCalls.add([{ ...hour, target: MODELS[0], unreported: 1 }, hour])
+      expect(yield* answeredCalls.between(HOUR_MS - 1, HOUR_MS)).toEqual([
+        { ...hour, target: MODELS[0], unreported: 1 },
+        { ...hour, calls: 4, tokens: { input: 14, output: 6, cachedInput: 2, cacheWrite: 0 } }
+      ])
+      expect(yield* answeredCalls.between(HOUR_MS, 2 * HOUR_MS - 1)).toEqual([])
       const sources: PeriodRows.Sources = {
         turns: lists.turns,
+        answeredCalls: answeredCalls.between,
         records: (ids) => Effect.forEach(ids, journal.load, { concurrency: "unbounded" })
       }
       const period = {
@@ -285,7 +302,8 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         savedCalls: 1,
         forgotten: 204,
         outages: [{ target: MODELS[0], beganAt: 100_000, endedAt: 900_001, failures: 1, reason: "overloaded" }],
-        spend: { turns: 206, inputTokens: 2_060, unreported: 205, cost: "unknown" }
+        answeredCalls: 6,
+        spend: { turns: 212, inputTokens: 2_081, unreported: 206, cost: "unknown" }
       })
       // The record that a replay follows has the newest turns, with those that have not ended.
       const recording = yield* lists.recording(900_205, 9)

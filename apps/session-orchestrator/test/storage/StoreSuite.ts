@@ -97,6 +97,30 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
+    "a change of the model holds for later turns, and the turns until then keep theirs",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(NumberedData.conversation(1))
+      const { model: first } = NumberedData.conversation(1)
+      yield* store.acceptTurn(NumberedData.turn(1, 1))
+      yield* store.setModel(NumberedData.conversationId(1), "other/m", 5)
+      yield* store.setModel(NumberedData.conversationId(2), "other/m", 5)
+      yield* store.acceptTurn(NumberedData.turn(2, 1))
+      yield* store.setModel(NumberedData.conversationId(1), "third/m", 6)
+      yield* store.acceptTurn(NumberedData.turn(3, 1))
+      expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
+        Option.some(NumberedData.conversation(1, { model: "third/m", modelSince: 6 }))
+      )
+      const models = [first, "other/m", "third/m"]
+      for (const [i, model] of models.entries()) {
+        const { conversation, turn } = Option.getOrThrow(yield* store.resumption(NumberedData.turnId(i + 1)))
+        expect([conversation.model, turn.model ?? conversation.model]).toEqual([model, model])
+      }
+      expect((yield* store.unsealedTurns).map(({ model }) => model)).toEqual(models)
+    })
+  )
+
+  test(
     "the same turn again is known, and a different turn with its id is a conflict",
     Effect.gen(function* () {
       const store = yield* Store

@@ -1,8 +1,9 @@
 /** Receivers for tests: an OpenTelemetry collector and a webhook, each on its own socket. */
 import root from "@opentelemetry/otlp-transformer/build/src/generated/root.js"
-import { Effect, Schedule, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
+import * as Process from "../service/Process.ts"
 
 interface Decoded {
   readonly resourceSpans?: ReadonlyArray<{
@@ -108,10 +109,15 @@ export const spansOf = (requests: ReadonlyArray<Pick<Request, "body">>): Readonl
       dropped: (span.droppedAttributesCount ?? 0) + (span.droppedEventsCount ?? 0) + (span.droppedLinksCount ?? 0)
     }))
 
-/** Waits a short time until a condition holds. */
-export const until = (isThere: () => boolean, what: string): Effect.Effect<void, Error> =>
-  Effect.suspend(() => (isThere() ? Effect.void : Effect.fail(new Error(`there is never ${what}`)))).pipe(
-    Effect.retry({ schedule: Schedule.spaced("10 millis"), times: 1_000 })
+/** Waits until a receiver was sent so many requests; the test asserts what they are, and that there are no more. */
+export const sent = (
+  { requests }: { readonly requests: ReadonlyArray<Request> },
+  n: number
+): Effect.Effect<ReadonlyArray<string>, Error> =>
+  Process.eventually(
+    `${n} requests`,
+    Effect.sync(() => requests.map(({ body }) => body.toString())),
+    (bodies) => bodies.length >= n
   )
 
 // --- internal

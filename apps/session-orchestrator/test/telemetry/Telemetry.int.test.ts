@@ -12,6 +12,7 @@ import { DatabaseSync } from "node:sqlite"
 import * as TelemetryChoice from "../../src/config/TelemetryChoice.ts"
 import { Labels } from "../../src/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../src/telemetry/metrics/TurnMetrics.ts"
+import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
 import { toolCalls } from "../service/ToolFrames.ts"
 import * as PromQl from "./PromQl.ts"
@@ -31,6 +32,14 @@ type Running = Effect.Success<ReturnType<typeof Service.start>>
 
 const prompt = (service: Running, id: string, turnId: string) =>
   service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "A secret prompt", turnId } })
+
+/** Waits until the provider was called so often. */
+const calls = (provider: Running["provider"], n: number) =>
+  Process.eventually(
+    `call ${n}`,
+    Effect.sync(() => provider.count("/scripted/v1/chat/completions")),
+    (count) => count >= n
+  )
 
 const metricsOf = (service: Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
@@ -74,7 +83,7 @@ const everything = Effect.gen(function* () {
   yield* prompt(service, id, "t1")
   yield* prompt(service, id, "t2")
   yield* service.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
-  yield* Receivers.until(() => webhook.requests.length === 3, "a third notice")
+  yield* Receivers.sent(webhook, 3)
   yield* Effect.forEach(turnsOfTheKernel, (run) => Effect.flatMap(run, ({ fiber }) => Fiber.join(fiber)))
   return service
 })
@@ -288,7 +297,7 @@ describe("traces", () => {
       provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
       const id = yield* first.create()
       yield* Effect.forkScoped(prompt(first, id, "t1"))
-      yield* Receivers.until(() => provider.count("/scripted/v1/chat/completions") === 1, "an attempt")
+      yield* calls(provider, 1)
       yield* Effect.repeat(first.call({ path: `/v1/conversations/${id}` }), {
         until: ({ text }) => JSON.parse(text).isRetrying === true
       })
@@ -415,13 +424,21 @@ describe("a turn that switches its target", () => {
 })
 
 /** The messages of a database, and how often each was tried. */
-const sent = (database: string): ReadonlyArray<readonly [id: string, attempts: number]> => {
+const outboxOf = (database: string) => {
   if (!fs.existsSync(database)) return []
   const reader = new DatabaseSync(database, { readOnly: true })
-  const rows = reader.prepare("SELECT id, attempts FROM outbox").all()
+  const rows = reader.prepare("SELECT id, attempts, state FROM outbox").all()
   reader.close()
-  return rows.map(({ attempts, id }) => [String(id), Number(attempts)])
+  return rows.map(({ attempts, id, state }) => ({ id: String(id), attempts: Number(attempts), state: String(state) }))
 }
+
+/** Waits until the first notice of an incident is in the database, in a state. */
+const began = (database: string, what: string, isWanted: (row: ReturnType<typeof outboxOf>[number]) => boolean) =>
+  Process.eventually(
+    `a notice that ${what}`,
+    Effect.sync(() => outboxOf(database)),
+    (rows) => rows.some((row) => row.id.includes("incident-began") && isWanted(row))
+  )
 
 describe("notifications", () => {
   const notified = (webhook: string, command?: readonly [string, ...Array<string>]) => ({
@@ -448,7 +465,8 @@ describe("notifications", () => {
       service.provider.respond(leaky, leaky, leaky, { frames: answerFrames("openai", "Here") })
       yield* prompt(service, yield* service.create(), "t1")
       const lines = () => (fs.existsSync(heard) ? fs.readFileSync(heard, "utf8").split("\n").filter(Boolean) : [])
-      yield* Receivers.until(() => webhook.requests.length === 3 && lines().length === 2, "a second notice")
+      yield* Receivers.sent(webhook, 3)
+      yield* Process.eventually("two notices at the command", Effect.sync(lines), ({ length }) => length >= 2)
       const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
       // The first was refused once and sent again.
       assert.deepStrictEqual(
@@ -489,18 +507,19 @@ describe("notifications", () => {
       const first = yield* Service.start(options)
       const id = yield* first.create()
       yield* Effect.forkScoped(prompt(first, id, "t1"))
-      yield* Receivers.until(() => types().length === 1, "a notice")
+      // A message that was sent and is not marked would rightly be sent again.
+      yield* began(database, "was delivered", ({ state }) => state === "delivered")
       yield* first.stop
 
       const second = yield* Service.start(options)
       yield* again(second, id)
-      yield* Receivers.until(() => provider.count("/scripted/v1/chat/completions") === 2, "a second attempt")
+      yield* calls(provider, 2)
       yield* second.stop
 
       const third = yield* Service.start(options)
       yield* again(third, id)
       yield* prompt(third, id, "t1")
-      yield* Receivers.until(() => types().length === 2, "a second notice")
+      yield* Receivers.sent(webhook, 2)
       assert.deepStrictEqual(types(), ["incident-began", "incident-ended"])
     }).pipe(alone)
   )
@@ -515,13 +534,11 @@ describe("notifications", () => {
       })
       service.provider.respond(overloaded)
       yield* Effect.forkScoped(prompt(service, yield* service.create(), "t1"))
-      // Its first attempt has failed.
-      const hasNote = () => sent(database).some(([id, attempts]) => /incident-began/.test(id) && attempts > 0)
-      yield* Receivers.until(hasNote, "a note")
+      yield* began(database, "could not be sent", ({ attempts }) => attempts > 0)
       yield* service.stop
       const webhook = yield* Receivers.receiver()
       yield* Service.start({ database, retry: Service.LONG, telemetry: notified(webhook.url) })
-      yield* Receivers.until(() => webhook.requests.length === 1, "the notice")
+      yield* Receivers.sent(webhook, 1)
     }).pipe(alone)
   )
 
@@ -542,7 +559,8 @@ describe("notifications", () => {
       const { text } = yield* prompt(service, id, "t1")
       assert.strictEqual(JSON.parse(text).status, "completed")
       const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
-      yield* Receivers.until(() => webhook.requests.length === 1 && pid() !== "", "somebody who hangs")
+      yield* Receivers.sent(webhook, 1)
+      yield* Process.eventually("a command that hangs", Effect.sync(pid), (text) => text !== "")
       yield* service.stop.pipe(Effect.timeout("90 seconds"))
       assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
     }).pipe(alone)

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { defined, Ids } from "@holdfast/wire"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
@@ -36,6 +36,46 @@ describe("a turn that continues elsewhere at once", () => {
         })
       )
     })
+  )
+})
+
+describe("a conversation that stays on a fallback target", () => {
+  it.effect(
+    'P9: leaves it when a person sets the model, with "never" too, also where it is the model that it had',
+    () =>
+      withService(
+        {
+          scripts: [emits(overloaded), answer("1"), answer("2"), answer("3"), answer("4")],
+          retry: {
+            routing: {
+              type: "fallback-chain",
+              chains: { default: ["test/other"] },
+              revert: "never",
+              cooldown: Duration.seconds(1)
+            }
+          }
+        },
+        Effect.fnUntraced(function* ({ conversations, provider }) {
+          const id = yield* conversations.create({})
+          const ask = Effect.fnUntraced(function* (name: string) {
+            yield* conversations.prompt(id, { prompt: "Hi", turnId: Ids.TurnId.make(name) })
+            yield* conversations.result(Ids.TurnId.make(name))
+            yield* TestClock.adjust("1 minute")
+          })
+          yield* ask("a")
+          yield* ask("b")
+          assert.strictEqual((yield* conversations.state(id)).model, "test/other")
+          yield* conversations.setModel(id, "test/m", { ifOther: true })
+          assert.strictEqual((yield* conversations.state(id)).model, "test/other")
+          yield* conversations.setModel(id, "test/m")
+          assert.strictEqual((yield* conversations.state(id)).model, "test/m")
+          yield* ask("c")
+          assert.deepStrictEqual(
+            provider.requests.map(({ target }) => target.model),
+            ["m", "other", "other", "m"]
+          )
+        })
+      )
   )
 })
 

@@ -2,14 +2,26 @@
 
 /** A command with its arguments, checked as far as that is possible here. */
 export type Command =
-  | { readonly type: "retry" | "now" | "giveup" | "explain" | "error" | "conversations" | "new" | "help" | "quit" }
+  | {
+      readonly type:
+        | "retry"
+        | "now"
+        | "giveup"
+        | "forget"
+        | "explain"
+        | "error"
+        | "conversations"
+        | "new"
+        | "help"
+        | "quit"
+    }
   | { readonly type: "wait"; readonly until: number }
   | { readonly type: "switch"; readonly model: string }
   | { readonly type: "extend"; readonly byMs: number }
   | { readonly type: "auto"; readonly enabled: boolean }
-  /** Of the first tool call that waits for a person, or of all of them. */
-  | { readonly type: "approve"; readonly isAll: boolean }
-  | { readonly type: "refuse"; readonly reason: string | undefined }
+  /** Of the first tool call that waits for a person, of all of them, or of each call of its tool in the conversation. */
+  | { readonly type: "approve"; readonly of: "first" | "all" | "always" }
+  | { readonly type: "refuse"; readonly of: "first" | "always"; readonly reason: string | undefined }
   | { readonly type: "report"; readonly since: number | undefined }
 
 /** A command, or why it is none. */
@@ -25,8 +37,13 @@ export const COMMANDS: ReadonlyArray<{ readonly name: string; readonly usage: st
   { name: "switch", usage: "/switch provider/model", does: "go on with another model" },
   { name: "giveup", usage: "/giveup", does: "end the wait, and the turn with its last error" },
   { name: "extend", usage: "/extend 2h", does: "allow more time for waits" },
-  { name: "approve", usage: "/approve | all", does: "run the tool call that waits for you, or all of them" },
-  { name: "refuse", usage: "/refuse why", does: "do not run it; the model gets the reason" },
+  {
+    name: "approve",
+    usage: "/approve | all | always",
+    does: "run the tool call that waits for you, all of them, or its tool always"
+  },
+  { name: "refuse", usage: "/refuse why | always", does: "do not run it; the model gets the reason" },
+  { name: "forget", usage: "/forget", does: "ask again about the tools that you answered with always" },
   { name: "auto", usage: "/auto on | off", does: "switch automatic retries" },
   { name: "error", usage: "/error", does: "show the last error, word for word" },
   { name: "explain", usage: "/explain", does: "show every decision of the turn" },
@@ -74,11 +91,13 @@ export const read = (line: string, now: Date): Read => {
         ? command({ type: "auto", enabled: argument === "on" })
         : mistake("/auto: expected on or off.")
     case "approve":
-      return argument === "" || argument === "all"
-        ? command({ type: "approve", isAll: argument === "all" })
-        : mistake("/approve: expected nothing, or all.")
+      return argument === "" || argument === "all" || argument === "always"
+        ? command({ type: "approve", of: argument === "" ? "first" : argument })
+        : mistake("/approve: expected nothing, all, or always.")
     case "refuse":
-      return command({ type: "refuse", reason: argument === "" ? undefined : argument })
+      return argument === "always"
+        ? command({ type: "refuse", of: "always", reason: undefined })
+        : command({ type: "refuse", of: "first", reason: argument === "" ? undefined : argument })
     case "report": {
       const length = argument === "" ? undefined : durationOf(argument)
       if (argument !== "" && length === undefined)

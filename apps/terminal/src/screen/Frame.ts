@@ -7,7 +7,7 @@
 import { COMMANDS, completions } from "../editor/Command.ts"
 import * as Editor from "../editor/Editor.ts"
 import * as Keyboard from "../editor/Keyboard.ts"
-import * as OpenConversation from "../OpenConversation.ts"
+import * as Snapshot from "../Snapshot.ts"
 import * as Foreign from "../text/Foreign.ts"
 import * as Line from "../text/Line.ts"
 import * as Markdown from "../text/Markdown.ts"
@@ -32,7 +32,7 @@ export interface Frame {
 export const editorWidth = (columns: number): number => Math.max(2, columns - MARK.length)
 
 /** The frame of a snapshot. */
-export const of = (snapshot: OpenConversation.Snapshot, { columns, now, rows }: Display): Frame => {
+export const of = (snapshot: Snapshot.Snapshot, { columns, now, rows }: Display): Frame => {
   const width = Math.max(4, columns)
   const room = Math.max(1, rows - 1)
   const input = inputOf(snapshot, width, Math.max(1, Math.min(MOST_EDITOR_ROWS, Math.floor(room / 3))))
@@ -82,7 +82,7 @@ const within = (line: Line.Line, width: number): Line.Line => {
 }
 
 /** The answer as far as it came. */
-const progressOf = ({ view }: OpenConversation.Snapshot, width: number): ReadonlyArray<Line.Line> => {
+const progressOf = ({ view }: Snapshot.Snapshot, width: number): ReadonlyArray<Line.Line> => {
   const parts = view.progress?.parts ?? []
   const lines = parts.flatMap(({ text, type }) => {
     const shown = Foreign.shown(Markdown.ending(text, MOST_PROGRESS)).trim()
@@ -95,10 +95,10 @@ const progressOf = ({ view }: OpenConversation.Snapshot, width: number): Readonl
 }
 
 /** The wait, or what else the turn is doing, and what was sent. */
-const statusOf = (snapshot: OpenConversation.Snapshot, width: number, now: number): ReadonlyArray<Line.Line> => {
+const statusOf = (snapshot: Snapshot.Snapshot, width: number, now: number): ReadonlyArray<Line.Line> => {
   const { budgetLeftMs, disconnected, sent, view } = snapshot
-  const wait = OpenConversation.waitOf(view)
-  const phase = OpenConversation.phaseOf(snapshot, now)
+  const wait = Snapshot.waitOf(view)
+  const phase = Snapshot.phaseOf(snapshot, now)
   const lines: Array<Line.Line> = []
   const tools = view.toolCalls
     .filter(({ state }) => state === "running")
@@ -130,7 +130,7 @@ const statusOf = (snapshot: OpenConversation.Snapshot, width: number, now: numbe
 
 /** The editor, or the list that stands in its place. */
 const inputOf = (
-  { keyboard }: OpenConversation.Snapshot,
+  { keyboard }: Snapshot.Snapshot,
   width: number,
   most: number
 ): { readonly lines: ReadonlyArray<Line.Line>; readonly row: number; readonly column: number | undefined } => {
@@ -158,7 +158,7 @@ const inputOf = (
 }
 
 /** Below the editor: an answer to a key, completions, or where one is. */
-const belowOf = (snapshot: OpenConversation.Snapshot, width: number, now: number): ReadonlyArray<Line.Line> => {
+const belowOf = (snapshot: Snapshot.Snapshot, width: number, now: number): ReadonlyArray<Line.Line> => {
   const { keyboard, model, notice, view } = snapshot
   if (notice !== undefined) {
     return Line.wrap([{ text: Foreign.oneLine(notice), color: "yellow" }], width).slice(0, 3)
@@ -171,8 +171,8 @@ const belowOf = (snapshot: OpenConversation.Snapshot, width: number, now: number
       .slice(0, MOST_COMPLETIONS)
       .map(({ does, usage }) => Line.of(Line.clip(`${usage}  ${does}`, width), { dim: true }))
   }
-  const phase = OpenConversation.phaseOf(snapshot, now)
-  const isRetryable = text === "" && Keyboard.isRetryable({ phase, lastEnd: OpenConversation.lastEndOf(view) })
+  const phase = Snapshot.phaseOf(snapshot, now)
+  const isRetryable = text === "" && Keyboard.isRetryable({ phase, lastEnd: Snapshot.lastEndOf(view) })
   const hint = isRetryable ? "Enter asks again" : "/help"
   const name = model === undefined ? "" : Foreign.oneLine(model)
   const gap = width - Width.of(hint) - Width.of(name)

@@ -6,7 +6,8 @@
  * PlainScreen.S3. At the end of the input the last turn is waited for.
  */
 import { createInterface } from "node:readline"
-import * as OpenConversation from "../OpenConversation.ts"
+import type * as OpenConversation from "../OpenConversation.ts"
+import * as Snapshot from "../Snapshot.ts"
 import * as Foreign from "../text/Foreign.ts"
 import type * as Transcript from "../transcript/Transcript.ts"
 import * as WaitText from "../wait/WaitText.ts"
@@ -36,7 +37,7 @@ export const show = async (
 
   const writeWait = (): void => {
     clearTimeout(remind)
-    const wait = OpenConversation.waitOf(conversation.snapshot().view)
+    const wait = Snapshot.waitOf(conversation.snapshot().view)
     if (wait === undefined) return
     line(WaitText.countdown(wait, now(), "/giveup to cancel"))
     remind = setTimeout(writeWait, REMINDER_MS)
@@ -57,7 +58,7 @@ export const show = async (
       write(whole.slice(printed.length))
       printed = whole
     }
-    const wait = OpenConversation.waitOf(snapshot.view)
+    const wait = Snapshot.waitOf(snapshot.view)
     if (wait?.retryAt !== waiting?.retryAt || wait?.attempt !== waiting?.attempt) {
       waiting = wait
       writeWait()
@@ -124,7 +125,7 @@ const textOf = (entry: Transcript.Entry, printed: string): string => {
   }
 }
 
-const textInProgress = ({ view }: OpenConversation.Snapshot): string =>
+const textInProgress = ({ view }: Snapshot.Snapshot): string =>
   Foreign.shown(
     (view.progress?.parts ?? []).flatMap(({ text, type }) => (type === "text" ? [text] : [])).join("")
   ).trimStart()
@@ -132,7 +133,7 @@ const textInProgress = ({ view }: OpenConversation.Snapshot): string =>
 const idle = (conversation: OpenConversation.OpenConversation, now: () => number): Promise<void> =>
   new Promise((resolve) => {
     const check = (): void => {
-      if (OpenConversation.phaseOf(conversation.snapshot(), now()) !== "idle") return
+      if (Snapshot.phaseOf(conversation.snapshot(), now()) !== "idle") return
       unsubscribe()
       resolve()
     }

@@ -2,7 +2,8 @@
 import { Box, Static, Text, useApp, useCursor, useInput, usePaste, useWindowSize } from "ink"
 import { createElement, Fragment, type ReactNode, useEffect, useReducer, useSyncExternalStore } from "react"
 import * as KeyOf from "../editor/Key.ts"
-import * as OpenConversation from "../OpenConversation.ts"
+import type * as OpenConversation from "../OpenConversation.ts"
+import * as Snapshot from "../Snapshot.ts"
 import type * as Line from "../text/Line.ts"
 import * as EntryLines from "../transcript/EntryLines.ts"
 import * as WaitText from "../wait/WaitText.ts"
@@ -23,7 +24,7 @@ export const Screen = ({ conversation, hasColors, now }: ScreenProps): ReactNode
   const { setCursorPosition } = useCursor()
   const [, repaint] = useReducer((count: number) => count + 1, 0)
 
-  const wait = OpenConversation.waitOf(snapshot.view)
+  const wait = Snapshot.waitOf(snapshot.view)
   useEffect(() => {
     if (wait === undefined) return undefined
     const timer = setTimeout(repaint, WaitText.untilChange(wait, now()))

@@ -19,16 +19,21 @@ export interface Provider {
   readonly url: string
   /** The next responses of a model. A model without one answers "Here is the answer." */
   readonly plan: (model: string, ...replies: ReadonlyArray<Reply>) => void
+  /** The body of the last request for a model; empty before the first. */
+  readonly received: (model: string) => string
   readonly close: () => void
 }
 
 export const start = async (): Promise<Provider> => {
   const plans = new Map<string, Array<Reply>>()
+  const bodies = new Map<string, string>()
   const server = createServer((request, response) => {
     const parts: Array<Buffer> = []
     request.on("data", (part: Buffer) => parts.push(part))
     request.on("end", () => {
-      const { model } = JSON.parse(Buffer.concat(parts).toString()) as { readonly model: string }
+      const body = Buffer.concat(parts).toString()
+      const { model } = JSON.parse(body) as { readonly model: string }
+      bodies.set(model, body)
       void respond(response, plans.get(model)?.shift() ?? { pieces: ["Here is ", "the answer."] })
     })
   })
@@ -36,6 +41,7 @@ export const start = async (): Promise<Provider> => {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     plan: (model, ...replies) => plans.set(model, [...replies]),
+    received: (model) => bodies.get(model) ?? "",
     close: () => {
       server.closeAllConnections()
       server.close()

@@ -2,6 +2,9 @@
 import { EventEmitter, once } from "node:events"
 import type { Page } from "playwright-core"
 import { ensure, same, show } from "./Report.ts"
+import * as Attachments from "./Attachments.ts"
+import * as Notices from "./Notices.ts"
+import * as Palette from "./Palette.ts"
 import * as Token from "./Token.ts"
 import { LONG, OVERLOADED, prompt, type Rig, seen, until, wait, waiting } from "./Rig.ts"
 
@@ -14,7 +17,9 @@ export const run = async (rig: Rig): Promise<void> => {
     tabs(rig).then(() => night(rig)),
     withService(rig, killed),
     withService(rig, cut),
-    Token.run(rig)
+    Token.run(rig),
+    Palette.run(rig).then(() => Attachments.run(rig)),
+    withService(rig, Notices.run)
   ])
 }
 

@@ -1,6 +1,9 @@
-/** The next prompt of a conversation. Enter sends it, Shift and Enter begin a line. */
+/** The next prompt of a conversation, with its files. */
 import { useMutation } from "@tanstack/react-query"
 import { useId, useRef } from "react"
+import { PromptBox } from "../attach/PromptBox.tsx"
+import * as Sending from "../attach/Sending.ts"
+import { useAttached } from "../attach/useAttached.ts"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 
@@ -13,54 +16,43 @@ interface ComposerProps {
 export const Composer = ({ conversationId, isBusy }: ComposerProps) => {
   const id = useId()
   const field = useRef<HTMLTextAreaElement>(null)
+  const attached = useAttached()
   const sending = useMutation({
     // The same id again is the same turn: a prompt whose response was lost is sent again.
-    mutationFn: ({ prompt, turnId }: { readonly prompt: string; readonly turnId: string }) =>
-      Service.client.conversation(conversationId).prompt(prompt, { turnId }),
+    mutationFn: async ({ turnId, ...draft }: Sending.Draft & { readonly turnId: string }) =>
+      Service.client.conversation(conversationId).prompt(await Sending.promptOf(draft), { turnId }),
     onSuccess: () => {
       if (field.current !== null) field.current.value = ""
+      attached.clear()
     }
   })
-  const send = (): void => {
-    const prompt = field.current?.value.trim() ?? ""
-    if (prompt === "" || sending.isPending) return
-    const again = sending.isError && sending.variables.prompt === prompt ? sending.variables.turnId : undefined
-    sending.mutate({ prompt, turnId: again ?? newId() })
-  }
   return (
     <form
       className="composer"
       onSubmit={(event) => {
         event.preventDefault()
-        send()
+        const draft = { text: field.current?.value.trim() ?? "", files: attached.files }
+        if (Sending.isEmpty(draft) || sending.isPending) return
+        const isAgain = sending.isError && Sending.isSame(sending.variables, draft)
+        sending.mutate({ ...draft, turnId: isAgain ? sending.variables.turnId : Sending.newId() })
       }}
     >
       <label className="hidden" htmlFor={id}>
         Prompt
       </label>
-      <textarea
+      <PromptBox
         id={id}
-        ref={field}
-        rows={2}
-        placeholder={isBusy ? "Next prompt" : "Prompt"}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
-          event.preventDefault()
-          send()
-        }}
+        field={field}
+        attached={attached}
+        rows={1}
+        placeholder={isBusy ? "Next prompt: it is queued behind this turn" : "Prompt"}
+        isPending={sending.isPending}
       />
-      <button type="submit" className="primary" disabled={sending.isPending}>
-        Send
-      </button>
       {sending.isError && (
         <p className="error-text" role="alert">
-          Not sent: {Problems.wordsOf(sending.error)} The text is kept; send it again.
+          Not sent: {Problems.wordsOf(sending.error)} The prompt is kept; send it again.
         </p>
       )}
     </form>
   )
 }
-
-/** An id that no other client chooses; `crypto.randomUUID` is missing in pages of other machines without TLS. */
-export const newId = (): string =>
-  `t_${Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("")}`

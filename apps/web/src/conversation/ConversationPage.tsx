@@ -53,7 +53,8 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
     <>
       <Title
         conversationId={conversationId}
-        model={view.model ?? state.data?.model}
+        // That of the next prompt, or of the turn that runs.
+        model={view.status === "idle" ? (state.data?.model ?? view.model) : (view.model ?? state.data?.model)}
         prompt={firstPromptOf(view.history)}
       />
       <div className="scroller" ref={scroller} tabIndex={0} role="region" aria-label="Messages">

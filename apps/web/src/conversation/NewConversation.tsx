@@ -1,10 +1,12 @@
 /** Opens a conversation with its first prompt. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useId, useRef } from "react"
+import { PromptBox } from "../attach/PromptBox.tsx"
+import * as Sending from "../attach/Sending.ts"
+import { useAttached } from "../attach/useAttached.ts"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
-import { newId } from "./Composer.tsx"
 import { useModels } from "./useModels.ts"
 
 /** The form of a new conversation. */
@@ -12,9 +14,11 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
   const id = useId()
   const prompt = useRef<HTMLTextAreaElement>(null)
   const models = useModels()
+  const attached = useAttached()
   const queries = useQueryClient()
   const opening = useMutation({
-    mutationFn: ({ text, ...options }: Opening) => Service.client.submit(text, options),
+    mutationFn: async ({ files, text, ...options }: Opening) =>
+      Service.client.submit(await Sending.promptOf({ files, text }), options),
     onSuccess: async (turn) => {
       const { conversationId } = await turn.getState()
       void queries.invalidateQueries({ queryKey: ["conversations"] })
@@ -30,30 +34,28 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
       onSubmit={(event) => {
         event.preventDefault()
         const form = new FormData(event.currentTarget)
-        const text = valueOf(form, "prompt")
-        if (text === "" || opening.isPending) return
+        const draft = { text: valueOf(form, "prompt"), files: attached.files }
+        if (Sending.isEmpty(draft) || opening.isPending) return
         const model = valueOf(form, "model")
         const tags = valueOf(form, "tags")
           .split(/[\s,]+/)
           .filter((tag) => tag !== "")
-        const asked = { text, ...(model === "" ? {} : { model }), ...(tags.length === 0 ? {} : { tags }) }
+        const asked = { ...draft, ...(model === "" ? {} : { model }), ...(tags.length === 0 ? {} : { tags }) }
         const before = opening.isError && isSame(opening.variables, asked) ? opening.variables.turnId : undefined
-        opening.mutate({ ...asked, turnId: before ?? newId() })
+        opening.mutate({ ...asked, turnId: before ?? Sending.newId() })
       }}
     >
       <h1>New conversation</h1>
-      <label htmlFor={`${id}-prompt`}>Prompt</label>
-      <textarea
+      <label className="hidden" htmlFor={`${id}-prompt`}>
+        Prompt
+      </label>
+      <PromptBox
         id={`${id}-prompt`}
-        ref={prompt}
-        name="prompt"
-        rows={6}
-        required
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
-          event.preventDefault()
-          event.currentTarget.form?.requestSubmit()
-        }}
+        field={prompt}
+        attached={attached}
+        rows={4}
+        placeholder="What should the model do?"
+        isPending={opening.isPending}
       />
       <div className="fields">
         <div>
@@ -76,9 +78,6 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
           <input id={`${id}-tags`} name="tags" placeholder="nightly team/ops" autoComplete="off" />
         </div>
       </div>
-      <button type="submit" className="primary" disabled={opening.isPending}>
-        Send
-      </button>
       {opening.isError && (
         <p className="error-text" role="alert">
           Not sent: {Problems.wordsOf(opening.error)}
@@ -90,8 +89,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
 
 // --- internal
 
-interface Opening {
-  readonly text: string
+interface Opening extends Sending.Draft {
   readonly turnId: string
   readonly model?: string
   readonly tags?: ReadonlyArray<string>
@@ -103,4 +101,4 @@ const valueOf = (form: FormData, name: string): string => {
 }
 
 const isSame = (before: Opening, asked: Omit<Opening, "turnId">): boolean =>
-  JSON.stringify({ ...before, turnId: undefined }) === JSON.stringify(asked)
+  Sending.isSame(before, asked) && before.model === asked.model && before.tags?.join() === asked.tags?.join()

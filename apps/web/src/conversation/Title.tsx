@@ -2,7 +2,9 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useId, useState } from "react"
 import * as Service from "../service/Service.ts"
+import * as Actions from "../palette/Actions.ts"
 import * as Route from "../shell/Route.ts"
+import { Model } from "./Model.tsx"
 import { useCommand } from "./useCommand.ts"
 import type { Entries } from "../list/useConversations.ts"
 
@@ -32,6 +34,7 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
     refetchInterval: ({ state }) => (state.data === "" && prompt === undefined ? ASK_AGAIN_MS : false)
   })
   const shown = title === undefined || title === "" ? (prompt ?? "Conversation") : title
+  Actions.useActions("This conversation", [{ name: "Rename", words: "title", run: () => setIsEdited(true) }])
   useEffect(() => {
     document.title = `${shown} · Holdfast`
   }, [shown])
@@ -72,7 +75,7 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
           </button>
         </>
       )}
-      {model !== undefined && <span className="quiet model">{model}</span>}
+      {model !== undefined && <Model conversationId={conversationId} model={model} />}
       {failure !== undefined && (
         <p className="error-text" role="alert">
           {failure}

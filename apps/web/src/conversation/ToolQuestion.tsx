@@ -3,6 +3,7 @@ import { type Conversation, ConversationView } from "@holdfast/client"
 import type { TurnEvent } from "@holdfast/wire"
 import { useId } from "react"
 import * as Durations from "../text/Durations.ts"
+import * as Actions from "../palette/Actions.ts"
 import { useNow } from "../time/Now.ts"
 import { useCommand } from "./useCommand.ts"
 
@@ -18,6 +19,13 @@ export const ToolQuestion = ({ calls, conversationId, retry }: ToolQuestionProps
   const id = useId()
   const now = useNow()
   const { failure, isPending, send } = useCommand(conversationId)
+  Actions.useActions(
+    "The wait",
+    calls.flatMap(({ toolCallId, toolName }) => [
+      { name: `Approve ${toolName}`, run: () => send((conversation) => conversation.approveTool(toolCallId)) },
+      { name: `Refuse ${toolName}`, run: () => send((conversation) => conversation.refuseTool(toolCallId)) }
+    ])
+  )
   const left = Durations.countdown(ConversationView.remainingMs(retry, now))
   return (
     <section className="wait asks" aria-labelledby={id}>
@@ -70,10 +78,26 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
         >
           Approve
         </button>
+        <button
+          type="button"
+          disabled={isPending}
+          title={`Every call of ${toolName} in this conversation runs without a question`}
+          onClick={() => send((conversation) => conversation.approveTool(toolCallId, { always: true }))}
+        >
+          Always approve
+        </button>
         <label htmlFor={id}>Reason for the model</label>
         <input id={id} name="reason" placeholder="optional" autoComplete="off" />
         <button type="submit" disabled={isPending}>
           Refuse
+        </button>
+        <button
+          type="button"
+          disabled={isPending}
+          title={`Every call of ${toolName} in this conversation is refused without a question`}
+          onClick={() => send((conversation) => conversation.refuseTool(toolCallId, { always: true }))}
+        >
+          Always refuse
         </button>
       </div>
     </form>

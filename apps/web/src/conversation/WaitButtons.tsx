@@ -1,6 +1,8 @@
 /** The commands on a wait (X4): retry now, wait until, switch the model, extend the budget, give up. */
 import type { ConversationView } from "@holdfast/client"
 import { useId, useState } from "react"
+import * as Actions from "../palette/Actions.ts"
+import { ModelForm } from "./ModelForm.tsx"
 import { useModels } from "./useModels.ts"
 import { useCommand } from "./useCommand.ts"
 
@@ -26,6 +28,26 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
     </button>
   )
   const close = (): void => setOpen(undefined)
+  const goOn = asks === undefined ? "Retry now" : "Go on"
+  const models = useModels()
+  Actions.useActions("The wait", [
+    { name: goOn, words: "attempt wait", run: () => send((conversation) => conversation.retryNow()) },
+    { name: "Give up", words: "end the wait", run: () => send((conversation) => conversation.abortRetry()) },
+    { name: "Wait until …", words: "move the end of the wait", run: () => setOpen("until") },
+    { name: "Switch model …", words: "target provider", run: () => setOpen("model") },
+    ...models.map((model) => ({
+      name: `Switch to ${model}`,
+      words: "model target provider",
+      run: () => send((conversation) => conversation.switchTarget(model))
+    })),
+    ...(asks === undefined && hasBudget
+      ? HOURS.map((hours) => ({
+          name: `Extend budget by ${hours} h`,
+          words: "waiting time",
+          run: () => send((conversation) => conversation.extendBudget(hours * HOUR_MS))
+        }))
+      : [])
+  ])
   return (
     <div className="commands">
       <div className="buttons">
@@ -35,7 +57,7 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
           disabled={isPending}
           onClick={() => send((conversation) => conversation.retryNow())}
         >
-          {asks === undefined ? "Retry now" : "Go on"}
+          {goOn}
         </button>
         {toggle("until", "Wait until …")}
         {toggle("model", "Switch model …")}
@@ -57,6 +79,8 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
       {open === "model" && (
         <div id={`${id}-model`}>
           <ModelForm
+            label="Go on with"
+            submit="Switch"
             onChosen={(model) => {
               close()
               send((conversation) => conversation.switchTarget(model))
@@ -124,38 +148,6 @@ const UntilForm = ({ onChosen }: { readonly onChosen: (until: Date) => void }) =
         autoFocus
       />
       <button type="submit">Wait</button>
-    </form>
-  )
-}
-
-const ModelForm = ({ onChosen }: { readonly onChosen: (model: string) => void }) => {
-  const id = useId()
-  const models = useModels()
-  return (
-    <form
-      className="choices"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const model = new FormData(event.currentTarget).get("model")
-        if (typeof model === "string" && model.trim() !== "") onChosen(model.trim())
-      }}
-    >
-      <label htmlFor={id}>Go on with</label>
-      <input
-        id={id}
-        name="model"
-        required
-        placeholder="provider/model"
-        list={`${id}-models`}
-        autoFocus
-        autoComplete="off"
-      />
-      <datalist id={`${id}-models`}>
-        {models.map((model) => (
-          <option key={model} value={model} />
-        ))}
-      </datalist>
-      <button type="submit">Switch</button>
     </form>
   )
 }

@@ -1,9 +1,11 @@
 /** The list of conversations: what each is doing, with search and tags. */
-import { useDeferredValue, useId, useState } from "react"
+import { useDeferredValue, useId, useRef, useState } from "react"
 import * as Route from "../shell/Route.ts"
 import * as Service from "../service/Service.ts"
 import * as Durations from "../text/Durations.ts"
+import * as Actions from "../palette/Actions.ts"
 import { useNow } from "../time/Now.ts"
+import { BulkBar } from "../bulk/BulkBar.tsx"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as ConversationStatus from "./ConversationStatus.ts"
 import { type Entry, useConversations } from "./useConversations.ts"
@@ -17,9 +19,12 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
   const [tag, setTag] = useState<string | undefined>(undefined)
   const [most, setMost] = useState(PAGE)
   const searchId = useId()
+  const field = useRef<HTMLInputElement>(null)
+  Actions.useActions("Page", [{ name: "Search conversations", words: "find", run: () => field.current?.focus() }])
   const { data, error, isPending } = useConversations({ search: useDeferredValue(search.trim()), tag, most })
   useTokenCheck(error === null ? undefined : codeOf(error))
   const entries = data?.entries ?? []
+  const isFiltered = search.trim() !== "" || tag !== undefined
   return (
     <section className="list" aria-label="Conversations">
       <h1 className="hidden">Conversations</h1>
@@ -32,6 +37,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
         </label>
         <input
           id={searchId}
+          ref={field}
           type="search"
           placeholder="Search titles and prompts"
           value={search}
@@ -43,6 +49,8 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
             <span className="hidden">: show all tags again</span>
           </button>
         )}
+        {/* Also without turns: it has the result of the last command. */}
+        <BulkBar turns={isFiltered ? entries.flatMap(({ turn }) => (turn === undefined ? [] : [turn])) : []} />
       </div>
       {error !== null && (
         <p className="notice" role="status">

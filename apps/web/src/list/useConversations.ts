@@ -3,10 +3,13 @@
  *
  * Two calls have most of it: the conversations, and the newest turns of all. A conversation whose newest turn is older needs a call of its own.
  */
-import type { ConversationState } from "@holdfast/wire"
+import type { ConversationState, TurnState } from "@holdfast/wire"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import * as Service from "../service/Service.ts"
 import type { ShownTurn } from "./ConversationStatus.ts"
+
+/** The newest turn of a conversation: what the list shows, and what commands need. */
+export type NewestTurn = ShownTurn & Pick<TurnState.TurnState, "conversationId" | "model">
 
 /** What is listed. */
 export interface Filter {
@@ -19,7 +22,7 @@ export interface Filter {
 /** An entry of the list. */
 export interface Entry {
   readonly conversation: ConversationState.ConversationSummary
-  readonly turn: ShownTurn | undefined
+  readonly turn: NewestTurn | undefined
 }
 
 /** The entries, and whether there are more. */
@@ -46,7 +49,7 @@ export const useConversations = (filter: Filter) =>
 const TURNS = 100
 
 /** States of turns that have ended: they do not change. */
-const ended = new Map<string, ShownTurn>()
+const ended = new Map<string, NewestTurn>()
 
 const read = async ({ most, search, tag }: Filter, signal: AbortSignal): Promise<Entries> => {
   const filter = { signal, ...(search === "" ? {} : { search }), ...(tag === undefined ? {} : { tag }) }
@@ -54,7 +57,7 @@ const read = async ({ most, search, tag }: Filter, signal: AbortSignal): Promise
     taken(Service.client.listConversations(filter), most + 1),
     taken(Service.client.listTurns({ signal }), TURNS)
   ])
-  const newest = new Map<string, ShownTurn>(turns.map((turn) => [turn.turnId, turn]))
+  const newest = new Map<string, NewestTurn>(turns.map((turn) => [turn.turnId, turn]))
   const entries = await Promise.all(
     conversations.slice(0, most).map(async (conversation): Promise<Entry> => {
       const { lastTurnId } = conversation

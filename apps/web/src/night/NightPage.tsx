@@ -2,6 +2,7 @@
 import type { TurnState } from "@holdfast/wire"
 import { useDeferredValue, useEffect, useId, useState } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
+import { BulkBar } from "../bulk/BulkBar.tsx"
 import { Explanation } from "../explain/Explanation.tsx"
 import * as Problems from "../service/Problems.ts"
 import { Figures } from "./Figures.tsx"
@@ -48,6 +49,7 @@ export const NightPage = () => {
               {night.data.turns.length} {night.data.turns.length === 1 ? "turn" : "turns"}
               {night.data.isCut && ", and more: narrow the filter"}
             </p>
+            <BulkBar turns={night.data.turns} />
             <TurnTimeline
               night={night.data}
               outages={report.data?.outages ?? []}

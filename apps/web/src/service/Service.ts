@@ -1,5 +1,6 @@
 /** The service that this page is of: its client, and the session of a browser with a token. */
 import { HoldfastClient } from "@holdfast/client"
+import type { Limits } from "../attach/Attached.ts"
 
 /** How long a call is tried while the service does not answer. The page shows that it does not; a person need not wait for longer. */
 const CALL_RETRY_MS = 4_000
@@ -16,12 +17,19 @@ export type Access = "granted" | "token-needed"
 /** The service's clock minus this one, in milliseconds, as `readAccess` has seen it. */
 export const clockSkewMs = (): number => skewMs
 
+/** The service's limits of files, as `readAccess` has seen them. */
+export const limits = (): Limits => shownLimits
+
 /** Asks the service whether this browser may call it. Rejects where the service does not answer. */
 export const readAccess = async (): Promise<Access> => {
   const response = await fetch(SESSION, { cache: "no-store" })
   const shown = Date.parse(response.headers.get("date") ?? "")
   // The header has whole seconds, so a smaller difference means nothing.
   if (Math.abs(shown - Date.now()) > LEAST_SKEW_MS) skewMs = shown - Date.now()
+  shownLimits = {
+    fileBytes: numberOf(response, "holdfast-max-file-bytes") ?? shownLimits.fileBytes,
+    bodyBytes: numberOf(response, "holdfast-max-body-bytes") ?? shownLimits.bodyBytes
+  }
   return accessOf(response)
 }
 
@@ -41,6 +49,14 @@ const SESSION = "/page/session"
 const LEAST_SKEW_MS = 2_000
 
 let skewMs = 0
+
+/** Until the service has been asked: its defaults. */
+let shownLimits: Limits = { fileBytes: 10_485_760, bodyBytes: 33_554_432 }
+
+const numberOf = ({ headers }: Response, name: string): number | undefined => {
+  const value = Number(headers.get(name) ?? Number.NaN)
+  return Number.isFinite(value) ? value : undefined
+}
 
 const accessOf = ({ ok, status }: Response): Access => {
   if (ok) return "granted"

@@ -1,13 +1,18 @@
 /** The frame of the page: it asks for the token if the service has one, then shows the list beside a conversation. */
 import { useQuery } from "@tanstack/react-query"
-import { useEffect } from "react"
+import { lazy, Suspense, useEffect } from "react"
 import { TokenForm } from "../access/TokenForm.tsx"
 import { ConversationPage } from "../conversation/ConversationPage.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
-import { NightPage } from "../night/NightPage.tsx"
+import { DesktopNotices } from "../notices/DesktopNotices.tsx"
+import * as Actions from "../palette/Actions.ts"
+import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
 import * as Route from "./Route.ts"
+
+// Charts are loaded when they are first looked at.
+const NightPage = lazy(() => import("../night/NightPage.tsx").then(({ NightPage }) => ({ default: NightPage })))
 
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
@@ -35,6 +40,12 @@ export const App = () => {
 const Pages = () => {
   const route = Route.useRoute()
   const isNight = route.page === "night"
+  Actions.useActions("Page", [
+    { name: "New conversation", run: () => Route.go({ page: "new" }) },
+    { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
+    { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
+    { name: "API", words: "documentation", run: () => location.assign("/docs") }
+  ])
   return (
     <div className="frame">
       <a className="skip" href="#detail" onClick={focusDetail}>
@@ -56,8 +67,18 @@ const Pages = () => {
           </a>
           <a href="/docs">API</a>
         </nav>
+        <div className="tools">
+          <Palette />
+          <DesktopNotices />
+        </div>
       </header>
-      {isNight ? <NightPage /> : <Conversations route={route} />}
+      {isNight ? (
+        <Suspense fallback={<p className="quiet pad">Loading …</p>}>
+          <NightPage />
+        </Suspense>
+      ) : (
+        <Conversations route={route} />
+      )}
     </div>
   )
 }

@@ -35,6 +35,7 @@ import { ClientError } from "../ClientError.ts"
 import type {
   Conversation as PromiseConversation,
   EventOptions,
+  AnswerOptions,
   RefusalOptions,
   SteerOptions,
   TurnOptions
@@ -83,12 +84,14 @@ export interface Conversation {
   readonly views: (options?: Plain<StreamOptions>) => Stream.Stream<ConversationView, ClientError>
   readonly abort: Call<void>
   readonly setAutoRetry: (enabled: boolean) => Call<void>
+  readonly setModel: (model: string) => Call<void>
   readonly abortRetry: (options?: Plain<SteerOptions>) => Call<void>
   readonly retryNow: (options?: Plain<SteerOptions>) => Call<void>
   readonly waitUntil: (until: Date | number, options?: Plain<SteerOptions>) => Call<void>
   readonly switchTarget: (model: string, options?: Plain<SteerOptions>) => Call<void>
-  readonly approveTool: (toolCallId: string, options?: Plain<SteerOptions>) => Call<void>
+  readonly approveTool: (toolCallId: string, options?: Plain<AnswerOptions>) => Call<void>
   readonly refuseTool: (toolCallId: string, options?: Plain<RefusalOptions>) => Call<void>
+  readonly setToolAnswers: (toolAnswers: ConversationState.ToolAnswers) => Call<void>
   readonly extendBudget: (byMs: number, options?: Plain<SteerOptions>) => Call<void>
   readonly getState: Call<ConversationState.ConversationState>
   readonly getMessages: Call<ReadonlyArray<Message.Message>>
@@ -180,12 +183,14 @@ const conversationOf = (conversation: PromiseConversation): Conversation => ({
   views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
   abort: call((own) => conversation.abort(own)),
   setAutoRetry: (enabled) => call((own) => conversation.setAutoRetry(enabled, own)),
+  setModel: (model) => call((own) => conversation.setModel(model, own)),
   abortRetry: (options) => call((own) => conversation.abortRetry({ ...options, ...own })),
   retryNow: (options) => call((own) => conversation.retryNow({ ...options, ...own })),
   waitUntil: (until, options) => call((own) => conversation.waitUntil(until, { ...options, ...own })),
   switchTarget: (model, options) => call((own) => conversation.switchTarget(model, { ...options, ...own })),
   approveTool: (id, options) => call((own) => conversation.approveTool(id, { ...options, ...own })),
   refuseTool: (id, options) => call((own) => conversation.refuseTool(id, { ...options, ...own })),
+  setToolAnswers: (answers) => call((own) => conversation.setToolAnswers(answers, own)),
   extendBudget: (byMs, options) => call((own) => conversation.extendBudget(byMs, { ...options, ...own })),
   getState: call((own) => conversation.getState(own)),
   getMessages: call((own) => conversation.getMessages(own)),

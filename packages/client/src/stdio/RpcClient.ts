@@ -8,7 +8,7 @@
  */
 import { LineSplitter } from "@holdfast/wire/rpc"
 import type { RpcLines } from "@holdfast/wire/rpc"
-import type { Prompt, TurnEvent } from "@holdfast/wire"
+import type { ConversationState, Prompt, TurnEvent } from "@holdfast/wire"
 import type { TurnResult } from "../TurnResult.ts"
 import { EventQueue } from "./EventQueue.ts"
 import * as ProcessChannel from "./ProcessChannel.ts"
@@ -40,6 +40,12 @@ export interface RpcOptions {
 /** A command's id: the same command sent twice takes effect once. */
 interface Once {
   readonly commandId?: string
+}
+
+/** How a tool call is answered. */
+interface Answer extends Once {
+  /** `true`: every later call of this tool in the conversation has the same answer, without a question. */
+  readonly always?: boolean
 }
 
 /** A turn's id of your own: the same id again is the same turn. */
@@ -106,6 +112,11 @@ export class RpcClient implements AsyncDisposable {
     await this.#send({ type: "set_auto_retry", enabled })
   }
 
+  /** Changes the model to this `provider/model`, for turns that are accepted from now on. */
+  async setModel(model: string): Promise<void> {
+    await this.#send({ type: "set_model", model })
+  }
+
   /** Gives up: ends the wait, and the turn with its last error. Like the calls below it returns whether a turn waited. */
   abortRetry(once: Once = {}): Promise<boolean> {
     return this.#apply({ type: "abort_retry", ...once })
@@ -127,19 +138,24 @@ export class RpcClient implements AsyncDisposable {
   }
 
   /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
-  approveTool(toolCallId: string, once: Once = {}): Promise<boolean> {
-    return this.#apply({ type: "answer_tool", toolCallId, approve: true, ...once })
+  approveTool(toolCallId: string, options: Answer = {}): Promise<boolean> {
+    return this.#apply({ type: "answer_tool", toolCallId, approve: true, ...options })
   }
 
   /** Refuses such a call; the model gets the reason. */
-  refuseTool(toolCallId: string, reason?: string, once: Once = {}): Promise<boolean> {
+  refuseTool(toolCallId: string, reason?: string, options: Answer = {}): Promise<boolean> {
     return this.#apply({
       type: "answer_tool",
       toolCallId,
       approve: false,
       ...(reason === undefined ? {} : { reason }),
-      ...once
+      ...options
     })
+  }
+
+  /** Replaces the answers that hold for every call of a tool, by its name; `{}`: each call is asked about again. */
+  async setToolAnswers(toolAnswers: ConversationState.ToolAnswers): Promise<void> {
+    await this.#send({ type: "set_tool_answers", toolAnswers })
   }
 
   /** Adds milliseconds to the budget of the step that waits. */

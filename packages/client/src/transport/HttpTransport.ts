@@ -186,6 +186,8 @@ const PATHS: { readonly [Type in ConversationCommand["type"]]: readonly ["POST" 
   retry: ["POST", "/retry"],
   abort: ["POST", "/abort"],
   set_auto_retry: ["PUT", "/auto-retry"],
+  set_model: ["PUT", "/model"],
+  set_tool_answers: ["PUT", "/tool-answers"],
   abort_retry: ["POST", "/abort-retry"],
   retry_now: ["POST", "/retry-now"],
   wait_until: ["POST", "/wait-until"],

@@ -33,6 +33,12 @@ interface Once {
   readonly commandId?: string
 }
 
+/** How a tool call is answered. */
+interface Answer extends Once {
+  /** `true`: every later call of this tool in the conversation has the same answer, without a question. */
+  readonly always?: boolean
+}
+
 /** One conversation in a process of its own. */
 export interface RpcClient extends AsyncDisposable {
   /** The id of the last persisted event that came: the option `after` of the next process. */
@@ -45,6 +51,8 @@ export interface RpcClient extends AsyncDisposable {
   abort(): Promise<boolean>
   /** Switches automatic retries, from the next failure on. */
   setAutoRetry(enabled: boolean): Promise<void>
+  /** Changes the model to this `provider/model`, for turns that are accepted from now on. */
+  setModel(model: string): Promise<void>
   /** Gives up: ends the wait, and the turn with its last error. Like the calls below it returns whether a turn waited. */
   abortRetry(once?: Once): Promise<boolean>
   /** Ends the wait and makes the next attempt. */
@@ -54,13 +62,11 @@ export interface RpcClient extends AsyncDisposable {
   /** Ends the wait; the rest of the turn runs on this `provider/model`. */
   switchTarget(model: string, once?: Once): Promise<boolean>
   /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
-  approveTool(toolCallId: string, once?: Once): Promise<boolean>
+  approveTool(toolCallId: string, options?: Answer): Promise<boolean>
   /** Refuses such a call; the model gets the reason. */
-  refuseTool(toolCallId: string, reason?: string, once?: Once): Promise<boolean>
-  /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
-  approveTool(toolCallId: string, once?: Once): Promise<boolean>
-  /** Refuses such a call; the model gets the reason. */
-  refuseTool(toolCallId: string, reason?: string, once?: Once): Promise<boolean>
+  refuseTool(toolCallId: string, reason?: string, options?: Answer): Promise<boolean>
+  /** Replaces the answers that hold for every call of a tool, by its name; `{}`: each call is asked about again. */
+  setToolAnswers(toolAnswers: Readonly<Record<string, "approve" | "refuse">>): Promise<void>
   /** Adds milliseconds to the budget of the step that waits. */
   extendBudget(byMs: number, once?: Once): Promise<boolean>
   /** Reads the conversation's state. */
@@ -99,6 +105,8 @@ export interface RpcState {
   readonly model: string
   readonly autoRetryEnabled: boolean
   readonly isRetrying: boolean
+  /** Answers that hold for every call of a tool. */
+  readonly toolAnswers?: Readonly<Record<string, "approve" | "refuse">>
   /** The turn that is running. */
   readonly turnId?: string
   /** The turns behind it, in order. */

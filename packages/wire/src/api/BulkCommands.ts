@@ -3,6 +3,7 @@
  *
  * BulkCommands.B1. One call is bounded by a page of the list, and reports each turn. `next` continues.
  * BulkCommands.B2. A filter has at least one key, so no call can mean every turn by mistake.
+ * BulkCommands.B3. A filter with `turnIds` means these turns and no other, so that a person gets what was counted and confirmed.
  */
 import * as Schema from "effect/Schema"
 import { Extension } from "../Command.ts"
@@ -33,11 +34,22 @@ export const BulkFilter = Schema.Struct({
   status: Schema.optionalKey(TurnState.fields.status),
   since: Schema.optionalKey(MomentOrDate),
   model: Schema.optionalKey(NonEmptyText),
-  tag: Schema.optionalKey(Tag)
-}).check(
-  Schema.makeFilter((filter) =>
-    Object.keys(filter).length === 0 ? "expected at least one of status, since, model and tag" : undefined
+  tag: Schema.optionalKey(Tag),
+  turnIds: Schema.optionalKey(
+    Schema.Array(TurnId)
+      .check(Schema.isMinLength(1), Schema.isMaxLength(Listing.MOST))
+      .annotate({
+        description: `These turns and no other, ${Listing.MOST} at most. One with another status is \`idle\`.`
+      })
   )
+}).check(
+  Schema.makeFilter(({ status, turnIds, ...others }) => {
+    if (turnIds !== undefined)
+      return Object.keys(others).length === 0 ? undefined : "expected no other key than status beside turnIds"
+    return status === undefined && Object.keys(others).length === 0
+      ? "expected at least one of status, since, model, tag and turnIds"
+      : undefined
+  })
 )
 export type BulkFilter = typeof BulkFilter.Type
 
@@ -58,7 +70,8 @@ export const RunBulk = Schema.Struct({
   identifier: "RunBulk",
   examples: [
     { command: { type: "retry" }, filter: { status: "failed", since: 1_901_232_000_000 } },
-    { command: { type: "switch-target", model: "openai/gpt-5" }, filter: { model: "anthropic" }, dryRun: true }
+    { command: { type: "switch-target", model: "openai/gpt-5" }, filter: { model: "anthropic" }, dryRun: true },
+    { command: { type: "abort-retry" }, filter: { turnIds: [TurnId.make("t_7hq2m1")] } }
   ]
 })
 export type RunBulk = typeof RunBulk.Type

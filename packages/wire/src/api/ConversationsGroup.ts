@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Extension, RefusalReason, toolAnswer } from "../Command.ts"
-import { ConversationState } from "../ConversationState.ts"
+import { ConversationState, ToolAnswers } from "../ConversationState.ts"
 import { CommandId, ConversationId } from "../Ids.ts"
 import { Message } from "../Message.ts"
 import { MomentOrDate } from "../values/Moment.ts"
@@ -53,6 +53,17 @@ export const Messages = Schema.Struct({
 export const AutoRetry = Schema.Struct({
   enabled: Schema.Boolean
 }).annotate({ identifier: "AutoRetry", examples: [{ enabled: false }] })
+
+/** The body of the call that changes the model. */
+export const SetModel = Schema.Struct({
+  model: NonEmptyText.annotate({ description: "`provider/model`.", examples: ["anthropic/claude-sonnet-4-5"] })
+}).annotate({ identifier: "SetModel", examples: [{ model: "anthropic/claude-sonnet-4-5" }] })
+
+/** The body of the call that replaces the answers that always hold. */
+export const SetToolAnswers = Schema.Struct({ toolAnswers: ToolAnswers }).annotate({
+  identifier: "SetToolAnswers",
+  examples: [{ toolAnswers: { read_file: "approve", delete_file: "refuse" } }]
+})
 
 /** A conversation's state, with its example. */
 export const State = ConversationState.annotate({
@@ -239,6 +250,30 @@ const setAutoRetry = HttpApiEndpoint.put("setAutoRetry", "/v1/conversations/:con
   error: conversationProblems
 }).annotateMerge(describe("Switch automatic retries", "Takes effect from the next failure on."))
 
+const setModel = HttpApiEndpoint.put("setModel", "/v1/conversations/:conversationId/model", {
+  params: conversationParams,
+  payload: SetModel,
+  success: HttpApiSchema.NoContent.annotate({ description: "It is set." }),
+  error: conversationProblems
+}).annotateMerge(
+  describe(
+    "Change its model",
+    "Turns that are accepted from now on run on this model. Those that were accepted before keep theirs; `switch-target` moves a turn that waits."
+  )
+)
+
+const setToolAnswers = HttpApiEndpoint.put("setToolAnswers", "/v1/conversations/:conversationId/tool-answers", {
+  params: conversationParams,
+  payload: SetToolAnswers,
+  success: HttpApiSchema.NoContent.annotate({ description: "They are set." }),
+  error: conversationProblems
+}).annotateMerge(
+  describe(
+    "Set the answers that always hold",
+    "Replaces what was answered with `always`, by tool: its calls run, or are refused, without a question. `{}` asks about each call again."
+  )
+)
+
 const setTitle = HttpApiEndpoint.put("setTitle", "/v1/conversations/:conversationId/title", {
   params: conversationParams,
   payload: SetTitle,
@@ -260,6 +295,8 @@ export const ConversationsGroup = HttpApiGroup.make("conversations")
     extendBudget,
     answerTool,
     setAutoRetry,
+    setModel,
+    setToolAnswers,
     setTitle
   )
   .annotateMerge(

@@ -130,6 +130,8 @@ const SENT = new Set([
   "RunBulk",
   "RunDryRun",
   "AutoRetry",
+  "SetModel",
+  "SetToolAnswers",
   "CommandOnly",
   "WaitUntil",
   "SetTitle",

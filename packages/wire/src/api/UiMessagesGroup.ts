@@ -47,7 +47,7 @@ export const SendUiMessages = Schema.StructWithRest(
 ).annotate({
   identifier: "SendUiMessages",
   description:
-    "As `useChat` sends it. `model`, `system`, `tools`, `title` and `retry` are those of `POST /v1/conversations`; the first message opens the chat with them.",
+    "As `useChat` sends it. `model`, `system`, `tools`, `title` and `retry` are those of `POST /v1/conversations`; the first message opens the chat with them. A later `model` changes the chat's.",
   examples: [
     {
       id: ConversationId.make("chat-1"),
@@ -110,12 +110,13 @@ const send = HttpApiEndpoint.post("send", "/v1/chat", { payload: SendUiMessages,
 
 const resume = HttpApiEndpoint.get("resume", "/v1/chat/:chatId/stream", {
   params: chatParams,
-  success: [stream, HttpApiSchema.NoContent.annotate({ description: "No turn of the chat is running or waiting." })],
+  success: [stream, HttpApiSchema.NoContent.annotate({ description: "The chat has no turn yet." })],
   error: [Problem.InvalidRequest, Problem.StorageUnavailable]
 }).annotateMerge(
   OpenApi.annotations({
     summary: "Resume the stream of a chat",
-    description: "The stream of the turn that is running or waiting, from its beginning; 204 if there is none.",
+    description:
+      "The stream of the turn that is running or waiting, or of the last one, from its beginning; 204 if there is none.",
     transform: content
   })
 )

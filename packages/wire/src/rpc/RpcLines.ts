@@ -6,7 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Extension, toolAnswer } from "../Command.ts"
-import { ConversationState } from "../ConversationState.ts"
+import { ConversationState, ToolAnswers } from "../ConversationState.ts"
 import { CommandId, TurnId } from "../Ids.ts"
 import { Prompt as PromptValue } from "../Prompt.ts"
 import { TurnEvent } from "../TurnEvent.ts"
@@ -35,6 +35,10 @@ export const commands = {
   abort: command("abort", {}),
   /** Switches automatic retries, from the next failure on (P15). */
   set_auto_retry: command("set_auto_retry", { enabled: Schema.Boolean }),
+  /** Changes the model of turns that are accepted from now on. */
+  set_model: command("set_model", { model: NonEmptyText }),
+  /** Replaces the answers that hold for every call of a tool. */
+  set_tool_answers: command("set_tool_answers", { toolAnswers: ToolAnswers }),
   /** Gives up: ends the wait, the chain, and the turn with its last error (P14, X4). */
   abort_retry: steering("abort_retry", {}),
   /** Ends the wait and makes the next attempt (X4). */
@@ -57,6 +61,8 @@ export const RpcCommand = Schema.Union([
   commands.retry,
   commands.abort,
   commands.set_auto_retry,
+  commands.set_model,
+  commands.set_tool_answers,
   commands.abort_retry,
   commands.retry_now,
   commands.wait_until,

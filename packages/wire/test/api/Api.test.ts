@@ -57,7 +57,9 @@ describe("the calls", () => {
       "POST /v1/turns/commands",
       "POST /v1/turns/{turnId}/abort",
       "PUT /v1/conversations/{conversationId}/auto-retry",
-      "PUT /v1/conversations/{conversationId}/title"
+      "PUT /v1/conversations/{conversationId}/model",
+      "PUT /v1/conversations/{conversationId}/title",
+      "PUT /v1/conversations/{conversationId}/tool-answers"
     ])
   })
 
@@ -145,6 +147,8 @@ describe("examples", () => {
       ConversationsGroup.State,
       ConversationsGroup.Messages,
       ConversationsGroup.AutoRetry,
+      ConversationsGroup.SetModel,
+      ConversationsGroup.SetToolAnswers,
       ConversationsGroup.CommandOnly,
       ConversationsGroup.WaitUntil,
       ConversationsGroup.SwitchTarget,
@@ -176,7 +180,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(15)
+    expect(bodies.length).toBe(17)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])

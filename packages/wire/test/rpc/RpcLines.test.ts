@@ -46,7 +46,7 @@ describe("P16: a line is refused", () => {
 
   it("with its id, where its type is missing or unknown", () => {
     const expected =
-      "Expected one of prompt, retry, abort, set_auto_retry, abort_retry, retry_now, wait_until, switch_target, extend_budget, answer_tool, get_state."
+      "Expected one of prompt, retry, abort, set_auto_retry, set_model, set_tool_answers, abort_retry, retry_now, wait_until, switch_target, extend_budget, answer_tool, get_state."
     expect(refusal('{"id":"a"}')).toEqual({
       id: "a",
       type: "response",

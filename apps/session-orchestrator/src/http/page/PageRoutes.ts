@@ -5,10 +5,13 @@
  * PageRoutes.P2. The content security policy allows scripts, styles and calls of this origin alone, and nothing inline. Images are data of the
  *     conversation (`data:`). No script can turn text into HTML (`require-trusted-types-for`).
  * PageRoutes.P3. The page and its files hold no data, so they are readable without the token.
+ * PageRoutes.P4. The call that asks whether the page may call is answered with the limits of files, so the page refuses a file that is too large
+ *     before it sends it.
  */
 import { Api } from "@holdfast/wire/api"
 import { Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { DEFAULTS } from "../../config/reading/Settings.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as StaticFile from "../body/StaticFile.ts"
 import * as PageFiles from "./PageFiles.ts"
@@ -33,16 +36,18 @@ export interface Options {
   readonly token?: Redacted.Redacted | undefined
   /** The folder of the built page. */
   readonly pageFolder?: string | undefined
+  readonly maxFileBytes?: number | undefined
+  readonly maxBodyBytes?: number | undefined
 }
 
 /** The routes. */
-export const layer = ({ pageFolder = PageFiles.FOLDER, token }: Options) => {
+export const layer = ({ pageFolder = PageFiles.FOLDER, token, ...limits }: Options) => {
   const files = PageFiles.make(pageFolder)
   return Layer.mergeAll(
     HttpRouter.add("GET", "/", root(files)),
     HttpRouter.add("GET", `${ASSETS}:name`, asset(files)),
     // The guard has checked the token or the cookie.
-    HttpRouter.add("GET", PageSession.PATH, Effect.succeed(HttpServerResponse.empty({ status: 204 }))),
+    HttpRouter.add("GET", PageSession.PATH, Effect.succeed(granted(limits))),
     HttpRouter.add("POST", PageSession.PATH, begin(token)),
     HttpRouter.add("DELETE", PageSession.PATH, Effect.succeed(withCookie(PageSession.deleteCookie())))
   )
@@ -74,6 +79,16 @@ const asset = Effect.fnUntraced(function* (files: PageFiles.PageFiles) {
   const file = yield* Effect.promise(() => files.asset(name))
   return file === undefined ? HttpServerResponse.empty({ status: 404 }) : yield* StaticFile.servePermanent(file)
 })
+
+/** PageRoutes.P4 */
+const granted = ({
+  maxBodyBytes = DEFAULTS.server.maxBodyBytes,
+  maxFileBytes = DEFAULTS.server.maxFileBytes
+}: Pick<Options, "maxFileBytes" | "maxBodyBytes">): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.empty({
+    status: 204,
+    headers: { "holdfast-max-file-bytes": String(maxFileBytes), "holdfast-max-body-bytes": String(maxBodyBytes) }
+  })
 
 const begin = (token: Redacted.Redacted | undefined) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>

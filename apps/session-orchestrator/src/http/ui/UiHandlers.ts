@@ -1,10 +1,13 @@
 /**
  * Handles the calls of `useChat` (AI SDK): each message of a user is a turn, and its answer is a UI message stream.
  *
- * UiHandlers.C1. The chat's id is the conversation's. The first message opens it; two first messages at once open one conversation.
+ * UiHandlers.C1. The chat's id is the conversation's. The first message opens it; two first messages at once open one conversation. A later one
+ *     with a model changes the conversation's.
  * UiHandlers.C2. The history is the service's: of a request the last message is read. A message that was changed after it had been sent is refused,
  *     because the model would answer to another history than the page shows.
  * UiHandlers.C3. `regenerate-message` is rule M1's retry. Where the message never arrived, it is sent; where its turn has not ended, it is watched.
+ * UiHandlers.C4. A stream that is resumed is that of the chat's turn from its beginning, also where it has ended: the page may have been away at its
+ *     end. The AI SDK puts it in the place of what it had of the message, which has the same id.
  */
 import type { Ids } from "@holdfast/wire"
 import { Api, type UiMessagesGroup, Problem } from "@holdfast/wire/api"
@@ -36,11 +39,11 @@ export const layer = HttpApiBuilder.group(
 
     /** UiHandlers.C1 */
     const opened = ({ id, model, retry, system, title, tools }: UiMessagesGroup.SendUiMessages) => {
-      const found = conversations.state(id)
-      return Effect.catchTag(found, "ConversationNotFound", () =>
+      const known = model === undefined ? conversations.state(id) : conversations.setModel(id, model, { ifOther: true })
+      return Effect.catchTag(Effect.asVoid(known), "ConversationNotFound", () =>
         conversations
           .create({ conversationId: id, model, retry, system, title, tools })
-          .pipe(Effect.catchTag("StorageError", (error) => Effect.mapError(found, () => error)))
+          .pipe(Effect.catchTag("StorageError", (error) => Effect.mapError(known, () => error)))
       )
     }
 
@@ -80,9 +83,10 @@ export const layer = HttpApiBuilder.group(
         )
         return yield* stream(request, turnId, payload.id)
       }),
+      // UiHandlers.C4
       resume: ({ params: { chatId }, request }) =>
         conversations.state(chatId).pipe(
-          Effect.map(({ turnId }) => turnId),
+          Effect.flatMap(({ turnId }) => (turnId === undefined ? states.newestOf(chatId) : Effect.succeed(turnId))),
           Effect.catchTag("ConversationNotFound", () => Effect.undefined),
           orProblem,
           Effect.flatMap((turnId) =>

@@ -10,6 +10,7 @@ import type { Records } from "@holdfast/kernel"
 import { defined, type Ids, type PeriodReport } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Account from "../../recovery/Account.ts"
+import type { AnsweredCalls } from "../../storage/AnsweredCalls.ts"
 import type { Page, Position, TurnFilter, TurnRow } from "../../storage/Lists.ts"
 import { type Period, PeriodTally } from "./PeriodTally.ts"
 import * as TurnFacts from "./TurnFacts.ts"
@@ -21,6 +22,8 @@ export interface Sources {
     after: Position | undefined,
     limit: number
   ) => Effect.Effect<Page<TurnRow>, StorageError>
+  /** The calls through the gateway that were answered at once, between two moments in epoch milliseconds. */
+  readonly answeredCalls: AnsweredCalls["Service"]["between"]
   /** The records of turns, in the order of the ids. */
   readonly records: (
     ids: ReadonlyArray<Ids.TurnId>
@@ -32,7 +35,7 @@ export const PAGE = 100
 
 /** Reads and reports a period. */
 export const report = Effect.fn("PeriodRows.report")(function* (
-  { records, turns }: Sources,
+  { answeredCalls, records, turns }: Sources,
   period: Period
 ): Effect.fn.Return<PeriodReport.PeriodReport, StorageError> {
   const tally = new PeriodTally(period)
@@ -54,6 +57,8 @@ export const report = Effect.fn("PeriodRows.report")(function* (
       position = page.next
     } while (position !== undefined)
   }
+  // They belong to no conversation.
+  if (conversationId === undefined) tally.addAnswered(yield* answeredCalls(since, until))
   return tally.report()
 })
 

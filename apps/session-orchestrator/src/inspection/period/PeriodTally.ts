@@ -7,6 +7,7 @@
  */
 import type { Prices } from "@holdfast/policy"
 import { defined, type Ids, PeriodReport } from "@holdfast/wire"
+import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
 import * as Intervals from "./Intervals.ts"
 import { Outages } from "./Outages.ts"
 import * as PeriodLine from "./PeriodLine.ts"
@@ -52,6 +53,7 @@ export class PeriodTally {
   private calls = 0
   private savedCalls = 0
   private forgotten = 0
+  private answeredCalls = 0
 
   constructor(period: Period) {
     this.period = period
@@ -81,6 +83,15 @@ export class PeriodTally {
     this.addEnd(facts)
   }
 
+  /** Adds calls through the gateway that were answered at once. They are no turns. */
+  addAnswered(rows: ReadonlyArray<AnsweredCallsRow>): void {
+    for (const row of rows) {
+      this.answeredCalls += row.calls
+      this.calls += row.calls
+      this.spend.addCalls(row)
+    }
+  }
+
   /** The report. */
   report(): PeriodReport.PeriodReport {
     const { outageAfterMs, prices, since, timeZone, until } = this.period
@@ -94,6 +105,7 @@ export class PeriodTally {
       turnWaitedMs: this.turnWaitedMs,
       waited: this.waited,
       calls: this.calls,
+      answeredCalls: this.answeredCalls,
       savedCalls: this.savedCalls,
       outages: this.outages.find(outageAfterMs, until, (target) => this.awaited.has(target)),
       causes,

@@ -129,6 +129,7 @@ const failures = (report: PeriodReport.PeriodReport): Section => {
 }
 
 const work = ({
+  answeredCalls = 0,
   calls,
   forgotten,
   savedCalls,
@@ -151,6 +152,7 @@ const work = ({
       ["turns that waited", waited === 0 ? "0" : `${waited}, together ${DurationText.rough(turnWaitedMs)}`],
       ["time with a waiting turn", DurationText.rough(waitedMs)],
       ["calls of providers", String(calls)],
+      ...(answeredCalls === 0 ? [] : [["through the gateway, answered at once", String(answeredCalls)]]),
       ["calls saved by the gate", String(savedCalls)]
     ],
     notes:

@@ -5,6 +5,8 @@
  */
 import { Prices } from "@holdfast/policy"
 import type { PeriodReport } from "@holdfast/wire"
+import * as PriceOf from "../../spend/limits/PriceOf.ts"
+import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
 import type { UsageFact } from "./TurnFacts.ts"
 
 /** The tokens of some turns. */
@@ -17,20 +19,29 @@ export class SpendTally {
   add(usage: ReadonlyArray<UsageFact>): void {
     if (usage.length > 0) this.turns++
     if (usage.some(({ isUnreported }) => isUnreported)) this.unreported++
-    for (const { isUnreported, target, tokens } of usage) {
-      const model = this.models.get(target) ?? { tokens: Prices.NO_TOKENS, turns: 0, unreported: 0 }
-      this.models.set(target, {
-        tokens: Prices.add(model.tokens, tokens),
-        turns: model.turns + 1,
-        unreported: model.unreported + (isUnreported ? 1 : 0)
-      })
-    }
+    for (const { isUnreported, target, tokens } of usage) this.addTo(target, tokens, 1, isUnreported ? 1 : 0)
+  }
+
+  /** Adds the tokens of calls that were answered at once; each counts as a turn. */
+  addCalls({ calls, target, tokens, unreported }: Omit<AnsweredCallsRow, "hour">): void {
+    this.turns += calls
+    this.unreported += unreported
+    this.addTo(target, tokens, calls, unreported)
+  }
+
+  private addTo(target: string, tokens: Prices.Tokens, turns: number, unreported: number): void {
+    const model = this.models.get(target) ?? { tokens: Prices.NO_TOKENS, turns: 0, unreported: 0 }
+    this.models.set(target, {
+      tokens: Prices.add(model.tokens, tokens),
+      turns: model.turns + turns,
+      unreported: model.unreported + unreported
+    })
   }
 
   /** The tokens and the cost of each model, by its name. */
   byModel(prices: Prices.Prices): ReadonlyArray<PeriodReport.NamedSpend> {
     return Array.from(this.models, ([name, { tokens, turns, unreported }]) => {
-      const price = Prices.find(prices, name)
+      const price = PriceOf.target(prices, name)
       const isAnyKnown = tokens.input > 0 || tokens.output > 0
       const isKnown = price !== undefined && (isAnyKnown || unreported === 0)
       return {

@@ -6,6 +6,7 @@
 import { Prices } from "@holdfast/policy"
 import type { PeriodReport, TurnEvent } from "@holdfast/wire"
 import type * as Account from "../../recovery/Account.ts"
+import * as PriceOf from "../../spend/limits/PriceOf.ts"
 import * as TurnReport from "../TurnReport.ts"
 import * as TurnFacts from "./TurnFacts.ts"
 
@@ -19,7 +20,7 @@ export const of = (
   const last = TurnReport.lastTargetOf(account) ?? model
   let sum = 0
   for (const { isUnreported, target, tokens } of TurnFacts.usageOf(end, account.attempts, last, model)) {
-    const price = Prices.find(prices, target)
+    const price = PriceOf.target(prices, target)
     if (price === undefined || isUnreported) return "unknown" // TurnCost.C1
     sum += Prices.costOf(price, tokens)
   }

@@ -5,9 +5,11 @@
  * SpendLimits.L2. Tokens of a model without a price count as tokens. They are never money of 0: the text of a limit of money names them.
  * SpendLimits.L3. A limit with `fail` comes before those with `ask`: no answer lets a turn pass it.
  */
-import { Durations, Prices } from "@holdfast/policy"
+import type { Prices } from "@holdfast/policy"
+import { Durations } from "@holdfast/policy"
 import { Labels } from "@holdfast/wire"
 import { Schema } from "effect"
+import * as PriceOf from "./PriceOf.ts"
 import type { Spent } from "./SpendSums.ts"
 
 const Dollars = Schema.Finite.check(
@@ -97,7 +99,7 @@ export const uncheckable = (
   prices: Prices.Prices,
   target: string
 ): string | undefined => {
-  if (Prices.find(prices, target) !== undefined) return undefined
+  if (PriceOf.target(prices, target) !== undefined) return undefined
   const places = limits.flatMap(({ money }, index) => (money === undefined ? [] : [`spend[${index}].money`]))
   if (places.length === 0) return undefined
   return (

@@ -6,6 +6,7 @@
  * SpendSums.S2. Sums are of the latest day that had an addition. Earlier days are not kept.
  */
 import { Prices } from "@holdfast/policy"
+import * as PriceOf from "./PriceOf.ts"
 
 /** Tokens that were used at a target. */
 export interface Use {
@@ -51,7 +52,7 @@ export class SpendSum {
     const unpriced: Array<string> = []
     for (const [target, sum] of this.targets) {
       const ofTarget = sum.tokens.input + sum.tokens.output
-      const price = Prices.find(prices, target)
+      const price = PriceOf.target(prices, target)
       tokens += ofTarget
       unreported += sum.unreported
       if (price !== undefined) money += Prices.costOf(price, sum.tokens)

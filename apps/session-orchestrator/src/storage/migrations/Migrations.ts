@@ -28,6 +28,9 @@ import { migration as conversations } from "./0015_conversations.ts"
 import { migration as incidents } from "./0016_incidents.ts"
 import { migration as modelChanges } from "./0017_model_changes.ts"
 import { migration as uncounted } from "./0018_uncounted.ts"
+import { migration as answeredCalls } from "./0019_answered_calls.ts"
+import { migration as models } from "./0020_models.ts"
+import { migration as toolAnswers } from "./0021_tool_answers.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -48,7 +51,10 @@ const migrations = {
   "0015_conversations": conversations,
   "0016_incidents": incidents,
   "0017_model_changes": modelChanges,
-  "0018_uncounted": uncounted
+  "0018_uncounted": uncounted,
+  "0019_answered_calls": answeredCalls,
+  "0020_models": models,
+  "0021_tool_answers": toolAnswers
 }
 
 /** The table in which a database records its migrations. */

@@ -11,7 +11,7 @@ import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
-import type { Resumption, ResumptionOutline, Turn } from "../Store.ts"
+import type { Conversation, Resumption, ResumptionOutline, Turn } from "../Store.ts"
 import * as PromptTable from "../tables/PromptTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 
@@ -39,7 +39,7 @@ export const find =
         if (turn === undefined || conversation === undefined) continue // there is one for each row
         found.set(turn.turnId, {
           turn,
-          conversation,
+          conversation: asOf(turn, conversation),
           history: parse(history, facts) ?? (yield* readOneByOne(sql, turn)),
           persisted: types?.split(",") ?? []
         })
@@ -61,7 +61,7 @@ export const outlines =
       for (const [i, { types }] of rows.entries()) {
         const [turn, conversation] = [turns[i], conversations[i]]
         if (turn === undefined || conversation === undefined) continue // there is one for each row
-        found.set(turn.turnId, { turn, conversation, persisted: types?.split(",") ?? [] })
+        found.set(turn.turnId, { turn, conversation: asOf(turn, conversation), persisted: types?.split(",") ?? [] })
       }
       return ids.map((id) => found.get(id))
     })
@@ -104,6 +104,10 @@ interface Row {
 interface JoinedHistory extends Pick<Row, "history"> {
   readonly conversationId: Ids.ConversationId
 }
+
+/** The conversation that a turn was accepted in: the turn's own model is older than the conversation's. */
+const asOf = ({ model }: Turn, conversation: Conversation): Conversation =>
+  model === undefined ? conversation : { ...conversation, model, modelSince: undefined }
 
 /** A line for each message, after the number of its turn. */
 const LINES = "CAST(m.turn AS TEXT) || ' ' || m.payload AS line FROM events m"

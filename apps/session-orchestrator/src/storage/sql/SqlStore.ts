@@ -31,10 +31,12 @@ import * as Acceptances from "./Acceptances.ts"
 import * as DatabaseCheck from "./DatabaseCheck.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
+import { AnsweredCalls } from "../AnsweredCalls.ts"
 import { Deletions } from "../Deletions.ts"
 import { IncidentStates } from "../IncidentStates.ts"
 import { Lists } from "../Lists.ts"
 import { Outbox } from "../Outbox.ts"
+import * as AnsweredCallTable from "../tables/AnsweredCallTable.ts"
 import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
 import * as IncidentTable from "../tables/IncidentTable.ts"
@@ -58,6 +60,7 @@ export type Storage =
   | Deletions
   | Outbox
   | IncidentStates
+  | AnsweredCalls
 
 /** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -124,6 +127,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const { failed, lane, read, together } = database
   const create = lane(ConversationTable.insert(sql))
   const setAutoRetry = lane(ConversationTable.setAutoRetry(sql))
+  const setModel = lane(ConversationTable.setModel(sql))
+  const setToolAnswers = lane(ConversationTable.setToolAnswers(sql))
   const accept = lane(Acceptances.accept(sql), ({ ahead }) => ahead)
   // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
   const journaling = yield* SqlJournal.make(database, {
@@ -176,6 +181,10 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
+    setModel: (conversationId, model, at) =>
+      setModel({ conversationId, model, at }).pipe(failed(`change the model of ${conversationId}`)),
+    setToolAnswers: (conversationId, answers) =>
+      setToolAnswers({ conversationId, answers }).pipe(failed(`record the answers about tools of ${conversationId}`)),
     acceptTurn: (turn, opening, ahead) =>
       // Encoded here, outside the transaction that others wait for.
       Effect.andThen(
@@ -261,6 +270,10 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     uncounted: (...query) => IncidentTable.uncounted(sql, ...query).pipe(read("turns that have failed")),
     change: (decide, turns) => changeIncidents({ decide, turns }).pipe(failed("record incidents"))
   })
+  const answeredCalls = AnsweredCalls.of({
+    add: (rows) => write(AnsweredCallTable.add(sql, rows)).pipe(failed("count answered calls")),
+    between: (...period) => AnsweredCallTable.between(sql, ...period).pipe(read("the answered calls"))
+  })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
     Context.add(Standings, standings),
@@ -268,7 +281,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     Context.add(Lists, lists),
     Context.add(Deletions, deletions),
     Context.add(Outbox, outbox),
-    Context.add(IncidentStates, incidents)
+    Context.add(IncidentStates, incidents),
+    Context.add(AnsweredCalls, answeredCalls)
   )
 })
 

@@ -1,6 +1,6 @@
 /** Reads and writes the rows of conversations. */
 import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
-import { Ids } from "@holdfast/wire"
+import { ConversationState, Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as LabelTable from "./LabelTable.ts"
@@ -50,6 +50,44 @@ export const setAutoRetry =
         sql`UPDATE conversations SET auto_retry_enabled = ${enabled ? 1 : 0} WHERE conversation_id = ${conversationId}`
       )
     )
+
+/** A change of a conversation's model. */
+export interface NewModel {
+  readonly conversationId: Ids.ConversationId
+  readonly model: string
+  /** In epoch milliseconds. */
+  readonly at: number
+}
+
+/** Changes models, in order; a conversation's turns keep the model that they were accepted with. Does nothing for an unknown conversation. */
+export const setModel =
+  (sql: SqlClient.SqlClient) =>
+  (changes: ReadonlyArray<NewModel>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
+    Effect.forEach(changes, ({ at, conversationId, model }) =>
+      Effect.gen(function* () {
+        yield* sql`
+          UPDATE turns SET model = (SELECT c.model FROM conversations c WHERE c.number = turns.conversation)
+          WHERE conversation = (SELECT number FROM conversations WHERE conversation_id = ${conversationId}) AND model IS NULL`
+        yield* sql`UPDATE conversations SET model = ${model}, model_since = ${at} WHERE conversation_id = ${conversationId}`
+      })
+    )
+
+/** The answers of a conversation that hold for every call of a tool. */
+export interface NewToolAnswers {
+  readonly conversationId: Ids.ConversationId
+  readonly answers: ConversationState.ToolAnswers
+}
+
+/** Replaces them, in order. Does nothing for an unknown conversation. */
+export const setToolAnswers =
+  (sql: SqlClient.SqlClient) =>
+  (changes: ReadonlyArray<NewToolAnswers>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
+    Effect.forEach(changes, ({ answers, conversationId }) => {
+      const text = Object.keys(answers).length === 0 ? null : JSON.stringify(answers)
+      return Effect.asVoid(
+        sql`UPDATE conversations SET tool_answers = ${text} WHERE conversation_id = ${conversationId}`
+      )
+    })
 
 /** A new title of a conversation. */
 export interface NewTitle {
@@ -102,7 +140,7 @@ export const findAll = (
 
 /** The columns for `read`. */
 export const COLUMNS =
-  "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at, c.tools"
+  "c.conversation_id, c.model, c.system_prompt, c.retry, c.auto_retry_enabled, c.created_at, c.tools, c.model_since, c.tool_answers"
 
 /** The conversations in rows that have these columns. */
 export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Conversation>, Schema.SchemaError> =>
@@ -117,7 +155,9 @@ const Row = Schema.Struct({
   retry: Schema.NullOr(Schema.fromJsonString(Schema.Json)),
   auto_retry_enabled: Schema.Literals([0, 1]),
   created_at: Schema.Finite,
-  tools: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String)))
+  tools: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String))),
+  model_since: Schema.NullOr(Schema.Finite),
+  tool_answers: Schema.NullOr(Schema.fromJsonString(ConversationState.ToolAnswers))
 })
 
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
@@ -129,5 +169,7 @@ const conversationOf = (row: typeof Row.Type): Conversation => ({
   retry: row.retry ?? undefined,
   autoRetryEnabled: row.auto_retry_enabled === 1,
   createdAt: row.created_at,
-  ...(row.tools === null ? undefined : { tools: row.tools })
+  ...(row.tools === null ? undefined : { tools: row.tools }),
+  ...(row.model_since === null ? undefined : { modelSince: row.model_since }),
+  ...(row.tool_answers === null ? undefined : { toolAnswers: row.tool_answers })
 })

@@ -22,7 +22,7 @@ export const hasOpenTurn = Effect.fnUntraced(function* (
   let after = 0
   while (true) {
     const turns = yield* sql<OpenRow>`
-      SELECT ${RowNumbers.read(sql, "t.number")} AS "number", c.model
+      SELECT ${RowNumbers.read(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model
       FROM turns t JOIN conversations c ON c.number = t.conversation
       WHERE t.end_event_id IS NULL AND t.number > CAST(${after} AS BIGINT) AND EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
@@ -45,7 +45,7 @@ export const uncounted = Effect.fnUntraced(function* (
   const rows = yield* sql<
     OpenRow & { readonly conversation_id: Ids.ConversationId; readonly turn_id: Ids.TurnId; readonly payload: string }
   >`
-    SELECT ${RowNumbers.read(sql, "t.number")} AS "number", c.model, c.conversation_id, t.turn_id, e.payload
+    SELECT ${RowNumbers.read(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model, c.conversation_id, t.turn_id, e.payload
     FROM turns t
     JOIN conversations c ON c.number = t.conversation
     JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id

@@ -33,9 +33,9 @@ export const read = Effect.fnUntraced(function* (
       Array.from(new Set(found.map((turn) => turn.conversationId)))
     )
     const journals = yield* JournalTable.load(sql, SealTable.TABLES)(found.map(({ turnId }) => turnId))
-    for (const [i, { acceptedAt, conversationId, end, isSubmitted = false, turnId }] of found.entries()) {
+    for (const [i, { acceptedAt, conversationId, end, isSubmitted = false, model, turnId }] of found.entries()) {
       const conversation = conversations.get(conversationId)
-      const target = conversation && Target.parse(conversation.model)
+      const target = conversation && Target.parse(model ?? conversation.model)
       const records = recordsOf(journals[i] ?? [])
       if (conversation === undefined || target === undefined || records === undefined) continue
       // A turn that called a provider has records. A turn that was aborted in the queue has none.

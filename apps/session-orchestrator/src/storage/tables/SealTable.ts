@@ -39,7 +39,7 @@ export const unsealed = (
 ): Effect.Effect<ReadonlyArray<Unsealed>, TableError> =>
   Effect.map(
     sql<UnsealedRow>`
-      SELECT t.turn_id, c.conversation_id, c.model, j.seq, j.name, j.value, ${sql.literal(InterruptionTable.COLUMNS)}
+      SELECT t.turn_id, c.conversation_id, COALESCE(t.model, c.model) AS model, j.seq, j.name, j.value, ${sql.literal(InterruptionTable.COLUMNS)}
       FROM turns t
       JOIN conversations c ON c.number = t.conversation
       LEFT JOIN interruptions i ON i.turn = t.number

@@ -113,7 +113,7 @@ const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): State
   const to = (name: string) => sql`last.change LIKE ${`%"to":"${Contains.escaped(name)}%`} ESCAPE '!'`
   const ofConversation = Keyset.ofModel(
     sql,
-    "(SELECT c.model FROM conversations c WHERE c.number = t.conversation)",
+    "COALESCE(t.model, (SELECT c.model FROM conversations c WHERE c.number = t.conversation))",
     model
   )
   // With a limit the change is read once a row, not once for each comparison.
@@ -145,7 +145,8 @@ const rowsOf = Effect.fnUntraced(function* (
   if (keys.length === 0) return []
   const found = yield* sql`
     SELECT t.turn_id, c.conversation_id, substr(t.prompt, 1, ${PROMPT_CHARACTERS}) AS prompt, t.accepted_at,
-      e.payload AS end_event, ${RowNumbers.read(sql, "t.number")} AS "number", 0 AS "at", c.model, ${changeOf(sql)} AS change,
+      e.payload AS end_event, ${RowNumbers.read(sql, "t.number")} AS "number", 0 AS "at", COALESCE(t.model, c.model) AS model,
+      ${changeOf(sql)} AS change,
       CASE WHEN EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
       ) THEN 1 ELSE 0 END AS has_events

@@ -94,7 +94,8 @@ export const seal = (
   )
 
 /** The columns for `read`. */
-export const COLUMNS = "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, t.submitted, e.payload AS end_event"
+export const COLUMNS =
+  "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, t.submitted, t.model AS turn_model, e.payload AS end_event"
 /** A further column, for the parts of prompts (`Turn.content`). */
 export const CONTENT = `${PromptTable.COLUMN} AS content`
 /** The tables for `COLUMNS`: turns with the events that ended them; a `WHERE` follows. */
@@ -117,6 +118,8 @@ const Row = Schema.Struct({
   accepted_at: Schema.Finite,
   /** Lists leave it out. */
   submitted: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
+  /** Lists leave it out. */
+  turn_model: Schema.optionalKey(Schema.NullOr(Schema.String)),
   end_event: Schema.NullOr(Schema.String)
 })
 
@@ -141,6 +144,7 @@ const turnOf = Effect.fnUntraced(function* (row: typeof Row.Type): Effect.fn.Ret
     prompt: row.prompt ?? undefined,
     ...(row.content == null ? undefined : { content: yield* PromptTable.decode(row.content) }),
     acceptedAt: row.accepted_at,
+    ...(row.turn_model == null ? undefined : { model: row.turn_model }),
     ...(row.submitted === 1 ? { isSubmitted: true } : undefined)
   }
   return { ...turn, end: row.end_event === null ? undefined : yield* endOf(row.end_event, turn) }

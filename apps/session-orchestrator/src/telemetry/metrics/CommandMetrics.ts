@@ -29,7 +29,9 @@ export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.eff
         Effect.tap(conversations.commandAll(commands, origin), (outcomes) =>
           Effect.forEach(outcomes, ({ outcome }, i) => count(commands[i]?.command.type, outcome), { discard: true })
         ),
-      setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled))
+      setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled)),
+      setModel: (...change) => counted("set-model", conversations.setModel(...change)),
+      setToolAnswers: (id, answers) => counted("set-tool-answers", conversations.setToolAnswers(id, answers))
     })
   })
 )
@@ -46,7 +48,9 @@ const NAMES: Readonly<Record<Command.Command["type"], true>> = {
   "switch-target": true,
   "extend-budget": true,
   "answer-tool": true,
-  "set-auto-retry": true
+  "set-auto-retry": true,
+  "set-model": true,
+  "set-tool-answers": true
 }
 
 const count = (

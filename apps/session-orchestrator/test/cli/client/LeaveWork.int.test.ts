@@ -138,6 +138,22 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       yield* until(by, "completed")
       assert.strictEqual((yield* holdfast(service, ["retry", "--tag", "night"])).stdout, `why idle ${by}\n`)
 
+      // Turns by their ids: these and no other.
+      const named = (turnIds: ReadonlyArray<string>, more = {}) =>
+        Effect.map(
+          service.call({
+            path: "/v1/turns/commands",
+            body: { command: { type: "abort-retry" }, filter: { turnIds, ...more }, dryRun: true }
+          }),
+          ({ status, text }) => ({ status, turns: JSON.parse(text).turns })
+        )
+      const { turns } = yield* named(["where", "why", "gone", "where"])
+      assert.deepStrictEqual(turns, [
+        { turnId: "where", conversationId: "where", outcome: "listed" },
+        { turnId: "why", conversationId: "why", outcome: "idle" }
+      ])
+      assert.strictEqual((yield* named(["where"], { tag: "night" })).status, 400)
+
       const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
       assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
       assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')

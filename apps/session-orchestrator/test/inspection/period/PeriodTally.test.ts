@@ -160,6 +160,20 @@ describe("PeriodTally", () => {
     )
   })
 
+  it("adds calls that were answered at once, whatever key they were sent with", () => {
+    const tally = new PeriodTally(Night.period)
+    tally.add(Night.turn("a", { usage: [Night.used(Night.GPT, 1_000_000, 0)] }))
+    const tokens = { input: 2_000_000, output: 0, cachedInput: 0, cacheWrite: 0 }
+    tally.addAnswered([{ hour: 0, target: "openai~client/gpt-5", calls: 3, unreported: 1, tokens }])
+    const { answeredCalls, calls, models, spend, turns } = tally.report()
+    expect([answeredCalls, calls, turns.answered]).toEqual([3, 4, 1])
+    expect(spend).toMatchObject({ turns: 4, inputTokens: 3_000_000, unreported: 1, cost: 3.75, isPartial: true })
+    expect(models.map(({ cost, name }) => [name, cost])).toEqual([
+      ["openai/gpt-5", 1.25],
+      ["openai~client/gpt-5", 2.5]
+    ])
+  })
+
   it("X12: never reports an unknown cost as 0", () => {
     const [one, two] = [Night.used("x/unknown", 5, 5), Night.used(Night.GPT, 1_000_000, 0)]
     expect(reportOf([Night.turn("a", { usage: [one] })]).spend).toMatchObject({ cost: "unknown", inputTokens: 5 })

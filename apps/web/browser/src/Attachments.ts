@@ -1,0 +1,65 @@
+/** Files of a prompt: chosen, pasted, dropped; the limits before sending; images in their box. */
+import { ensure, same, show } from "./Report.ts"
+import { type Rig, seen } from "./Rig.ts"
+
+/** One red pixel. */
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+
+export const run = (rig: Rig): Promise<void> =>
+  show(
+    "files are chosen, pasted and dropped; too large ones are refused before sending; images are in their box",
+    async () => {
+      const page = await rig.open()
+      await page.goto(await rig.create({ model: "local/pictures" }))
+      const chooser = page.locator("input[type=file]")
+      const attached = page.getByRole("list", { name: "Attached files" })
+      await chooser.setInputFiles({ name: "red.png", mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") })
+      await seen(attached, "red.png")
+      await attached.locator("img").waitFor()
+      await chooser.setInputFiles({ name: "film.mp4", mimeType: "video/mp4", buffer: Buffer.alloc(11_000_000) })
+      await seen(page.getByRole("alert"), "“film.mp4” has 11 MB. A file may have 10.5 MB at most.")
+
+      const given = (type: "paste" | "drop", name: string, text: string) =>
+        page.evaluate(
+          ({ name, text, type }) => {
+            const data = new DataTransfer()
+            data.items.add(new File([text], name, { type: "text/plain" }))
+            const field = document.querySelector("textarea")
+            const options = { bubbles: true, cancelable: true }
+            field?.dispatchEvent(
+              type === "paste"
+                ? new ClipboardEvent("paste", { ...options, clipboardData: data })
+                : new DragEvent("drop", { ...options, dataTransfer: data })
+            )
+          },
+          { name, text, type }
+        )
+      await given("paste", "pasted.txt", "A pasted text.")
+      await seen(attached, "pasted.txt")
+      await given("drop", "dropped.txt", "A dropped text.")
+      await seen(attached, "dropped.txt")
+      await page.getByRole("button", { name: "Remove pasted.txt" }).click()
+      same(
+        await attached.locator(".attached-name").allInnerTexts(),
+        ["red.png", "dropped.txt"],
+        "the files that go along"
+      )
+      await page.getByLabel("Prompt", { exact: true }).fill("What do you see?")
+      await page.keyboard.press("Enter")
+      await seen(page, "Here is the answer.")
+      same(await attached.count(), 0, "files beside the next prompt")
+      const image = page.locator(".message.user img")
+      same(await image.getAttribute("alt"), "Image of the prompt: red.png", "the image of the prompt")
+      ensure(
+        await image.evaluate(
+          (element) => (element as HTMLImageElement).complete && (element as HTMLImageElement).naturalWidth === 1
+        ),
+        "the image is shown"
+      )
+      await seen(page.locator(".message.user"), /dropped\.txt/)
+      ensure(rig.provider.received("pictures").includes(PIXEL), "the provider got the image's bytes")
+      await page.reload()
+      await image.waitFor()
+      await page.context().close()
+    }
+  )

@@ -1,0 +1,84 @@
+/** The night in a real browser: commands for many turns, and the line of time. */
+import type { Page } from "playwright-core"
+import { ensure, same, show } from "./Report.ts"
+import { OVERLOADED, type Rig, seen } from "./Rig.ts"
+
+/** Runs the scenarios of the night. */
+export const run = async (rig: Rig): Promise<void> => {
+  await bulk(rig)
+}
+
+// --- internal
+
+const REFUSED = { status: 401, message: "Incorrect API key provided.", type: "authentication_error" }
+
+/** Submits a turn, and waits until it has a status. */
+const submit = async (rig: Rig, model: string, tag: string, status: string): Promise<void> => {
+  const response = await fetch(`${rig.service.url}/v1/turns`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ prompt: `A turn of ${model}`, model: `local/${model}`, tags: [tag] })
+  })
+  const { turnId } = (await response.json()) as { readonly turnId: string }
+  for (;;) {
+    const turn = (await (await fetch(`${rig.service.url}/v1/turns/${turnId}`)).json()) as { readonly status: string }
+    if (turn.status === status) return
+  }
+}
+
+const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name })
+
+const bulk = (rig: Rig) =>
+  show("commands for many turns: counted, confirmed by keyboard, and reported in words", async () => {
+    const tag = "of-many"
+    rig.provider.plan("many-wrong", REFUSED, REFUSED, { pieces: ["Retried."] })
+    rig.provider.plan("many-late", OVERLOADED, OVERLOADED)
+    rig.provider.plan("many-other", OVERLOADED)
+    for (const model of ["many-wrong", "many-wrong"]) await submit(rig, model, tag, "failed")
+    for (const model of ["many-late", "many-late", "many-other"]) await submit(rig, model, tag, "waiting")
+    const page = await rig.open()
+    await page.goto(`${rig.service.url}/#/night`)
+    await page.getByLabel("Tag", { exact: true }).fill(tag)
+    await seen(page, /^5 turns$/)
+    const dialog = page.getByRole("dialog")
+    const result = page.locator(".bulk-result")
+
+    // Esc leaves all as it is, and gives the focus back.
+    await button(page, "Give up 3 waiting …").focus()
+    await page.keyboard.press("Enter")
+    await seen(dialog, "Give up 3 turns that wait for 2 endpoints?")
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "detached" })
+    same(await page.evaluate(() => document.activeElement?.textContent), "Give up 3 waiting …", "the focus")
+
+    await page.keyboard.press("Enter")
+    await dialog.getByLabel("Only those of").selectOption("local/many-late")
+    await seen(dialog, "Give up 2 turns that wait for local/many-late?")
+    await button(page, "Give up 2").focus()
+    await page.keyboard.press("Enter")
+    await seen(result, "2 turns given up.")
+    same(await result.getAttribute("role"), "status", "what screen readers announce")
+    same(await result.evaluate((element) => element === document.activeElement), true, "the focus on the result")
+
+    await button(page, "Switch 1 waiting …").click()
+    await dialog.getByLabel("Go on with").fill("nowhere/at-all")
+    await page.keyboard.press("Enter")
+    await seen(result, /0 turns switched, 1 refused\..*nowhere/)
+    await button(page, "Switch 1 waiting …").click()
+    await dialog.getByLabel("Go on with").fill("other/plain")
+    await page.keyboard.press("Enter")
+    await seen(result, "1 turn switched.")
+
+    // In the list: the two that were given up have failed, too.
+    await page.getByRole("link", { name: "Conversations", exact: true }).click()
+    ensure((await button(page, /^Retry \d+ failed/).count()) === 0, "no commands without a filter")
+    await page
+      .getByRole("button", { name: `Only conversations with the tag ${tag}` })
+      .first()
+      .click()
+    await button(page, "Retry 4 failed …").click()
+    await seen(dialog, "Retry 4 turns that failed at 2 endpoints?")
+    await button(page, /^Retry 4$/).click()
+    await seen(page.locator(".bulk-result"), "4 turns retried.")
+    await page.context().close()
+  })

@@ -1,0 +1,99 @@
+/**
+ * Files that a person adds to a prompt: what fits the service's limits, and the parts of the prompt. Pure, but for the reading of a file.
+ *
+ * Attached.A1. A file that the service would refuse is refused here, with its size and the limit, before anything is sent.
+ */
+import type { FilePart, Prompt } from "@holdfast/wire"
+import * as Sizes from "../text/Sizes.ts"
+
+/** The limits of the service. */
+export interface Limits {
+  /** The most bytes of one file (`server.maxFileBytes`). */
+  readonly fileBytes: number
+  /** The most bytes of a call (`server.maxBodyBytes`). */
+  readonly bodyBytes: number
+}
+
+/** The part of a file that the limits are about. */
+export interface Sized {
+  readonly name: string
+  readonly size: number
+}
+
+/** Splits files into those that fit beside the files of the prompt, and why each of the others does not. */
+export const admit = <A extends Sized>(
+  there: ReadonlyArray<Sized>,
+  added: ReadonlyArray<A>,
+  limits: Limits
+): { readonly fitting: ReadonlyArray<A>; readonly problems: ReadonlyArray<string> } => {
+  const fitting: Array<A> = []
+  const problems: Array<string> = []
+  for (const file of added) {
+    const problem = problemOf([...there, ...fitting], file, limits)
+    if (problem === undefined) fitting.push(file)
+    else problems.push(`“${file.name}” ${problem}`)
+  }
+  return { fitting, problems }
+}
+
+/** A prompt of a text and files: the text alone where there are none. `undefined`: it is empty. */
+export const promptOf = (text: string, files: ReadonlyArray<FilePart.FilePart>): Prompt.Prompt | undefined => {
+  const [first, ...others] = files
+  if (first === undefined) return text === "" ? undefined : text
+  return text === "" ? [first, ...others] : [{ type: "text", text }, ...files]
+}
+
+/** A file as a part of a prompt. Rejects where the browser cannot read it. */
+export const partOf = async (file: File): Promise<FilePart.FilePart> => ({
+  type: "file",
+  mediaType: mediaTypeOf(file),
+  name: nameOf(file.name),
+  data: await base64Of(file)
+})
+
+/** The type that the browser gives, as the service takes it: in lower case, without parameters. */
+export const mediaTypeOf = ({ type }: Pick<File, "type">): string => {
+  const plain = (type.split(";")[0] ?? "").trim().toLowerCase()
+  return /^[a-z]+\/[a-z0-9][a-z0-9.+_-]*$/.test(plain) ? plain : "application/octet-stream"
+}
+
+/** A name as the service takes it. */
+export const nameOf = (name: string): string =>
+  // oxlint-disable-next-line no-control-regex -- these are what is replaced
+  name.replace(/[\u0000-\u001f\u007f/\\]/g, "_").slice(-MOST_NAME) || "file"
+
+// --- internal
+
+/** The service takes 100 parts, and one is the text. */
+const MOST_FILES = 99
+
+const MOST_NAME = 255
+
+/** Room in a call for the text and the names. */
+const BESIDE_BYTES = 65_536
+
+const problemOf = (
+  there: ReadonlyArray<Sized>,
+  { size }: Sized,
+  { bodyBytes, fileBytes }: Limits
+): string | undefined => {
+  if (size === 0) return "is empty."
+  if (size > fileBytes) return `has ${Sizes.bytes(size)}. A file may have ${Sizes.bytes(fileBytes)} at most.`
+  if (there.length >= MOST_FILES) return `is one too many. A prompt may have ${MOST_FILES} files.`
+  // Base64 has four characters for three bytes.
+  const sum = there.reduce((sum, file) => sum + Math.ceil(file.size / 3) * 4, Math.ceil(size / 3) * 4)
+  return sum > bodyBytes - BESIDE_BYTES
+    ? `does not fit. The files of a prompt may have ${Sizes.bytes(((bodyBytes - BESIDE_BYTES) / 4) * 3)} together.`
+    : undefined
+}
+
+const base64Of = (file: File): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.addEventListener("load", () => {
+      const text = typeof reader.result === "string" ? reader.result : ""
+      resolve(text.slice(text.indexOf(",") + 1))
+    })
+    reader.addEventListener("error", () => reject(new Error(`“${file.name}” could not be read.`)))
+    reader.readAsDataURL(file)
+  })

@@ -1,0 +1,43 @@
+/** The field of a prompt with its files. Enter sends, Shift and Enter begin a line. */
+import type { ReactNode, RefObject } from "react"
+import { AttachButton } from "./AttachButton.tsx"
+import { AttachedList } from "./AttachedList.tsx"
+import type { AttachedFiles } from "./useAttached.ts"
+
+interface PromptBoxProps {
+  readonly id: string
+  readonly field: RefObject<HTMLTextAreaElement | null>
+  readonly attached: AttachedFiles
+  readonly rows: number
+  readonly placeholder: string
+  readonly isPending: boolean
+  /** Beside the button that sends. */
+  readonly children?: ReactNode
+}
+
+/** The field, in a form of its parent, which has the label. */
+export const PromptBox = ({ attached, children, field, id, isPending, placeholder, rows }: PromptBoxProps) => (
+  <div className="prompt-box">
+    <AttachedList attached={attached} />
+    <textarea
+      id={id}
+      ref={field}
+      name="prompt"
+      rows={rows}
+      placeholder={placeholder}
+      onPaste={attached.paste}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
+        event.preventDefault()
+        event.currentTarget.form?.requestSubmit()
+      }}
+    />
+    <div className="prompt-bar">
+      <AttachButton onAdd={attached.add} />
+      {children}
+      <button type="submit" className="primary" disabled={isPending}>
+        {isPending ? "Sending …" : "Send"}
+      </button>
+    </div>
+  </div>
+)

@@ -1,0 +1,76 @@
+/** The files of the prompt that a person is writing: chosen, pasted, or dropped anywhere on the page. */
+import { type ClipboardEvent, useEffect, useEffectEvent, useState } from "react"
+import * as Service from "../service/Service.ts"
+import * as Attached from "./Attached.ts"
+
+/** The files of a prompt. */
+export interface AttachedFiles {
+  readonly files: ReadonlyArray<File>
+  /** Why files were not taken. */
+  readonly problems: ReadonlyArray<string>
+  /** A file is held over the page. */
+  readonly isDropping: boolean
+  readonly add: (files: Iterable<File>) => void
+  readonly remove: (file: File) => void
+  readonly clear: () => void
+  /** Takes files from the clipboard; text is pasted as ever. */
+  readonly paste: (event: ClipboardEvent) => void
+}
+
+/** The files of the one prompt that is on the page. */
+export const useAttached = (): AttachedFiles => {
+  const [files, setFiles] = useState<ReadonlyArray<File>>([])
+  const [problems, setProblems] = useState<ReadonlyArray<string>>([])
+  const [isDropping, setIsDropping] = useState(false)
+  const add = (added: Iterable<File>): void => {
+    const { fitting, problems } = Attached.admit(files, [...added], Service.limits())
+    setFiles([...files, ...fitting])
+    setProblems(problems)
+  }
+  const dropped = useEffectEvent((event: DragEvent) => add(event.dataTransfer?.files ?? []))
+  useEffect(() => {
+    const over = (event: DragEvent): void => {
+      if (event.dataTransfer?.types.includes("Files") !== true) return
+      // Without this the browser leaves the page and opens the file.
+      event.preventDefault()
+      setIsDropping(true)
+    }
+    const leave = (event: DragEvent): void => {
+      if (event.relatedTarget === null) setIsDropping(false)
+    }
+    const drop = (event: DragEvent): void => {
+      if (event.dataTransfer?.types.includes("Files") !== true) return
+      event.preventDefault()
+      setIsDropping(false)
+      dropped(event)
+    }
+    addEventListener("dragover", over)
+    addEventListener("dragleave", leave)
+    addEventListener("drop", drop)
+    return () => {
+      removeEventListener("dragover", over)
+      removeEventListener("dragleave", leave)
+      removeEventListener("drop", drop)
+    }
+  }, [])
+  return {
+    files,
+    problems,
+    isDropping,
+    add,
+    remove: (file) => {
+      setFiles(files.filter((each) => each !== file))
+      setProblems([])
+    },
+    clear: () => {
+      setFiles([])
+      setProblems([])
+    },
+    paste: (event) => {
+      const pasted = event.clipboardData.files
+      if (pasted.length === 0) return
+      event.preventDefault()
+      add(pasted)
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/** The model of a conversation, which a person can change for the prompts from then on. */
+import { useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import * as Actions from "../palette/Actions.ts"
+import { ModelForm } from "./ModelForm.tsx"
+import { useCommand } from "./useCommand.ts"
+
+interface ModelProps {
+  readonly conversationId: string
+  readonly model: string
+}
+
+/** The model and its button. */
+export const Model = ({ conversationId, model }: ModelProps) => {
+  const [isEdited, setIsEdited] = useState(false)
+  const queries = useQueryClient()
+  const { failure, send } = useCommand(conversationId)
+  Actions.useActions("This conversation", [
+    { name: "Change model …", words: "target provider", run: () => setIsEdited(true) }
+  ])
+  return (
+    <>
+      <div className="model">
+        <span className="quiet">{model}</span>{" "}
+        <button type="button" className="small" aria-expanded={isEdited} onClick={() => setIsEdited(!isEdited)}>
+          Change model
+        </button>
+      </div>
+      {isEdited && (
+        <ModelForm
+          label="Next prompts go to"
+          submit="Change"
+          onChosen={(chosen) => {
+            setIsEdited(false)
+            send(async (conversation) => {
+              await conversation.setModel(chosen)
+              await queries.invalidateQueries({ queryKey: ["state", conversationId] })
+            })
+          }}
+        />
+      )}
+      {failure !== undefined && (
+        <p className="error-text" role="alert">
+          {failure}
+        </p>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,110 @@
+/** The switch of notices on the desktop, and the reads behind them while they are on. */
+import { useEffect } from "react"
+import * as Actions from "../palette/Actions.ts"
+import * as Service from "../service/Service.ts"
+import * as Route from "../shell/Route.ts"
+import * as Notices from "./Notices.ts"
+import * as Switch from "./Switch.ts"
+
+/** The switch, where the browser has notices. */
+export const DesktopNotices = () => {
+  const state = Switch.useSwitch()
+  const isOn = state === "on"
+  useEffect(() => (isOn ? watch() : undefined), [isOn])
+  const words = isOn ? "Switch desktop notifications off" : "Notify me when a turn ends or asks"
+  Actions.useActions(
+    "Page",
+    state === "unavailable" ? [] : [{ name: words, words: "desktop notifications", run: () => void Switch.set(!isOn) }]
+  )
+  if (state === "unavailable") return null
+  return (
+    <button
+      type="button"
+      className={isOn ? "tool-button bell on" : "tool-button bell"}
+      aria-label={words}
+      title={words}
+      onClick={() => void Switch.set(!isOn)}
+    >
+      <svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true">
+        <path
+          d="M6 17V11a6 6 0 0 1 12 0v6l1.5 2h-15zM10 21.5h4"
+          fill={isOn ? "currentColor" : "none"}
+          stroke="currentColor"
+          strokeWidth="1.8"
+          strokeLinejoin="round"
+          strokeLinecap="round"
+        />
+      </svg>
+    </button>
+  )
+}
+
+// --- internal
+
+const EVERY_MS = 5_000
+
+/** The clock of the service's lists and this read's are not the same: an end is looked for a little further back. */
+const OVERLAP_MS = 60_000
+
+/** Turns that ended together, of each kind. More of them are one notice anyway. */
+const MOST = 200
+
+/** Reads what ended and what asks, again and again; returns what stops it. A browser slows this down in a tab that was hidden for minutes. */
+const watch = (): (() => void) => {
+  const closing = new AbortController()
+  const { signal } = closing
+  let known: Notices.Known | undefined = undefined
+  let since = Date.now() + Service.clockSkewMs()
+  let timer: ReturnType<typeof setTimeout> | undefined = undefined
+  const read = async (): Promise<void> => {
+    const now = Date.now() + Service.clockSkewMs()
+    try {
+      const lists = await Promise.all([
+        taken(Service.client.listTurns({ signal, status: "waiting" })),
+        ...(["completed", "failed", "aborted"] as const).map((status) =>
+          taken(Service.client.listTurns({ signal, status, since: since - OVERLAP_MS }))
+        )
+      ])
+      const { known: next, notices } = Notices.of(known, lists.flat(), shownConversation())
+      known = next
+      since = now
+      notices.forEach(show)
+    } catch {
+      // The service is away, which the page shows; the next read finds what ended meanwhile.
+    }
+    if (!signal.aborted) timer = setTimeout(() => void read(), EVERY_MS)
+  }
+  void read()
+  return () => {
+    closing.abort()
+    clearTimeout(timer)
+  }
+}
+
+const taken = async (turns: AsyncIterable<Notices.Watched>): Promise<ReadonlyArray<Notices.Watched>> => {
+  const list: Array<Notices.Watched> = []
+  for await (const turn of turns) {
+    list.push(turn)
+    if (list.length === MOST) break
+  }
+  return list
+}
+
+/** Notices.N2 */
+const shownConversation = (): string | undefined => {
+  const route = Route.parse(location.hash)
+  return document.visibilityState === "visible" && route.page === "conversation" ? route.conversationId : undefined
+}
+
+const show = ({ body, conversationId, tag, title }: Notices.Notice): void => {
+  try {
+    const notification = new Notification(title, { body, tag })
+    notification.addEventListener("click", () => {
+      focus()
+      Route.go(conversationId === undefined ? { page: "night" } : { page: "conversation", conversationId })
+      notification.close()
+    })
+  } catch {
+    // Browsers of phones show notices of installed pages alone.
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * The palette: every action of the page by its name, and conversations by their titles. Ctrl or Cmd with K opens it.
+ *
+ * The pattern is a combobox with a list box (WAI-ARIA APG) in a dialog of the browser, which keeps the focus inside and gives it back.
+ */
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { useDeferredValue, useEffect, useId, useRef, useState } from "react"
+import * as Service from "../service/Service.ts"
+import * as Route from "../shell/Route.ts"
+import * as Actions from "./Actions.ts"
+import * as Matches from "./Matches.ts"
+import "./palette.css"
+
+/** The button of the palette, and the palette while it is open. */
+export const Palette = () => {
+  const [isOpen, setIsOpen] = useState(false)
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => {
+      if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || event.key.toLowerCase() !== "k") return
+      event.preventDefault()
+      setIsOpen(true)
+    }
+    addEventListener("keydown", listen)
+    return () => removeEventListener("keydown", listen)
+  }, [])
+  return (
+    <>
+      <button
+        type="button"
+        className="tool-button palette-button"
+        aria-haspopup="dialog"
+        aria-keyshortcuts="Control+K Meta+K"
+        onClick={() => setIsOpen(true)}
+      >
+        Commands <kbd aria-hidden="true">{SHORTCUT}</kbd>
+      </button>
+      {isOpen && <Opened onClose={() => setIsOpen(false)} />}
+    </>
+  )
+}
+
+// --- internal
+
+const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘K" : "Ctrl K"
+
+const Opened = ({ onClose }: { readonly onClose: () => void }) => {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  const [query, setQuery] = useState("")
+  const [active, setActive] = useState(0)
+  const { hasRead, sections } = useSections(query)
+  const all = sections.flatMap(({ actions }) => actions)
+  const at = Math.min(active, all.length - 1)
+  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    // Newer browsers return a promise, which is no cleanup of an effect.
+    void document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" })
+  }, [id, at, query])
+  const choose = (action: Actions.Action | undefined): void => {
+    if (action === undefined) return
+    // The focus goes back first, so that an action can move it.
+    dialog.current?.close()
+    action.run()
+  }
+  let index = 0
+  return (
+    <dialog
+      ref={dialog}
+      className="palette"
+      aria-label="Commands"
+      onClose={onClose}
+      // The backdrop belongs to the dialog; what is in it does not reach its edge.
+      onClick={({ currentTarget, target }) => {
+        if (target === currentTarget) currentTarget.close()
+      }}
+    >
+      <div className="palette-box">
+        <input
+          role="combobox"
+          aria-label="Command or conversation"
+          aria-expanded={all.length > 0}
+          aria-controls={`${id}-list`}
+          aria-autocomplete="list"
+          aria-activedescendant={at < 0 ? undefined : `${id}-${at}`}
+          placeholder="Type a command or a title"
+          autoComplete="off"
+          spellCheck={false}
+          autoFocus
+          value={query}
+          onChange={({ target }) => {
+            setQuery(target.value)
+            setActive(0)
+          }}
+          onKeyDown={(event) => {
+            const { key } = event
+            if (key === "Enter") choose(all[at])
+            else if (key === "ArrowDown") setActive(at + 1 === all.length ? 0 : at + 1)
+            else if (key === "ArrowUp") setActive(at <= 0 ? all.length - 1 : at - 1)
+            else return
+            event.preventDefault()
+          }}
+        />
+        <div id={`${id}-list`} className="palette-list" role="listbox" aria-label="Commands">
+          {sections.map(({ actions, group }) => (
+            <div key={group} role="group" aria-label={group}>
+              <p className="palette-group" aria-hidden="true">
+                {group}
+              </p>
+              {actions.map((action) => {
+                const own = index++
+                return (
+                  <div
+                    key={`${own} ${action.name}`}
+                    id={`${id}-${own}`}
+                    className="palette-option"
+                    role="option"
+                    aria-selected={own === at}
+                    onPointerMove={() => setActive(own)}
+                    onClick={() => choose(action)}
+                  >
+                    {action.name}
+                  </div>
+                )
+              })}
+            </div>
+          ))}
+        </div>
+        {all.length === 0 && (
+          <p className="palette-none" role="status">
+            {hasRead ? "Nothing has this name." : "Reading …"}
+          </p>
+        )}
+      </div>
+    </dialog>
+  )
+}
+
+/** Conversations that are offered. */
+const MOST = 8
+
+interface Found {
+  readonly sections: ReadonlyArray<{ readonly group: string; readonly actions: ReadonlyArray<Actions.Action> }>
+  readonly hasRead: boolean
+}
+
+const useSections = (query: string): Found => {
+  const search = useDeferredValue(query.trim())
+  const { data = [], isPending } = useQuery({
+    queryKey: ["palette", search],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const found: Array<Actions.Action> = []
+      const filter = search === "" ? { signal } : { signal, search }
+      for await (const { conversationId, title } of Service.client.listConversations(filter)) {
+        found.push({
+          name: title ?? "Untitled",
+          run: () => Route.go({ page: "conversation", conversationId })
+        })
+        if (found.length === MOST) break
+      }
+      return found
+    }
+  })
+  const own = Actions.useSections().map(({ actions, group }) => ({ group, actions: Matches.of(actions, query) }))
+  const sections = [...own, { group: "Conversations", actions: data }]
+  return { sections: sections.filter(({ actions }) => actions.length > 0), hasRead: !isPending }
+}
