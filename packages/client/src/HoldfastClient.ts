@@ -13,7 +13,7 @@
  * ```
  */
 import type { ConversationState, PeriodReport, Prompt, TurnState } from "@holdfast/wire"
-import type { BulkCommands, DryRunGroup, NewConversation } from "@holdfast/wire/api"
+import type { BulkCommands, DryRunGroup, NewConversation, SchedulePreview } from "@holdfast/wire/api"
 import { Conversation, type TurnOptions } from "./Conversation.ts"
 import * as Cursor from "./stream/Cursor.ts"
 import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
@@ -141,6 +141,15 @@ export class HoldfastClient {
     const path = `/v1/report${queryOf({ since })}`
     const report = await this.#shared.transport.call({ method: "GET", path, isRepeatable: true, signal })
     return report as PeriodReport.PeriodReport
+  }
+
+  /** Lists the waits of a policy: the configuration's, or settings over it. */
+  async schedule(
+    body: SchedulePreview.PreviewSchedule = {},
+    { signal }: CallOptions = {}
+  ): Promise<SchedulePreview.SchedulePreview> {
+    const call = { method: "POST", path: "/v1/schedule", body, isRepeatable: true, signal } as const
+    return (await this.#shared.transport.call(call)) as SchedulePreview.SchedulePreview
   }
 
   /** Tries a policy before outages, under a clock that jumps. */

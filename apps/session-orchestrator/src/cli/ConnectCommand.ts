@@ -61,7 +61,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const base = Clients.urlFor(client, address.success.url, provider, Option.getOrUndefined(profile))
           const place = client.place?.(provider)
           if (!write && !undo) {
-            terminal.stdout(`${client.line(base, provider)}\n`)
+            const line = client.line?.(base, provider) ?? (place && setting(place, base))
+            if (line !== undefined) terminal.stdout(`${line}\n`)
             if (place !== undefined) {
               terminal.stderr(`--write sets it in ~/${place.file}, and --undo takes it back.\n`)
             }
@@ -70,8 +71,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           if (place === undefined) return yield* refuse(`${name} has no configuration of its own: use the line above.`)
           const home = Environment.get(parts.environment, "HOME")
           if (home === undefined) return yield* refuse("HOME is not set, so the client's configuration is not known.")
-          yield* undo ? takeBack(place, home) : put(place, home, base)
-          terminal.stdout(`~/${place.file}: ${undo ? "as before" : `${place.key.join(".")} is ${base}`}.\n`)
+          yield* undo ? takeBack(place, home) : put(place, home, base, client.addsProvider?.(provider))
+          terminal.stdout(`~/${place.file}: ${undo ? "as before" : setting(place, base)}.\n`)
         })
       )
   ).pipe(
@@ -87,6 +88,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 
 /** The end of the name of the file that keeps the former text (ConnectCommand.N1). */
 const BEFORE = ".before-holdfast"
+
+const setting = (place: ClientFile.Place, base: string): string => `${place.key.join(".")} is ${base}`
 
 const refuse = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
 
@@ -106,10 +109,18 @@ const save = Effect.fnUntraced(function* (path: string, text: string) {
   )
 })
 
-const put = Effect.fnUntraced(function* (place: ClientFile.Place, home: string, base: string) {
+const put = Effect.fnUntraced(function* (
+  place: ClientFile.Place,
+  home: string,
+  base: string,
+  addsProvider: string | undefined
+) {
   const path = `${home}/${place.file}`
   const files = yield* FileSystem.FileSystem
   const known = yield* read(path)
+  if (addsProvider !== undefined && !ClientFile.has(place, known ?? "")) {
+    return yield* refuse(`${path} has no ${place.key.slice(0, -1).join(".")}. Run \`${addsProvider}\` first.`)
+  }
   if (known === undefined) {
     yield* Effect.ignore(files.makeDirectory(path.slice(0, path.lastIndexOf("/")), { recursive: true }))
   }

@@ -5,7 +5,7 @@ import { Command, Flag } from "effect/cli"
 import * as SchedulePicture from "../dry-run/SchedulePicture.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as PictureFile from "./PictureFile.ts"
-import * as RetryText from "./terminal/RetryText.ts"
+import * as RetryText from "../text/RetryText.ts"
 import * as Setup from "./Setup.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 

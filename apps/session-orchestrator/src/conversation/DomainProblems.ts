@@ -40,7 +40,10 @@ export const problemOf = (error: Refusal): ProblemOf[keyof ProblemOf] => {
     case "ConversationNotFound":
       return new Problem.ConversationNotFound({ conversationId: error.conversationId, detail: error.message })
     case "InvalidRequest":
-      return new Problem.InvalidRequest({ detail: error.message })
+      return new Problem.InvalidRequest({
+        detail: error.message,
+        ...defined({ errors: error.faults?.map((fault) => ({ in: "body", ...fault }) as const) })
+      })
     case "TurnConflict":
       return new Problem.TurnConflict({ detail: error.message })
     case "ShuttingDown":

@@ -4,14 +4,12 @@
  * DryRuns.N1. One run at a time, in slices: turns of the service go on meanwhile.
  * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected.
  */
-import { RetrySettings } from "@holdfast/policy"
 import type { StorageError } from "@holdfast/journal"
-import { defined, Quote, Target } from "@holdfast/wire"
-import { DryRunGroup } from "@holdfast/wire/api"
+import { defined, Target } from "@holdfast/wire"
+import { DryRunGroup, type SchedulePreview } from "@holdfast/wire/api"
 import { Clock, Context, Duration, Effect, Layer, Result, Semaphore } from "effect"
 import { Config } from "../config/Config.ts"
-import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
-import { InvalidRequest } from "../conversation/Conversations.ts"
+import type { InvalidRequest } from "../conversation/Conversations.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as DryRunText from "./DryRunText.ts"
 import * as Outages from "./Outages.ts"
@@ -19,7 +17,9 @@ import { Lists } from "../storage/Lists.ts"
 import * as Picture from "./Picture.ts"
 import * as ReplayText from "./ReplayText.ts"
 import * as ReplayTrial from "./ReplayTrial.ts"
+import * as SchedulePreviews from "./SchedulePreviews.ts"
 import * as Trial from "./Trial.ts"
+import * as TriedPolicy from "./TriedPolicy.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
 
 /** Runs dry runs. */
@@ -30,6 +30,10 @@ export class DryRuns extends Context.Service<
     readonly run: (
       request: DryRunGroup.RunDryRun
     ) => Effect.Effect<DryRunGroup.DryRunAnswer, InvalidRequest | StorageError>
+    /** Lists the waits of a policy. */
+    readonly schedule: (
+      request: SchedulePreview.PreviewSchedule
+    ) => Effect.Effect<SchedulePreview.SchedulePreview, InvalidRequest>
   }
 >()("@holdfast/session-orchestrator/dry-run/DryRuns") {}
 
@@ -41,11 +45,13 @@ export const layer: Layer.Layer<DryRuns, never, Config | Lists> = Layer.effect(
     const { recording } = yield* Lists
     const alone = Semaphore.makeUnsafe(1).withPermits(1) // DryRuns.N1
     return {
+      schedule: (request) => Effect.map(TriedPolicy.of(config, request), SchedulePreviews.of),
       run: ({ replay, ...request }) => {
         const { outages = [], turns, withinMs } = request
-        if (replay === undefined) return outages.length === 0 ? refused(NOTHING_MET) : alone(run(config, request))
-        if (turns !== undefined) return refused(`turns: ${OF_THE_RECORD}`)
-        if (withinMs !== undefined) return refused(`withinMs: ${OF_THE_RECORD}`)
+        if (replay === undefined)
+          return outages.length === 0 ? TriedPolicy.refused("outages", NOTHING_MET) : alone(run(config, request))
+        if (turns !== undefined) return TriedPolicy.refused("turns", OF_THE_RECORD)
+        if (withinMs !== undefined) return TriedPolicy.refused("withinMs", OF_THE_RECORD)
         return alone(runAgain(config, recording, request, replay.since))
       }
     }
@@ -61,7 +67,7 @@ const run = Effect.fnUntraced(function* (
   request: Request
 ): Effect.fn.Return<DryRunGroup.DryRunAnswer, InvalidRequest> {
   const [first, second] = yield* policiesOf(config, request)
-  const outages = yield* accepted(outagesOf(second === undefined ? [first] : [first, second], request))
+  const outages = yield* metBy(second === undefined ? [first] : [first, second], request)
   const { picture = false, turns = 1, withinMs = 60_000 } = request
   const scene = {
     outages,
@@ -72,10 +78,10 @@ const run = Effect.fnUntraced(function* (
     mostCalls: DryRunGroup.MOST_CALLS,
     seed: 1
   }
-  const tried = (configured: ConfiguredRun.Configured) =>
-    Trial.run(Trial.nameOf(configured), () => ConfiguredRun.make(configured, scene))
-  const trial = yield* tried(first)
-  const other = second && (yield* tried(second))
+  const tried = (configured: ConfiguredRun.Configured, name: string) =>
+    Trial.run(name, () => ConfiguredRun.make(configured, scene))
+  const trial = yield* tried(first, Trial.nameOf(first))
+  const other = second && (yield* tried(second, nameBeside(first, second)))
   const words = Outages.describe(outages)
   const title = `${DryRunText.counted(turns, "turn")} of ${Target.format(first.model)}`
   const trials = other === undefined ? [trial] : [trial, other]
@@ -97,18 +103,21 @@ const runAgain = Effect.fnUntraced(function* (
   since: number
 ): Effect.fn.Return<DryRunGroup.DryRunAnswer, InvalidRequest | StorageError> {
   const [first, second] = yield* policiesOf(config, request)
-  const outages = yield* accepted(outagesOf(second === undefined ? [first] : [first, second], request, true))
+  const outages = yield* metBy(second === undefined ? [first] : [first, second], request, true)
   const readAt = yield* Clock.currentTimeMillis
   const recording = yield* read(since, DryRunGroup.MOST_TURNS)
   if (recording.turns.length === 0)
-    return yield* refused("replay.since: no turn was accepted or ended since then, and none is open.")
-  const named = (config: ConfiguredRun.Configured, { model }: Policy) => ({
-    name: Trial.nameOf(config),
+    return yield* TriedPolicy.refused("replay.since", "no turn was accepted or ended since then, and none is open.")
+  const named = (name: string, config: ConfiguredRun.Configured, { model }: Policy) => ({
+    name,
     config,
     ...defined({ model: model === undefined ? undefined : config.model })
   })
   const { assumptions, replayed, was } = yield* ReplayTrial.run({
-    configured: [named(first, request), ...(second === undefined ? [] : [named(second, request.against ?? {})])],
+    configured: [
+      named(Trial.nameOf(first), first, request),
+      ...(second === undefined ? [] : [named(nameBeside(first, second), second, request.against ?? {})])
+    ],
     recording,
     readAt,
     outages,
@@ -140,51 +149,28 @@ const runAgain = Effect.fnUntraced(function* (
   }
 })
 
+/** The name of a second policy: one of the same profile is a change of the first. */
+const nameBeside = (first: ConfiguredRun.Configured, second: ConfiguredRun.Configured): string => {
+  const name = Trial.nameOf(second)
+  return name === Trial.nameOf(first) ? `${name}, changed` : name
+}
+
 const endingOf = ({ end }: TurnCourse) =>
   end === undefined ? { status: "waiting" as const } : { status: end.status, at: end.at }
 
 const lengthOf = ({ hours = 48 }: Request): number => Duration.toMillis(Duration.hours(hours))
 
-const refused = (message: string): Effect.Effect<never, InvalidRequest> => Effect.fail(new InvalidRequest({ message }))
-
-const accepted = <A>(result: Result.Result<A, string>): Effect.Effect<A, InvalidRequest> =>
-  Result.isSuccess(result) ? Effect.succeed(result.success) : refused(result.failure)
+const metBy = (...of: Parameters<typeof outagesOf>): Effect.Effect<Outages.Outages, InvalidRequest> => {
+  const outages = outagesOf(...of)
+  return Result.isSuccess(outages) ? Effect.succeed(outages.success) : TriedPolicy.refused("outages", outages.failure)
+}
 
 type Policy = Pick<DryRunGroup.RunDryRun, "model" | "retry">
 
 const policiesOf = Effect.fnUntraced(function* (config: ConfiguredRun.Configured, { against, ...policy }: Request) {
-  const first = yield* accepted(configuredBy(config, policy))
-  return [first, against && (yield* accepted(configuredBy(config, against, ["against"])))] as const
+  const first = yield* TriedPolicy.of(config, policy)
+  return [first, against && (yield* TriedPolicy.of(config, against, ["against"]))] as const
 })
-
-/** The configuration with the request's model and settings. */
-const configuredBy = (
-  config: ConfiguredRun.Configured,
-  { model: name, retry }: Policy,
-  place: ReadonlyArray<string> = []
-): Result.Result<ConfiguredRun.Configured, string> => {
-  const model = name === undefined ? config.model : Target.parse(name)
-  const providers = Array.from(config.providers.keys())
-  const unknown = (name: string, place: string) =>
-    Result.fail(
-      `${place}: expected "provider/model" with a provider of the configuration (${providers.join(", ")}), got ${Quote.of(name)}.`
-    )
-  if (model === undefined || !config.providers.has(model.provider))
-    return unknown(name ?? "", ConfigProblem.formatPath([...place, "model"]))
-  const settings = RetrySettings.decode(retry ?? {})
-  if (Result.isFailure(settings))
-    return Result.fail(
-      ConfigProblem.firstOf(settings.failure.issue, retry, (path) =>
-        ConfigProblem.formatPath([...place, "retry", ...path])
-      )
-    )
-  for (const { name, path } of RetrySettings.targetNames(settings.success)) {
-    const provider = Target.parse(name)?.provider
-    if (provider === undefined || !config.providers.has(provider))
-      return unknown(name, ConfigProblem.formatPath([...place, "retry", ...path]))
-  }
-  return Result.succeed({ ...config, model, retry: { ...config.retry, ...settings.success } })
-}
 
 const outagesOf = (
   configured: ReadonlyArray<ConfiguredRun.Configured>,
@@ -192,18 +178,17 @@ const outagesOf = (
   isReplay = false
 ): Result.Result<Outages.Outages, string> => {
   const read = Outages.read(outages)
-  if (Result.isFailure(read)) return Result.fail(`outages: ${read.failure}`)
+  if (Result.isFailure(read)) return read
   if (isReplay && Outages.names(read.success).length < read.success.size) return Result.fail(DESCRIBED)
   // Recorded conversations have models of their own, of any provider.
   const isRecorded = (name: string) =>
     isReplay && configured.some(({ providers }) => providers.has(name.split("/")[0] ?? ""))
   const refusal = ConfiguredRun.refusalOf(read.success, configured, isRecorded)
-  return refusal === undefined ? read : Result.fail(`outages: ${refusal}`)
+  return refusal === undefined ? read : Result.fail(refusal)
 }
 
-const NOTHING_MET = "outages: expected at least one, such as `529 for 7h`, or `replay` with the begin of the record."
+const NOTHING_MET = "expected at least one, such as `529 for 7h`, or `replay` with the begin of the record."
 
 const OF_THE_RECORD = "expected none: a replay has the turns of the record."
 
-const DESCRIBED =
-  "outages: a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'."
+const DESCRIBED = "a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'."

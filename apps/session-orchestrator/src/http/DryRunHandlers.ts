@@ -1,4 +1,4 @@
-/** Handles the call that tries a policy (X10). */
+/** Handles the calls that try a policy (X10). */
 import { Api } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -10,7 +10,10 @@ export const layer = HttpApiBuilder.group(
   Api.Api,
   "policies",
   Effect.fnUntraced(function* (handlers) {
-    const { run } = yield* DryRuns
-    return handlers.handleAll({ dryRun: ({ payload }) => orProblem(run(payload)) })
+    const { run, schedule } = yield* DryRuns
+    return handlers.handleAll({
+      dryRun: ({ payload }) => orProblem(run(payload)),
+      previewSchedule: ({ payload }) => orProblem(schedule(payload))
+    })
   })
 )

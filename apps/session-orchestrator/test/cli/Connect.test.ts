@@ -22,6 +22,37 @@ describe("holdfast connect", () => {
     })
   )
 
+  it.effect("prints the setting of a client that has its base URL in a file alone", () =>
+    Effect.gen(function* () {
+      const { code, stderr, stdout } = yield* CommandLine.run(["connect", "pi"], { parts })
+      expect([code, stdout]).toEqual([0, `providers.anthropic.baseUrl is ${URL}\n`])
+      expect(stderr).toContain("--write sets it in ~/.pi/agent/models.json")
+    })
+  )
+
+  it.effect("sets a base URL of cline once it has the provider", () =>
+    Effect.gen(function* () {
+      const path = "/home/a/.cline/data/settings/providers.json"
+      const refused = yield* CommandLine.run(["connect", "cline", "--write"], { parts })
+      expect(refused.code).toBe(2)
+      expect(refused.stderr).toContain(
+        `${path} has no providers.anthropic.settings. Run \`cline auth anthropic\` first.`
+      )
+      const written = new Map<string, string>()
+      const text = '{ "version": 1, "providers": { "anthropic": { "settings": { "provider": "anthropic" } } } }'
+      const { code } = yield* CommandLine.run(["connect", "cline", "--write"], {
+        parts,
+        written,
+        files: { [path]: text }
+      })
+      expect(code).toBe(0)
+      expect(JSON.parse(written.get(path) ?? "").providers.anthropic.settings).toEqual({
+        provider: "anthropic",
+        baseUrl: `${URL}/v1`
+      })
+    })
+  )
+
   it.effect("names the providers if the client's is not configured", () =>
     Effect.gen(function* () {
       const { code, stderr } = yield* CommandLine.run(["connect", "claude", "--provider", "nowhere"], { parts })

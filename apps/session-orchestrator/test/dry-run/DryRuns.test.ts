@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DryRunGroup } from "@holdfast/wire/api"
 import { Effect, Layer, Result, Schema } from "effect"
+import type { InvalidRequest } from "../../src/conversation/Conversations.ts"
 import { Config, type Values } from "../../src/config/Config.ts"
 import * as DryRuns from "../../src/dry-run/DryRuns.ts"
 import { Lists } from "../../src/storage/Lists.ts"
@@ -56,6 +57,8 @@ describe("POST /v1/dry-run", () => {
         /Limits of spending \(spend\) count the tokens of the simulated answers/
       )
       assert.match(answer.svg ?? "", /overnight[^]*interactive/)
+      const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
+      assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
     })
   )
 
@@ -123,6 +126,8 @@ describe("POST /v1/dry-run", () => {
       for (const [request, message] of refusals) {
         const refused = yield* Effect.flip(run({ outages: ["529"], ...request }))
         assert.include(refused.message, message)
+        const [fault] = (refused as InvalidRequest).faults ?? []
+        assert.isTrue(refused.message.startsWith(`${fault?.path}: ${fault?.message}`), refused.message)
       }
     })
   )

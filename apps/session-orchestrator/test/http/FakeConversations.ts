@@ -261,7 +261,10 @@ export const make = () => {
           Effect.sync(() => [...turns.values()].findLast(({ conversationId }) => conversationId === id)?.turnId)
       }),
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
-      Layer.succeed(DryRuns, { run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }) }),
+      Layer.succeed(DryRuns, {
+        run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }),
+        schedule: () => Effect.die("a fake has no policy")
+      }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { ofConversation: () => Effect.die("a fake has no reports"), report: () => die }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),

@@ -31,6 +31,7 @@ const states = async (rig: Rig): Promise<ReadonlyArray<readonly [name: string, a
     ["a wait", late],
     ["a failure", wrong],
     ["the night", `${rig.service.url}/#/night`],
+    ["before the night", `${rig.service.url}/#/before`],
     ["the list and a new conversation", `${rig.service.url}/#/`]
   ]
 }
@@ -40,7 +41,12 @@ export const run = async (rig: Rig): Promise<void> => {
   const looks = (["light", "dark"] as const).flatMap((colorScheme) =>
     [1200, 360].map((width) =>
       show(`no violation of accessibility, ${colorScheme}, ${width} px`, async () => {
-        const page = await rig.open({ colorScheme, viewport: { width, height: 780 }, reducedMotion: "reduce" })
+        const page = await rig.open({
+          colorScheme,
+          viewport: { width, height: 780 },
+          reducedMotion: "reduce",
+          mayFail: true
+        })
         for (const [name, address] of shown) {
           await page.goto("about:blank")
           await page.goto(address)
@@ -83,6 +89,20 @@ const ready = async (page: Page, name: string): Promise<void> => {
   if (name === "the night") {
     await page.locator(".row").first().click()
     await seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
+    return
+  }
+  if (name === "before the night") {
+    await page.getByLabel("Profile").selectOption("interactive")
+    await page.getByLabel("Fallback chain").fill("other/plain")
+    await page.getByLabel("Longest wait").fill("soon")
+    await seen(page, /expected a duration/)
+    await page.getByLabel("Longest wait").fill("2 hours")
+    await page
+      .getByRole("img", { name: /^as changed/ })
+      .first()
+      .waitFor()
+    await page.getByRole("button", { name: "Try it" }).click()
+    await page.getByRole("region", { name: "Result of the dry run" }).waitFor()
     return
   }
   await page.locator(".entry").first().waitFor({ state: "attached" })

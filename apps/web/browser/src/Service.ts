@@ -18,6 +18,8 @@ export const packed = async (folder: string): Promise<string> => {
 /** A service with a folder of its own, which outlives its process. */
 export interface Service {
   readonly url: string
+  /** Its folder, with its configuration. */
+  readonly folder: string
   readonly start: () => Promise<void>
   /** Kills its process without a word. */
   readonly kill: () => Promise<void>
@@ -37,6 +39,7 @@ export const make = async (program: string, config: object, env: NodeJS.ProcessE
     await ended
   }
   return {
+    folder,
     url: `http://127.0.0.1:${port}`,
     start: async () => {
       const started = spawn(process.execPath, [program, "serve", "--port", String(port)], {

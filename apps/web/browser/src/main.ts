@@ -5,6 +5,7 @@
  */
 import * as Looks from "./Looks.ts"
 import { isPassed, same, show, summary } from "./Report.ts"
+import * as BeforeScenarios from "./BeforeScenarios.ts"
 import * as NightScenarios from "./NightScenarios.ts"
 import * as Rig from "./Rig.ts"
 import * as Scenarios from "./Scenarios.ts"
@@ -12,6 +13,7 @@ import * as Scenarios from "./Scenarios.ts"
 const rig = await Rig.make()
 try {
   await Scenarios.run(rig)
+  await BeforeScenarios.run(rig)
   await NightScenarios.run(rig)
   await Looks.run(rig)
   await show("no page has requested another host, reported an error or violated its policy", async () =>

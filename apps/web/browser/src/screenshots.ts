@@ -2,6 +2,7 @@
 import { join } from "node:path"
 import type { Page } from "playwright-core"
 import * as Rig from "./Rig.ts"
+import * as Service from "./Service.ts"
 
 const folder = process.argv[2] ?? join(import.meta.dirname, "../../../../docs/images")
 
@@ -83,6 +84,29 @@ try {
   await page.locator(".row").first().click()
   await Rig.seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
   await page.screenshot({ path: join(folder, "page-night.png") })
+  const usual = await Service.make(
+    rig.program,
+    {
+      model: "anthropic/claude-opus-4-8",
+      providers: { anthropic: { type: "anthropic", apiKeyEnv: ["KEY"] } }
+    },
+    { KEY: "none" }
+  )
+  await usual.start()
+  await page.setViewportSize({ width: 1100, height: 980 })
+  await page.goto(`${usual.url}/#/before`)
+  await page.getByLabel("Profile").selectOption("interactive")
+  await page.getByLabel("Retries at most").fill("6")
+  await page
+    .getByRole("img", { name: /^as changed/ })
+    .first()
+    .waitFor()
+  await page.getByRole("button", { name: "Try it" }).click()
+  await page.getByRole("region", { name: "Result of the dry run" }).waitFor()
+  await page.evaluate(() => document.querySelector<HTMLElement>(":focus")?.blur())
+  await page.locator("main").evaluate((main) => main.scrollTo(0, 0))
+  await page.screenshot({ path: join(folder, "page-before.png") })
+  await usual.remove()
   const narrow = await rig.open({ deviceScaleFactor: 1.5, viewport: { width: 360, height: 720 } })
   await shot("narrow", waiting, narrow)
 } finally {

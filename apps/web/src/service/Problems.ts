@@ -12,3 +12,9 @@ export const wordsOf = (error: unknown): string => {
   }
   return error instanceof Error ? error.message : String(error)
 }
+
+/** The mistakes of a request, each with the path of its key; `undefined` where the service named none. */
+export const mistakesOf = (
+  error: unknown
+): ReadonlyArray<{ readonly path: string; readonly message: string }> | undefined =>
+  error instanceof ClientError ? error.problem?.errors : undefined

@@ -13,6 +13,7 @@ import * as Route from "./Route.ts"
 
 // Charts are loaded when they are first looked at.
 const NightPage = lazy(() => import("../night/NightPage.tsx").then(({ NightPage }) => ({ default: NightPage })))
+const BeforePage = lazy(() => import("../before/BeforePage.tsx").then(({ BeforePage }) => ({ default: BeforePage })))
 
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
@@ -39,10 +40,14 @@ export const App = () => {
 
 const Pages = () => {
   const route = Route.useRoute()
-  const isNight = route.page === "night"
   Actions.useActions("Page", [
     { name: "New conversation", run: () => Route.go({ page: "new" }) },
     { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
+    {
+      name: "Before the night",
+      words: "schedule dry run policy configuration",
+      run: () => Route.go({ page: "before" })
+    },
     { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
     { name: "API", words: "documentation", run: () => location.assign("/docs") }
   ])
@@ -59,12 +64,9 @@ const Pages = () => {
           <span className="brand-name">Holdfast</span>
         </a>
         <nav aria-label="Pages">
-          <a href={Route.format({ page: "conversations" })} aria-current={isNight ? undefined : "page"}>
-            Conversations
-          </a>
-          <a href={Route.format({ page: "night" })} aria-current={isNight ? "page" : undefined}>
-            The night
-          </a>
+          <PageLink to="conversations" route={route} words="Conversations" />
+          <PageLink to="before" route={route} words="Before the night" />
+          <PageLink to="night" route={route} words="The night" />
           <a href="/docs">API</a>
         </nav>
         <div className="tools">
@@ -72,18 +74,45 @@ const Pages = () => {
           <DesktopNotices />
         </div>
       </header>
-      {isNight ? (
-        <Suspense fallback={<p className="quiet pad">Loading …</p>}>
-          <NightPage />
-        </Suspense>
-      ) : (
-        <Conversations route={route} />
-      )}
+      <Suspense fallback={<p className="quiet pad">Loading …</p>}>
+        <Page route={route} />
+      </Suspense>
     </div>
   )
 }
 
-type ConversationRoute = Exclude<Route.Route, { readonly page: "night" }>
+const Page = ({ route }: { readonly route: Route.Route }) => {
+  switch (route.page) {
+    case "night":
+      return <NightPage />
+    case "before":
+      return <BeforePage />
+    default:
+      return <Conversations route={route} />
+  }
+}
+
+interface PageLinkProps {
+  readonly to: "conversations" | LaterPage
+  readonly route: Route.Route
+  readonly words: string
+}
+
+const PageLink = ({ route, to, words }: PageLinkProps) => {
+  const isShown = to === "conversations" ? !isLater(route.page) : to === route.page
+  return (
+    <a href={Route.format({ page: to })} aria-current={isShown ? "page" : undefined}>
+      {words}
+    </a>
+  )
+}
+
+/** The pages beside the conversations. */
+type LaterPage = "night" | "before"
+
+const isLater = (page: Route.Route["page"]): page is LaterPage => page === "night" || page === "before"
+
+type ConversationRoute = Exclude<Route.Route, { readonly page: LaterPage }>
 
 const Conversations = ({ route }: { readonly route: ConversationRoute }) => {
   const isAtList = route.page === "conversations"

@@ -6,12 +6,13 @@ export type Route =
   | { readonly page: "conversations" }
   | { readonly page: "new" }
   | { readonly page: "night" }
+  | { readonly page: "before" }
   | { readonly page: "conversation"; readonly conversationId: string }
 
 /** The place of an address; an unknown one is the list. */
 export const parse = (hash: string): Route => {
   const [page, id] = hash.replace(/^#\/?/, "").split("/")
-  if (page === "new" || page === "night") return { page }
+  if (page === "new" || page === "night" || page === "before") return { page }
   if (page === "c" && id !== undefined && id !== "") return { page: "conversation", conversationId: decode(id) }
   return { page: "conversations" }
 }
@@ -25,6 +26,8 @@ export const format = (route: Route): string => {
       return "#/new"
     case "night":
       return "#/night"
+    case "before":
+      return "#/before"
     case "conversation":
       return `#/c/${encodeURIComponent(route.conversationId)}`
     default:

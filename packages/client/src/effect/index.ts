@@ -30,7 +30,7 @@ import type {
   TurnExplanation,
   TurnState
 } from "@holdfast/wire"
-import type { BulkCommands, DryRunGroup } from "@holdfast/wire/api"
+import type { BulkCommands, DryRunGroup, SchedulePreview } from "@holdfast/wire/api"
 import { ClientError } from "../ClientError.ts"
 import type {
   Conversation as PromiseConversation,
@@ -115,6 +115,7 @@ export class Client extends Context.Service<
       request: Omit<BulkCommands.RunBulk, "cursor">
     ) => Stream.Stream<BulkCommands.BulkOutcome, ClientError>
     readonly report: (options?: { readonly since?: Date | number }) => Call<PeriodReport.PeriodReport>
+    readonly schedule: (body?: SchedulePreview.PreviewSchedule) => Call<SchedulePreview.SchedulePreview>
     readonly dryRun: (body: DryRunGroup.RunDryRun) => Call<DryRunGroup.DryRunAnswer>
   }
 >()("@holdfast/client/Client") {}
@@ -215,5 +216,6 @@ const of = (client: HoldfastClient): Client["Service"] => ({
   listConversations: (filter) => stream((own) => client.listConversations({ ...filter, ...own })),
   commandTurns: (request) => stream((own) => client.commandTurns(request, own)),
   report: (options) => call((own) => client.report({ ...options, ...own })),
+  schedule: (body) => call((own) => client.schedule(body, own)),
   dryRun: (body) => call((own) => client.dryRun(body, own))
 })

@@ -34,6 +34,12 @@ export const table: ReadonlyArray<Line> = [
   },
   {
     format: "responses",
+    userAgent: /^(?:Async)?OpenAI\//i,
+    text: ": ping\n\n",
+    because: "the SDK's `responses.stream()` throws on any event before `response.created`"
+  },
+  {
+    format: "responses",
     text: 'event: keepalive\ndata: {"type":"keepalive","sequence_number":0}\n\n',
     because: "Codex counts a comment as silence and fails after 30 minutes; any data event held it for 50 minutes"
   },
@@ -42,7 +48,12 @@ export const table: ReadonlyArray<Line> = [
     text: ": ping\n\n",
     because: "a comment held every client; an unknown chunk fails the SDKs' schemas"
   },
-  { format: "gemini", text: ": ping\n\n", because: "a comment held gemini-cli and Google's SDK" }
+  {
+    format: "gemini",
+    text: "\n",
+    because:
+      "gemini-cli and Google's SDK before version 3 read a stream from its start, and allow nothing but white space before `data`"
+  }
 ]
 
 /** The heartbeat for a client. */

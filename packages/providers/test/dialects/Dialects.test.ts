@@ -167,8 +167,10 @@ describe("Heartbeats", () => {
     expect(text("messages", "events", "Anthropic/JS 0.70")).toBe('event: ping\ndata: {"type":"ping"}\n\n')
     expect(text("messages", "events")).toContain("ping")
     expect(text("responses", "events", "codex_cli_rs/0.169")).toMatch(/^event: keepalive\ndata: \{"type":"keepalive"/)
+    for (const sdk of ["OpenAI/JS 7.57.0", "OpenAI/Python 2.9", "AsyncOpenAI/Python 2.9"])
+      expect(text("responses", "events", sdk)).toBe(": ping\n\n")
     expect(text("chat", "events")).toBe(": ping\n\n")
-    expect(text("gemini", "events")).toBe(": ping\n\n")
+    expect(text("gemini", "events", "GeminiCLI/0.61.0/gemini-2.5-pro (linux; x64)")).toBe("\n")
   })
 
   it("Heartbeats.H3: a JSON answer is held by white space", () => {

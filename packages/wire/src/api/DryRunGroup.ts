@@ -11,6 +11,7 @@ import { MomentOrDate } from "../values/Moment.ts"
 import { NonEmptyText } from "../values/Text.ts"
 import { CreateConversation } from "./NewConversation.ts"
 import * as Problem from "./Problem.ts"
+import { previewSchedule } from "./SchedulePreview.ts"
 
 /** The most turns of one call. */
 export const MOST_TURNS = 1_000
@@ -148,7 +149,7 @@ const dryRun = HttpApiEndpoint.post("dryRun", "/v1/dry-run", {
   })
 )
 
-/** The call as a group of the API. */
+/** The calls about policies, as a group of the API. */
 export const DryRunGroup = HttpApiGroup.make("policies")
-  .add(dryRun)
+  .add(previewSchedule, dryRun)
   .annotateMerge(OpenApi.annotations({ title: "Policies", description: "A policy is tried before it is trusted." }))

@@ -129,6 +129,7 @@ const SENT = new Set([
   "SubmitTurn",
   "RunBulk",
   "RunDryRun",
+  "PreviewSchedule",
   "AutoRetry",
   "SetModel",
   "SetToolAnswers",

@@ -16,7 +16,7 @@ export const Issue = Schema.Struct({
   in: Schema.Literals(["body", "path", "query", "header"]),
   /** The path of the key, joined by dots; empty for the whole part. */
   path: Schema.String.annotate({ examples: ["prompt"] }),
-  /** The expectation. It never repeats the value that was sent. */
+  /** The expectation. It repeats what was sent only where that is a setting, and no secret. */
   message: Schema.String.annotate({ examples: ["Missing key"] })
 }).annotate({ identifier: "Issue" })
 export type Issue = typeof Issue.Type

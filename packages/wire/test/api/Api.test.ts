@@ -10,6 +10,7 @@ import {
   Listing,
   NewConversation,
   Problem,
+  SchedulePreview,
   TurnsGroup,
   WorkGroup
 } from "../../src/api/index.ts"
@@ -53,6 +54,7 @@ describe("the calls", () => {
       "POST /v1/conversations/{conversationId}/turns",
       "POST /v1/conversations/{conversationId}/wait-until",
       "POST /v1/dry-run",
+      "POST /v1/schedule",
       "POST /v1/turns",
       "POST /v1/turns/commands",
       "POST /v1/turns/{turnId}/abort",
@@ -159,6 +161,8 @@ describe("examples", () => {
       TurnsGroup.TurnResult,
       TurnsGroup.TurnAccepted,
       TurnsGroup.State,
+      SchedulePreview.PreviewSchedule,
+      SchedulePreview.SchedulePreview,
       WorkGroup.SubmitTurn,
       UiMessagesGroup.SendUiMessages,
       WorkGroup.TurnSubmitted,
@@ -180,7 +184,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(17)
+    expect(bodies.length).toBe(18)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])

@@ -22,6 +22,12 @@ export const get = ({ format, key }: Place, text: string): string | undefined =>
   return typeof value === "string" ? value : undefined
 }
 
+/** Whether JSON has the object that the value belongs to. */
+export const has = ({ key }: Place, text: string): boolean => {
+  const tree = parseTree(text)
+  return tree !== undefined && findNodeAtLocation(tree, key.slice(0, -1)) !== undefined
+}
+
 /** The text with a value; `undefined` takes it out. */
 export const set = (place: Place, text: string, value: string | undefined): string => {
   const { format, key } = place

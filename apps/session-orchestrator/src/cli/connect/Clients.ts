@@ -12,10 +12,12 @@ export interface Client {
   readonly provider: string
   /** What it expects at the end of its base URL. */
   readonly path?: string
-  /** The line that starts it with a base URL, in a shell. */
-  readonly line: (url: string, provider: string) => string
+  /** The line that starts it with a base URL, in a shell; absent: only its own configuration has one. */
+  readonly line?: (url: string, provider: string) => string
   /** Where its own configuration has the base URL; absent: it has none. */
   readonly place?: (provider: string) => Place
+  /** The command that adds a provider to its configuration, which must have it before its base URL can be set. */
+  readonly addsProvider?: (provider: string) => string
 }
 
 /** All clients. */
@@ -49,6 +51,22 @@ export const table: ReadonlyArray<Client> = [
     provider: "gemini",
     line: (url) => `GOOGLE_GEMINI_BASE_URL=${url} gemini`,
     place: () => ({ file: ".gemini/.env", format: "env", key: ["GOOGLE_GEMINI_BASE_URL"] })
+  },
+  {
+    name: "pi",
+    provider: "anthropic",
+    place: (provider) => ({ file: ".pi/agent/models.json", format: "json", key: ["providers", provider, "baseUrl"] })
+  },
+  {
+    name: "cline",
+    provider: "anthropic",
+    path: "/v1",
+    place: (provider) => ({
+      file: ".cline/data/settings/providers.json",
+      format: "json",
+      key: ["providers", provider, "settings", "baseUrl"]
+    }),
+    addsProvider: (provider) => `cline auth ${provider}`
   },
   { name: "openai-sdk", provider: "openai", line: (url) => `export OPENAI_BASE_URL=${url}` },
   { name: "anthropic-sdk", provider: "anthropic", line: (url) => `export ANTHROPIC_BASE_URL=${url}` }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Result } from "effect"
-import * as RetryText from "../../../src/cli/terminal/RetryText.ts"
+import * as RetryText from "../../src/text/RetryText.ts"
 
 const policy = (settings: unknown) => Profile.resolve(Result.getOrThrow(RetrySettings.decode(settings)))
 

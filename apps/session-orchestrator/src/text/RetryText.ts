@@ -3,7 +3,7 @@ import { TurnLimits } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
 import { Failure, Target, type TurnEvent } from "@holdfast/wire"
-import * as DurationText from "../../text/DurationText.ts"
+import * as DurationText from "./DurationText.ts"
 
 /** One line: the number of retries, their total time, and the end. */
 export const summary = (policy: RetryPolicy.RetryPolicy): string => {
@@ -31,12 +31,16 @@ export const table = (policy: RetryPolicy.RetryPolicy, most: number): ReadonlyAr
   return [...lines, "", conclusion(policy, whole, shown)]
 }
 
+/** Whether kinds of failures have their own waits or other targets. */
+export const hasKinds = (policy: RetryPolicy.RetryPolicy): boolean =>
+  Object.keys(policy.reasons).length > 0 || hasOthers(policy.routing)
+
 /**
  * The course of each kind of failure while it lasts, for kinds with their own waits or other targets. Empty if the schedule applies to
  * all kinds.
  */
 export const byKind = (policy: RetryPolicy.RetryPolicy, primary: Target.Target): ReadonlyArray<string> => {
-  if (Object.keys(policy.reasons).length === 0 && !hasOthers(policy.routing)) return []
+  if (!hasKinds(policy)) return []
   const outlooks = Preview.byKind(policy, primary, SHOWN)
   return [
     "",

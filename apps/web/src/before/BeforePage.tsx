@@ -1,0 +1,137 @@
+/** Before the night: the waits of the configuration, and dry runs of changed settings beside it (X10). */
+import { useEffect, useId, useState } from "react"
+import { useTokenCheck } from "../access/useTokenCheck.ts"
+import { CopyButton } from "../conversation/CopyButton.tsx"
+import * as Problems from "../service/Problems.ts"
+import * as Durations from "../text/Durations.ts"
+import { useNow } from "../time/Now.ts"
+import { useSettled } from "../time/useSettled.ts"
+import { DryRunResult } from "./DryRunResult.tsx"
+import { SchedulePicture } from "./SchedulePicture.tsx"
+import * as Trial from "./Trial.ts"
+import { SceneFields, SettingFields } from "./TrialFields.tsx"
+import { faultsOf, useDryRun, useSchedule } from "./useTrial.ts"
+import "./before.css"
+
+/** The page before the night. */
+export const BeforePage = () => {
+  const [fields, setFields] = useState(() => ({ ...Trial.begin, since: lastEvening(Date.now()) }))
+  const candidate = Trial.candidateOf(useSettled(fields))
+  const hasChanges = !Trial.isEmpty(candidate)
+  const present = useSchedule({})
+  const changed = useSchedule(candidate)
+  const dryRun = useDryRun()
+  // The service's errors of both calls have the same keys.
+  const faults = Trial.faultsByField([...faultsOf(changed.error), ...faultsOf(dryRun.error)])
+  useTokenCheck(present.error === null ? undefined : Problems.codeOf(present.error))
+  useEffect(() => {
+    document.title = "Before the night · Holdfast"
+  }, [])
+  const configured = new Map(present.data?.settings.map(({ name, value }) => [name, value]))
+  if (present.data !== undefined) configured.set("model", present.data.model).set("profile", present.data.profile)
+  const change = (fields: Trial.Fields): void => {
+    setFields(fields)
+    // Its faults may be mended now.
+    if (dryRun.error !== null) dryRun.forget()
+  }
+  const shown = { fields, onChange: change, faults }
+  return (
+    <main id="detail" className="night before" tabIndex={-1}>
+      <h1>Before the night</h1>
+      {present.error !== null && (
+        <p className="notice" role="status">
+          {Problems.wordsOf(present.error)}
+        </p>
+      )}
+      <div className="before-body">
+        <form
+          className="trial"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault()
+            if (!dryRun.isRunning) dryRun.start(Trial.requestOf(fields))
+          }}
+        >
+          <SceneFields {...shown} />
+          <SettingFields {...shown} configured={configured} />
+          <p className="error-text" role="alert">
+            {faults.get("form")?.join(" ")}
+          </p>
+          <div className="buttons">
+            <button type="submit" className="primary" disabled={dryRun.isRunning}>
+              Try it
+            </button>
+            {hasChanges && (
+              <button
+                type="button"
+                onClick={() => {
+                  const { hours, isReplay, outages, since, turns } = fields
+                  change({ ...Trial.begin, hours, isReplay, outages, since, turns })
+                }}
+              >
+                Undo the changes
+              </button>
+            )}
+            {dryRun.isRunning && <Running beganAt={dryRun.beganAt} onStop={dryRun.stop} />}
+          </div>
+        </form>
+        <div className="tried">
+          {dryRun.answer !== undefined && !dryRun.isRunning && <DryRunResult answer={dryRun.answer} />}
+          {present.data === undefined ? (
+            present.error === null && <p className="quiet">Reading …</p>
+          ) : (
+            <SchedulePicture
+              present={present.data}
+              changed={hasChanges && changed.error === null ? changed.data : undefined}
+            />
+          )}
+          {hasChanges && changed.data !== undefined && changed.error === null && (
+            <Configuration text={Trial.configurationOf(changed.data, candidate)} />
+          )}
+        </div>
+      </div>
+    </main>
+  )
+}
+
+// --- internal
+
+const EVENING_HOUR = 22
+
+/** Ten o'clock of the last evening, as `datetime-local` has it. */
+const lastEvening = (now: number): string => {
+  const evening = new Date(now)
+  evening.setHours(EVENING_HOUR, 0, 0, 0)
+  if (evening.getTime() > now) evening.setDate(evening.getDate() - 1)
+  const local = new Date(evening.getTime() - evening.getTimezoneOffset() * 60_000)
+  return local.toISOString().slice(0, 16)
+}
+
+const Running = ({ beganAt, onStop }: { readonly beganAt: number; readonly onStop: () => void }) => {
+  const now = useNow()
+  return (
+    <>
+      <progress aria-label="The dry run" />
+      <span className="quiet">{Durations.countdown(Math.max(0, now - beganAt))}</span>
+      <button type="button" onClick={onStop}>
+        Stop
+      </button>
+    </>
+  )
+}
+
+const Configuration = ({ text }: { readonly text: string }) => {
+  const id = useId()
+  return (
+    <section aria-labelledby={id} className="configuration">
+      <div className="schedule-head">
+        <h2 id={id}>As configuration</h2>
+        <CopyButton textOf={() => text} />
+      </div>
+      <p className="quiet">
+        These keys go into the configuration file, in the place of those that it has. The service reads it at its start.
+      </p>
+      <pre tabIndex={0}>{text}</pre>
+    </section>
+  )
+}

@@ -1,0 +1,155 @@
+/** The waits of the configuration, and of what was changed, on one line of time. */
+import type { SchedulePreview } from "@holdfast/wire/api"
+import { useId, useState } from "react"
+import * as Durations from "../text/Durations.ts"
+import * as Lanes from "./Lanes.ts"
+
+interface SchedulePictureProps {
+  readonly present: SchedulePreview.SchedulePreview
+  /** What was changed; absent: nothing. */
+  readonly changed: SchedulePreview.SchedulePreview | undefined
+}
+
+/** Percent of the width that stay free at both ends, so that marks are whole. */
+const MARGIN = 1.5
+
+const PARTS: ReadonlyArray<readonly [ms: number, words: string]> = [
+  [Number.POSITIVE_INFINITY, "all of it"],
+  [3_600_000, "the first hour"],
+  [300_000, "the first 5 minutes"]
+]
+
+/** The picture, and the same as a table. */
+export const SchedulePicture = ({ changed, present }: SchedulePictureProps) => {
+  const id = useId()
+  const [part, setPart] = useState(Number.POSITIVE_INFINITY)
+  const lanes = [
+    ...Lanes.of("as configured", present),
+    ...(changed === undefined ? [] : Lanes.of("as changed", changed))
+  ]
+  const length = Math.min(part, Lanes.lengthOf(lanes))
+  const x = (ms: number): string => `${(MARGIN + (100 - 2 * MARGIN) * (ms / length)).toFixed(2)}%`
+  return (
+    <section className="schedule" aria-labelledby={`${id}-head`}>
+      <div className="schedule-head">
+        <h2 id={`${id}-head`}>The waits while an endpoint fails</h2>
+        <div className="field">
+          <label htmlFor={`${id}-part`}>Show</label>
+          <select id={`${id}-part`} value={part} onChange={({ target }) => setPart(Number(target.value))}>
+            {PARTS.map(([ms, words]) => (
+              <option key={words} value={ms}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </div>
+      </div>
+      <ul className="lanes">
+        {lanes.map((lane) => (
+          <li key={lane.label}>
+            <p className="lane-label">{lane.label}</p>
+            <svg className="lane" role="img" aria-label={Lanes.wordsOf(lane)}>
+              <line
+                className="waits"
+                x1={x(0)}
+                x2={x(Math.min(length, lane.calls.at(-1)?.atMs ?? 0))}
+                y1="12"
+                y2="12"
+              />
+              {lane.calls
+                .filter(({ atMs }) => atMs <= length)
+                .map((call, index) => (
+                  <Mark
+                    key={index}
+                    x={x(call.atMs)}
+                    call={call}
+                    isEnd={lane.because !== undefined && call === lane.calls.at(-1)}
+                  />
+                ))}
+            </svg>
+          </li>
+        ))}
+      </ul>
+      <div className="lane-axis" aria-hidden="true">
+        {Lanes.ticksOf(length).map((ms) => (
+          <span key={ms} style={{ left: x(ms) }}>
+            {ms === 0 ? "0" : Durations.duration(ms)}
+          </span>
+        ))}
+      </div>
+      <p className="legend quiet">
+        <i className="mark call" /> a call fails <i className="mark switch" /> on another model{" "}
+        <i className="mark end" /> the last call: the turn fails
+      </p>
+      {[
+        { name: "As configured", preview: present },
+        ...(changed === undefined ? [] : [{ name: "As changed", preview: changed }])
+      ].map(({ name, preview }) => (
+        <p key={name}>
+          {name}: {preview.conclusion}
+        </p>
+      ))}
+      <Table present={present} changed={changed} />
+    </section>
+  )
+}
+
+// --- internal
+
+interface MarkProps {
+  readonly x: string
+  readonly call: Lanes.Call
+  readonly isEnd: boolean
+}
+
+const Mark = ({ call: { atMs, switchedTo }, isEnd, x }: MarkProps) => (
+  <line
+    className={isEnd ? "end" : switchedTo === undefined ? "call" : "switch"}
+    x1={x}
+    x2={x}
+    y1={isEnd ? 3 : 6}
+    y2={isEnd ? 21 : 18}
+  >
+    <title>{`${Durations.duration(atMs)}${switchedTo === undefined ? "" : `, ${switchedTo}`}`}</title>
+  </line>
+)
+
+const Table = ({ changed, present }: SchedulePictureProps) => {
+  const previews = [present, ...(changed === undefined ? [] : [changed])]
+  const most = Math.max(...previews.map(({ rows }) => rows.length))
+  return (
+    <details className="tool">
+      <summary>As a table</summary>
+      <div className="wide" tabIndex={0} role="region" aria-label="Retries as a table">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">retry</th>
+              <th scope="col">wait, as configured</th>
+              <th scope="col">since the first failure</th>
+              {changed !== undefined && <th scope="col">wait, as changed</th>}
+              {changed !== undefined && <th scope="col">since the first failure</th>}
+            </tr>
+          </thead>
+          <tbody>
+            {Array.from({ length: most }, (_, retry) => (
+              <tr key={retry}>
+                <th scope="row">{retry + 1}</th>
+                {previews.map(({ rows }, column) => (
+                  <Cells key={column} row={rows[retry]} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  )
+}
+
+const Cells = ({ row }: { readonly row: SchedulePreview.RetryRow | undefined }) => (
+  <>
+    <td>{row === undefined ? "–" : `${Durations.duration(row.delayMs)}${row.clipped ? " (cut)" : ""}`}</td>
+    <td>{row === undefined ? "–" : Durations.duration(row.atMs)}</td>
+  </>
+)

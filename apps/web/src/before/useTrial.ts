@@ -1,0 +1,49 @@
+/** Asks the service for the waits of policies, and for dry runs. */
+import type { DryRunGroup } from "@holdfast/wire/api"
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query"
+import { useRef, useState } from "react"
+import * as Problems from "../service/Problems.ts"
+import * as Service from "../service/Service.ts"
+import type * as Trial from "./Trial.ts"
+
+/** The waits of the configuration with settings over it. */
+export const useSchedule = (candidate: Trial.Candidate) =>
+  useQuery({
+    queryKey: ["schedule", candidate],
+    queryFn: ({ signal }) => Service.client.schedule(candidate, { signal }),
+    placeholderData: keepPreviousData
+  })
+
+/** A dry run: one at a time, and it can be stopped. */
+export const useDryRun = () => {
+  const stopping = useRef<AbortController>(undefined)
+  const [beganAt, setBeganAt] = useState(0)
+  const run = useMutation({
+    mutationFn: async (request: DryRunGroup.RunDryRun) => {
+      stopping.current = new AbortController()
+      setBeganAt(Date.now())
+      const { signal } = stopping.current
+      // A run that was stopped has no result, and is no failure.
+      return Service.client.dryRun(request, { signal }).catch((error: unknown) => {
+        if (signal.aborted) return undefined
+        throw error
+      })
+    }
+  })
+  return {
+    start: run.mutate,
+    stop: () => stopping.current?.abort(),
+    /** Forgets the last run. */
+    forget: run.reset,
+    isRunning: run.isPending,
+    beganAt,
+    answer: run.data,
+    error: run.error
+  }
+}
+
+/** The mistakes that an error of the service names; one sentence for any other error. */
+export const faultsOf = (error: unknown): ReadonlyArray<Trial.Fault> => {
+  if (error === null || error === undefined) return []
+  return Problems.mistakesOf(error) ?? [{ path: "", message: Problems.wordsOf(error) }]
+}

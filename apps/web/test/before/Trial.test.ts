@@ -1,0 +1,78 @@
+import * as fc from "fast-check"
+import { expect, it } from "vitest"
+import * as Trial from "../../src/before/Trial.ts"
+
+const fieldsOf = (fields: Partial<Trial.Fields>): Trial.Fields => ({ ...Trial.begin, ...fields })
+
+it("an untouched form changes nothing, and tries the configuration alone", () => {
+  expect(Trial.candidateOf(Trial.begin)).toEqual({})
+  expect(Trial.requestOf(Trial.begin)).toEqual({ outages: ["529 for 7h"], turns: 20, hours: 48, picture: true })
+})
+
+it("settings have the shapes of the configuration", () => {
+  const fields = fieldsOf({
+    outages: "529 for 1h\n\n openai=ok \n",
+    model: " a/m ",
+    profile: "interactive",
+    schedule: "5 seconds, 1 minute",
+    maxRetries: "4",
+    budget: "8 hours",
+    jitter: "0.5",
+    fallbacks: "b/m, c/m"
+  })
+  const against = {
+    model: "a/m",
+    retry: {
+      profile: "interactive",
+      schedule: { type: "steps", delays: ["5 seconds", "1 minute"] },
+      maxRetries: 4,
+      budget: "8 hours",
+      jitter: { factor: 0.5 },
+      routing: { type: "fallback-chain", chains: { default: ["b/m", "c/m"] } }
+    }
+  }
+  expect(Trial.requestOf(fields)).toEqual({
+    outages: ["529 for 1h", "openai=ok"],
+    turns: 20,
+    hours: 48,
+    against,
+    picture: true
+  })
+  expect(Trial.candidateOf(fieldsOf({ scheduleType: "linear", schedule: "2 seconds", jitter: "0" }))).toEqual({
+    retry: { schedule: { type: "linear", base: "2 seconds" }, jitter: "none" }
+  })
+})
+
+it("a replay has the turns of the record", () => {
+  const since = "2026-02-14T22:00"
+  const request = Trial.requestOf(fieldsOf({ isReplay: true, since }))
+  expect(request).toEqual({ replay: { since: new Date(since).getTime() }, hours: 48, picture: true })
+})
+
+it("what a person types is never dropped: the service gets it, and refuses what is wrong", () => {
+  fc.assert(
+    fc.property(fc.constantFrom("maxRetries", "budget", "maxDelay", "jitter", "model"), fc.string(), (name, text) => {
+      const candidate = Trial.candidateOf(fieldsOf({ [name]: text }))
+      expect(Trial.isEmpty(candidate)).toBe(text.trim() === "")
+    })
+  )
+})
+
+it("each error is beside its field, once, and an error of no field at the form", () => {
+  const faults = Trial.faultsByField([
+    { path: "retry.budget", message: "One." },
+    { path: "against.retry.budget", message: "One." },
+    { path: "against.retry.schedule.delays[1]", message: "Two." },
+    { path: "outages.0", message: "Three." },
+    { path: "replay.since", message: "Four." },
+    { path: "against.retry.budgets", message: "Five." },
+    { path: "", message: "Six." }
+  ])
+  expect([...faults]).toEqual([
+    ["budget", ["One."]],
+    ["schedule", ["Two."]],
+    ["outages", ["Three."]],
+    ["since", ["Four."]],
+    ["form", ["against.retry.budgets: Five.", "Six."]]
+  ])
+})

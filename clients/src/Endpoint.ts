@@ -1,0 +1,180 @@
+/**
+ * A provider on a socket of its own: it answers calls of one wire format, and fails them as it was told.
+ *
+ * Endpoint.E1. Each call that a test counts takes the next step of the plan. With no step left it answers `UNPLANNED`, which no client may show.
+ * Endpoint.E2. Beside calls (a client's titles, lists of models) have answers of their own, and take no step.
+ * Endpoint.E3. "refused" is a port on which nothing listens: the endpoint closes it with the step before, and `listen` opens it again.
+ */
+import { once } from "node:events"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { type Answer, type Asked, type Format, modelOf } from "./formats/Format.ts"
+
+/** The ways in which an attempt fails. */
+export const FAILURES = [
+  "rate limit",
+  "overload",
+  "error in a 200",
+  "cut",
+  "page",
+  "empty",
+  "stall",
+  "refused"
+] as const
+
+/** What the endpoint does with a call. */
+export type Step = (typeof FAILURES)[number] | { readonly answer: Answer } | { readonly begins: string }
+
+/** A call that has arrived. */
+export interface Call extends Asked {
+  readonly step: Step
+  /** The connection is closed. */
+  readonly closed: Promise<void>
+}
+
+/** An endpoint. */
+export interface Endpoint {
+  readonly url: string
+  /** The calls that took a step. */
+  readonly calls: ReadonlyArray<Call>
+  /** All other requests, as lines. */
+  readonly others: ReadonlyArray<string>
+  readonly plan: (...steps: ReadonlyArray<Step>) => void
+  /** While it is down, every call of any kind is an overload, and takes no step. */
+  isDown: boolean
+  /** Resolves when a call has arrived for which this holds. */
+  readonly arrived: (holds: (call: Call) => boolean) => Promise<Call>
+  /** Resolves when it has failed a call because it is down. */
+  readonly failed: () => Promise<void>
+  readonly listen: () => Promise<void>
+  readonly close: () => void
+}
+
+/** The text of an answer that was not planned. */
+export const UNPLANNED = "An answer that nobody planned."
+
+/** Starts an endpoint. `isCounted`: whether a call takes a step (E2). */
+export const start = async (format: Format, isCounted: (asked: Asked) => boolean = () => true): Promise<Endpoint> => {
+  const steps: Array<Step> = []
+  const calls: Array<Call> = []
+  const others: Array<string> = []
+  const down = Promise.withResolvers<void>()
+  const waiting = new Set<(call: Call) => void>()
+  const server = createServer((request, response) => void take(request, response))
+  let port = 0
+  const listen = async (): Promise<void> => {
+    server.listen(port, "127.0.0.1")
+    await once(server, "listening")
+    port = (server.address() as AddressInfo).port
+  }
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = request.url ?? ""
+    const closed = new Promise<void>((resolve) => void response.once("close", () => resolve()))
+    const text = await textOf(request)
+    if (request.method !== "POST" || !format.isCall(path)) {
+      others.push(`${request.method} ${path}`)
+      return document(response, 404, format.error(404, "Not found"))
+    }
+    const asked: Asked = { path, body: JSON.parse(text) }
+    if (endpoint.isDown || !isCounted(asked)) {
+      others.push(`${endpoint.isDown ? "down" : "beside"}: ${path}`)
+      if (endpoint.isDown) down.resolve()
+      return perform(format, asked, response, endpoint.isDown ? "overload" : { answer: { text: "Beside" } })
+    }
+    const step = steps.shift() ?? { answer: { text: UNPLANNED } }
+    const call: Call = { ...asked, step, closed }
+    calls.push(call)
+    // E3: what is under way stays open.
+    if (steps[0] === "refused") {
+      steps.shift()
+      server.close()
+    }
+    perform(format, asked, response, step)
+    for (const each of waiting) each(call)
+  }
+  await listen()
+  const endpoint: Endpoint = {
+    url: `http://127.0.0.1:${port}`,
+    calls,
+    others,
+    isDown: false,
+    plan: (...more) => void steps.push(...more),
+    arrived: (holds) =>
+      new Promise((resolve) => {
+        const check = (call: Call): void => {
+          if (!holds(call)) return
+          waiting.delete(check)
+          resolve(call)
+        }
+        waiting.add(check)
+        for (const call of calls) check(call)
+      }),
+    failed: () => down.promise,
+    listen,
+    close: () => {
+      server.close()
+      server.closeAllConnections()
+    }
+  }
+  return endpoint
+}
+
+/** Calls that were answered. */
+export const answered = ({ calls }: Endpoint): ReadonlyArray<Call> =>
+  calls.filter(({ step }) => typeof step === "object" && "answer" in step)
+
+// --- internal
+
+const textOf = async (request: IncomingMessage): Promise<string> => {
+  const parts: Array<Buffer> = []
+  for await (const part of request) parts.push(part as Buffer)
+  return Buffer.concat(parts).toString()
+}
+
+const document = (response: ServerResponse, status: number, json: object): void => {
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(JSON.stringify(json))
+}
+
+const perform = (format: Format, asked: Asked, response: ServerResponse, step: Step): void => {
+  const isStream = format.isStream(asked)
+  const type = isStream ? "text/event-stream" : "application/json"
+  const frames = (answer: Answer): ReadonlyArray<string> =>
+    isStream ? format.frames(answer, modelOf(asked)) : [JSON.stringify(format.document(answer, modelOf(asked)))]
+  if (typeof step === "object" && "answer" in step) {
+    response.writeHead(200, { "content-type": type })
+    return void response.end(frames(step.answer).join(""))
+  }
+  if (typeof step === "object") {
+    // All but its end: a stream up to its last piece of text, half of a document.
+    const whole = frames({ text: step.begins }).join("")
+    response.writeHead(200, { "content-type": type })
+    return void response.write(whole.slice(0, whole.lastIndexOf("\n\n", whole.length * 0.75) + 2 || whole.length / 2))
+  }
+  const opening = isStream ? format.opening(modelOf(asked)) : "{"
+  switch (step) {
+    case "rate limit":
+      return document(response, 429, format.error(429, "Too many requests"))
+    case "overload":
+      return document(response, 503, format.error(503, "The service is overloaded"))
+    case "error in a 200":
+      response.writeHead(200, { "content-type": type })
+      return void response.end(isStream ? format.errorFrame : JSON.stringify(format.error(503, "Overloaded")))
+    case "cut":
+      response.writeHead(200, { "content-type": type })
+      return void response.write(opening, () => setImmediate(() => response.destroy()))
+    case "page":
+      response.writeHead(200, { "content-type": "text/html" })
+      return void response.end("<!doctype html><title>Bad gateway</title><h1>502 Bad gateway</h1>")
+    case "empty":
+      response.writeHead(200, { "content-type": type })
+      return void response.end()
+    case "stall":
+      response.writeHead(200, { "content-type": type })
+      return void response.write(opening)
+    case "refused":
+      return void response.destroy()
+    default:
+      return step satisfies never
+  }
+}

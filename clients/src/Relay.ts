@@ -1,0 +1,50 @@
+/**
+ * A socket that stays open while the service behind it restarts, as with socket activation.
+ *
+ * A connection breaks off when the service dies. One that comes while there is no service waits for the next one, so that no client's patience
+ * with a closed port decides a test.
+ */
+import { once } from "node:events"
+import { connect, createServer, type AddressInfo, type Socket } from "node:net"
+
+/** A relay. */
+export interface Relay {
+  readonly url: string
+  /** Connections wait from now on, until `open`. */
+  readonly hold: () => void
+  readonly open: () => void
+  readonly close: () => void
+}
+
+/** Starts a relay to a port. */
+export const start = async (port: number): Promise<Relay> => {
+  const waiting = new Set<Socket>()
+  let isOpen = true
+  const join = (client: Socket): void => {
+    const service = connect(port, "127.0.0.1")
+    client.pipe(service)
+    service.pipe(client)
+    client.on("close", () => service.destroy())
+    service.on("close", () => client.destroy())
+    service.on("error", () => client.destroy())
+  }
+  const server = createServer((client) => {
+    client.on("error", () => client.destroy())
+    if (isOpen) return join(client)
+    waiting.add(client)
+    client.on("close", () => waiting.delete(client))
+  }).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hold: () => {
+      isOpen = false
+    },
+    open: () => {
+      isOpen = true
+      for (const client of waiting) join(client)
+      waiting.clear()
+    },
+    close: () => void server.close()
+  }
+}

@@ -1,0 +1,167 @@
+/** What is shown with each client: it knows nothing of Holdfast but the base URL. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Client } from "./Client.ts"
+import * as Endpoint from "./Endpoint.ts"
+import * as Member from "./Member.ts"
+import * as Relay from "./Relay.ts"
+import { ensure, same } from "./Report.ts"
+import * as Run from "./Run.ts"
+import * as Service from "./Service.ts"
+
+/** A scenario. */
+export interface Scenario {
+  readonly title: string
+  /** Whether it is shown with a client. */
+  readonly fits: (client: Client) => boolean
+  readonly run: (rig: Rig) => Promise<void>
+}
+
+/** What a scenario has for itself. */
+export interface Rig extends Member.Member {
+  /** The service, which it shares with others. */
+  readonly service: Service.Service
+  /** The bundle of the service. */
+  readonly program: string
+}
+
+const PROMPT = "Say which word the file has. Do not explain."
+
+/** All scenarios. */
+export const all: ReadonlyArray<Scenario> = [
+  {
+    title: "an outage of all eight kinds of failure",
+    fits: () => true,
+    run: async ({ client, endpoint, provider, service }) => {
+      const text = answer()
+      endpoint.plan(...Endpoint.FAILURES, { answer: { text } })
+      await started(client, `${service.url}/to/${provider}`, async (run) => {
+        // Seven attempts have arrived; the eighth was refused when the turn has counted it.
+        await service.until(provider, ({ attempts }) => attempts >= Endpoint.FAILURES.length)
+        await endpoint.listen()
+        answeredOnce(await run.ended, text)
+      })
+      same(Endpoint.answered(endpoint).length, 1, "answers of the provider")
+      const [turn] = await service.turnsOf(provider)
+      same(turn?.status, "completed", "the turn")
+    }
+  },
+  {
+    title: "a turn with a tool, with failures before each step",
+    fits: ({ shell }) => shell !== undefined,
+    run: async ({ client, endpoint, provider, service }) => {
+      const [text, word] = [answer(), secret()]
+      const tool = client.shell?.("cat word.txt; echo run >> runs.txt")
+      if (tool === undefined) return
+      endpoint.plan("overload", "cut", { answer: { tool } }, "error in a 200", "empty", { answer: { text } })
+      await started(
+        client,
+        `${service.url}/to/${provider}`,
+        async (run) => {
+          answeredOnce(await run.ended, text)
+          same(readFileSync(join(run.folder, "runs.txt"), "utf8"), "run\n", "runs of the tool")
+        },
+        { "word.txt": word }
+      )
+      same(Endpoint.answered(endpoint).length, 2, "answers of the provider")
+      ensure(
+        JSON.stringify(Endpoint.answered(endpoint).at(-1)?.body).includes(word),
+        "The result of the tool is not in the last request."
+      )
+    }
+  },
+  {
+    title: "kill -9 of the service in the wait",
+    fits: ({ repeats }) => repeats !== "never",
+    run: async ({ program, ...member }) => {
+      const { client, endpoint, provider } = member
+      const text = answer()
+      const service = await Service.make(program, {
+        model: `${provider}/m`,
+        providers: Member.providers([member]),
+        retry: { schedule: { type: "steps", delays: ["10 millis", "1 hour"] } }
+      })
+      const relay = await Relay.start(Number(new URL(service.url).port))
+      try {
+        await service.start()
+        endpoint.plan("overload", "overload", { answer: { text } })
+        await started(client, `${relay.url}/to/${provider}`, async (run) => {
+          const isWaiting = (turn: Service.Turn) => turn.wait !== undefined && turn.attempts === 2
+          const before = await service.until(provider, isWaiting)
+          relay.hold()
+          await service.kill()
+          await service.start()
+          relay.open()
+          const after = await service.until(provider, isWaiting)
+          same([after.turnId, after.wait?.retryAt], [before.turnId, before.wait?.retryAt], "the wait after the restart")
+          // The command counts once the client is back.
+          const asking = setInterval(() => void service.retryNow(after).catch(() => {}), 250)
+          try {
+            answeredOnce(await run.ended, text)
+          } finally {
+            clearInterval(asking)
+          }
+        })
+        const turns = await service.turnsOf(provider)
+        same(
+          turns.map(({ attempts, status }) => [status, attempts]),
+          [["completed", 3]],
+          "turns and their attempts"
+        )
+        same(endpoint.calls.length, 3, "calls of the provider")
+      } finally {
+        relay.close()
+        await service.remove()
+      }
+    }
+  },
+  {
+    title: "an abort frees the provider's connection",
+    fits: ({ shell }) => shell !== undefined,
+    run: async ({ client, endpoint, provider, service }) => {
+      endpoint.plan({ begins: "An answer without an end." })
+      await started(client, `${service.url}/to/${provider}`, async (run) => {
+        const call = await endpoint.arrived(() => true)
+        run.interrupt()
+        await call.closed
+        await run.ended
+      })
+      same(endpoint.calls.length, 1, "calls of the provider")
+    }
+  }
+]
+
+// --- internal
+
+let count = 0
+const WORDS = ["amber", "birch", "cobalt", "dune", "ember", "fjord", "garnet", "heron"]
+
+/** A text that no other run has. */
+const secret = (): string => `${WORDS[count % WORDS.length] ?? ""}-${++count}-${process.pid}`
+const answer = (): string => `The night was quiet, said ${secret()}.`
+
+const started = async (
+  client: Client,
+  url: string,
+  use: (run: Run.Run) => Promise<void>,
+  files: Readonly<Record<string, string>> = {}
+): Promise<void> => {
+  const run = await Run.start(client, url, PROMPT, files)
+  try {
+    // A client that fails before its time fails at once, with what it printed.
+    const early = run.ended.then(({ exitCode, stderr, stdout }) => {
+      if (exitCode !== 0 && !run.isInterrupted)
+        throw new Error(`${client.name} ended with ${exitCode}.\n${stdout}\n${stderr}`)
+      return new Promise<never>(() => {})
+    })
+    await Promise.race([use(run), early])
+  } finally {
+    await run.remove()
+  }
+}
+
+const answeredOnce = ({ exitCode, stderr, stdout }: Run.Ended, text: string): void => {
+  const shown = stdout.split(text).length - 1
+  ensure(shown === 1, `The answer was shown ${shown} times.\n${stdout}\n${stderr}`)
+  same(exitCode, 0, "exit code")
+}

@@ -1,0 +1,112 @@
+/** OpenAI's responses. */
+import { type Answer, type Format, id, named, pieces } from "./Format.ts"
+
+const itemOf = (answer: Answer) =>
+  "text" in answer
+    ? {
+        id: id("msg_"),
+        type: "message" as const,
+        role: "assistant",
+        status: "completed",
+        content: [{ type: "output_text", text: answer.text, annotations: [] }]
+      }
+    : {
+        id: id("fc_"),
+        type: "function_call" as const,
+        status: "completed",
+        call_id: id("call_"),
+        name: answer.tool.name,
+        arguments: JSON.stringify(answer.tool.input)
+      }
+
+type Item = ReturnType<typeof itemOf>
+
+interface Event {
+  readonly type: string
+  readonly [key: string]: unknown
+}
+
+const responseOf = (name: string, model: string, status: string, output: ReadonlyArray<object>) => ({
+  id: name,
+  object: "response",
+  created_at: 1_790_000_000,
+  status,
+  model,
+  output,
+  error: null,
+  incomplete_details: null,
+  instructions: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  temperature: 1,
+  tool_choice: "auto",
+  tools: [],
+  top_p: 1,
+  usage:
+    status === "completed"
+      ? {
+          input_tokens: 12,
+          input_tokens_details: { cached_tokens: 0 },
+          output_tokens: 7,
+          output_tokens_details: { reasoning_tokens: 0 },
+          total_tokens: 19
+        }
+      : null
+})
+
+/** The events of an item: of a text its pieces, of a call its arguments at once. */
+const eventsOf = (item: Item): ReadonlyArray<Event> => {
+  const place = { output_index: 0, item_id: item.id }
+  if (item.type === "function_call")
+    return [
+      { type: "response.function_call_arguments.delta", ...place, delta: item.arguments },
+      { type: "response.function_call_arguments.done", ...place, arguments: item.arguments }
+    ]
+  return item.content.flatMap((part) => {
+    const inPart = { ...place, content_index: 0 }
+    return [
+      { type: "response.content_part.added", ...inPart, part: { ...part, text: "" } },
+      ...pieces(part.text).map((delta) => ({ type: "response.output_text.delta", ...inPart, delta, logprobs: [] })),
+      { type: "response.output_text.done", ...inPart, text: part.text, logprobs: [] },
+      { type: "response.content_part.done", ...inPart, part }
+    ]
+  })
+}
+
+const openingOf = (item: Item): object =>
+  item.type === "message"
+    ? { ...item, status: "in_progress", content: [] }
+    : { ...item, status: "in_progress", arguments: "" }
+
+/** The format. */
+export const format: Format = {
+  isCall: (path) => /\/responses(\?|$)/u.test(path),
+  isStream: ({ body }) => body["stream"] === true,
+  frames: (answer, model) => {
+    const name = id("resp_")
+    const item = itemOf(answer)
+    return [
+      { type: "response.created", response: responseOf(name, model, "in_progress", []) },
+      { type: "response.in_progress", response: responseOf(name, model, "in_progress", []) },
+      { type: "response.output_item.added", output_index: 0, item: openingOf(item) },
+      ...eventsOf(item),
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response: responseOf(name, model, "completed", [item]) }
+    ].map((event, sequence_number) => named({ ...event, sequence_number }))
+  },
+  opening: (model) =>
+    named({
+      type: "response.created",
+      sequence_number: 0,
+      response: responseOf(id("resp_"), model, "in_progress", [])
+    }),
+  document: (answer, model) => responseOf(id("resp_"), model, "completed", [itemOf(answer)]),
+  errorFrame: named({
+    type: "error",
+    sequence_number: 0,
+    code: "server_is_overloaded",
+    message: "The server is overloaded",
+    param: null
+  }),
+  error: (status, message) => ({ error: { message, type: status === 429 ? "rate_limit_error" : "server_error" } })
+}

@@ -1,0 +1,76 @@
+/**
+ * Runs real clients from npm through the gateway (clients/README.md).
+ *
+ * The last line is the count.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import { bundle } from "../../tools/src/bundleProgram.ts"
+import * as Agents from "./Agents.ts"
+import * as LongOutage from "./LongOutage.ts"
+import * as Loopback from "./Loopback.ts"
+import * as Member from "./Member.ts"
+import * as Programs from "./Programs.ts"
+import { isPassed, show, summary } from "./Report.ts"
+import * as Scenarios from "./Scenarios.ts"
+import * as Service from "./Service.ts"
+
+const { client, minutes, scenario } = parseArgs({
+  options: {
+    /** A part of a client's name: only these run. */
+    client: { type: "string", default: "" },
+    /** A part of a scenario's title: only these run. */
+    scenario: { type: "string", default: "" },
+    /** One outage of so many minutes instead of the scenarios. */
+    minutes: { type: "string" }
+  }
+}).values
+
+/** Clients that run at once. A client uses a processor while it starts; then it waits. */
+const AT_ONCE = 6
+
+/** A client that has not ended by then never will. */
+const GUARD_MS = 240_000
+
+Loopback.only()
+
+// There it finds what it loads by name.
+const cache = join(import.meta.dirname, "../../apps/session-orchestrator/node_modules/.cache")
+mkdirSync(cache, { recursive: true })
+const folder = mkdtempSync(join(cache, "clients-"))
+await bundle(folder)
+const program = join(folder, "main.js")
+const clients = [...Agents.table, ...Programs.table].filter(({ name }) => name.includes(client))
+if (minutes === undefined) await runScenarios()
+else await LongOutage.run(clients, program, Number(minutes))
+rmSync(folder, { recursive: true })
+console.log(summary())
+process.exit(isPassed() ? 0 : 1)
+
+async function runScenarios(): Promise<void> {
+  const cases = Scenarios.all
+    .filter(({ title }) => title.includes(scenario))
+    .flatMap((shown) => clients.filter(shown.fits).map((client) => ({ client, shown })))
+  const members = await Member.ofEach(cases.map(({ client }) => client))
+  const service = await Service.make(program, {
+    model: "simulated/steady",
+    providers: Member.providers(members),
+    retry: {
+      schedule: { type: "steps", delays: ["10 millis"] },
+      requestTimeout: { firstContent: "5 seconds", idle: "10 minutes" }
+    }
+  })
+  await service.start()
+  const queue = members.entries()
+  const worker = async (): Promise<void> => {
+    for (const [index, member] of queue) {
+      const shown = cases[index]?.shown
+      if (shown === undefined) continue
+      await show(`${member.client.name}: ${shown.title}`, GUARD_MS, () => shown.run({ ...member, service, program }))
+      member.endpoint.close()
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  await service.remove()
+}
