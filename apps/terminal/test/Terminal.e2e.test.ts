@@ -1,9 +1,10 @@
 /** `holdfast chat` in a real pseudo-terminal, against the real service with a simulated provider. */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import * as TestToolServers from "../../../packages/mcp/testing/index.ts"
 import { folder } from "../../../tools/src/bundleProgram.ts"
 import * as Hostile from "./Hostile.ts"
 import * as Pty from "./Pty.ts"
@@ -23,9 +24,10 @@ const open: Array<Pty.Pty> = []
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "terminal-"))
+  const appending = { ...TestToolServers.unrulyEntry(), allow: ["append"], confirm: ["append"] }
   writeFileSync(
     join(directory, "holdfast.config.json"),
-    JSON.stringify({ server: { port: 0 }, model: "simulated/steady+instant", retry: RETRY })
+    JSON.stringify({ server: { port: 0 }, model: "simulated/steady+instant", retry: RETRY, tools: { appending } })
   )
   service = spawn(process.execPath, [MAIN, "serve"], {
     cwd: directory,
@@ -167,6 +169,44 @@ describe("the terminal", () => {
     // The cursor is visible, and pastes are not bracketed any more.
     expect(second.bytes().lastIndexOf(`${ESC}[?25h`)).toBeGreaterThan(second.bytes().lastIndexOf(`${ESC}[?25l`))
     expect(second.bytes().lastIndexOf(`${ESC}[?2004l`)).toBeGreaterThan(second.bytes().lastIndexOf(`${ESC}[?2004h`))
+  })
+
+  it("X8: a tool call waits for approval, also for the next terminal, and runs once it is given, or without a question from then on", async () => {
+    const file = join(directory, "appended")
+    const gate = join(directory, "gate")
+    writeFileSync(gate, "")
+    const ran = (): number => (existsSync(file) ? countOf(readFileSync(file, "utf8"), "append") : 0)
+    const ask = `Append it.\nsimulate: tool-call;name=append;input=${encodeURIComponent(JSON.stringify({ file, gate }))},ok`
+    const created = await post("/v1/conversations", { model: "simulated/instant" })
+    const { conversationId } = (await created.json()) as { readonly conversationId: string }
+    const first = await chat(["--conversation", conversationId])
+    await post(`/v1/conversations/${conversationId}/turns`, { prompt: ask })
+    await first.until("/approve all · Esc refuses")
+    first.kill("SIGKILL")
+    await first.until("left with 137")
+    expect(ran()).toBe(0)
+
+    const second = await chat(["--conversation", conversationId])
+    await second.until("/approve all · Esc refuses")
+    second.type(`/approve${ENTER}`)
+    await second.until("Approved: append")
+    await second.until((text) => text.includes("Nothing failed this time.") && !text.includes("Esc refuses"))
+    expect(ran()).toBe(1)
+
+    await post(`/v1/conversations/${conversationId}/turns`, { prompt: `${ask} ` })
+    await second.until("/approve all · Esc refuses")
+    second.type(`/refuse not now${ENTER}`)
+    await second.until((text) => text.includes("Refused: append") && countOf(text, "Nothing failed this time.") === 2)
+    expect(ran()).toBe(1)
+
+    await post(`/v1/conversations/${conversationId}/turns`, { prompt: `${ask}  ` })
+    await second.until("/approve all · Esc refuses")
+    second.type(`/approve always${ENTER}`)
+    await second.until((text) => countOf(text, "Nothing failed this time.") === 3)
+    await post(`/v1/conversations/${conversationId}/turns`, { prompt: `${ask}   ` })
+    const text = await second.until((text) => countOf(text, "Nothing failed this time.") === 4)
+    expect(countOf(text, "A person has to approve")).toBe(3)
+    expect(ran()).toBe(3)
   })
 
   it("the terminal is left as it was, also after a crash", async () => {

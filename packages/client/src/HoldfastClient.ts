@@ -12,8 +12,8 @@
  * }
  * ```
  */
-import type { ConversationState, PeriodReport, Prompt, TurnState } from "@holdfast/wire"
-import type { BulkCommands, DryRunGroup, NewConversation, SchedulePreview } from "@holdfast/wire/api"
+import type { ConversationState, PeriodReport, Prompt, TurnCourse, TurnState } from "@holdfast/wire"
+import type { BulkCommands, DryRunGroup, NewConversation, SchedulePreview, WorkGroup } from "@holdfast/wire/api"
 import { Conversation, type TurnOptions } from "./Conversation.ts"
 import * as Cursor from "./stream/Cursor.ts"
 import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
@@ -131,6 +131,15 @@ export class HoldfastClient {
       yield* turns
       cursor = next
     } while (cursor !== undefined)
+  }
+
+  /** Reads attempts and waits of turns, 50 at most, as spans of time. */
+  async readCourses(
+    turnIds: ReadonlyArray<string>,
+    { signal }: CallOptions = {}
+  ): Promise<ReadonlyArray<TurnCourse.TurnCourse>> {
+    const call = { method: "POST", path: "/v1/turns/courses", body: { turnIds }, isRepeatable: true, signal } as const
+    return ((await this.#shared.transport.call(call)) as WorkGroup.Courses).courses
   }
 
   /** Reports what happened since a moment; by default in the last twelve hours. */

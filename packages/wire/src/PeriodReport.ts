@@ -5,7 +5,8 @@
  */
 import * as Schema from "effect/Schema"
 import { Reason } from "./Failure.ts"
-import { TurnId } from "./Ids.ts"
+import { ConversationId, TurnId } from "./Ids.ts"
+import { Asks } from "./TurnEvent.ts"
 
 /** Epoch milliseconds. */
 const Timestamp = Schema.Finite
@@ -106,6 +107,22 @@ export type NamedSpend = typeof NamedSpend.Type
 /** Conversations that a report names. */
 export const MOST_CONVERSATIONS = 10
 
+/** A turn that waits for a person's answer. */
+export const OpenQuestion = Schema.Struct({
+  conversationId: ConversationId,
+  turnId: TurnId,
+  /** As in `asks` of the conversation's state. */
+  because: Asks.fields.because,
+  /** The question, without secrets. */
+  message: Schema.String,
+  since: Timestamp,
+  /** Until when an answer is accepted. */
+  until: Timestamp,
+  /** A command line of `holdfast` that shows the question and takes the answer. */
+  command: Schema.String
+})
+export type OpenQuestion = typeof OpenQuestion.Type
+
 /** A report of a period. */
 export const PeriodReport = Schema.Struct({
   since: Timestamp,
@@ -133,6 +150,8 @@ export const PeriodReport = Schema.Struct({
   outages: Schema.Array(Outage),
   causes: Schema.Array(Cause),
   switches: Schema.Array(Switch),
+  /** The questions to a person that are open now, the most urgent first. Absent in a report of an older version. */
+  questions: Schema.optionalKey(Schema.Array(OpenQuestion)),
   spend: Spend,
   models: Schema.Array(NamedSpend),
   /** A turn with several tags is in each of them. */

@@ -94,6 +94,7 @@ it("the main entry does not load the HTTP API", () => {
     "Target",
     "Text",
     "TurnEvent",
+    "TurnCourse",
     "TurnExplanation",
     "TurnState"
   ])

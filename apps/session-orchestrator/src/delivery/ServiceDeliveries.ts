@@ -19,6 +19,7 @@ import * as Deliveries from "./Deliveries.ts"
 import * as NoticeFormat from "./NoticeFormat.ts"
 import * as Patience from "./Patience.ts"
 import * as Posting from "./Posting.ts"
+import * as QuestionNotice from "./QuestionNotice.ts"
 import * as Receivers from "./Receivers.ts"
 import * as ReportNotices from "./ReportNotices.ts"
 import * as Signature from "./Signature.ts"
@@ -133,12 +134,17 @@ const receiversOf = Effect.fnUntraced(function* (
   redact: (text: string) => string
 ) {
   const receivers = new Map<string, Deliveries.Send>()
+  const states = yield* TurnStates
   const via =
     (format: Parameters<typeof NoticeFormat.write>[0], send: Receivers.SendContent): Deliveries.Send =>
     ({ payload = "" }) =>
       Option.match(decodeBody(payload), {
         onNone: () => Effect.fail(GONE),
-        onSome: (body) => send(NoticeFormat.write(format, body))
+        onSome: (body) =>
+          Effect.flatMap(
+            QuestionNotice.isDue(body, (turnId) => stateOf(states, turnId)),
+            (isDue) => (isDue ? send(NoticeFormat.write(format, body)) : Effect.void)
+          )
       })
   if (webhook !== undefined) {
     receivers.set("webhook", via(format, Receivers.webhook(webhook, yield* HttpClient.HttpClient, redact)))

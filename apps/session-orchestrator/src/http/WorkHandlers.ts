@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
+import { Explanations } from "../inspection/Explanations.ts"
 import { PeriodReports } from "../inspection/period/PeriodReports.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
@@ -26,6 +27,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const states = yield* TurnStates
+    const explanations = yield* Explanations
     const lists = yield* TurnLists
     const reports = yield* PeriodReports
     const webhooks = yield* TurnWebhooks
@@ -67,6 +69,8 @@ export const layer = HttpApiBuilder.group(
         }),
       runBulk: ({ payload, request }) =>
         orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, Commands.originOf(request)))),
+      readCourses: ({ payload }) =>
+        orProblem(Effect.map(explanations.courses(payload.turnIds), (courses) => ({ courses }))),
       deleteConversation: ({ params }) =>
         orProblem(removal.remove(params.conversationId)).pipe(Commands.unlessDown(drain)),
       abortTurn: ({ params: { turnId } }) =>

@@ -1,11 +1,12 @@
 /** Explains turns to clients of the service (rule X9). */
 import type { Interruptions, StorageError } from "@holdfast/journal"
-import type { Ids, TurnExplanation } from "@holdfast/wire"
-import { Context, Effect, Layer, Option } from "effect"
+import type { Ids, TurnCourse, TurnExplanation } from "@holdfast/wire"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import { ConversationNotFound } from "../conversation/Conversations.ts"
-import type { Journal } from "../storage/EventJournal.ts"
+import { Journal } from "../storage/EventJournal.ts"
 import { Store } from "../storage/Store.ts"
+import * as Course from "./Course.ts"
 import * as StoredTurn from "./StoredTurn.ts"
 import * as Explanation from "./Explanation.ts"
 import { TurnNotFound } from "../conversation/TurnNotFound.ts"
@@ -19,8 +20,15 @@ export class Explanations extends Context.Service<
       conversationId: Ids.ConversationId,
       turnId: Ids.TurnId
     ) => Effect.Effect<TurnExplanation.TurnExplanation, ConversationNotFound | TurnNotFound | StorageError>
+    /** The courses of turns until now, without those that are not known. */
+    readonly courses: (
+      turnIds: ReadonlyArray<Ids.TurnId>
+    ) => Effect.Effect<ReadonlyArray<TurnCourse.TurnCourse>, StorageError>
   }
 >()("@holdfast/session-orchestrator/inspection/Explanations") {}
+
+/** Turns that are read at once for their courses. */
+const AT_ONCE = 8
 
 /** Explains turns from the stored data. */
 export const layer: Layer.Layer<Explanations, never, Store | Journal | Interruptions.Interruptions | Secrets> =
@@ -28,9 +36,27 @@ export const layer: Layer.Layer<Explanations, never, Store | Journal | Interrupt
     Explanations,
     Effect.gen(function* () {
       const store = yield* Store
+      const journal = yield* Journal
       const read = yield* StoredTurn.reader
       const { redact } = yield* Secrets
+
+      const courseOf = Effect.fnUntraced(function* (turnId: Ids.TurnId) {
+        const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
+        if (turn === undefined) return undefined
+        // A turn's row refers to it, so it exists.
+        const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
+        // The outline will do: no message of a user or a tool is read.
+        const events = (yield* store.turnOutline(turnId)).map(({ event }) => event)
+        const records = yield* journal.load(turnId)
+        const explanation = Explanation.of({ turn, conversation, events, records }, redact)
+        return Course.of(explanation, yield* Clock.currentTimeMillis)
+      })
+
       return {
+        courses: Effect.fn("Explanations.courses")(function* (turnIds) {
+          const courses = yield* Effect.forEach(turnIds, courseOf, { concurrency: AT_ONCE })
+          return courses.filter((course) => course !== undefined)
+        }),
         explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {
           const evidence = Option.getOrUndefined(yield* read(turnId))
           if (evidence?.turn.conversationId === conversationId) return Explanation.of(evidence, redact)

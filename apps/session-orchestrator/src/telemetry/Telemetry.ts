@@ -18,6 +18,7 @@ import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as QuietHours from "../delivery/QuietHours.ts"
 import { IncidentStates } from "../storage/IncidentStates.ts"
+import { Outbox } from "../storage/Outbox.ts"
 import * as Notifications from "./incidents/Notifications.ts"
 import * as ThinkingLevel from "./traces/ThinkingLevel.ts"
 import type * as RetryLine from "./logs/RetryLine.ts"
@@ -66,7 +67,7 @@ export const layer: Layer.Layer<Observer.Observer | Notifications.Notifications,
   ).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
 
 /** Keeps incidents in the database while the service runs, if notices have receivers. */
-export const incidents: Layer.Layer<never, never, Config | Notifications.Notifications | IncidentStates> =
+export const incidents: Layer.Layer<never, never, Config | Notifications.Notifications | IncidentStates | Outbox> =
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { database, telemetry } = yield* Config
@@ -76,6 +77,7 @@ export const incidents: Layer.Layer<never, never, Config | Notifications.Notific
       const { keep } = yield* Notifications.Notifications
       yield* keep({
         storage: yield* IncidentStates,
+        add: (yield* Outbox).add,
         receivers: [...(webhook === undefined ? [] : ["webhook"]), ...(command === undefined ? [] : ["command"])],
         // A file has one service; the runners of a shared database come and go.
         runner: database.url === undefined ? "service" : yield* ProcessName.ProcessName,

@@ -133,7 +133,8 @@ export const lineDriver: Effect.Effect<Driver, unknown, Scope.Scope> = Effect.ge
     Effect.gen(function* () {
       const id = yield* conversations.create({})
       const proxy = yield* startProxy(port, [...scenario.cuts])
-      const assembled = yield* Effect.promise(() => resumed(proxy.port, id, scenario.turns))
+      const open: Open = (options, listener) => channel(proxy.port, options, listener)
+      const assembled = yield* Effect.promise(() => resumed(open, id, scenario.turns))
       const persisted = yield* conversations.watch(id, 0).pipe(
         Stream.filter(({ id }) => id !== undefined),
         Stream.takeUntil(turnsEnded(scenario.turns.length)),
@@ -197,15 +198,13 @@ const sessions = (conversations: Conversations["Service"]): Effect.Effect<number
   })
 
 /** Runs the turns; a client whose channel is cut is followed by another one behind its last event. */
-const resumed = async (port: number, id: string, scripts: ReadonlyArray<string>): Promise<Assembled> => {
+export const resumed = async (open: Open, id: string, scripts: ReadonlyArray<string>): Promise<Assembled> => {
   const events: Array<TurnEvent.TurnEvent> = []
   let after = 0
   for (const [number, script] of scripts.entries()) {
     const turnId = `${id}-${number}`
     for (let isOver = false; !isOver;) {
-      const client = new RpcClient({ command: ["a socket"], conversation: id, after }, (options, listener) =>
-        channel(port, options, listener)
-      )
+      const client = new RpcClient({ command: ["what opens it"], conversation: id, after }, open)
       client.on((event) => events.push(event))
       try {
         await client.prompt(SimulatedService.prompt(script), { turnId })
@@ -221,10 +220,13 @@ const resumed = async (port: number, id: string, scripts: ReadonlyArray<string>)
   return { events, turns: new Map() }
 }
 
-const channel: (
-  port: number,
-  ...given: Parameters<NonNullable<ConstructorParameters<typeof RpcClient>[1]>>
-) => LineChannel = (port, { after = 0, conversation }, { bytes, closed }) => {
+type Open = NonNullable<ConstructorParameters<typeof RpcClient>[1]>
+
+const channel: (port: number, ...given: Parameters<Open>) => LineChannel = (
+  port,
+  { after = 0, conversation },
+  { bytes, closed }
+) => {
   const socket = Net.connect(port, "127.0.0.1")
   socket.on("error", () => {})
   socket.write(`${JSON.stringify({ after, conversation })}\n`)

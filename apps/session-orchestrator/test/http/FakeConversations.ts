@@ -245,6 +245,7 @@ export const make = () => {
     layer: Layer.mergeAll(
       Layer.succeed(Conversations, service),
       Layer.succeed(Explanations, {
+        courses: () => Effect.succeed([]),
         explain: (conversationId, turnId) =>
           Effect.andThen(existing(conversationId), Effect.fail(new TurnNotFound({ conversationId, turnId })))
       }),

@@ -1,8 +1,9 @@
 /** Tests the explanations of real turns: their sentences, in order. */
 import { assert, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import { type Failure, TurnExplanation } from "@holdfast/wire"
+import { type Failure, TurnCourse, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
+import * as Course from "../../src/inspection/Course.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 
 export interface Case {
@@ -27,6 +28,7 @@ export const explains = (cases: ReadonlyArray<Case>): void => {
           words.join("\n")
         )
         assert.isTrue(isExplanation(JSON.parse(JSON.stringify(explanation))))
+        follows(explanation)
       }).pipe(Effect.provide(ScriptedTurn.layer))
     )
   }
@@ -74,5 +76,25 @@ export const down = (times: number, failure = overloaded) =>
   Array.from({ length: times }, () => ScriptedProvider.emits(failure))
 
 // --- internal
+
+/** X9: the course has each attempt of the explanation, in spans that are in order and do not overlap. */
+const follows = (explanation: TurnExplanation.TurnExplanation): void => {
+  const course = Course.of(explanation, explanation.seal?.endedAt ?? explanation.acceptedAt + 86_400_000)
+  assert.isTrue(Schema.is(TurnCourse.TurnCourse)(course))
+  const place = ({ attempt, target }: { readonly attempt: number; readonly target: string }, step: number) =>
+    `${step}/${attempt} ${target}`
+  assert.deepStrictEqual(
+    course.attempts.map((attempt) => place(attempt, attempt.step)),
+    explanation.steps.flatMap(({ attempts, step }) => attempts.map((attempt) => place(attempt, step)))
+  )
+  const times = course.attempts.flatMap(({ from, to = from, wait }) =>
+    wait === undefined ? [from, to] : [from, to, wait.from, wait.to]
+  )
+  assert.deepStrictEqual(
+    times,
+    times.toSorted((a, b) => a - b)
+  )
+  assert.isAtLeast(times[0] ?? explanation.acceptedAt, explanation.acceptedAt)
+}
 
 const isExplanation = Schema.is(TurnExplanation.TurnExplanation)

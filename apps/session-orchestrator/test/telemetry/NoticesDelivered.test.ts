@@ -25,7 +25,8 @@ const start = Effect.fnUntraced(function* (memory?: SharedMemory) {
     redact: (text) => text.replaceAll("planted", "[redacted]")
   })
   const receivers = ["webhook", "command"]
-  if (memory !== undefined) yield* keep({ storage: memory.storage, receivers, runner: "service" })
+  if (memory !== undefined)
+    yield* keep({ storage: memory.storage, add: () => Effect.void, receivers, runner: "service" })
   return listeners
 })
 

@@ -5,7 +5,7 @@ import { OVERLOADED, type Rig, seen } from "./Rig.ts"
 
 /** Runs the scenarios of the night. */
 export const run = async (rig: Rig): Promise<void> => {
-  await bulk(rig)
+  await Promise.all([bulk(rig), timeline(rig)])
 }
 
 // --- internal
@@ -13,11 +13,11 @@ export const run = async (rig: Rig): Promise<void> => {
 const REFUSED = { status: 401, message: "Incorrect API key provided.", type: "authentication_error" }
 
 /** Submits a turn, and waits until it has a status. */
-const submit = async (rig: Rig, model: string, tag: string, status: string): Promise<void> => {
+const submit = async (rig: Rig, model: string, tag: string, status: string, more: object = {}): Promise<void> => {
   const response = await fetch(`${rig.service.url}/v1/turns`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ prompt: `A turn of ${model}`, model: `local/${model}`, tags: [tag] })
+    body: JSON.stringify({ prompt: `A turn of ${model}`, model: `local/${model}`, tags: [tag], ...more })
   })
   const { turnId } = (await response.json()) as { readonly turnId: string }
   for (;;) {
@@ -27,6 +27,58 @@ const submit = async (rig: Rig, model: string, tag: string, status: string): Pro
 }
 
 const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name })
+
+const timeline = (rig: Rig) =>
+  show(
+    "X9: a turn's attempts, waits and switches are on its line of time, and a click explains the decision there",
+    async () => {
+      const tag = "of-the-line"
+      rig.provider.plan("line", OVERLOADED, { ...OVERLOADED, status: 529 }, OVERLOADED)
+      rig.provider.plan("line-spare", OVERLOADED, { pieces: ["Answered."] })
+      const waits = { schedule: { type: "steps", delays: ["100 millis", "300 millis"] } }
+      const chains = { default: ["other/line-spare"] }
+      const retry = { ...waits, routing: { type: "fallback-chain", chains, cooldown: "200 millis" } }
+      await submit(rig, "line", tag, "completed", { retry })
+      const page = await rig.open()
+      await page.goto(`${rig.service.url}/#/night`)
+      await page.getByLabel("Period").selectOption("1")
+      await page.getByLabel("Tag", { exact: true }).fill(tag)
+      await seen(page, /^1 turn$/)
+      const row = page.locator(".row")
+      await row.locator(".course path.answered").waitFor({ state: "attached" })
+      const shapes = await row
+        .locator(".course path")
+        .evaluateAll((all) => all.map((path) => path.getAttribute("class")))
+      for (const shape of ["call", "failed", "switched"])
+        ensure(shapes.includes(shape), `${shape} is drawn: ${shapes.join()}`)
+      ensure(
+        /failed calls? \(.*on local\/line, then other\/line-spare/.test((await row.textContent()) ?? ""),
+        "words of the course"
+      )
+
+      // Before the first attempt the first is the nearest; behind the last one, the last.
+      const box = await row.locator(".line-of-time").boundingBox()
+      ensure(box !== null, "the line of time has a place")
+      const { height = 0, width = 0, x = 0, y = 0 } = box ?? {}
+      const why = page.getByRole("region", { name: "Explanation" })
+      await page.mouse.click(x + 2, y + height / 2)
+      await seen(why.locator("li.asked"), /^Attempt 1 failed/)
+      same(
+        await why.locator("li.asked").evaluate((item) => item === document.activeElement),
+        true,
+        "the focus on the attempt"
+      )
+      await page.mouse.click(x + 2 + (width - 4), y + height / 2)
+      await page.locator("li.asked").waitFor()
+      await page.keyboard.press("Escape")
+      await why.waitFor({ state: "detached" })
+      await row.focus()
+      await page.keyboard.press("Enter")
+      await why.waitFor()
+      same(await why.locator("li.asked").count(), 0, "attempts that a key asked about")
+      await page.context().close()
+    }
+  )
 
 const bulk = (rig: Rig) =>
   show("commands for many turns: counted, confirmed by keyboard, and reported in words", async () => {

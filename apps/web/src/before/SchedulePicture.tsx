@@ -77,7 +77,7 @@ export const SchedulePicture = ({ changed, present }: SchedulePictureProps) => {
           </span>
         ))}
       </div>
-      <p className="legend quiet">
+      <p className="lane-legend quiet">
         <i className="mark call" /> a call fails <i className="mark switch" /> on another model{" "}
         <i className="mark end" /> the last call: the turn fails
       </p>

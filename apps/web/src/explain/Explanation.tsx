@@ -8,11 +8,19 @@ import * as Route from "../shell/Route.ts"
 
 interface ExplanationProps {
   readonly turn: Pick<TurnState.TurnState, "turnId" | "conversationId" | "status">
+  /** The attempt that a person asked about; absent: the turn as a whole. */
+  readonly at?: Place | undefined
   readonly onClose: () => void
 }
 
+/** The place of an attempt in its turn. */
+interface Place {
+  readonly step: number
+  readonly attempt: number
+}
+
 /** The explanation of a turn, which takes the focus when it opens. */
-export const Explanation = ({ onClose, turn }: ExplanationProps) => {
+export const Explanation = ({ at, onClose, turn }: ExplanationProps) => {
   const head = useRef<HTMLHeadingElement>(null)
   const { data, error } = useQuery({
     queryKey: ["explain", turn.turnId, turn.status],
@@ -40,18 +48,19 @@ export const Explanation = ({ onClose, turn }: ExplanationProps) => {
         Turn <code>{turn.turnId}</code>
       </p>
       {error !== null && <p role="alert">{Problems.wordsOf(error)}</p>}
-      {data !== undefined && <Records explanation={data} />}
+      {data !== undefined && <Records explanation={data} at={at} />}
     </section>
   )
 }
 
 // --- internal
 
-const Records = ({
-  explanation: { interruption, isForgotten, seal, steps }
-}: {
+interface RecordsProps {
   readonly explanation: TurnExplanation.TurnExplanation
-}) => (
+  readonly at: Place | undefined
+}
+
+const Records = ({ at, explanation: { interruption, isForgotten, seal, steps } }: RecordsProps) => (
   <>
     {isForgotten && <p>Its records have been deleted.</p>}
     {steps.map(({ attempts, final, step, tools }) => (
@@ -62,7 +71,11 @@ const Records = ({
         </h3>
         <ol>
           {attempts.map((attempt) => (
-            <AttemptRecord key={attempt.attempt} attempt={attempt} />
+            <AttemptRecord
+              key={attempt.attempt}
+              attempt={attempt}
+              asked={at?.step === step && at.attempt === attempt.attempt ? at : undefined}
+            />
           ))}
           {tools.map(({ tool, words }) => (
             <li key={tool}>{words}</li>
@@ -75,7 +88,17 @@ const Records = ({
   </>
 )
 
-const AttemptRecord = ({ attempt: { body, decision, wait, words } }: { readonly attempt: TurnExplanation.Attempt }) => {
+interface AttemptRecordProps {
+  readonly attempt: TurnExplanation.Attempt
+  /** Set where a person asked about this attempt; another value: asked again. */
+  readonly asked: Place | undefined
+}
+
+const AttemptRecord = ({ asked, attempt: { body, decision, wait, words } }: AttemptRecordProps) => {
+  const item = useRef<HTMLLIElement>(null)
+  useEffect(() => {
+    if (asked !== undefined) item.current?.focus()
+  }, [asked])
   const waited =
     wait === undefined
       ? []
@@ -85,7 +108,7 @@ const AttemptRecord = ({ attempt: { body, decision, wait, words } }: { readonly 
           ...(wait.end === undefined ? [] : [wait.end])
         ]
   return (
-    <li>
+    <li ref={item} tabIndex={-1} className={asked === undefined ? undefined : "asked"}>
       <span className="verbatim">{words}</span>
       {body !== undefined && (
         <details className="tool">

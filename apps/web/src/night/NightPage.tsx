@@ -7,6 +7,7 @@ import { Explanation } from "../explain/Explanation.tsx"
 import * as Problems from "../service/Problems.ts"
 import { Figures } from "./Figures.tsx"
 import * as Period from "./Period.ts"
+import type { Selection } from "./TurnRow.tsx"
 import { TurnTimeline } from "./TurnTimeline.tsx"
 import { type Filter, useNight, useReport } from "./useNight.ts"
 
@@ -19,7 +20,7 @@ export const NightPage = () => {
     tag: "",
     search: ""
   })
-  const [selected, setSelected] = useState<TurnState.TurnSummary | undefined>(undefined)
+  const [selected, setSelected] = useState<Selection | undefined>(undefined)
   const deferred = useDeferredValue(filter)
   const night = useNight(deferred)
   const report = useReport(filter.hours)
@@ -53,13 +54,18 @@ export const NightPage = () => {
             <TurnTimeline
               night={night.data}
               outages={report.data?.outages ?? []}
-              selected={selected?.turnId}
+              selected={selected?.turn.turnId}
               onSelect={setSelected}
             />
           </section>
         )}
         {selected !== undefined && (
-          <Explanation key={selected.turnId} turn={selected} onClose={() => setSelected(undefined)} />
+          <Explanation
+            key={selected.turn.turnId}
+            turn={selected.turn}
+            at={selected.at}
+            onClose={() => setSelected(undefined)}
+          />
         )}
       </div>
     </main>

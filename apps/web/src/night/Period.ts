@@ -4,6 +4,7 @@ const HOUR_MS = 3_600_000
 
 /** The hours of each choice, with its words. */
 export const CHOICES: ReadonlyArray<readonly [hours: number, words: string]> = [
+  [1 / 6, "last 10 minutes"],
   [1, "last hour"],
   [12, "last 12 hours"],
   [24, "last day"],
@@ -45,4 +46,15 @@ export const placeOf = (at: number, since: number, until: number): number =>
 
 const MOST_TICKS = 8
 
-const STEPS = [HOUR_MS / 6, HOUR_MS / 4, HOUR_MS / 2, HOUR_MS, 2 * HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS]
+const STEPS = [
+  HOUR_MS / 60,
+  HOUR_MS / 30,
+  HOUR_MS / 6,
+  HOUR_MS / 4,
+  HOUR_MS / 2,
+  HOUR_MS,
+  2 * HOUR_MS,
+  3 * HOUR_MS,
+  6 * HOUR_MS,
+  12 * HOUR_MS
+]

@@ -1,89 +1,84 @@
 /**
- * Turns on a line of time, newest first, with the outages behind them; a click explains a turn.
+ * Turns on a line of time, newest first, below the outages of each endpoint; a click explains the attempt at its place.
  *
- * TurnTimeline.T1. Only the rows in sight are drawn, so thousands of turns scroll like a few.
+ * TurnTimeline.T1. Only the rows in sight are drawn and read, so thousands of turns scroll like a few.
  */
-import type { PeriodReport, TurnState } from "@holdfast/wire"
+import type { PeriodReport } from "@holdfast/wire"
 import { useEffect, useRef, useState } from "react"
 import * as Durations from "../text/Durations.ts"
+import { OutageLanes } from "./OutageLanes.tsx"
 import * as Period from "./Period.ts"
 import * as Rows from "./Rows.ts"
+import * as Spans from "./Spans.ts"
+import { percent, type Selection, TurnRow } from "./TurnRow.tsx"
+import { useCourses } from "./useCourses.ts"
 import type { Night } from "./useNight.ts"
+import "./timeline.css"
 
 interface TurnTimelineProps {
   readonly night: Night
   readonly outages: ReadonlyArray<PeriodReport.Outage>
   readonly selected: string | undefined
-  readonly onSelect: (turn: TurnState.TurnSummary) => void
+  readonly onSelect: (selection: Selection) => void
 }
 
 /** The timeline of a night. */
 export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelineProps) => {
   const { since, turns, until } = night
   const { height, scroller, top } = useSight()
-  const { end, first } = Rows.drawn(turns.length, top, height)
+  const drawn = Rows.drawn(turns.length, top, height)
+  const courses = useCourses(turns, drawn, until)
   return (
-    <div className="timeline">
-      <div className="axis-labels" aria-hidden="true">
-        {Period.ticksOf(since, until).map(({ at, place }) => (
-          <span key={at} style={{ left: percent(place) }}>
-            {Durations.moment(at, at)}
+    <>
+      <p className="legend" aria-hidden="true">
+        {Spans.SHAPES.map((shape) => (
+          <span key={shape}>
+            <svg className="course" viewBox={`0 0 18 ${Spans.HEIGHT}`} width="18" height="16">
+              <path className={shape} d={IS_SPAN.has(shape) ? "M1 8H17" : "M9 1V15"} />
+            </svg>{" "}
+            {Spans.WORDS[shape]}
           </span>
         ))}
-      </div>
-      <div className="rows" ref={scroller} tabIndex={0} role="region" aria-label="Turns on a line of time">
-        <div className="canvas" style={{ height: turns.length * Rows.ROW_PX }}>
-          {outages.map((outage) => (
-            <span
-              key={`${outage.target} ${outage.beganAt}`}
-              className="outage"
-              style={spanOf(outage.beganAt, outage.endedAt ?? until, since, until)}
-            />
+        <span>
+          <i className="outage" /> outage
+        </span>
+      </p>
+      <div className="timeline">
+        <div className="axis-labels" aria-hidden="true">
+          {Period.ticksOf(since, until).map(({ at, place }) => (
+            <span key={at} style={{ left: percent(place) }}>
+              {Durations.moment(at, at)}
+            </span>
           ))}
-          <ol style={{ transform: `translateY(${first * Rows.ROW_PX}px)` }}>
-            {turns.slice(first, end).map((turn, index) => (
-              <li key={turn.turnId} aria-setsize={turns.length} aria-posinset={first + index + 1}>
-                <button
-                  type="button"
-                  className={turn.turnId === selected ? "row selected" : "row"}
-                  aria-pressed={turn.turnId === selected}
-                  onClick={() => onSelect(turn)}
-                >
-                  <span className="row-words">
-                    <span className={`state ${turn.status}`}>{wordsOf(turn, until)}</span>{" "}
-                    {turn.prompt ?? "The model runs again"} <span className="quiet">{turn.model}</span>
-                  </span>
-                  <span
-                    className={`bar ${turn.status}`}
-                    style={spanOf(turn.acceptedAt, turn.endedAt ?? until, since, until)}
+        </div>
+        <OutageLanes outages={outages} since={since} until={until} />
+        <div className="rows" ref={scroller} tabIndex={0} role="region" aria-label="Turns on a line of time">
+          <div className="canvas" style={{ height: turns.length * Rows.ROW_PX }}>
+            <ol style={{ transform: `translateY(${drawn.first * Rows.ROW_PX}px)` }}>
+              {turns.slice(drawn.first, drawn.end).map((turn, index) => (
+                <li key={turn.turnId} aria-setsize={turns.length} aria-posinset={drawn.first + index + 1}>
+                  <TurnRow
+                    turn={turn}
+                    course={courses.get(turn.turnId)}
+                    outages={outages}
+                    since={since}
+                    until={until}
+                    isSelected={turn.turnId === selected}
+                    onSelect={onSelect}
                   />
-                </button>
-              </li>
-            ))}
-          </ol>
+                </li>
+              ))}
+            </ol>
+          </div>
         </div>
       </div>
-    </div>
+    </>
   )
 }
 
 // --- internal
 
-const percent = (place: number): string => `${(place * 100).toFixed(3)}%`
-
-const spanOf = (from: number, to: number, since: number, until: number) => {
-  const left = Period.placeOf(from, since, until)
-  return { left: percent(left), width: percent(Period.placeOf(to, since, until) - left) }
-}
-
-const wordsOf = ({ acceptedAt, attempts, endedAt, status, wait }: TurnState.TurnSummary, now: number): string => {
-  if (status === "waiting") {
-    return wait?.asks === undefined ? `waits until ${Durations.moment(wait?.retryAt ?? now, now)}` : "asks you"
-  }
-  const words = status === "completed" ? "done" : status === "aborted" ? "stopped" : status
-  const took = endedAt === undefined ? "" : ` in ${Durations.duration(endedAt - acceptedAt)}`
-  return `${words}${took}${attempts > 1 ? `, ${attempts} attempts` : ""}`
-}
+const IS_SPAN: ReadonlySet<Spans.Shape> = new Set(["wait", "call"])
 
 /** The part of a list that is in sight. */
 const useSight = () => {

@@ -27,6 +27,7 @@ import type {
   PeriodReport,
   Prompt,
   TurnEvent,
+  TurnCourse,
   TurnExplanation,
   TurnState
 } from "@holdfast/wire"
@@ -114,6 +115,7 @@ export class Client extends Context.Service<
     readonly commandTurns: (
       request: Omit<BulkCommands.RunBulk, "cursor">
     ) => Stream.Stream<BulkCommands.BulkOutcome, ClientError>
+    readonly readCourses: (turnIds: ReadonlyArray<string>) => Call<ReadonlyArray<TurnCourse.TurnCourse>>
     readonly report: (options?: { readonly since?: Date | number }) => Call<PeriodReport.PeriodReport>
     readonly schedule: (body?: SchedulePreview.PreviewSchedule) => Call<SchedulePreview.SchedulePreview>
     readonly dryRun: (body: DryRunGroup.RunDryRun) => Call<DryRunGroup.DryRunAnswer>
@@ -215,6 +217,7 @@ const of = (client: HoldfastClient): Client["Service"] => ({
   listTurns: (filter) => stream((own) => client.listTurns({ ...filter, ...own })),
   listConversations: (filter) => stream((own) => client.listConversations({ ...filter, ...own })),
   commandTurns: (request) => stream((own) => client.commandTurns(request, own)),
+  readCourses: (turnIds) => call((own) => client.readCourses(turnIds, own)),
   report: (options) => call((own) => client.report({ ...options, ...own })),
   schedule: (body) => call((own) => client.schedule(body, own)),
   dryRun: (body) => call((own) => client.dryRun(body, own))

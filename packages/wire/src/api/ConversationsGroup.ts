@@ -221,12 +221,18 @@ export const AnswerTool = Schema.Struct({
   approve: toolAnswer.approve.annotate({
     description: "`true` runs the call; `false` answers it to the model as a failed call."
   }),
-  reason: Schema.optionalKey(RefusalReason.annotate({ description: "Why it is refused, for the model." }))
+  reason: Schema.optionalKey(RefusalReason.annotate({ description: "Why it is refused, for the model." })),
+  always: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description: "`true`: the answer also holds for every later call of this tool in the conversation."
+    })
+  )
 }).annotate({
   identifier: "AnswerTool",
   examples: [
     { commandId: exampleId, toolCallId: "call_1", approve: true },
-    { toolCallId: "call_1", approve: false, reason: "Not before the backup has run." }
+    { toolCallId: "call_1", approve: false, reason: "Not before the backup has run." },
+    { toolCallId: "call_1", approve: true, always: true }
   ]
 })
 

@@ -128,6 +128,7 @@ const SENT = new Set([
   "RetryTurn",
   "SubmitTurn",
   "RunBulk",
+  "ReadCourses",
   "RunDryRun",
   "PreviewSchedule",
   "AutoRetry",

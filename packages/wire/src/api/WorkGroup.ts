@@ -9,6 +9,7 @@ import { ConversationId, TurnId } from "../Ids.ts"
 import * as Ndjson from "../codec/Ndjson.ts"
 import * as Sse from "../codec/Sse.ts"
 import { PeriodReport } from "../PeriodReport.ts"
+import { TurnCourse } from "../TurnCourse.ts"
 import * as BulkCommands from "./BulkCommands.ts"
 import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
 import * as ExampleReport from "./ExampleReport.ts"
@@ -171,6 +172,60 @@ const runBulk = HttpApiEndpoint.post("runBulk", "/v1/turns/commands", {
   })
 )
 
+/** The most turns of one call for courses. */
+export const MOST_COURSES = 50
+
+/** Turns whose courses are read. */
+export const ReadCourses = Schema.Struct({
+  turnIds: Schema.Array(TurnId)
+    .check(Schema.isMinLength(1), Schema.isMaxLength(MOST_COURSES))
+    .annotate({ description: `1 to ${MOST_COURSES} ids.` })
+}).annotate({ identifier: "ReadCourses", examples: [{ turnIds: [TurnId.make("t_7hq2m1")] }] })
+export type ReadCourses = typeof ReadCourses.Type
+
+/** The courses of turns. */
+export const Courses = Schema.Struct({ courses: Schema.Array(TurnCourse) }).annotate({
+  identifier: "Courses",
+  description: "In the order of the request, without turns that are not known.",
+  examples: [
+    {
+      courses: [
+        {
+          turnId: TurnId.make("t_7hq2m1"),
+          attempts: [
+            {
+              step: 0,
+              attempt: 0,
+              target: "openai/gpt-5",
+              from: 1_901_232_000_000,
+              to: 1_901_232_000_420,
+              outcome: "failed",
+              code: "529",
+              wait: { from: 1_901_232_000_420, to: 1_901_232_005_420 }
+            }
+          ],
+          omitted: 0
+        }
+      ]
+    }
+  ]
+})
+export type Courses = typeof Courses.Type
+
+const readCourses = HttpApiEndpoint.post("readCourses", "/v1/turns/courses", {
+  payload: ReadCourses,
+  success: Courses,
+  error: [Problem.InvalidRequest, Problem.StorageUnavailable]
+}).annotateMerge(
+  OpenApi.annotations({
+    summary: "Read the courses of turns",
+    description: [
+      "Attempts and waits of turns as spans of time, for a picture of many turns: what a call of `explain` for each has, without its words. It",
+      "changes nothing."
+    ].join("\n")
+  })
+)
+
 const report = HttpApiEndpoint.get("report", "/v1/report", {
   query: Listing.reportQuery,
   success: PeriodReport.annotate({ identifier: "PeriodReport", examples: [ExampleReport.night] }),
@@ -190,7 +245,7 @@ const report = HttpApiEndpoint.get("report", "/v1/report", {
 
 /** The calls as a group of the API. */
 export const WorkGroup = HttpApiGroup.make("work")
-  .add(submit, listTurns, watchTurn, abortTurn, listConversations, deleteConversation, runBulk, report)
+  .add(submit, listTurns, watchTurn, abortTurn, listConversations, deleteConversation, runBulk, readCourses, report)
   .annotateMerge(
     OpenApi.annotations({
       title: "Work that is left",

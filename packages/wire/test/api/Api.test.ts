@@ -57,6 +57,7 @@ describe("the calls", () => {
       "POST /v1/schedule",
       "POST /v1/turns",
       "POST /v1/turns/commands",
+      "POST /v1/turns/courses",
       "POST /v1/turns/{turnId}/abort",
       "PUT /v1/conversations/{conversationId}/auto-retry",
       "PUT /v1/conversations/{conversationId}/model",
@@ -163,6 +164,8 @@ describe("examples", () => {
       TurnsGroup.State,
       SchedulePreview.PreviewSchedule,
       SchedulePreview.SchedulePreview,
+      WorkGroup.ReadCourses,
+      WorkGroup.Courses,
       WorkGroup.SubmitTurn,
       UiMessagesGroup.SendUiMessages,
       WorkGroup.TurnSubmitted,
@@ -184,7 +187,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(18)
+    expect(bodies.length).toBe(19)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])

@@ -41,12 +41,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Go on with the newest conversation"),
         Flag.withDefault(false)
       ),
-      model: Flag.String("model").pipe(
-        Flag.withAlias("m"),
-        Flag.withMetavar("PROVIDER/MODEL"),
-        Flag.withDescription("Model of a new conversation instead of the service's own"),
-        Flag.optional
-      ),
+      model: ServiceClient.modelFlag,
       plain: Flag.Boolean("plain").pipe(
         Flag.withDescription("Write line by line and repaint nothing, for screen readers"),
         Flag.withDefault(false)

@@ -20,6 +20,14 @@ export const urlFlag = Flag.String("url").pipe(
   Flag.optional
 )
 
+/** `--model`, the same for every command that sends prompts to a running service. */
+export const modelFlag = Flag.String("model").pipe(
+  Flag.withAlias("m"),
+  Flag.withMetavar("PROVIDER/MODEL"),
+  Flag.withDescription("Model to ask instead of the service's own"),
+  Flag.optional
+)
+
 /** The service answered, and refused. */
 export class Refusal extends Data.TaggedError("Refusal")<{
   readonly status: number

@@ -50,12 +50,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.optional
       ),
       attach: Attachments.flag,
-      model: Flag.String("model").pipe(
-        Flag.withAlias("m"),
-        Flag.withMetavar("PROVIDER/MODEL"),
-        Flag.withDescription("Model to ask instead of the service's own"),
-        Flag.optional
-      ),
+      model: ServiceClient.modelFlag,
       profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
         Flag.withDescription("Retry profile instead of the service's own"),
         Flag.optional

@@ -10,12 +10,16 @@ const MOST_OUTAGES = 3
 /** The line: turns by their ends, how long turns waited, and the endpoints that were down. */
 export const of = ({
   outages,
+  questions = [],
   since,
   timeZone,
   turns,
   until,
   waitedMs
-}: Pick<PeriodReport.PeriodReport, "outages" | "since" | "timeZone" | "turns" | "until" | "waitedMs">): string => {
+}: Pick<
+  PeriodReport.PeriodReport,
+  "outages" | "questions" | "since" | "timeZone" | "turns" | "until" | "waitedMs"
+>): string => {
   const { aborted, answered, failed, queued, retried, running, waiting } = turns
   const open = waiting + running + queued
   const ends = [
@@ -23,6 +27,7 @@ export const of = ({
     `${failed} failed${retried === 0 ? "" : ` (${retried} retried since)`}`,
     ...(aborted === 0 ? [] : [`${aborted} aborted`]),
     ...(open === 0 ? [] : [`${open} not ended`]),
+    ...(questions.length === 0 ? [] : [`${questions.length} waiting for a person`]),
     ...(waitedMs === 0 ? [] : [`waited ${DurationText.rough(waitedMs)}`])
   ].join(", ")
   const moment = LocalTime.within({ since, until, timeZone })

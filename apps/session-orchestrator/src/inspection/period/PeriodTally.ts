@@ -14,7 +14,7 @@ import * as PeriodLine from "./PeriodLine.ts"
 import * as Remedies from "./Remedies.ts"
 import { SpendTally } from "./SpendTally.ts"
 import { Timeline } from "./Timeline.ts"
-import type { TurnFacts, UsageFact } from "./TurnFacts.ts"
+import type { QuestionFact, TurnFacts, UsageFact } from "./TurnFacts.ts"
 
 /** The period, and what the figures depend on beside the turns. Times are in epoch milliseconds. */
 export interface Period {
@@ -41,6 +41,7 @@ export class PeriodTally {
   private readonly retries = new Map<Ids.ConversationId, number>()
   private readonly outages = new Outages()
   private readonly awaited = new Set<string>()
+  private readonly questions: Array<Asking> = []
   private readonly switches = new Map<string, PeriodReport.Switch>()
   private readonly spend = new SpendTally()
   private readonly tags = new Map<string, SpendTally>()
@@ -73,7 +74,9 @@ export class PeriodTally {
         Math.max(facts.acceptedAt, this.retries.get(facts.conversationId) ?? -Infinity)
       )
     }
-    if (facts.state === "waiting") this.awaited.add(facts.target)
+    // A question about tool calls waits for no endpoint.
+    if (facts.state === "waiting" && facts.question?.asks.because !== "tools") this.awaited.add(facts.target)
+    if (facts.question !== undefined) this.questions.push({ ...facts, question: facts.question })
     for (const endpoint of facts.endpoints) this.outages.add(endpoint)
     for (const { from, to } of facts.switches) {
       const key = `${from}\n${to}`
@@ -112,6 +115,9 @@ export class PeriodTally {
       switches: Array.from(this.switches.values()).toSorted(
         (a, b) => b.count - a.count || (`${a.from}\n${a.to}` < `${b.from}\n${b.to}` ? -1 : 1)
       ),
+      questions: this.questions
+        .map((asking) => this.openQuestion(asking))
+        .toSorted((a, b) => a.until - b.until || (a.turnId < b.turnId ? -1 : 1)),
       spend: this.spend.total(prices),
       models: this.spend.byModel(prices),
       tags: Array.from(this.tags, ([name, tally]) => ({ name, ...tally.total(prices) })).toSorted((a, b) =>
@@ -122,6 +128,13 @@ export class PeriodTally {
       timeline: this.timeline.parts()
     }
     return { ...report, line: PeriodLine.of(report) }
+  }
+
+  private openQuestion({ conversationId, question, turnId }: Asking): PeriodReport.OpenQuestion {
+    const { asks, since, until } = question
+    const message = this.period.redact(asks.message)
+    const command = `holdfast chat --conversation ${conversationId}`
+    return { conversationId, turnId, because: asks.because, message, since, until, command }
   }
 
   private addWaits({ waits }: TurnFacts): void {
@@ -216,6 +229,8 @@ const COUNTED: { readonly [State in TurnFacts["state"]]: keyof Turns } = {
   running: "running",
   queued: "queued"
 }
+
+type Asking = Pick<TurnFacts, "conversationId" | "turnId"> & { readonly question: QuestionFact }
 
 interface FailedTurn {
   readonly conversationId: Ids.ConversationId

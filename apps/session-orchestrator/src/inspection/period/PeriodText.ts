@@ -83,6 +83,7 @@ const period = ({ since, timeZone, until }: PeriodReport.PeriodReport): string =
 
 const sections = (report: PeriodReport.PeriodReport): ReadonlyArray<Section> =>
   [
+    questions(report),
     outages(report),
     failures(report),
     work(report),
@@ -91,6 +92,24 @@ const sections = (report: PeriodReport.PeriodReport): ReadonlyArray<Section> =>
     spendBy(report.tags, "By tag", "Tag"),
     spendBy(report.conversations ?? [], "By conversation, of several turns", "Conversation")
   ].filter(({ notes, rows }) => rows.length > 0 || notes.length > 0)
+
+const questions = (report: PeriodReport.PeriodReport): Section => {
+  const moment = LocalTime.within(report)
+  const { questions = [] } = report
+  const shown = questions.slice(0, MOST)
+  return {
+    title: "Questions to you",
+    head: [],
+    rows: [],
+    notes: [
+      ...shown.map(({ command, message, since, until }) => ({
+        text: `${Prose.clip(Prose.oneLine(message), MESSAGE)} Asked ${moment(since)}, answer until ${LocalTime.full(report.timeZone)(until)}.`,
+        command
+      })),
+      ...rest(questions, shown)
+    ]
+  }
+}
 
 const outages = (report: PeriodReport.PeriodReport): Section => {
   const moment = LocalTime.within(report)

@@ -41,6 +41,14 @@ export interface UsageFact {
   readonly isUnreported: boolean
 }
 
+/** The question to a person that a turn waits with. */
+export interface QuestionFact {
+  readonly asks: TurnEvent.Asks
+  readonly since: number
+  /** Until when an answer is accepted. */
+  readonly until: number
+}
+
 /** The facts of one turn. */
 export interface TurnFacts {
   readonly turnId: Ids.TurnId
@@ -57,6 +65,8 @@ export interface TurnFacts {
   readonly calls: number
   readonly savedCalls: number
   readonly waits: ReadonlyArray<WaitFact>
+  /** Absent: it asks nothing. */
+  readonly question?: QuestionFact | undefined
   readonly endpoints: ReadonlyArray<EndpointFact>
   readonly switches: ReadonlyArray<{ readonly from: string; readonly to: string }>
   readonly usage: ReadonlyArray<UsageFact>
@@ -90,6 +100,7 @@ export const of = (row: TurnRow, account: Account.Account, now: number): TurnFac
         outcome?._tag === "Failed" && outcome.failure.shared === true && !Failure.isOfSpendLimit(outcome.failure)
     ).length,
     waits: attempts.flatMap((attempt) => waitOf(attempt, end?.endedAt ?? now)),
+    question: end === undefined ? questionOf(account) : undefined,
     endpoints:
       attempts.length === 0
         ? answerOf(row)
@@ -135,6 +146,11 @@ const waitOf = ({ decision, wakes }: Attempt, until: number): ReadonlyArray<Wait
   const from = decision.retryAt - decision.delayMs
   return [{ from, to: from + RetryStrategy.waitedMs(decision, wakes, until) }]
 }
+
+const questionOf = ({ progress }: Account.Account): QuestionFact | undefined =>
+  progress._tag === "Waiting" && progress.asks !== undefined
+    ? { asks: progress.asks, since: progress.since, until: progress.wakeAt }
+    : undefined
 
 const endpointOf = ({ outcome }: Attempt, target: string): ReadonlyArray<EndpointFact> => {
   if (outcome?._tag === "Completed" || outcome?._tag === "Compacted") return [{ target, at: outcome.endedAt }]

@@ -1,8 +1,8 @@
 /**
- * Puts one notice per incident's begin and end, and per cause of failed turns, into the outbox (X12).
+ * Puts one notice per incident's begin and end, per cause of failed turns, and per question to a person, into the outbox (X12).
  *
- * `Incidents` decides on the notices. This file has the clock and the log; `IncidentInputs` translates observations, `SharedIncidents` rows, and
- * `Deliveries` sends what is in the outbox.
+ * `Incidents` decides on the notices. This file has the clock and the log; `IncidentInputs` translates observations, `SharedIncidents` rows,
+ * `QuestionNotices` has questions, and `Deliveries` sends what is in the outbox.
  *
  * Notifications.N1. A turn reports its facts and continues: a fiber of its own writes them to the database.
  * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made twice. The
@@ -15,16 +15,17 @@
  * Notifications.N5. A notice of quiet hours is due at their end.
  */
 import type { StorageError, Timer } from "@holdfast/journal"
-import type { Observer } from "@holdfast/kernel"
+import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Duration, Effect, Metric, Queue, type Scope } from "effect"
 import * as QuietHours from "../../delivery/QuietHours.ts"
 import type { Decide, IncidentStates } from "../../storage/IncidentStates.ts"
-import type { NewMessage } from "../../storage/Outbox.ts"
+import type { NewMessage, Outbox } from "../../storage/Outbox.ts"
 import * as IncidentInputs from "./IncidentInputs.ts"
 import * as Incidents from "./Incidents.ts"
 import type { Notice } from "./Notice.ts"
 import * as NoticeText from "./NoticeText.ts"
+import * as QuestionNotices from "./QuestionNotices.ts"
 import * as SharedIncidents from "./SharedIncidents.ts"
 
 /** The limits. */
@@ -44,6 +45,8 @@ interface KeepOptions {
   /** Names this process in the database; the same after a restart if it is the only one. */
   readonly runner: string
   readonly quiet?: QuietHours.QuietHours | undefined
+  /** Puts messages into the outbox. */
+  readonly add: Outbox["Service"]["add"]
 }
 
 /** The notifications of this process. */
@@ -133,7 +136,10 @@ export const make = Effect.fnUntraced(function* ({
     if (notices.length > 0 || input._tag === "Sealed") Queue.offerUnsafe(bell, undefined)
   }
 
-  const keep = Effect.fnUntraced(function* ({ quiet, receivers, runner, storage }: KeepOptions) {
+  const questions = yield* QuestionNotices.make
+
+  const keep = Effect.fnUntraced(function* ({ add, quiet, receivers, runner, storage }: KeepOptions) {
+    yield* Effect.forkScoped(QuestionNotices.run(questions, { add, after, quiet, receivers, redact }))
     /** The incidents that end if no turn is at their endpoints, with the answers of the database (Incidents.I4). */
     const askedAt = (at: number) =>
       Effect.forEach(Incidents.unanswered(state, at), ({ since, target }) =>
@@ -202,7 +208,8 @@ export const make = Effect.fnUntraced(function* ({
 
   countOpen()
   yield* Effect.addFinalizer(() => Effect.sync(() => cancelAlarm()))
-  return { listeners: IncidentInputs.listeners(record, redact), keep }
+  const incidents = IncidentInputs.listeners(record, redact)
+  return { listeners: isKept ? Observer.all([incidents, questions.listeners]) : incidents, keep }
 })
 
 // --- internal

@@ -47,6 +47,29 @@ describe("the texts of a report", () => {
     expect(reportOf([]).line).toBe("0 answered, 0 failed")
   })
 
+  it("X12: names the questions that wait for a person, the most urgent first, with the command that answers", () => {
+    const asks = (message: string, because: "spend" | "tools") =>
+      ({ because, tokens: 0, limit: 0, waitedMs: 0, message }) as const
+    const question = (id: string, message: string, until: string, because: "spend" | "tools") =>
+      Night.turn(id, {
+        state: "waiting",
+        endedAt: undefined,
+        question: { asks: asks(message, because), since: Night.at("23:00"), until: Night.at(until) }
+      })
+    const failed = { target: Night.CLAUDE, at: Night.at("01:00"), why: { reason: "overloaded", code: "529" } } as const
+    const report = reportOf([
+      question("b", "The day has cost 5 USD.", "06:59", "spend"),
+      question("a", "A person has to approve send sk-secret.", "06:30", "tools"),
+      Night.turn("failed", { endpoints: [failed, { ...failed, at: Night.at("05:00") }] })
+    ])
+    expect(report.line).toContain("2 not ended, 2 waiting for a person")
+    expect(report.questions?.map(({ turnId }) => turnId)).toEqual(["a", "b"])
+    const text = PeriodText.lines(report).join("\n")
+    expect(text).toContain("Questions to you\n  A person has to approve send [redacted]. Asked 23:00, answer until")
+    expect(text).toContain("\n    holdfast chat --conversation c-a\n")
+    expect(text).not.toContain("sk-secret")
+  })
+
   it("has the time zone, in every form", () => {
     expect(PeriodText.lines(night).join("\n")).toContain("Europe/Berlin")
     expect(PeriodText.markdown(night).join("\n")).toContain("Europe/Berlin")

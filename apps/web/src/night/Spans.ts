@@ -1,0 +1,91 @@
+/** The course of a turn as shapes on the line of time, and the attempt at a place of it. Pure. */
+import type { TurnCourse } from "@holdfast/wire"
+import * as Period from "./Period.ts"
+
+/** The shapes: spans of time, and marks at moments. */
+export type Shape = "wait" | "call" | "failed" | "shared" | "lost" | "answered" | "switched"
+
+/** In the order in which they are drawn. */
+export const SHAPES: ReadonlyArray<Shape> = ["wait", "call", "failed", "shared", "switched", "lost", "answered"]
+
+/** The words of the legend. */
+export const WORDS: Readonly<Record<Shape, string>> = {
+  wait: "waits",
+  call: "calls",
+  failed: "call failed",
+  shared: "failure of another turn’s call",
+  lost: "cut by a crash",
+  answered: "answered",
+  switched: "other model"
+}
+
+/** The width of a row in units of its drawing. */
+export const WIDTH = 10_000
+
+/** The height of a row in the same units, which are stretched. */
+export const HEIGHT = 16
+
+/** One path for each shape that the course has, so that a row is a handful of elements however long the turn was. */
+export const pathsOf = (
+  { attempts }: TurnCourse.TurnCourse,
+  since: number,
+  until: number
+): ReadonlyArray<readonly [shape: Shape, path: string]> => {
+  // Marks at the same place are one.
+  const parts = new Map<Shape, Set<string>>()
+  const add = (shape: Shape, part: string): void => {
+    const known = parts.get(shape)
+    if (known === undefined) parts.set(shape, new Set([part]))
+    else known.add(part)
+  }
+  const x = (at: number): number => Math.round(Period.placeOf(at, since, until) * WIDTH)
+  const isShown = (at: number): boolean => at >= since && at <= until
+  const line = (from: number, to: number): string => `M${x(from)} ${HEIGHT / 2}H${x(to)}`
+  const mark = (at: number): string => `M${x(at)} 1V${HEIGHT - 1}`
+  let before: string | undefined
+  for (const { from, outcome, target, to = until, wait } of attempts) {
+    if (to >= since && from <= until) add("call", line(from, to))
+    if (outcome !== "under-way" && outcome !== "cut-short" && isShown(to)) add(outcome, mark(to))
+    if (before !== undefined && before !== target && isShown(from)) add("switched", mark(from))
+    if (wait !== undefined && wait.to >= since) add("wait", line(wait.from, wait.to))
+    before = target
+  }
+  return SHAPES.flatMap((shape) => {
+    const found = parts.get(shape)
+    return found === undefined ? [] : [[shape, [...found].join("")] as const]
+  })
+}
+
+/** The attempt at a moment: its call, or the wait behind it, is the nearest. */
+export const attemptAt = ({ attempts }: TurnCourse.TurnCourse, at: number): TurnCourse.CourseAttempt | undefined => {
+  let nearest: TurnCourse.CourseAttempt | undefined
+  let least = Number.POSITIVE_INFINITY
+  for (const attempt of attempts) {
+    const end = attempt.wait?.to ?? attempt.to ?? Number.POSITIVE_INFINITY
+    const away = Math.max(0, attempt.from - at, at - end)
+    // Of two that touch, the later one begins there.
+    if (away <= least) [nearest, least] = [attempt, away]
+  }
+  return nearest
+}
+
+/** The course in words, for people who do not see it. */
+export const wordsOf = ({ attempts, omitted }: TurnCourse.TurnCourse): string => {
+  const having = (outcome: TurnCourse.CourseOutcome) => attempts.filter((attempt) => attempt.outcome === outcome).length
+  const waits = attempts.filter(({ wait }) => wait !== undefined).length
+  const targets = [...new Set(attempts.map(({ target }) => target))]
+  const codes = [...new Set(attempts.flatMap(({ code }) => code ?? []))]
+  const parts = [
+    counted(having("failed"), "failed call") + (codes.length === 0 ? "" : ` (${codes.join(", ")})`),
+    counted(having("shared"), "shared failure"),
+    counted(having("lost"), "call cut by a crash", "calls cut by a crash"),
+    counted(waits, "wait"),
+    targets.length > 1 ? `on ${targets.join(", then ")}` : "",
+    omitted > 0 ? `and ${counted(omitted, "earlier attempt")}` : ""
+  ]
+  return parts.filter((part) => part !== "" && !part.startsWith(" (")).join(", ")
+}
+
+// --- internal
+
+const counted = (n: number, one: string, many = `${one}s`): string => (n === 0 ? "" : `${n} ${n === 1 ? one : many}`)

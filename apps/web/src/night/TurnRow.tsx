@@ -1,0 +1,113 @@
+/** One turn on the line of time: its attempts, waits, switches and crashes, with the outages of its endpoints behind them. */
+import type { PeriodReport, TurnCourse, TurnState } from "@holdfast/wire"
+import type { KeyboardEvent, MouseEvent } from "react"
+import * as Durations from "../text/Durations.ts"
+import * as Period from "./Period.ts"
+import * as Spans from "./Spans.ts"
+
+/** A turn, and the attempt of it that a person asked about. */
+export interface Selection {
+  readonly turn: TurnState.TurnSummary
+  readonly at?: Pick<TurnCourse.CourseAttempt, "step" | "attempt"> | undefined
+}
+
+interface TurnRowProps {
+  readonly turn: TurnState.TurnSummary
+  readonly course: TurnCourse.TurnCourse | undefined
+  readonly outages: ReadonlyArray<PeriodReport.Outage>
+  readonly since: number
+  readonly until: number
+  readonly isSelected: boolean
+  readonly onSelect: (selection: Selection) => void
+}
+
+/** The row of a turn. A click explains the attempt at its place; by keyboard the turn is explained from its beginning. */
+export const TurnRow = ({ course, isSelected, onSelect, outages, since, turn, until }: TurnRowProps) => {
+  const targets = new Set([turn.model, ...(course?.attempts.map(({ target }) => target) ?? [])])
+  const select = ({ clientX, currentTarget, detail }: MouseEvent<HTMLButtonElement>): void => {
+    const line = currentTarget.querySelector(".line-of-time")?.getBoundingClientRect()
+    // A click of the keyboard has no place.
+    if (course === undefined || line === undefined || detail === 0) return onSelect({ turn })
+    const place = (clientX - line.left) / Math.max(1, line.width)
+    onSelect({ turn, at: Spans.attemptAt(course, since + place * (until - since)) })
+  }
+  return (
+    <button
+      type="button"
+      className={isSelected ? "row selected" : "row"}
+      aria-pressed={isSelected}
+      onClick={select}
+      onKeyDown={moveFocus}
+    >
+      <span className="row-behind">
+        {outages
+          .filter(({ target }) => targets.has(target))
+          .map(({ beganAt, endedAt, target }) => (
+            <span
+              key={`${target} ${beganAt}`}
+              className="outage"
+              style={spanOf(beganAt, endedAt ?? until, since, until)}
+            />
+          ))}
+      </span>
+      <span className="row-words">
+        <span className={`state ${turn.status}`}>{wordsOf(turn, until)}</span> {turn.prompt ?? "The model runs again"}{" "}
+        <span className="quiet">{turn.model}</span>
+        {course !== undefined && <span className="hidden">{Spans.wordsOf(course)}</span>}
+      </span>
+      <span className="line-of-time">
+        <span
+          className={`bar ${turn.status} ${course === undefined ? "" : "detailed"}`}
+          style={spanOf(turn.acceptedAt, turn.endedAt ?? until, since, until)}
+        />
+        {course !== undefined && (
+          <svg
+            className="course"
+            viewBox={`0 0 ${Spans.WIDTH} ${Spans.HEIGHT}`}
+            preserveAspectRatio="none"
+            aria-hidden="true"
+          >
+            {Spans.pathsOf(course, since, until).map(([shape, path]) => (
+              <path key={shape} className={shape} d={path} />
+            ))}
+          </svg>
+        )}
+      </span>
+    </button>
+  )
+}
+
+/** The place of a span of time, as the style of an element. */
+export const spanOf = (from: number, to: number, since: number, until: number) => {
+  const left = Period.placeOf(from, since, until)
+  return { left: percent(left), width: percent(Period.placeOf(to, since, until) - left) }
+}
+
+/** A part of the width. */
+export const percent = (place: number): string => `${(place * 100).toFixed(3)}%`
+
+// --- internal
+
+const wordsOf = ({ acceptedAt, attempts, endedAt, status, wait }: TurnState.TurnSummary, now: number): string => {
+  if (status === "waiting") {
+    return wait?.asks === undefined ? `waits until ${Durations.moment(wait?.retryAt ?? now, now)}` : "asks you"
+  }
+  const words = status === "completed" ? "done" : status === "aborted" ? "stopped" : status
+  const took = endedAt === undefined ? "" : ` in ${Durations.duration(endedAt - acceptedAt)}`
+  return `${words}${took}${attempts > 1 ? `, ${attempts} attempts` : ""}`
+}
+
+/** The arrows go to the row above and below. */
+const moveFocus = (event: KeyboardEvent<HTMLButtonElement>): void => {
+  const item = event.currentTarget.closest("li")
+  const next =
+    event.key === "ArrowDown"
+      ? item?.nextElementSibling
+      : event.key === "ArrowUp"
+        ? item?.previousElementSibling
+        : undefined
+  const row = next?.querySelector("button")
+  if (row === undefined || row === null) return
+  event.preventDefault()
+  row.focus()
+}
