@@ -23,7 +23,8 @@ const all = {
   "library-abort": () => import("./LibraryAbort.ts"),
   bundle: () => import("./BundleSize.ts"),
   start: () => import("./Start.ts"),
-  sockets: () => import("./Sockets.ts")
+  sockets: () => import("./Sockets.ts"),
+  page: () => import("./Page.ts")
 }
 
 const { positionals, values } = parseArgs({

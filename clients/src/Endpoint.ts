@@ -44,8 +44,8 @@ export interface Endpoint {
   isDown: boolean
   /** Resolves when a call has arrived for which this holds. */
   readonly arrived: (holds: (call: Call) => boolean) => Promise<Call>
-  /** Resolves when it has failed a call because it is down. */
-  readonly failed: () => Promise<void>
+  /** The first call of any kind has arrived. */
+  readonly reached: Promise<void>
   readonly listen: () => Promise<void>
   readonly close: () => void
 }
@@ -58,7 +58,7 @@ export const start = async (format: Format, isCounted: (asked: Asked) => boolean
   const steps: Array<Step> = []
   const calls: Array<Call> = []
   const others: Array<string> = []
-  const down = Promise.withResolvers<void>()
+  const reached = Promise.withResolvers<void>()
   const waiting = new Set<(call: Call) => void>()
   const server = createServer((request, response) => void take(request, response))
   let port = 0
@@ -76,9 +76,9 @@ export const start = async (format: Format, isCounted: (asked: Asked) => boolean
       return document(response, 404, format.error(404, "Not found"))
     }
     const asked: Asked = { path, body: JSON.parse(text) }
+    reached.resolve()
     if (endpoint.isDown || !isCounted(asked)) {
       others.push(`${endpoint.isDown ? "down" : "beside"}: ${path}`)
-      if (endpoint.isDown) down.resolve()
       return perform(format, asked, response, endpoint.isDown ? "overload" : { answer: { text: "Beside" } })
     }
     const step = steps.shift() ?? { answer: { text: UNPLANNED } }
@@ -109,7 +109,7 @@ export const start = async (format: Format, isCounted: (asked: Asked) => boolean
         waiting.add(check)
         for (const call of calls) check(call)
       }),
-    failed: () => down.promise,
+    reached: reached.promise,
     listen,
     close: () => {
       server.close()

@@ -47,7 +47,8 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "react-markdown",
     "remark-gfm",
     "rehype-sanitize",
-    "@tanstack/react-query"
+    "@tanstack/react-query",
+    "@tanstack/react-virtual"
   ],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],

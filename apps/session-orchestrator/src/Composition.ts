@@ -219,7 +219,8 @@ export const held = Layer.unwrap(
     const { cluster, database } = yield* Config
     if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(store), Layer.provide(owner))
     const Cluster = yield* Effect.promise(() => import("./cluster/Cluster.ts"))
-    return Cluster.layer({ ...cluster, url: database.url })
+    const calls = Layer.succeed(HeldCalls.HeldCalls, yield* HeldCalls.HeldCalls)
+    return Cluster.layer({ ...cluster, url: database.url }).pipe(Layer.provide(calls))
   })
 ).pipe(
   (conversations) => Layer.provideMerge(CommandMetrics.layer, conversations),

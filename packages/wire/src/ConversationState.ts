@@ -5,6 +5,20 @@ import { ConversationId, TurnId } from "./Ids.ts"
 import * as Labels from "./Labels.ts"
 import { Asks } from "./TurnEvent.ts"
 
+/**
+ * The waits that follow if the same failure comes again and again, without a time that the provider names. Attempts take time of their own, and any
+ * other failure is decided anew.
+ */
+export const Upcoming = Schema.Struct({
+  /** Milliseconds: the wait after the next attempt, then the waits after each further one; 32 at most. */
+  delaysMs: Schema.Array(Schema.Finite),
+  /** Each is longer by a random part, up to this share of it. Absent: they are exact. */
+  jitter: Schema.optionalKey(Schema.Finite),
+  /** Why no wait follows these. Absent: there are more. */
+  because: Schema.optionalKey(Schema.Literals(["disabled", "max-retries", "max-delay", "budget"]))
+})
+export type Upcoming = typeof Upcoming.Type
+
 /** The wait in progress. */
 export const RetryState = Schema.Struct({
   /** 0-based, as in `provider-retry`. */
@@ -17,7 +31,9 @@ export const RetryState = Schema.Struct({
   code: Schema.optionalKey(Schema.String),
   maxAttempts: Schema.optionalKey(Schema.Int),
   /** The turn waits for a person (X11). */
-  asks: Schema.optionalKey(Asks)
+  asks: Schema.optionalKey(Asks),
+  /** Absent in a wait for a person, and where a router may choose another target. */
+  upcoming: Schema.optionalKey(Upcoming)
 })
 export type RetryState = typeof RetryState.Type
 

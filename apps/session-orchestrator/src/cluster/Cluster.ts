@@ -16,6 +16,8 @@ import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from 
 import { SqlError } from "effect/sql"
 import { Condition } from "../system/Condition.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
+import type { HeldCalls } from "../conversation/HeldCalls.ts"
+import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
@@ -27,6 +29,7 @@ import * as SqlStore from "../storage/sql/SqlStore.ts"
 import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as EntityHandlers from "./EntityHandlers.ts"
+import * as HeldRunner from "./HeldRunner.ts"
 import * as Lease from "./Lease.ts"
 import * as LockWarnings from "./LockWarnings.ts"
 import { Neighbours, overheard } from "./Neighbours.ts"
@@ -50,9 +53,9 @@ export class RunnerError extends Schema.TaggedError<RunnerError>()("RunnerError"
 export const layer = (
   options: Options
 ): Layer.Layer<
-  Conversations | SqlStore.Storage,
+  Conversations | HeldTurns | SqlStore.Storage,
   StorageError | RunnerError,
-  Timer.Timer | Providers | Gates | Tools | Defaults | Condition
+  Timer.Timer | Providers | Gates | Tools | Defaults | Condition | HeldCalls
 > => {
   const residents = new Residents()
   const address = `${options.runner.host}:${options.runner.port}`
@@ -63,6 +66,7 @@ export const layer = (
   )
   return Layer.mergeAll(ClusterConversations.layer(Orchestrator.layerGuest, residents), takeOver).pipe(
     Layer.provide(Layer.merge(EntityHandlers.layer(residents), RunnerEntity.layer(residents.claims))),
+    Layer.provideMerge(HeldRunner.layer(residents, nameOf(options.url))),
     Layer.provide(Alarms.layer),
     Layer.provide(sharding(options, neighbours)),
     Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),

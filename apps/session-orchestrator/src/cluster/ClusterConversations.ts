@@ -4,6 +4,7 @@
  * C1. A message whose owner goes is sent again, to the next one. So turns and commands get their ids here, before they are
  *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
  * C2. A stream goes on at the next owner after the last id that came (`Owner`).
+ * C4. A held call whose client is here is reached here (`HeldRunner`).
  * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
  */
 import { type Command, defined, Ids } from "@holdfast/wire"
@@ -17,6 +18,7 @@ import { Alarms } from "./Alarms.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import * as GroupedCommands from "./GroupedCommands.ts"
+import { HeldRunner } from "./HeldRunner.ts"
 import * as Owner from "./Owner.ts"
 import type { Residents } from "./Residents.ts"
 import { RunnerEntity } from "./RunnerEntity.ts"
@@ -30,7 +32,7 @@ import { RunnerEntity } from "./RunnerEntity.ts"
 export const layer = <E, R>(
   unowned: Layer.Layer<Conversations, E, R>,
   residents: Residents
-): Layer.Layer<Conversations, E, R | Store | Alarms | Sharding.Sharding> =>
+): Layer.Layer<Conversations, E, R | Store | Alarms | HeldRunner | Sharding.Sharding> =>
   Layer.effect(
     Conversations,
     Effect.gen(function* () {
@@ -68,7 +70,14 @@ export const layer = <E, R>(
         )
       }
 
-      return Conversations.of({
+      const { find } = yield* HeldRunner
+      /** At this runner, if it holds the call (C4). */
+      const each: Pick<Conversations["Service"], "abort" | "steer"> = {
+        abort: (id, meant) => find(id)?.abort(id, meant) ?? abort(id, meant),
+        steer: (steering, ...meant) =>
+          find(steering.conversationId)?.steer(steering, ...meant) ?? steer(steering, ...meant)
+      }
+      const clustered = Conversations.of({
         create,
         messages,
         counts: residents.counts(alarms),
@@ -86,7 +95,7 @@ export const layer = <E, R>(
                 reached<ReadonlyArray<GroupedCommands.RunnerOutcome>, never>(
                   runner(id).CommandAll({ commands, origin })
                 ),
-              alone: (commands) => TurnCommands.each({ abort, steer }, commands, origin)
+              alone: (commands) => TurnCommands.each(each, commands, origin)
             },
             commands.map(({ command, turnId }) => ({
               turnId,
@@ -112,6 +121,18 @@ export const layer = <E, R>(
               Owner.followed(0, () => owner.WatchTurn({ turnId }), Frames.isEnd)
             )
           )
+      })
+      const at = (id: Ids.ConversationId | undefined): Conversations["Service"] =>
+        (id === undefined ? undefined : find(id)) ?? clustered
+      return Conversations.of({
+        ...clustered,
+        prompt: (id, options) => at(id).prompt(id, options),
+        ...each,
+        setAutoRetry: (id, enabled) => at(id).setAutoRetry(id, enabled),
+        state: (id) => at(id).state(id),
+        result: (turnId, within) => at(within).result(turnId, within),
+        watch: (id, after) => at(id).watch(id, after),
+        watchTurn: (turnId, within) => at(within).watchTurn(turnId, within)
       })
     })
   ).pipe(Layer.provide(Layer.fresh(unowned)))

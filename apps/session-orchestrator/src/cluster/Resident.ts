@@ -26,6 +26,7 @@ import { type Offered, Tools } from "../conversation/Tools.ts"
 import { Journal } from "../storage/EventJournal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import type { Lists } from "../storage/Lists.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
@@ -73,7 +74,8 @@ export const make = Effect.fnUntraced(function* ({
   busy
 }: Options): Effect.fn.Return<Resident, StorageError, Requirements | Scope.Scope> {
   const store = yield* Store
-  const unsealed = store.unsealedTurnsOf(id)
+  // The turn of a held call is run where its client is (`HeldRunner`).
+  const unsealed = HeldCallIds.isHeld(id) ? Effect.succeed([]) : store.unsealedTurnsOf(id)
   const journal = yield* Journal
   const parked = new ParkedTurn(id, alarms, busy)
   const leaving = yield* Deferred.make<void>()

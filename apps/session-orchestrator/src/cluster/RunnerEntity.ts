@@ -9,7 +9,7 @@ import { Effect, type Layer, Schema } from "effect"
 import { ClusterSchema, Entity, type Sharding } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import type * as Alarms from "./Alarms.ts"
-import type { Claims } from "./Claims.ts"
+import type { WriteClaims } from "./WriteClaims.ts"
 import type * as Lease from "./Lease.ts"
 import type * as Resident from "./Resident.ts"
 import * as StoredWaits from "./StoredWaits.ts"
@@ -37,7 +37,7 @@ export const RunnerEntity = Entity.make("Runner", [CommandAll]).annotateRpcs(Clu
 
 /** The entity, on this runner. */
 export const layer = (
-  claims: Claims
+  claims: WriteClaims
 ): Layer.Layer<never, never, Resident.Requirements | Sharding.Sharding | Alarms.Alarms | Lease.Lease> =>
   RunnerEntity.toLayer(
     Effect.map(StoredWaits.make(claims), (carryOut) =>

@@ -3,7 +3,7 @@
  *
  * StoredWaits.S1. A command is answered when its effect is on disk: its record, and with it the seal of a turn that it ends. A process that
  *     dies before has left the turn as it was. The writes of one message are queued together, so they share a commit (`GroupCommit`).
- * StoredWaits.S2. A turn is steered here only while this runner surely owns it, its conversation is not in memory (`Claims`), and it is the
+ * StoredWaits.S2. A turn is steered here only while this runner surely owns it, its conversation is not in memory (`WriteClaims`), and it is the
  *     turn that the alarm clock keeps. Everything else is returned: the conversation has to be in memory for it.
  * StoredWaits.S3. The records are the fence (`Journal.J2`): a turn that another process has written to is returned as well.
  * StoredWaits.S4. The same command again does nothing (rule X4).
@@ -26,7 +26,7 @@ import * as MostRetries from "../turn/MostRetries.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as Alarms from "./Alarms.ts"
-import type { Claims } from "./Claims.ts"
+import type { WriteClaims } from "./WriteClaims.ts"
 import type { RunnerOutcome } from "./GroupedCommands.ts"
 import * as Lease from "./Lease.ts"
 
@@ -37,7 +37,7 @@ export type CarryOut = (
 ) => Effect.Effect<ReadonlyArray<RunnerOutcome>>
 
 /** The waits of this runner's conversations that are not in memory. */
-export const make = Effect.fnUntraced(function* (claims: Claims) {
+export const make = Effect.fnUntraced(function* (claims: WriteClaims) {
   const store = yield* Store
   const journal = yield* Journal
   const providers = yield* Providers

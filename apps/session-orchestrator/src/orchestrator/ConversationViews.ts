@@ -5,8 +5,9 @@
  * ConversationViews.V2. The records of a wait do not include a gate's hold; `Parking` has its expected end.
  */
 import { RecordedWait, type StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import { RetryEvent } from "@holdfast/kernel/host"
-import { type ConversationState, defined, type Ids, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, defined, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Effect, Option, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
@@ -19,6 +20,7 @@ import type { Conversation, Store } from "../storage/Store.ts"
 import * as MostRetries from "../turn/MostRetries.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as NextTarget from "./NextTarget.ts"
+import * as Upcoming from "./Upcoming.ts"
 
 /** The parts that views are made from. */
 export interface Dependencies {
@@ -59,7 +61,8 @@ export const stateOf = Effect.fnUntraced(function* (
   const { defaults, next, parking, sessions } = dependencies
   const { conversationId } = conversation
   const parked = parking.find(conversationId)
-  const recorded = parked === undefined ? undefined : yield* waitOf(dependencies, conversation, parked.turnId)
+  const records = parked === undefined ? [] : yield* dependencies.journal.load(parked.turnId)
+  const recorded = parked === undefined ? undefined : yield* retryOf(dependencies, conversation, parked.turnId, records)
   const until = parked?.heldUntil
   const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
   const session = sessions.find(conversationId)
@@ -68,7 +71,13 @@ export const stateOf = Effect.fnUntraced(function* (
     state.status === "idle"
       ? yield* NextTarget.of(next, conversation, TurnSetting.policyOf(conversation, defaults))
       : (wait?.target ?? session?.hub.inProgress.target ?? conversation.model)
-  return { ...state, model }
+  if (state.retry === undefined || state.turnId === undefined) return { ...state, model }
+  const upcoming = Upcoming.of(
+    { ...TurnSetting.policyOf(conversation, defaults), enabled: state.autoRetryEnabled },
+    Target.parse(model) ?? defaults.model,
+    parked === undefined ? yield* dependencies.journal.load(state.turnId) : records
+  )
+  return { ...state, retry: { ...state.retry, ...defined({ upcoming }) }, model }
 })
 
 /** The number of turns in each status. */
@@ -86,12 +95,20 @@ export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "
 
 /** The `provider-retry` of a parked turn, made from its records (ConversationViews.V1). */
 const waitOf = (
-  { defaults, journal, store }: Dependencies,
+  dependencies: Dependencies,
   conversation: Conversation,
   turnId: Ids.TurnId
 ): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
+  Effect.flatMap(dependencies.journal.load(turnId), (records) => retryOf(dependencies, conversation, turnId, records))
+
+const retryOf = (
+  { defaults, store }: Pick<Dependencies, "defaults" | "store">,
+  conversation: Conversation,
+  turnId: Ids.TurnId,
+  records: ReadonlyArray<Records.Stored>
+): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
   Effect.gen(function* () {
-    const wait = RecordedWait.of(yield* journal.load(turnId))
+    const wait = RecordedWait.of(records)
     if (wait === undefined) return undefined
     // Only a conversation whose model was changed has turns with another one.
     const turn =

@@ -50,7 +50,8 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const { acceptance, condition } = parts
       yield* condition.setAnswering(() => Array.from(parts.sessions).some(({ hub }) => hub.inProgress.isAnswering))
       if (takesUp) yield* Effect.forkScoped(Startup.takeUp(acceptance, condition), { startImmediately: true })
-      return Context.make(Conversations, conversations(parts)).pipe(Context.add(HeldTurns, heldTurns(parts)))
+      const own = conversations(parts)
+      return Context.make(Conversations, own).pipe(Context.add(HeldTurns, heldTurns(parts, own)))
     })
   )
 
@@ -159,7 +160,12 @@ const conversations = (parts: Parts): Conversations["Service"] => {
   }
 }
 
-const heldTurns = ({ acceptance, condition, queue, store }: Parts): HeldTurns["Service"] => ({
+const heldTurns = (
+  { acceptance, condition, queue, store }: Parts,
+  { abort, prompt, result }: Conversations["Service"]
+): HeldTurns["Service"] => ({
+  conversations: { abort, prompt, result },
+  choose: (make) => make(),
   open: (conversation) => store.createConversation(conversation),
   release: (id) => queue.release(id),
   resume: (id) =>

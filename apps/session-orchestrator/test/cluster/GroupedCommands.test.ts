@@ -2,7 +2,7 @@ import { StorageError } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Scope } from "effect"
-import { Claims } from "../../src/cluster/Claims.ts"
+import { WriteClaims } from "../../src/cluster/WriteClaims.ts"
 import * as GroupedCommands from "../../src/cluster/GroupedCommands.ts"
 import type { TurnCommand } from "../../src/conversation/TurnCommands.ts"
 
@@ -82,12 +82,12 @@ describe("commands for many turns", () => {
   )
 })
 
-describe("Claims", () => {
+describe("WriteClaims", () => {
   const id = Ids.ConversationId.make("c1")
 
-  it.effect("Claims.L1: a conversation comes into memory when the command is on disk", () =>
+  it.effect("WriteClaims.L1: a conversation comes into memory when the command is on disk", () =>
     Effect.gen(function* () {
-      const claims = new Claims()
+      const claims = new WriteClaims()
       const claim = claims.steer(id)
       expect(claim).toBeDefined()
       expect(claims.steer(id)).toBeUndefined()
@@ -103,9 +103,9 @@ describe("Claims", () => {
     })
   )
 
-  it.effect("Claims.L2: in memory, and while two residents overlap, no command is written without it", () =>
+  it.effect("WriteClaims.L2: in memory, and while two residents overlap, no command is written without it", () =>
     Effect.gen(function* () {
-      const claims = new Claims()
+      const claims = new WriteClaims()
       const [first, second] = [yield* Scope.make(), yield* Scope.make()]
       yield* Scope.provide(claims.enter(id), first)
       yield* Scope.provide(claims.enter(id), second)

@@ -9,6 +9,7 @@ import { TestClock } from "effect/testing"
 import * as Alarms from "../../src/cluster/Alarms.ts"
 import { ConversationEntity } from "../../src/cluster/ConversationEntity.ts"
 import * as EntityHandlers from "../../src/cluster/EntityHandlers.ts"
+import { HeldRunner } from "../../src/cluster/HeldRunner.ts"
 import { Lease } from "../../src/cluster/Lease.ts"
 import { Residents } from "../../src/cluster/Residents.ts"
 import * as RunnerEntity from "../../src/cluster/RunnerEntity.ts"
@@ -85,6 +86,7 @@ const make = () => {
       retry: { schedule: { type: "steps", delays: [Duration.minutes(1)] } }
     }),
     Layer.succeed(Lease, { sure: () => Effect.suspend(() => (state.isSure ? Effect.void : Effect.never)) }),
+    Layer.succeed(HeldRunner, { find: () => undefined }),
     Gates.layerNoop,
     Tools.layerNoop
   )

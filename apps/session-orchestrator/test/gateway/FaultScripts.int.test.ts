@@ -55,7 +55,7 @@ const sha256 = (pieces: ReadonlyArray<Uint8Array>) =>
   pieces.reduce((hash, piece) => hash.update(piece), createHash("sha256")).digest("hex")
 
 describe("a call through any failures", () => {
-  it.live.each(wireFormats)("of $format has one answer, with the endpoint's bytes", (wire) =>
+  it.live.each(wireFormats)("X13: of $format has one answer, with the endpoint's bytes", (wire) =>
     Effect.gen(function* () {
       const seed = Number(process.env["HOLDFAST_SEED"] ?? Date.now())
       const scripts = fc.sample(FaultScripts.scripts(wire, "events"), { numRuns: RUNS, seed })

@@ -1,7 +1,7 @@
 /** A service with a gateway to an endpoint that a test scripts. */
 import type { Profile } from "@holdfast/policy"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Effect } from "effect"
+import { Effect, type Redacted } from "effect"
 import * as Http from "node:http"
 import * as Configurations from "../config/Configurations.ts"
 import * as Service from "../service/Service.ts"
@@ -15,6 +15,8 @@ export interface Rig {
   readonly retry?: Profile.RetrySettings
   readonly database?: string
   readonly file?: object
+  /** A PostgreSQL in the place of `database`, and the port at which this runner listens for the others. */
+  readonly postgres?: { readonly url: Redacted.Redacted; readonly runnerPort: number }
   readonly endpoint?: Effect.Success<ReturnType<typeof RawEndpoint.start>>
 }
 
@@ -24,6 +26,7 @@ export const start = Effect.fnUntraced(function* ({
   database = ":memory:",
   endpoint: given,
   file = {},
+  postgres,
   retry = Service.QUICK
 }: Rig) {
   const endpoint = given ?? (yield* RawEndpoint.start(answer))
@@ -40,7 +43,14 @@ export const start = Effect.fnUntraced(function* ({
     },
     environment: { OWN_KEY: "sk-own-0123456789", SPARE_KEY: "sk-spare-0123456789", CLAUDE_KEY: "sk-claude-0123456789" }
   })
-  const service = yield* Service.start({ config: { ...config, retry }, provider: yield* ScriptedServer.start() })
+  const shared = postgres && {
+    database: { ...config.database, url: postgres.url },
+    cluster: { runner: { host: "127.0.0.1", port: postgres.runnerPort }, shards: 2 }
+  }
+  const service = yield* Service.start({
+    config: { ...config, ...shared, retry },
+    provider: yield* ScriptedServer.start()
+  })
   return { endpoint, service }
 })
 

@@ -34,7 +34,11 @@ export const run = (rig: Rig): Promise<void> =>
     await seen(page, "Here is the answer.")
     await other.getByRole("button", { name: "Retry now" }).click()
     await seen(other.locator(".failure"), "Incorrect API key.")
-    await page.waitForFunction("notices.some(({ title }) => title === 'Failed: A prompt elsewhere.')")
+    await page.waitForFunction(() =>
+      (globalThis as unknown as { readonly notices: ReadonlyArray<{ readonly title: string }> }).notices.some(
+        ({ title }) => title === "Failed: A prompt elsewhere."
+      )
+    )
     const found = await page.evaluate("JSON.stringify(notices)")
     ensure(String(found).includes("Incorrect API key."), `the notice has the error: ${String(found)}`)
     ensure(!String(found).includes("A prompt in sight."), `the turn in sight has no notice: ${String(found)}`)

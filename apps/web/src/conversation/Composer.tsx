@@ -1,6 +1,6 @@
 /** The next prompt of a conversation, with its files. */
 import { useMutation } from "@tanstack/react-query"
-import { useId, useRef } from "react"
+import { type ReactNode, useId, useRef } from "react"
 import { PromptBox } from "../attach/PromptBox.tsx"
 import * as Sending from "../attach/Sending.ts"
 import { useAttached } from "../attach/useAttached.ts"
@@ -10,10 +10,12 @@ import * as Service from "../service/Service.ts"
 interface ComposerProps {
   readonly conversationId: string
   readonly isBusy: boolean
+  /** Beside the button that sends. */
+  readonly children: ReactNode
 }
 
 /** The field of the next prompt. */
-export const Composer = ({ conversationId, isBusy }: ComposerProps) => {
+export const Composer = ({ children, conversationId, isBusy }: ComposerProps) => {
   const id = useId()
   const field = useRef<HTMLTextAreaElement>(null)
   const attached = useAttached()
@@ -47,7 +49,9 @@ export const Composer = ({ conversationId, isBusy }: ComposerProps) => {
         rows={1}
         placeholder={isBusy ? "Next prompt: it is queued behind this turn" : "Prompt"}
         isPending={sending.isPending}
-      />
+      >
+        {children}
+      </PromptBox>
       {sending.isError && (
         <p className="error-text" role="alert">
           Not sent: {Problems.wordsOf(sending.error)} The prompt is kept; send it again.

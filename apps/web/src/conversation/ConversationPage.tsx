@@ -1,13 +1,13 @@
 /** One conversation: its history, the answer that is arriving, the wait, and the next prompt. */
 import { ConversationView } from "@holdfast/client"
 import { useQuery } from "@tanstack/react-query"
-import { useEffect, useRef, useState } from "react"
+import { useEffect, useRef } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
 import { Announcement } from "./Announcement.tsx"
 import { Composer } from "./Composer.tsx"
-import { HistoryEntry } from "./HistoryEntry.tsx"
+import { History } from "./History.tsx"
 import { LinkNotice } from "./LinkNotice.tsx"
 import { Progress } from "./Progress.tsx"
 import * as Results from "./Results.ts"
@@ -16,9 +16,6 @@ import { ToolQuestion } from "./ToolQuestion.tsx"
 import { TurnButtons } from "./TurnButtons.tsx"
 import { useConversation } from "./useConversation.ts"
 import { WaitNotice } from "./WaitNotice.tsx"
-
-/** Entries of the history that are drawn at first; a person asks for earlier ones. */
-const DRAWN = 80
 
 /** Characters of a prompt that stands for a title. */
 const MOST_TITLE = 100
@@ -29,7 +26,6 @@ const NEAR_END_PX = 120
 /** The page of one conversation. */
 export const ConversationPage = ({ conversationId }: { readonly conversationId: string }) => {
   const { isLoaded, link, view } = useConversation(conversationId)
-  const [drawn, setDrawn] = useState(DRAWN)
   useTokenCheck(link.state === "refused" ? link.code : undefined)
   const state = useQuery({
     queryKey: ["state", conversationId, view.turn?.turnId, view.status],
@@ -47,7 +43,6 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
       </div>
     )
   }
-  const first = Math.max(0, view.history.length - drawn)
   const results = Results.of(view)
   return (
     <>
@@ -62,15 +57,9 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
           {!isLoaded && link.state !== "lost" && state.data?.turnId === undefined && !state.isSuccess && (
             <p className="quiet">Reading …</p>
           )}
-          {first > 0 && (
-            <button type="button" className="more" onClick={() => setDrawn(drawn + DRAWN)}>
-              Show earlier ({first})
-            </button>
-          )}
-          {view.history.slice(first).map((event, index) => (
-            <HistoryEntry key={first + index} event={event} results={results} />
-          ))}
+          <History history={view.history} results={results} scroller={scroller} />
           <Progress view={view} />
+          <TurnButtons conversationId={conversationId} status="idle" canRetry={ConversationView.canRetry(view)} />
           {view.retry?.asks?.calls !== undefined && (
             <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
           )}
@@ -90,8 +79,9 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
       </div>
       <Announcement view={view} link={link} />
       <LinkNotice link={link} />
-      <TurnButtons conversationId={conversationId} status={view.status} canRetry={ConversationView.canRetry(view)} />
-      <Composer conversationId={conversationId} isBusy={view.status !== "idle"} />
+      <Composer conversationId={conversationId} isBusy={view.status !== "idle"}>
+        <TurnButtons conversationId={conversationId} status={view.status} canRetry={false} />
+      </Composer>
     </>
   )
 }
@@ -113,8 +103,12 @@ const useFollowing = () => {
     const element = scroller.current
     if (element === null) return undefined
     let isAtEnd = true
+    let top = 0
     const look = (): void => {
-      isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
+      // Entries that are measured move the end away from a page that is there: only a scroll upwards leaves it.
+      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
+      isAtEnd = isNear || (isAtEnd && element.scrollTop >= top)
+      top = element.scrollTop
     }
     const growth = new ResizeObserver(() => {
       if (isAtEnd) element.scrollTop = element.scrollHeight

@@ -6,8 +6,10 @@
  * Markdown.M2. Nothing in it loads by itself: an image is shown as its description and its address. A link opens only when a person follows it, in a
  *     new tab that learns nothing of this page, and names its host where its text does not.
  * Markdown.M3. Text that is still arriving is cut at blank lines outside of code: a delta renders only the last piece anew.
+ * Markdown.M4. A long text stays cut when it is finished, and its pieces are kept for some time: the page does not stand still when a long answer ends,
+ *     or comes into sight again. Only a text whose pieces refer to each other (footnotes, addresses at its end) is rendered whole.
  */
-import { type ComponentPropsWithoutRef, memo, useMemo } from "react"
+import { type ComponentPropsWithoutRef, memo, type ReactElement, useMemo } from "react"
 import ReactMarkdown, { type Components } from "react-markdown"
 import rehypeSanitize from "rehype-sanitize"
 import remarkGfm from "remark-gfm"
@@ -16,11 +18,17 @@ import * as Headings from "./Headings.ts"
 import { CopyButton } from "./CopyButton.tsx"
 
 /** A text that is finished. */
-export const Markdown = memo(({ text }: { readonly text: string }) => (
-  <div className="markdown">
-    <Block text={text} />
-  </div>
-))
+export const Markdown = memo(({ text }: { readonly text: string }) => {
+  // Markdown.M4
+  const blocks = text.length <= LONG || REFERRED.test(text) ? [text] : Blocks.split(text)
+  return (
+    <div className="markdown">
+      {blocks.map((block, index) => (
+        <Block key={index} text={block} isKept />
+      ))}
+    </div>
+  )
+})
 
 /** A text that is arriving. */
 export const MarkdownInProgress = ({ text }: { readonly text: string }) => {
@@ -28,7 +36,7 @@ export const MarkdownInProgress = ({ text }: { readonly text: string }) => {
   return (
     <div className="markdown">
       {blocks.map((block, index) => (
-        <Block key={index} text={block} />
+        <Block key={index} text={block} isKept={index < blocks.length - 1} />
       ))}
     </div>
   )
@@ -36,11 +44,35 @@ export const MarkdownInProgress = ({ text }: { readonly text: string }) => {
 
 // --- internal
 
-const Block = memo(({ text }: { readonly text: string }) => (
-  <ReactMarkdown remarkPlugins={REMARK} rehypePlugins={REHYPE} components={components}>
-    {text}
-  </ReactMarkdown>
-))
+/** Characters of a text that is rendered whole in some milliseconds. */
+const LONG = 4_000
+
+/** The definition of a footnote or of an address, to which another piece can refer. */
+const REFERRED = /^ {0,3}\[[^\]\n]+\]:/m
+
+/** Pieces that are kept, the newest of them last. */
+const MOST_KEPT = 1_000
+
+const kept = new Map<string, ReactElement>()
+
+interface BlockProps {
+  readonly text: string
+  /** It is finished: the same text will be drawn again. */
+  readonly isKept: boolean
+}
+
+const Block = memo(({ isKept, text }: BlockProps) => {
+  const known = kept.get(text)
+  if (known !== undefined) return known
+  // A plain function of its properties: what it returns can be drawn in any place.
+  const made = ReactMarkdown({ children: text, remarkPlugins: REMARK, rehypePlugins: REHYPE, components })
+  if (isKept) {
+    kept.set(text, made)
+    const [oldest] = kept.keys()
+    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest)
+  }
+  return made
+})
 
 interface Node {
   type: string

@@ -28,6 +28,13 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
     // Another tab may extend the budget.
     refetchInterval: AGAIN_MS
   })
+  const { data: state } = useQuery({
+    queryKey: ["explain", "upcoming", retry.turnId, retry.attempt, retry.retryAt],
+    queryFn: ({ signal }) => Service.client.conversation(conversationId).getState({ signal }),
+    refetchInterval: AGAIN_MS,
+    enabled: retry.asks === undefined
+  })
+  const upcoming = state?.turnId === retry.turnId ? state.retry?.upcoming : undefined
   const course = explanation === undefined ? undefined : WaitCourse.of(explanation)
   const { asks, code, credential, message, reason, target } = retry
   return (
@@ -49,7 +56,7 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
         ))}
         {credential !== undefined && <span>with the key “{credential}”</span>}
       </p>
-      {course !== undefined && asks === undefined && <WaitPicture course={course} retry={retry} />}
+      {course !== undefined && asks === undefined && <WaitPicture course={course} retry={retry} upcoming={upcoming} />}
       <WaitButtons conversationId={conversationId} retry={retry} hasBudget={course?.budget?.totalMs !== undefined} />
     </section>
   )

@@ -1,39 +1,97 @@
-/** The attempts of the waiting step on a line of time, up to the next one. */
+/**
+ * The attempts of the waiting step in a row: those that failed, the next one, and those behind it.
+ *
+ * The places are even, because waits of one night are seconds and hours. A solid line is a wait whose length is fixed, a dashed line leads to an attempt that
+ * comes not before its time (WaitSchedule.W1).
+ */
 import type { ConversationView } from "@holdfast/client"
+import type { ConversationState } from "@holdfast/wire"
 import * as Durations from "../text/Durations.ts"
 import { useNow } from "../time/Now.ts"
 import type { WaitCourse } from "./WaitCourse.ts"
-
-/** Percent of the width that stay free at both ends, and the height of the line in pixels. */
-const MARGIN = 2
-const MIDDLE = 14
+import * as WaitSchedule from "./WaitSchedule.ts"
+import "./wait-picture.css"
 
 interface WaitPictureProps {
   readonly course: WaitCourse
   readonly retry: ConversationView.PendingRetry
+  readonly upcoming: ConversationState.Upcoming | undefined
 }
 
-/** The line of time of a wait. */
-export const WaitPicture = ({ course: { failures }, retry }: WaitPictureProps) => {
+/** The picture, with its sentence. */
+export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictureProps) => {
   const now = useNow()
-  const [first] = failures
-  if (first === undefined) return null
-  const until = Math.max(retry.retryAt, first.at + 1)
-  const xOf = (at: number): string => {
-    const part = Math.min(1, Math.max(0, (at - first.at) / (until - first.at)))
-    return `${(MARGIN + (100 - 2 * MARGIN) * part).toFixed(2)}%`
-  }
-  // The server's clock, as the times of the attempts.
-  const present = xOf(now + (retry.retryAt - retry.dueAt))
-  const words = `${failures.length} failed ${failures.length === 1 ? "attempt" : "attempts"} since ${Durations.moment(first.at, now)}; the next one is due at ${Durations.moment(retry.dueAt, now)}`
+  const skewMs = retry.retryAt - retry.dueAt
+  const later = upcoming === undefined ? [] : WaitSchedule.of(upcoming, retry.dueAt)
+  const shown = later.slice(0, MOST_LATER)
+  const past = failures.slice(-MOST_FAILED)
+  const begunAt = retry.dueAt - retry.delayMs
+  const passed = Math.min(1, Math.max(0, (now - begunAt) / Math.max(1, retry.delayMs)))
+  const sentence = upcoming === undefined ? "" : WaitSchedule.wordsOf(upcoming, later, now)
+  const failed = `${failures.length} failed ${failures.length === 1 ? "attempt" : "attempts"}`
   return (
-    <svg className="wait-picture" role="img" aria-label={words}>
-      <line className="axis" x1={`${MARGIN}%`} x2={`${100 - MARGIN}%`} y1={MIDDLE} y2={MIDDLE} />
-      <line className="passed" x1={`${MARGIN}%`} x2={present} y1={MIDDLE} y2={MIDDLE} />
-      {failures.map(({ at }, index) => (
-        <circle key={index} className="failed" cx={xOf(at)} cy={MIDDLE} r={5} />
-      ))}
-      <circle className="next" cx={xOf(retry.retryAt)} cy={MIDDLE} r={6} />
-    </svg>
+    <div className="wait-picture">
+      <div
+        className="beads"
+        role="img"
+        aria-label={`${failed}; the next one is due at ${Durations.moment(retry.dueAt, now)}`}
+      >
+        {past.map(({ at, code }, index) => {
+          const before = past[index - 1] ?? failures[failures.length - past.length - 1]
+          return (
+            <Bead
+              key={index}
+              kind="failed"
+              wait={before === undefined ? undefined : Durations.duration(at - before.at)}
+              moment={Durations.clock(at - skewMs)}
+              code={code}
+            />
+          )
+        })}
+        <Bead
+          kind="next"
+          wait={Durations.duration(retry.delayMs)}
+          moment={Durations.clock(retry.dueAt)}
+          passed={passed}
+        />
+        {shown.map(({ delayMs, mostMs, notBefore }, index) => (
+          <Bead
+            key={`later ${index}`}
+            kind="later"
+            wait={mostMs > delayMs ? `${Durations.duration(delayMs)} +` : Durations.duration(delayMs)}
+            moment={Durations.clock(notBefore)}
+          />
+        ))}
+        {later.length > shown.length && <span className="beads-more">+ {later.length - shown.length}</span>}
+      </div>
+      {sentence !== "" && <p className="wait-later">{sentence}</p>}
+    </div>
   )
 }
+
+// --- internal
+
+const MOST_FAILED = 3
+const MOST_LATER = 5
+
+interface BeadProps {
+  readonly kind: "failed" | "next" | "later"
+  /** The wait before it; absent for the first attempt. */
+  readonly wait: string | undefined
+  readonly moment: string
+  /** The code of the attempt that failed. */
+  readonly code?: string | undefined
+  /** The part of the wait that has passed. */
+  readonly passed?: number
+}
+
+const Bead = ({ code, kind, moment, passed, wait }: BeadProps) => (
+  <span className={wait === undefined ? `bead ${kind} first` : `bead ${kind}`} title={code}>
+    <span className="bead-wait">{wait}</span>
+    <span className="bead-line">
+      {passed !== undefined && <span className="bead-passed" style={{ width: `${(passed * 100).toFixed(2)}%` }} />}
+    </span>
+    <span className="bead-dot" />
+    <span className="bead-moment">{moment}</span>
+  </span>
+)

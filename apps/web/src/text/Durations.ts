@@ -23,10 +23,14 @@ export const duration = (ms: number): string => {
 /** A time of day, with the date where it is not the day of `now`. */
 export const moment = (at: number, now: number): string => {
   const date = new Date(at)
-  const time = date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })
+  const time = clock(at)
   if (date.toDateString() === new Date(now).toDateString()) return time
   return `${date.toLocaleDateString(undefined, { weekday: "short", day: "numeric", month: "short" })}, ${time}`
 }
+
+/** A time of day alone: `04:57`. */
+export const clock = (at: number): string =>
+  new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })
 
 // --- internal
 

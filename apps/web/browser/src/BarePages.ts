@@ -1,0 +1,74 @@
+/** Pages without anything of ours, for figures to stand beside: a static page, a text that streams, and a long list. */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import { gzipSync } from "node:zlib"
+
+/** The pages. */
+export interface BarePages {
+  readonly url: string
+  readonly close: () => void
+}
+
+interface Options {
+  /** The bytes of the script of `/static`. */
+  readonly scriptBytes: number
+  readonly styleBytes: number
+  /** The pieces that `/stream` shows, and how many milliseconds lie between them. */
+  readonly pieces: ReadonlyArray<string>
+  readonly everyMs: number
+  /** The texts of `/list`. */
+  readonly texts: ReadonlyArray<string>
+}
+
+export const start = async ({ everyMs, pieces, scriptBytes, styleBytes, texts }: Options): Promise<BarePages> => {
+  const files: Readonly<Record<string, readonly [type: string, text: string]>> = {
+    // A script of the same size that has to be read and does nothing but its text.
+    "/static": [
+      "text/html",
+      '<!doctype html><link rel="stylesheet" href="/style.css"><div id="page"></div><script type="module" src="/script.js"></script>'
+    ],
+    "/script.js": [
+      "text/javascript",
+      `document.querySelector("#page").textContent = "There"\nconst unused = "${"0123456789".repeat(scriptBytes / 10)}"\n`
+    ],
+    "/style.css": ["text/css", `/*${"0123456789".repeat(styleBytes / 10)}*/ body { margin: 0 }`],
+    "/stream": ["text/html", '<!doctype html><pre id="text"></pre><script type="module" src="/stream.js"></script>'],
+    "/stream.js": [
+      "text/javascript",
+      `const text = document.querySelector("#text")
+       const events = new EventSource("/events")
+       events.onmessage = ({ data }) => { text.append(JSON.parse(data)) }
+       events.addEventListener("end", () => { events.close(); document.title = "ended" })`
+    ],
+    "/list": [
+      "text/html",
+      `<!doctype html><div id="list" style="height:100vh;overflow-y:auto">${texts.map((text) => `<p>${text}</p>`).join("")}</div>`
+    ]
+  }
+  const server = createServer((request, response) => {
+    void (async () => {
+      const file = files[request.url ?? ""]
+      if (file !== undefined) {
+        response.writeHead(200, { "content-type": file[0], "content-encoding": "gzip" })
+        response.end(gzipSync(file[1]))
+      } else if (request.url === "/events") {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        const beganAt = performance.now()
+        for (const [index, piece] of pieces.entries()) {
+          await sleep(Math.max(0, beganAt + index * everyMs - performance.now()))
+          response.write(`data: ${JSON.stringify(piece)}\n\n`)
+        }
+        response.end("event: end\ndata: 0\n\n")
+      } else response.writeHead(404).end()
+    })()
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The finished part of a conversation.
+ *
+ * History.H1. The entries in sight are drawn, and a few around them: ten thousand messages scroll like a few. The others have an estimated height until
+ *     they are drawn once.
+ */
+import type { ConversationView } from "@holdfast/client"
+import { useVirtualizer } from "@tanstack/react-virtual"
+import type { RefObject } from "react"
+import { HistoryEntry } from "./HistoryEntry.tsx"
+import type { Results } from "./Results.ts"
+
+/** The height of an entry that has not been drawn, in pixels. */
+const ESTIMATE_PX = 90
+
+/** Entries beyond both edges, so that a quick scroll shows no gaps. */
+const AROUND = 10
+
+interface HistoryProps {
+  readonly history: ConversationView.ConversationView["history"]
+  readonly results: Results
+  /** What scrolls. */
+  readonly scroller: RefObject<HTMLDivElement | null>
+}
+
+/** The entries of a history. */
+export const History = ({ history, results, scroller }: HistoryProps) => {
+  const rows = useVirtualizer({
+    count: history.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ESTIMATE_PX,
+    overscan: AROUND
+  })
+  if (history.length === 0) return null
+  const drawn = rows.getVirtualItems()
+  return (
+    <div className="history" style={{ height: rows.getTotalSize() }}>
+      <div style={{ transform: `translateY(${drawn[0]?.start ?? 0}px)` }}>
+        {drawn.map(({ index, key }) => {
+          const event = history[index]
+          return (
+            event !== undefined && (
+              <div key={key} className="history-row" data-index={index} ref={rows.measureElement}>
+                <HistoryEntry event={event} results={results} />
+              </div>
+            )
+          )
+        })}
+      </div>
+    </div>
+  )
+}
