@@ -20,6 +20,7 @@ import { Defaults } from "../conversation/Defaults.ts"
 import * as HeldCalls from "../conversation/HeldCalls.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Gates } from "../gate/Gates.ts"
+import { RecentCalls } from "../gate/RecentCalls.ts"
 import { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import * as Secrets from "../redaction/Secrets.ts"
@@ -130,16 +131,19 @@ const recalled = Effect.fnUntraced(function* (turns: HeldTurns["Service"]) {
   return waits
 })
 
-/** Counts calls that became no turn: for metrics, and for the report those that were answered. */
+/** Counts calls that became no turn: for metrics and health, and for the report those that were answered. */
 const endedCalls = Effect.gen(function* () {
   const { add } = yield* AnsweredCalls
   const answered = yield* AnsweredCounts.make(add)
   const config = yield* Config
+  const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
   const { models, providers, targets } = KnownLabels.of(config, Secrets.make(Secrets.ofConfig(config)).redact)
   const count = GatewayMetrics.counter(providers, models, targets, yield* Effect.context<never>())
   return (call: GatewayMetrics.EndedCall, at: number): void => {
     count(call)
-    if (call.failure === undefined) answered(call.target, call.usage, at)
+    const { failure, target } = call
+    recent?.count({ target, endedAt: at, failure, isAnswered: failure === undefined })
+    if (failure === undefined) answered(call.target, call.usage, at)
   }
 })
 
