@@ -128,7 +128,7 @@ export const all: ReadonlyArray<Scenario> = [
       const { endpoint, provider, service } = rig
       endpoint.plan({ begins: "An answer without an end." })
       await started(rig, `${service.url}/to/${provider}`, async (run) => {
-        const call = await endpoint.arrived(() => true)
+        const call = await endpoint.first
         run.interrupt()
         await call.closed
         await run.ended

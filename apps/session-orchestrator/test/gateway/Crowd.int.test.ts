@@ -47,9 +47,12 @@ describe("a crowd of held calls", () => {
         )
         seen.isUp = true
         const answers = yield* Effect.forEach(posts, Fiber.join)
-        expect(answers.filter(({ body, status }) => status === 200 && body.equals(bytes)).length).toBe(CALLS)
+        expect(
+          answers.filter(({ body, status }) => status === 200 && GatewayRig.withoutBeats("chat", body).equals(bytes))
+            .length
+        ).toBe(CALLS)
         expect([seen.calls, seen.beyond]).toEqual([CALLS, 0])
       }).pipe(Effect.scoped),
-    120_000
+    90_000 + CALLS * 1_000
   )
 })

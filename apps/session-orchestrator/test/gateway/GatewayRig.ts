@@ -1,5 +1,6 @@
 /** A service with a gateway to an endpoint that a test scripts. */
 import type { Profile } from "@holdfast/policy"
+import { type Dialect, Heartbeats } from "@holdfast/providers/dialects"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, type Redacted } from "effect"
 import * as Http from "node:http"
@@ -105,6 +106,14 @@ export const post = (
     request.end(JSON.stringify(body))
     return Effect.sync(() => request.destroy())
   })
+
+/** A stream without the heartbeats before its first byte: on a busy machine an answer may take longer than their first one. */
+export const withoutBeats = (format: Dialect.Format, body: Buffer): Buffer => {
+  const beat = Heartbeats.of(format, "events")
+  let start = 0
+  while (body.subarray(start, start + beat.length).equals(beat)) start += beat.length
+  return body.subarray(start)
+}
 
 /** A chat completions stream with a text. */
 export const chatStream = (text: string): Buffer =>

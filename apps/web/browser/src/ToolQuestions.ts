@@ -1,5 +1,5 @@
 /** Questions about tool calls, answered by the keyboard alone; and what moves where a person wants no motion. */
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
 import { same, show } from "./Report.ts"
 import { prompt, type Rig, seen } from "./Rig.ts"
 
@@ -15,11 +15,10 @@ export const run = async (rig: Rig): Promise<void> => {
       const question = page.getByRole("region", { name: "A tool call needs your approval" })
       await seen(question, /"a\.txt"/)
       await seen(page.locator(".entry.selected"), /asks you/)
-      await tabTo(page, "Approve")
+      await tabTo(page, page.getByRole("button", { name: "Approve", exact: true }))
       await page.keyboard.press("Enter")
       await seen(question, /"b\.txt"/)
-      await tabTo(page, "Approve")
-      await page.keyboard.press("Tab")
+      await tabTo(page, page.getByLabel("Reason for the model"))
       await page.keyboard.type("Not this one")
       await page.keyboard.press("Enter")
       await seen(page, "One was written.")
@@ -46,10 +45,9 @@ export const run = async (rig: Rig): Promise<void> => {
 
 // --- internal
 
-/** Moves the focus by the keyboard until it is on a button. */
-const tabTo = async (page: Page, name: string): Promise<void> => {
-  const button = page.getByRole("button", { name, exact: true })
-  await button.waitFor()
+/** Moves the focus by the keyboard until it is on a button or a field. */
+const tabTo = async (page: Page, target: Locator): Promise<void> => {
+  await target.waitFor()
   await page.getByLabel("Messages").focus()
-  while (!(await button.evaluate((element) => element === document.activeElement))) await page.keyboard.press("Tab")
+  while (!(await target.evaluate((element) => element === document.activeElement))) await page.keyboard.press("Tab")
 }
