@@ -34,6 +34,7 @@ import * as Lease from "./Lease.ts"
 import * as LockWarnings from "./LockWarnings.ts"
 import { Neighbours, overheard } from "./Neighbours.ts"
 import { Residents } from "./Residents.ts"
+import * as RunnerEntity from "./RunnerEntity.ts"
 import * as SessionName from "../storage/sql/SessionName.ts"
 import * as TakeOver from "./TakeOver.ts"
 
@@ -64,7 +65,7 @@ export const layer = (
     Effect.flatMap(Condition, (condition) => condition.setAnswering(residents.isAnswering))
   )
   return Layer.mergeAll(ClusterConversations.layer(Orchestrator.layerGuest, residents), takeOver).pipe(
-    Layer.provide(EntityHandlers.layer(residents)),
+    Layer.provide(Layer.merge(EntityHandlers.layer(residents), RunnerEntity.layer(residents.claims))),
     Layer.provideMerge(HeldRunner.layer(residents, nameOf(options.url))),
     Layer.provide(Alarms.layer),
     Layer.provide(sharding(options, neighbours)),

@@ -36,6 +36,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const fork = yield* FiberSet.makeRuntime()
       const client = (yield* ConversationEntity.client)(entityId)
       const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // EntityHandlers.H1
+      yield* residents.claims.enter(id)
       const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
       yield* residents.add(resident)
       const held = yield* HeldRunner

@@ -152,10 +152,10 @@ class ParkedTurn {
     return Effect.andThen(this.latch.await, Effect.yieldNow)
   }
 
-  readonly take = ({ awaited, release, wakeAt }: Waiting): ParkingSpot => {
+  readonly take = ({ awaited, release, turnId, wakeAt }: Waiting): ParkingSpot => {
     const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // Resident.R4
     const ticket = this.alarms.handOver(this.id)
-    const sleeping = { awaited, release, until: startAt }
+    const sleeping = { turnId, awaited, release, until: startAt }
     this.sleeping = sleeping
     this.latch.openUnsafe()
     const left = (): void => {
@@ -176,7 +176,7 @@ class ParkedTurn {
   }
 }
 
-interface Sleeping extends Pick<Waiting, "awaited" | "release"> {
+interface Sleeping extends Pick<Waiting, "turnId" | "awaited" | "release"> {
   /** Epoch milliseconds. */
   readonly until: number
 }
@@ -190,8 +190,8 @@ const alarmOf = (
   if (sleeping === undefined) {
     return running + retrying + queued === 0 ? undefined : { at: now, isWaiting: retrying > 0, queued }
   }
-  const { awaited, until } = sleeping
-  return { at: until, isWaiting: true, queued, ...defined({ awaited }) }
+  const { awaited, turnId, until } = sleeping
+  return { at: until, isWaiting: true, queued, turnId, ...defined({ awaited }) }
 }
 
 /** Resident.R2 */

@@ -112,6 +112,7 @@ export const alarmsOf = (turns: ReadonlyArray<Unfinished>, now: number): Readonl
       at: wait?.wakeAt ?? now,
       isWaiting: wait !== undefined,
       queued: 0,
+      ...(wait === undefined ? undefined : { turnId }),
       ...defined({ awaited: wait?.awaited })
     })
   }

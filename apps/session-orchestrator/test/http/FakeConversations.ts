@@ -182,6 +182,7 @@ export const make = () => {
       ),
     abort: (id) => Effect.as(command(id, "abort"), false),
     steer: ({ conversationId, type }) => Effect.as(command(conversationId, type), true),
+    commandAll: () => Effect.die("not part of this test"),
     setAutoRetry: (id, enabled) =>
       Effect.map(existing(id), (conversation) => {
         conversation.autoRetryEnabled = enabled
@@ -289,6 +290,7 @@ export const make = () => {
         turn: () => die,
         prompt: () => die,
         resumption: () => die,
+        resumptionOutline: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
         unsealedTurns: Effect.suspend(() =>

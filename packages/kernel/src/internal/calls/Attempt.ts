@@ -69,7 +69,7 @@ const fileOf = Schema.decodeUnknownOption(FilePart.ModelFile)
 /** A retry would return it again. */
 const NO_FILE: Failure.Failure = {
   reason: "invalid-response",
-  message: "The provider returned a file with an invalid type or data.",
+  message: "The response has a file that is not valid.",
   retryable: false
 }
 
