@@ -233,7 +233,10 @@ describe("holdfast", () => {
     const refusals: ReadonlyArray<[ReadonlyArray<string>, RegExp]> = [
       [["--conversation", conversation, "--system", "Be long."], /has another system prompt, and it cannot be changed/],
       [["--conversation", "c-nowhere"], /^holdfast: There is no conversation c-nowhere\.\n$/],
-      [["--turn-id", "t-2", "--model", "simulated/outage-2"], /^holdfast: Turn t-2 is on simulated\/steady\+instant, not on/]
+      [
+        ["--turn-id", "t-2", "--model", "simulated/outage-2"],
+        /^holdfast: Turn t-2 is on simulated\/steady\+instant, not on/
+      ]
     ]
     for (const [args, expected] of refusals) {
       const { code, stderr, stdout } = await holdfast(["run", ...args, "Hello"], { env: env("goes-on.db") })
