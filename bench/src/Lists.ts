@@ -21,10 +21,17 @@ import * as Processes from "./Processes.ts"
 
 const TURNS = Number(process.env["HOLDFAST_BENCH_TURNS"] ?? 100_000)
 const CALLS = Number(process.env["HOLDFAST_BENCH_CALLS"] ?? 200)
-/** Turns that wait, for the commands that end waits: five pages. */
+/** Turns that wait for each bulk command. */
 const WAITING = 250
+/** Runners keep a conversation in memory for some seconds; those of a night have left it. */
+const LEAVING_MS = 12_000
 /** The first calls compile what they run. */
 const WARM_UP = 10
+/** Measures only the rows whose names have this, and one database: for a look at one change. */
+const ONLY = process.env["HOLDFAST_BENCH_ROWS"] ?? ""
+const DATABASES = (["SQLite", "PostgreSQL"] as const).filter(
+  (database) => database === (process.env["HOLDFAST_BENCH_DATABASE"] ?? database)
+)
 
 /** Of p99, over HTTP. */
 const AIM_MS = 50
@@ -35,7 +42,7 @@ export const run = (): Promise<void> =>
     const failing = await Processes.server(place, "parking/FailingServer.ts")
     const postgres = await Postgres.start()
     try {
-      for (const database of ["SQLite", "PostgreSQL"] as const) {
+      for (const database of DATABASES) {
         const url = database === "SQLite" ? undefined : await postgres.database("lists")
         await measure(place, database, failing.port, url)
       }
@@ -52,6 +59,8 @@ interface Call {
   readonly body?: object
   /** Each call is for the page behind the one before. */
   readonly isWalk?: boolean
+  /** The tag of turns that wait for it. */
+  readonly waits?: string
   readonly calls?: number
   readonly bare?: (sql: SqlClient.SqlClient, after: Position | undefined) => Effect.Effect<unknown, unknown>
 }
@@ -123,12 +132,18 @@ const measure = async (
       if (response.statusCode >= 300) throw new Error(`${path}: ${response.statusCode} ${text}`)
       return JSON.parse(text)
     }
-    for (let n = 0; n < WAITING; n++) await ask("/v1/turns", { prompt: `wait for me ${n}`, turnId: `waiting-${n}` })
-    while ((await count(ask, "waiting")) < WAITING) await Processes.pause(100)
+    const measured = calls("").filter(({ name }) => name.includes(ONLY))
+    const waiting = measured.flatMap(({ waits }) => waits ?? [])
+    for (const tag of waiting) {
+      for (let n = 0; n < WAITING; n++)
+        await ask("/v1/turns", { prompt: `wait for me ${n}`, turnId: `${tag}-${n}`, tags: [tag] })
+    }
+    while ((await count(ask, "waiting")) < waiting.length * WAITING) await Processes.pause(100)
+    await Processes.pause(LEAVING_MS)
     const deep = await walk(ask, "/v1/turns?limit=200", Math.floor(TURNS / 400))
     const rows: Array<FigureTable.Row> = []
     const alone = async (found: Effect.Effect<unknown, unknown>) => void (await runtime.runPromise(found))
-    for (const call of calls(deep)) {
+    for (const call of calls(deep).filter(({ name }) => name.includes(ONLY))) {
       const bare = call.bare
       const samples = await sample(
         call,
@@ -177,14 +192,24 @@ const calls = (deep: string): ReadonlyArray<Call> => {
       isWalk: true,
       bare: turns({ status: "failed" })
     },
-    {
-      name: "give up of 10 waiting turns",
-      path: "/v1/turns/commands",
-      body: { command: { type: "abort-retry" }, filter: { status: "waiting" }, limit: 10 },
-      calls: WAITING / 10
-    }
+    bulk("longer budget of 10 waiting turns", { type: "extend-budget", byMs: 1_000 }, "extend"),
+    bulk("switch of 10 waiting turns", { type: "switch-target", model: "failing/other" }, "switch"),
+    bulk("retry now of 10 waiting turns", { type: "retry-now" }, "now"),
+    bulk("abort of 10 waiting turns", { type: "abort" }, "abort"),
+    bulk("give up of 10 waiting turns", { type: "abort-retry" }, "end"),
+    { ...bulk("retry of 10 failed turns", { type: "retry" }), calls: CALLS }
   ]
 }
+
+/** A command for each next ten turns that wait with a tag; without one, for turns that failed. */
+const bulk = (name: string, command: object, waits?: string): Call => ({
+  name,
+  path: "/v1/turns/commands",
+  body: { command, filter: waits === undefined ? { status: "failed" } : { status: "waiting", tag: waits }, limit: 10 },
+  isWalk: true,
+  calls: WAITING / 10,
+  ...(waits === undefined ? {} : { waits })
+})
 
 const sample = async (
   { body, calls = CALLS, isWalk = false, path }: Call,
@@ -226,13 +251,13 @@ const rowsOf = ({ name }: Call, { bare, cpu, http }: Samples): ReadonlyArray<Fig
     unit: "ms",
     aim: q === 0.5 ? undefined : ({ atMost: AIM_MS, of: "figure" } as const)
   })),
-  {
-    what: "  p99 of the CPU of the service",
-    holdfast: FigureTable.quantile(cpu, 0.99),
+  ...([0.5, 0.99] as const).map((q) => ({
+    what: `  ${q === 0.5 ? "median" : "p99"} of the CPU of the service`,
+    holdfast: FigureTable.quantile(cpu, q),
     bare: undefined,
     unit: "ms",
     aim: undefined
-  }
+  }))
 ]
 
 const timed = async (act: () => Promise<void>): Promise<number> => {

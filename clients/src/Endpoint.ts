@@ -2,7 +2,7 @@
  * A provider on a socket of its own: it answers calls of one wire format, and fails them as it was told.
  *
  * Endpoint.E1. Each call that a test counts takes the next step of the plan. With no step left it answers `UNPLANNED`, which no client may show.
- * Endpoint.E2. Beside calls (a client's titles, lists of models) have answers of their own, and take no step.
+ * Endpoint.E2. Calls beside a turn, such as for its title, are answered, and take no step.
  * Endpoint.E3. "refused" is a port on which nothing listens: the endpoint closes it with the step before, and `listen` opens it again.
  */
 import { once } from "node:events"
@@ -37,15 +37,14 @@ export interface Endpoint {
   readonly url: string
   /** The calls that took a step. */
   readonly calls: ReadonlyArray<Call>
-  /** All other requests, as lines. */
-  readonly others: ReadonlyArray<string>
   readonly plan: (...steps: ReadonlyArray<Step>) => void
   /** While it is down, every call of any kind is an overload, and takes no step. */
   isDown: boolean
-  /** Resolves when a call has arrived for which this holds. */
-  readonly arrived: (holds: (call: Call) => boolean) => Promise<Call>
-  /** Resolves when it has failed a call because it is down. */
-  readonly failed: () => Promise<void>
+  /** The first call of any kind has arrived. */
+  readonly reached: Promise<void>
+  /** The first call that took a step. */
+  readonly first: Promise<Call>
+  /** Listens again (E3). */
   readonly listen: () => Promise<void>
   readonly close: () => void
 }
@@ -57,9 +56,8 @@ export const UNPLANNED = "An answer that nobody planned."
 export const start = async (format: Format, isCounted: (asked: Asked) => boolean = () => true): Promise<Endpoint> => {
   const steps: Array<Step> = []
   const calls: Array<Call> = []
-  const others: Array<string> = []
-  const down = Promise.withResolvers<void>()
-  const waiting = new Set<(call: Call) => void>()
+  const reached = Promise.withResolvers<void>()
+  const first = Promise.withResolvers<Call>()
   const server = createServer((request, response) => void take(request, response))
   let port = 0
   const listen = async (): Promise<void> => {
@@ -71,16 +69,12 @@ export const start = async (format: Format, isCounted: (asked: Asked) => boolean
     const path = request.url ?? ""
     const closed = new Promise<void>((resolve) => void response.once("close", () => resolve()))
     const text = await textOf(request)
-    if (request.method !== "POST" || !format.isCall(path)) {
-      others.push(`${request.method} ${path}`)
+    if (request.method !== "POST" || !format.isCall(path))
       return document(response, 404, format.error(404, "Not found"))
-    }
     const asked: Asked = { path, body: JSON.parse(text) }
-    if (endpoint.isDown || !isCounted(asked)) {
-      others.push(`${endpoint.isDown ? "down" : "beside"}: ${path}`)
-      if (endpoint.isDown) down.resolve()
-      return perform(format, asked, response, endpoint.isDown ? "overload" : { answer: { text: "Beside" } })
-    }
+    reached.resolve()
+    if (endpoint.isDown) return perform(format, asked, response, "overload")
+    if (!isCounted(asked)) return perform(format, asked, response, { answer: { text: "Beside" } }) // E2
     const step = steps.shift() ?? { answer: { text: UNPLANNED } }
     const call: Call = { ...asked, step, closed }
     calls.push(call)
@@ -90,26 +84,16 @@ export const start = async (format: Format, isCounted: (asked: Asked) => boolean
       server.close()
     }
     perform(format, asked, response, step)
-    for (const each of waiting) each(call)
+    first.resolve(call)
   }
   await listen()
   const endpoint: Endpoint = {
     url: `http://127.0.0.1:${port}`,
     calls,
-    others,
     isDown: false,
     plan: (...more) => void steps.push(...more),
-    arrived: (holds) =>
-      new Promise((resolve) => {
-        const check = (call: Call): void => {
-          if (!holds(call)) return
-          waiting.delete(check)
-          resolve(call)
-        }
-        waiting.add(check)
-        for (const call of calls) check(call)
-      }),
-    failed: () => down.promise,
+    first: first.promise,
+    reached: reached.promise,
     listen,
     close: () => {
       server.close()

@@ -20,7 +20,7 @@ export const run = async (clients: ReadonlyArray<Client>, program: string, minut
   const groups = await Promise.all([group(program, clients), group(program, killed)])
   console.log("| client | version | service | answered after | attempts | what was seen |\n|---|---|---|---|---|---|")
   const runs = groups.map(({ members, service }, index) =>
-    eachAtOnce(STARTS_AT_ONCE, members, (member) => one(member, service, minutes, index === 1))
+    Promise.all(members.map((member) => one(member, service, minutes, index === 1)))
   )
   const begun = await Promise.all(runs)
   const killing = (async () => {
@@ -37,9 +37,6 @@ export const run = async (clients: ReadonlyArray<Client>, program: string, minut
 
 const MINUTE_MS = 60_000
 
-/** A busy machine starts clients slowly, and some give up on a slow start of their own parts. */
-const STARTS_AT_ONCE = 3
-
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const group = async (program: string, clients: ReadonlyArray<Client>) => {
@@ -52,17 +49,17 @@ const group = async (program: string, clients: ReadonlyArray<Client>) => {
 
 /** Starts a client, and returns when its first call has arrived. `ended` is the end of its outage. */
 const one = async (
-  { client, endpoint, provider }: Member.Member,
+  member: Member.Member,
   service: Service.Service,
   minutes: number,
   isKilled: boolean
 ): Promise<{ readonly ended: Promise<void> }> => {
+  const { client, endpoint, provider } = member
   const text = `The night was quiet, said ${provider}.`
   endpoint.isDown = true
   endpoint.plan({ answer: { text } })
-  const run = await Run.start(client, `${service.url}/to/${provider}`, "Say how the night was.")
-  const failed = endpoint.failed()
-  await Promise.race([failed, run.ended])
+  const run = await Run.start(member, `${service.url}/to/${provider}`, "Say how the night was.")
+  await Promise.race([endpoint.reached, run.ended])
   const beganAt = performance.now()
   setTimeout(() => (endpoint.isDown = false), minutes * MINUTE_MS) // L2
   const ended = run.ended.then(async ({ exitCode, stderr, stdout }) => {
@@ -100,18 +97,3 @@ const versions = ({ packages }: Client): string =>
       return (JSON.parse(readFileSync(manifest, "utf8")) as { readonly version: string }).version
     })
     .join(", ")
-
-/** Begins all, few at once, in their order. */
-const eachAtOnce = async <A, B>(
-  most: number,
-  all: ReadonlyArray<A>,
-  begin: (one: A) => Promise<B>
-): Promise<ReadonlyArray<B>> => {
-  const queue = all.entries()
-  const begun: Array<B> = []
-  const worker = async (): Promise<void> => {
-    for (const [index, each] of queue) begun[index] = await begin(each)
-  }
-  await Promise.all(Array.from({ length: most }, worker))
-  return begun
-}

@@ -10,6 +10,8 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net"
 /** A relay. */
 export interface Relay {
   readonly url: string
+  /** A client has received the head of an answer that is not there yet. */
+  readonly held: Promise<void>
   /** Connections wait from now on, until `open`. */
   readonly hold: () => void
   readonly open: () => void
@@ -19,11 +21,16 @@ export interface Relay {
 /** Starts a relay to a port. */
 export const start = async (port: number): Promise<Relay> => {
   const waiting = new Set<Socket>()
+  const held = Promise.withResolvers<void>()
   let isOpen = true
   const join = (client: Socket): void => {
     const service = connect(port, "127.0.0.1")
     client.pipe(service)
     service.pipe(client)
+    // A call that waits has a name, and an answer that came at once has none.
+    service.on("data", (bytes: Buffer) => {
+      if (bytes.includes("x-holdfast-call")) held.resolve()
+    })
     client.on("close", () => service.destroy())
     service.on("close", () => client.destroy())
     service.on("error", () => client.destroy())
@@ -37,6 +44,7 @@ export const start = async (port: number): Promise<Relay> => {
   await once(server, "listening")
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    held: held.promise,
     hold: () => {
       isOpen = false
     },

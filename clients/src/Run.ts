@@ -5,7 +5,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import type { Client } from "./Client.ts"
+import type { Member } from "./Member.ts"
 import * as Ports from "./Ports.ts"
+import * as Starts from "./Starts.ts"
 
 /** A run. */
 export interface Run {
@@ -26,12 +28,25 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Starts a client with a base URL. `files` are in its working directory. */
-export const start = async (
-  client: Client,
+/** Starts a client with a base URL, when there is room for its start. `files` are in its working directory. */
+export const start = (
+  { client, endpoint }: Member,
   url: string,
   prompt: string,
   files: Readonly<Record<string, string>> = {}
+): Promise<Run> =>
+  Starts.begin(
+    () => spawned(client, url, prompt, files),
+    ({ ended }) => Promise.race([endpoint.reached, ended])
+  )
+
+// --- internal
+
+const spawned = async (
+  client: Client,
+  url: string,
+  prompt: string,
+  files: Readonly<Record<string, string>>
 ): Promise<Run> => {
   const place = mkdtempSync(join(tmpdir(), "holdfast-client-"))
   const [home, folder] = [join(place, "home"), join(place, "work")]
@@ -84,8 +99,6 @@ export const start = async (
   }
   return run
 }
-
-// --- internal
 
 const write = (folder: string, files: Readonly<Record<string, string>>): void => {
   for (const [name, text] of Object.entries(files)) {

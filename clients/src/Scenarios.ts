@@ -1,4 +1,5 @@
 /** What is shown with each client: it knows nothing of Holdfast but the base URL. */
+import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Client } from "./Client.ts"
@@ -32,30 +33,31 @@ export const all: ReadonlyArray<Scenario> = [
   {
     title: "an outage of all eight kinds of failure",
     fits: () => true,
-    run: async ({ client, endpoint, provider, service }) => {
+    run: async (rig) => {
+      const { endpoint, provider, service } = rig
       const text = answer()
       endpoint.plan(...Endpoint.FAILURES, { answer: { text } })
-      await started(client, `${service.url}/to/${provider}`, async (run) => {
+      await started(rig, `${service.url}/to/${provider}`, async (run) => {
         // Seven attempts have arrived; the eighth was refused when the turn has counted it.
         await service.until(provider, ({ attempts }) => attempts >= Endpoint.FAILURES.length)
         await endpoint.listen()
         answeredOnce(await run.ended, text)
       })
       same(Endpoint.answered(endpoint).length, 1, "answers of the provider")
-      const [turn] = await service.turnsOf(provider)
-      same(turn?.status, "completed", "the turn")
+      await service.until(provider, ({ status }) => status === "completed")
     }
   },
   {
     title: "a turn with a tool, with failures before each step",
     fits: ({ shell }) => shell !== undefined,
-    run: async ({ client, endpoint, provider, service }) => {
+    run: async (rig) => {
+      const { client, endpoint, provider, service } = rig
       const [text, word] = [answer(), secret()]
       const tool = client.shell?.("cat word.txt; echo run >> runs.txt")
       if (tool === undefined) return
       endpoint.plan("overload", "cut", { answer: { tool } }, "error in a 200", "empty", { answer: { text } })
       await started(
-        client,
+        rig,
         `${service.url}/to/${provider}`,
         async (run) => {
           answeredOnce(await run.ended, text)
@@ -72,22 +74,24 @@ export const all: ReadonlyArray<Scenario> = [
   },
   {
     title: "kill -9 of the service in the wait",
+    // A client that repeats what was cut after the head is cut after it: it may write that request anew.
     fits: ({ repeats }) => repeats !== "never",
-    run: async ({ program, ...member }) => {
-      const { client, endpoint, provider } = member
+    run: async (rig) => {
+      const { client, endpoint, program, provider } = rig
       const text = answer()
       const service = await Service.make(program, {
         model: `${provider}/m`,
-        providers: Member.providers([member]),
+        providers: Member.providers([rig]),
         retry: { schedule: { type: "steps", delays: ["10 millis", "1 hour"] } }
       })
       const relay = await Relay.start(Number(new URL(service.url).port))
       try {
         await service.start()
         endpoint.plan("overload", "overload", { answer: { text } })
-        await started(client, `${relay.url}/to/${provider}`, async (run) => {
+        await started(rig, `${relay.url}/to/${provider}`, async (run) => {
           const isWaiting = (turn: Service.Turn) => turn.wait !== undefined && turn.attempts === 2
           const before = await service.until(provider, isWaiting)
+          if (client.repeats === "always") await relay.held
           relay.hold()
           await service.kill()
           await service.start()
@@ -102,11 +106,13 @@ export const all: ReadonlyArray<Scenario> = [
             clearInterval(asking)
           }
         })
+        // A client ends before its turn does.
+        await service.until(provider, ({ status }) => status === "completed")
         const turns = await service.turnsOf(provider)
         same(
-          turns.map(({ attempts, status }) => [status, attempts]),
-          [["completed", 3]],
-          "turns and their attempts"
+          turns.map(({ attempts }) => attempts),
+          [3],
+          "the attempts of its only turn"
         )
         same(endpoint.calls.length, 3, "calls of the provider")
       } finally {
@@ -118,10 +124,11 @@ export const all: ReadonlyArray<Scenario> = [
   {
     title: "an abort frees the provider's connection",
     fits: ({ shell }) => shell !== undefined,
-    run: async ({ client, endpoint, provider, service }) => {
+    run: async (rig) => {
+      const { endpoint, provider, service } = rig
       endpoint.plan({ begins: "An answer without an end." })
-      await started(client, `${service.url}/to/${provider}`, async (run) => {
-        const call = await endpoint.arrived(() => true)
+      await started(rig, `${service.url}/to/${provider}`, async (run) => {
+        const call = await endpoint.first
         run.interrupt()
         await call.closed
         await run.ended
@@ -133,25 +140,22 @@ export const all: ReadonlyArray<Scenario> = [
 
 // --- internal
 
-let count = 0
-const WORDS = ["amber", "birch", "cobalt", "dune", "ember", "fjord", "garnet", "heron"]
-
 /** A text that no other run has. */
-const secret = (): string => `${WORDS[count % WORDS.length] ?? ""}-${++count}-${process.pid}`
+const secret = (): string => randomBytes(6).toString("hex")
 const answer = (): string => `The night was quiet, said ${secret()}.`
 
 const started = async (
-  client: Client,
+  member: Member.Member,
   url: string,
   use: (run: Run.Run) => Promise<void>,
   files: Readonly<Record<string, string>> = {}
 ): Promise<void> => {
-  const run = await Run.start(client, url, PROMPT, files)
+  const run = await Run.start(member, url, PROMPT, files)
   try {
     // A client that fails before its time fails at once, with what it printed.
     const early = run.ended.then(({ exitCode, stderr, stdout }) => {
       if (exitCode !== 0 && !run.isInterrupted)
-        throw new Error(`${client.name} ended with ${exitCode}.\n${stdout}\n${stderr}`)
+        throw new Error(`${member.client.name} ended with ${exitCode}.\n${stdout}\n${stderr}`)
       return new Promise<never>(() => {})
     })
     await Promise.race([use(run), early])

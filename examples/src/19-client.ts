@@ -39,7 +39,7 @@ console.log(`\n${status} after ${end.attempts} attempts`)
 import { ConversationView } from "@holdfast/client"
 
 for await (const { history, progress, retry, status } of conversation.events().views()) {
-  const text = progress?.parts.map((part) => part.text).join("")
+  const text = progress?.parts.map((part) => (part.type === "file" ? "" : part.text)).join("")
   if (retry !== undefined) console.log(retry.message, ConversationView.remainingMs(retry, Date.now()), "ms left")
   else console.log(status, history.length, text ?? "")
   if (status === "idle") break

@@ -193,8 +193,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       },
       {
         id: "X13",
-        says: "Programs that know nothing of Holdfast get its patience by another base URL.",
-        claimed: false
+        says: "Programs that know nothing of Holdfast get its patience by another base URL."
       },
       {
         id: "X14",

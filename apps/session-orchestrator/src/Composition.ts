@@ -36,6 +36,7 @@ import * as ServiceDeliveries from "./delivery/ServiceDeliveries.ts"
 import * as TurnWebhooks from "./delivery/TurnWebhooks.ts"
 import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
+import * as HealthReports from "./inspection/endpoints/HealthReports.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
 import * as PriceTable from "./inspection/period/PriceTable.ts"
 import * as PeriodReports from "./inspection/period/PeriodReports.ts"
@@ -219,7 +220,8 @@ export const held = Layer.unwrap(
     const { cluster, database } = yield* Config
     if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(store), Layer.provide(owner))
     const Cluster = yield* Effect.promise(() => import("./cluster/Cluster.ts"))
-    return Cluster.layer({ ...cluster, url: database.url })
+    const calls = Layer.succeed(HeldCalls.HeldCalls, yield* HeldCalls.HeldCalls)
+    return Cluster.layer({ ...cluster, url: database.url }).pipe(Layer.provide(calls))
   })
 ).pipe(
   (conversations) => Layer.provideMerge(CommandMetrics.layer, conversations),
@@ -285,6 +287,9 @@ export const inspection = Layer.unwrap(
   })
 )
 
+/** Reports of endpoints; with the gates of the turns. */
+const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, resources]))
+
 /** Explanations, states and lists of turns, and submissions, for any process that runs them. */
 const lookups = Layer.mergeAll(
   Explanations.layer,
@@ -313,7 +318,7 @@ export const service = Layer.unwrap(
   Config.useSync(({ server }) =>
     Layer.mergeAll(started, retention, deliveries, Telemetry.incidents).pipe(
       Layer.provideMerge(HttpServer.served(server)),
-      Layer.provide([lookups, gateway]),
+      Layer.provide([lookups, reports, gateway]),
       Layer.provide(Drain.layer),
       Layer.provide(held),
       Layer.provideMerge(HttpServer.bound(server))

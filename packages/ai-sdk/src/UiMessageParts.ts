@@ -1,13 +1,13 @@
 /**
  * Turns the events of a turn into parts of the AI SDK's UI message stream, one event at a time. Pure.
  *
- * UiMessageParts.U1. When an assistant `message` has been passed on, the text and reasoning of its step on the screen are those of the message, whatever
+ * UiMessageParts.U1. When an assistant `message` has been passed on, text, reasoning and files of its step on the screen are those of the message, whatever
  *     deltas came before it: missing ones are added, and others are voided.
  * UiMessageParts.U2. `reset-step` voids what was shown of a step: after `step-discarded`, and where `step-start` begins a step's text anew.
  * UiMessageParts.U3. An event that is neither text, tool nor end is a transient part `data-TYPE` with the event's fields. The AI SDK gives it to `onData`
  *     and keeps it in no message.
  */
-import type { Failure, Json, Message, TurnEvent, Usage } from "holdfast"
+import type { Failure, Json, Message, ModelFile, TurnEvent, Usage } from "holdfast"
 
 /** What a message of a turn carries besides its parts. */
 export interface UiMessageMetadata {
@@ -41,6 +41,7 @@ export type UiMessagePart =
   | { type: "start-step" | "finish-step" | "reset-step" }
   | { type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"; id: string }
   | { type: "text-delta" | "reasoning-delta"; id: string; delta: string }
+  | { type: "file"; url: string; mediaType: string }
   | { type: "tool-input-available"; toolCallId: string; toolName: string; input: Json; dynamic: true }
   | { type: "tool-output-available"; toolCallId: string; output: Json; dynamic: true }
   | { type: "tool-output-error"; toolCallId: string; errorText: string; dynamic: true }
@@ -70,11 +71,10 @@ export interface UiMessageState {
   readonly finishReason: FinishReason
 }
 
-/** Text or reasoning without a break. */
-interface Block {
-  readonly type: "text" | "reasoning"
-  readonly text: string
-}
+/** Text or reasoning without a break, or a file, whose text is its address. */
+type Block =
+  | { readonly type: "text" | "reasoning"; readonly text: string }
+  | { readonly type: "file"; readonly text: string; readonly mediaType: string }
 
 /** Before the first event. */
 export const initial: UiMessageState = {
@@ -113,6 +113,9 @@ export const next = (
     case "reasoning-delta":
       screen.append({ type: "reasoning", text: event.delta })
       break
+    case "file":
+      screen.append(fileOf(event.file))
+      break
     case "message":
       if (event.message.role === "assistant") screen.close(event.message)
       break
@@ -142,6 +145,7 @@ const SHOWN = [
   "step-start",
   "text-delta",
   "reasoning-delta",
+  "file",
   "message",
   "tool-call",
   "tool-result",
@@ -173,10 +177,16 @@ class Screen {
     this.emit({ type: `data-${type}`, data, transient: true } as UiMessagePart)
   }
 
-  append({ text, type }: Block): void {
+  append(block: Block): void {
+    const { text, type } = block
     if (text === "") return
     this.open()
     const { shown } = this.state
+    if (type === "file") {
+      this.endPart()
+      this.emit({ type, url: text, mediaType: block.mediaType })
+      return this.change({ shown: [...shown, block] })
+    }
     const last = shown.at(-1)
     const isSame = last?.type === type && this.state.id !== undefined
     const id = isSame ? (this.state.id ?? "") : this.begin(type)
@@ -191,7 +201,7 @@ class Screen {
     const wanted = blocksOf(content)
     if (!isPrefix(this.state.shown, wanted)) this.void()
     const { shown } = this.state
-    wanted.forEach(({ text, type }, at) => this.append({ type, text: text.slice(shown[at]?.text.length ?? 0) }))
+    wanted.forEach((block, at) => this.append({ ...block, text: block.text.slice(shown[at]?.text.length ?? 0) }))
     this.endPart()
     for (const part of content) {
       if (part.type !== "tool-call") continue
@@ -250,7 +260,7 @@ class Screen {
     this.change({ isOpen: true, hasSteps: true })
   }
 
-  private begin(type: Block["type"]): string {
+  private begin(type: "text" | "reasoning"): string {
     this.endPart()
     const id = `${this.state.turnId}-${this.state.ids}`
     this.emit({ type: `${type}-start`, id })
@@ -261,7 +271,7 @@ class Screen {
   private endPart(): void {
     const { id, shown } = this.state
     const last = shown.at(-1)
-    if (id === undefined || last === undefined) return
+    if (id === undefined || last === undefined || last.type === "file") return
     this.emit({ type: `${last.type}-end`, id })
     this.change({ id: undefined })
   }
@@ -275,6 +285,7 @@ class Screen {
 const blocksOf = (content: Extract<Message, { readonly role: "assistant" }>["content"]): ReadonlyArray<Block> => {
   const blocks: Array<Block> = []
   for (const part of content) {
+    if (part.type === "file") blocks.push(fileOf(part))
     if ((part.type !== "text" && part.type !== "reasoning") || part.text === "") continue
     const last = blocks.at(-1)
     if (last?.type === part.type) blocks[blocks.length - 1] = { type: part.type, text: last.text + part.text }
@@ -282,6 +293,12 @@ const blocksOf = (content: Extract<Message, { readonly role: "assistant" }>["con
   }
   return blocks
 }
+
+const fileOf = (file: ModelFile): Block => ({
+  type: "file",
+  mediaType: file.mediaType,
+  text: "data" in file ? `data:${file.mediaType};base64,${file.data}` : file.url
+})
 
 /** Whether all that is shown is how the message begins. */
 const isPrefix = (shown: ReadonlyArray<Block>, wanted: ReadonlyArray<Block>): boolean =>

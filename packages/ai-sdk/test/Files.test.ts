@@ -2,7 +2,7 @@ import { assert, describe, it } from "vitest"
 import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { holdfast, tool, toolContent } from "holdfast"
-import type * as Files from "../src/internal/Files.ts"
+import * as Files from "../src/internal/Files.ts"
 import { model } from "../src/index.ts"
 
 const png = { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=", name: "a.png" } as const
@@ -103,5 +103,59 @@ describe("files of a turn", () => {
     assert.strictEqual(error?.reason, "bad-request")
     assert.include(error?.message, "p/m cannot take a part of the request: 'file part media type video/mp4'")
     assert.strictEqual(calls, 1)
+  })
+})
+
+describe("files of a model", () => {
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 }
+  const drawing = (specificationVersion: Files.Version, data: unknown) => {
+    const prompts: Array<LanguageModelV4CallOptions["prompt"]> = []
+    const doStream = async ({ prompt }: LanguageModelV4CallOptions) => {
+      prompts.push(prompt)
+      const providerMetadata = { google: { thoughtSignature: "s" } }
+      return {
+        stream: ReadableStream.from<unknown>([
+          { type: "file", mediaType: "image/PNG", data, providerMetadata },
+          { type: "finish", finishReason: "stop", usage }
+        ])
+      }
+    }
+    return {
+      prompts,
+      model: { specificationVersion, provider: "p", modelId: "m", supportedUrls: {}, doStream } as never
+    }
+  }
+
+  it.each([
+    ["v4", { type: "data", data: png.data }, { data: png.data }],
+    ["v4", { type: "url", url: new URL(link.url) }, { url: link.url }],
+    ["v3", new Uint8Array(Buffer.from(png.data, "base64")), { data: png.data }],
+    ["v2", png.data, { data: png.data }]
+  ] as const)(
+    "of version %s are in the message, and go back with what came with them",
+    async (version, data, expected) => {
+      const { model: languageModel, prompts } = drawing(version, data)
+      const hf = holdfast({ model: model(languageModel) })
+      const events = []
+      for await (const event of hf.turn("Draw", { conversation: "c" })) events.push(event)
+      const file = { type: "file", mediaType: "image/png", ...expected, proof: '{"google":{"thoughtSignature":"s"}}' }
+      assert.deepStrictEqual<unknown>(
+        events.flatMap((event) => (event.type === "file" ? [event.file] : [])),
+        [file]
+      )
+      await hf.turn("Bluer", { conversation: "c" }).result
+      const back = prompts[1]?.find(({ role }) => role === "assistant")?.content
+      assert.deepInclude(JSON.parse(JSON.stringify(back?.[0])), {
+        type: "file",
+        mediaType: "image/png",
+        providerOptions: { google: { thoughtSignature: "s" } }
+      })
+    }
+  )
+
+  it("of many bytes are the same bytes", () => {
+    const bytes = Uint8Array.from({ length: 100_001 }, (_, n) => n % 251)
+    const [file] = Files.ofResponse({ mediaType: "image/png", data: bytes })
+    assert.isTrue(file !== undefined && "data" in file && file.data === Buffer.from(bytes).toString("base64"))
   })
 })

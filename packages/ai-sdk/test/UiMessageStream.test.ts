@@ -313,3 +313,29 @@ describe("uiMessageResponse", () => {
     assert.isTrue(isReturned)
   })
 })
+
+describe("a file of the model", () => {
+  const file = { type: "file", mediaType: "image/png", data: "AAAA" } as const
+  const url = "data:image/png;base64,AAAA"
+  const begun: TurnEvent = { type: "step-start", ...ids, step: 0, target: "a/b" }
+  const shown: TurnEvent = { type: "file", ...ids, file }
+  const filesOf = (message: ChatMessage | undefined) => (message?.parts ?? []).filter(({ type }) => type === "file")
+
+  it("is a part of the message in the AI SDK's own form, once, live or from its message", async () => {
+    const whole = messageOf([{ type: "text", text: "Here" }, file])
+    for (const events of [
+      [begun, { type: "text-delta", ...ids, delta: "Here" } as const, shown, whole],
+      [begun, whole]
+    ]) {
+      const { errors, message } = await read(events)
+      assert.deepStrictEqual<unknown>(errors, [])
+      expect(filesOf(message)).toEqual([expect.objectContaining({ mediaType: "image/png", url })])
+    }
+  })
+
+  it("UiMessageParts.U2: that was shown is taken back where its step is void", async () => {
+    const voided: TurnEvent = { type: "step-discarded", ...ids, step: 0, message: "It broke off." }
+    const types = (await partsOf([begun, shown, voided])).map(({ type }) => type)
+    assert.include(types, "reset-step")
+  })
+})

@@ -12,7 +12,15 @@
  * }
  * ```
  */
-import type { ConversationState, PeriodReport, Prompt, TurnCourse, TurnState } from "@holdfast/wire"
+import type {
+  ConversationState,
+  EffectiveConfiguration,
+  Health,
+  PeriodReport,
+  Prompt,
+  TurnCourse,
+  TurnState
+} from "@holdfast/wire"
 import type { BulkCommands, DryRunGroup, NewConversation, SchedulePreview, WorkGroup } from "@holdfast/wire/api"
 import { Conversation, type TurnOptions } from "./Conversation.ts"
 import * as Cursor from "./stream/Cursor.ts"
@@ -165,6 +173,18 @@ export class HoldfastClient {
   async dryRun(body: DryRunGroup.RunDryRun, { signal }: CallOptions = {}): Promise<DryRunGroup.DryRunAnswer> {
     const call = { method: "POST", path: "/v1/dry-run", body, isRepeatable: true, signal } as const
     return (await this.#shared.transport.call(call)) as DryRunGroup.DryRunAnswer
+  }
+
+  /** Reports what is known of each endpoint: gate, pauses, and calls of the last hour. */
+  async health({ signal }: CallOptions = {}): Promise<Health.Health> {
+    const call = { method: "GET", path: "/v1/health", isRepeatable: true, signal } as const
+    return (await this.#shared.transport.call(call)) as Health.Health
+  }
+
+  /** Reports the configuration in force, without secrets. */
+  async configuration({ signal }: CallOptions = {}): Promise<EffectiveConfiguration.EffectiveConfiguration> {
+    const call = { method: "GET", path: "/v1/configuration", isRepeatable: true, signal } as const
+    return (await this.#shared.transport.call(call)) as EffectiveConfiguration.EffectiveConfiguration
   }
 
   /** Ends all calls and streams of this client. Turns run on. */

@@ -79,6 +79,10 @@ class Reader {
         return [{ type: "reasoning-end", ...Prompts.proofOf(this.metadata.get(part.id)) }]
       case "tool-call":
         return part.providerExecuted ? [] : [Prompts.callOf(part, part.metadata)]
+      case "file":
+        return [
+          { ...Prompts.filePart({ data: part.data, mediaType: part.mediaType }), ...Prompts.proofOf(part.metadata) }
+        ]
       case "finish":
         return [
           { type: "usage", usage: usageOf(part.usage) },

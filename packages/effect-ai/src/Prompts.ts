@@ -110,6 +110,7 @@ const encoded = (message: Message.Message): Prompt.MessageEncoded => {
         role: "assistant",
         content: message.content.map((part) => {
           if (part.type === "text") return part
+          if (part.type === "file") return { ...inputPart(part), options: withProof(part) }
           if (part.type === "reasoning") return { type: "reasoning", text: part.text, options: withProof(part) }
           const { input, malformed, proof, toolCallId, toolName } = part
           const params = malformed === undefined ? input : { malformed_arguments: input } // as a provider takes it
@@ -118,6 +119,8 @@ const encoded = (message: Message.Message): Prompt.MessageEncoded => {
       }
   }
 }
+
+type FileOf = Pick<Prompt.FilePart, "data" | "mediaType"> & { readonly fileName?: string | undefined }
 
 const inputPart = (part: Message.InputPart): Prompt.TextPartEncoded | Prompt.FilePartEncoded => {
   if (part.type === "text") return part
@@ -156,6 +159,8 @@ const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Message
     case "tool-call":
       // A call that the provider ran itself is no call of ours.
       return part.providerExecuted ? [] : [callOf(part, part.options)]
+    case "file":
+      return [{ ...filePart(part), ...proofOf(part.options) }]
     default:
       return []
   }
@@ -183,8 +188,11 @@ const resultPart = (part: Prompt.ToolResultPart): Message.ToolResultPart => {
 }
 
 const wirePart = (part: Prompt.TextPart | Prompt.FilePart): Message.InputPart => {
-  if (part.type === "text") return { type: "text", text: part.text }
-  const { data, fileName, mediaType } = part
+  return part.type === "text" ? { type: "text", text: part.text } : filePart(part)
+}
+
+/** A file of a prompt or of a response. */
+export const filePart = ({ data, fileName, mediaType }: FileOf): Message.ModelFile => {
   const described = { type: "file" as const, mediaType, ...(fileName === undefined ? undefined : { name: fileName }) }
   if (typeof data !== "string" && !(data instanceof URL)) return { ...described, data: Base64.encode(data) }
   const text = String(data)

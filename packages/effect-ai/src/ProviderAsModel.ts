@@ -117,6 +117,13 @@ class Writer {
         return [...this.begin("reasoning"), ...this.end(Prompts.withProof(event))]
       case "tool-call":
         return [...this.end(), callOf(event)]
+      case "file":
+        return "data" in event
+          ? [
+              ...this.end(),
+              { type: "file", mediaType: event.mediaType, data: event.data, metadata: Prompts.withProof(event) }
+            ]
+          : []
       case "usage":
         this.usage = event.usage
         return []
@@ -167,7 +174,7 @@ const joined = (parts: ReadonlyArray<Response.StreamPartEncoded>): Array<Respons
     else if (part.type === "text-end" || part.type === "reasoning-end") {
       whole.push({ type: part.type === "text-end" ? "text" : "reasoning", text, metadata: part.metadata })
       text = ""
-    } else if (part.type === "tool-call" || part.type === "finish") whole.push(part)
+    } else if (part.type === "tool-call" || part.type === "file" || part.type === "finish") whole.push(part)
   }
   return whole
 }

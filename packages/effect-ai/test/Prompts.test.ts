@@ -27,6 +27,7 @@ const MESSAGES: ReadonlyArray<Message.Message> = [
       { type: "reasoning", text: "", redacted: "r" },
       { type: "text", text: "I look." },
       { type: "reasoning", text: "Hm", proof: '{"google":{"thoughtSignature":"t"}}' },
+      { type: "file", mediaType: "image/png", data: "AAEC", proof: '{"google":{"thoughtSignature":"f"}}' },
       { type: "tool-call", toolCallId: "c", toolName: "look", input: { at: "a.png" } },
       { type: "tool-call", toolCallId: "d", toolName: "show", input: {}, proof: '{"openai":{"itemId":"i"}}' }
     ]

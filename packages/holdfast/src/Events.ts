@@ -69,6 +69,12 @@ export type FilePart = {
   readonly name?: string
 } & ({ readonly data: string } | { readonly url: string })
 
+/** A file that a model returned. */
+export type ModelFile = FilePart & {
+  /** The provider's data that must go back with the file, as your model wrote it. */
+  readonly proof?: string
+}
+
 /** A prompt: text, or a list of texts and files. */
 export type Prompt = string | readonly [TextPart | FilePart, ...ReadonlyArray<TextPart | FilePart>]
 
@@ -128,7 +134,7 @@ export interface UserMessage extends MessageOf {
 /** One response of a model. */
 export interface AssistantMessage extends MessageOf {
   readonly role: "assistant"
-  readonly content: ReadonlyArray<TextPart | ReasoningPart | ToolCallPart>
+  readonly content: ReadonlyArray<TextPart | ReasoningPart | ToolCallPart | ModelFile>
   readonly target: Target
   readonly finishReason?: "stop" | "length" | "tool-calls" | "content-filter" | "other"
   readonly usage?: Usage
@@ -208,6 +214,8 @@ export type TurnEvent =
   | (Of<"step-start"> & { readonly step: number; readonly target: string })
   | (Of<"text-delta"> & { readonly delta: string })
   | (Of<"reasoning-delta"> & { readonly delta: string })
+  /** A file of the model, whole. The message of its step has it too. */
+  | (Of<"file"> & { readonly file: ModelFile })
   | ProviderRetry
   | (Of<"tools-missing"> & {
       readonly servers: ReadonlyArray<{ readonly server: string; readonly message: string }>

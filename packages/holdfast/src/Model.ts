@@ -2,7 +2,7 @@
 import type { Provider } from "@holdfast/kernel"
 import { FromAsyncIterable } from "@holdfast/providers"
 import { defined } from "@holdfast/wire"
-import type { Json, Message, ReasoningPart, Target, ToolCallPart, Usage } from "./Events.ts"
+import type { Json, Message, ModelFile, ReasoningPart, Target, ToolCallPart, Usage } from "./Events.ts"
 
 /** A tool as the model sees it. */
 export interface ToolDescription {
@@ -38,6 +38,8 @@ export type ModelEvent =
   /** Ends a reasoning block; what must go back with it stands in the message that later requests have. */
   | ({ readonly type: "reasoning-end" } & Omit<ReasoningPart, "type" | "text">)
   | ToolCallPart
+  /** A file, whole. */
+  | ModelFile
   /** Totals of this call so far; a later one replaces an earlier one. */
   | { readonly type: "usage"; readonly usage: Usage }
   | {

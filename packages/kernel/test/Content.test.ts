@@ -12,6 +12,7 @@ describe("an error after content", () => {
   for (const [what, event] of [
     ["text", text("Hel")],
     ["reasoning", { type: "reasoning-delta", delta: "Hm" }],
+    ["a file", { type: "file", mediaType: "image/png", data: "iVBORw0KGgo=" }],
     ["a tool call", call("search")],
     ["usage", { type: "usage", usage: { inputTokens: 1 } }]
   ] as const) {

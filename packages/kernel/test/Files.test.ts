@@ -1,6 +1,6 @@
 /** Files in prompts and in results of tools. */
 import { assert, describe, it } from "@effect/vitest"
-import { Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
+import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect, Schema } from "effect"
 import * as Summary from "../src/internal/calls/Summary.ts"
 import { ToolResult } from "../src/records/Records.ts"
@@ -88,4 +88,36 @@ it("a summary has a placeholder for each file", () => {
   const plan = Summary.plan([user(1, prompt), user(2, prompt)], {})
   const text = plan?.prompt.content[0]
   assert.include(text?.type === "text" ? text.text : "", "User:\nWhat is it?\n\nUser:\n[image image/png 8 bytes]")
+})
+
+describe("a file of the model", () => {
+  const picture = { ...png, proof: "{}" }
+  const read = [ScriptedProvider.text("Here: "), picture, ScriptedProvider.text("Good?"), ScriptedProvider.finish]
+
+  Scenario.bothWays("is emitted whole, and is in the message between the texts around it", (start) =>
+    Effect.gen(function* () {
+      const run = yield* start({ scripts: [{ reads: [read], end: Effect.void }] })
+      assert.strictEqual((yield* Scenario.settle(run)).status, "completed")
+      const text = (text: string) => ({ type: "text", text })
+      const said = run.sink.of("message").find(({ message: { role } }) => role === "assistant")
+      assert.deepStrictEqual<unknown>(said?.message.content, [text("Here: "), picture, text("Good?")])
+      for (const { file } of run.sink.of("file")) assert.deepStrictEqual<unknown>(file, picture)
+    })
+  )
+
+  for (const [what, file] of [
+    ["bytes that are not base64", { ...png, data: "?" }],
+    ["an impossible media type", { ...png, mediaType: "png" }],
+    ["an address that is not https", { type: "file", mediaType: "image/*", url: "http://a.example/b.png" }]
+  ] as const) {
+    Scenario.bothWays(`with ${what} ends the attempt, which is not retried`, (start) =>
+      Effect.gen(function* () {
+        const script = { reads: [[file, ScriptedProvider.finish]], end: Effect.void }
+        const run = yield* start({ scripts: [script], strategy: TestStrategy.make() })
+        const { error, status } = yield* Scenario.settle(run)
+        assert.deepInclude({ status, ...error }, { status: "failed", reason: "invalid-response", retryable: false })
+        assert.lengthOf(run.provider.requests, 1)
+      })
+    )
+  }
 })

@@ -35,6 +35,7 @@ describe("a response beyond its limit", () => {
     ["reasoning", Array.from({ length: 40 }, () => reasoning("12345678"))],
     ["signatures", Array.from({ length: 10 }, () => ({ type: "reasoning-end", signature: "12345678" }) as const)],
     ["tool arguments", [call("a", "1", { text: "x".repeat(300) })]],
+    ["a file", [{ type: "file", mediaType: "image/png", data: "AAAA".repeat(100) }]],
     ["many small tool calls", Array.from({ length: 10 }, (_, i) => call("a", String(i)))],
     ["text, reasoning and arguments together", [text("x".repeat(50)), reasoning("y".repeat(50)), call("a")]]
   ]

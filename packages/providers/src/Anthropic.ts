@@ -5,12 +5,11 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
+import * as Files from "./anthropic/Files.ts"
 import * as Request from "./anthropic/Request.ts"
 import * as Response from "./anthropic/Response.ts"
 import * as Endpoint from "./http/Endpoint.ts"
 import { Http } from "./http/Http.ts"
-import * as Prompt from "./requests/Prompt.ts"
 import * as Transport from "./Transport.ts"
 
 /** The version of the API that this adapter was written for. (Claude API documentation, "Versions") */
@@ -33,18 +32,10 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
         "x-api-key": key
       })
     )
-    const { begin } = endpoint
-    return {
-      stream: (request) => {
-        const refused = Request.refusalOf(request)
-        if (refused !== undefined) return Stream.fail(refused)
-        return Transport.stream({
-          conceal: endpoint.conceal,
-          post: (scope) => endpoint.post(Request.make(request, options), scope),
-          begin: begin && ((world, listener) => begin(Request.make(request, options), world, listener)),
-          machine: () => Response.make(Prompt.callId(request)),
-          request
-        })
-      }
-    }
+    return Transport.provider({
+      endpointOf: () => endpoint,
+      refuses: Files.refuses,
+      bodyOf: (request) => Request.make(request, options),
+      machineOf: Response.make
+    })
   })

@@ -5,12 +5,11 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
+import * as Files from "./gemini/Files.ts"
 import * as Request from "./gemini/Request.ts"
 import * as Response from "./gemini/Response.ts"
 import * as Endpoint from "./http/Endpoint.ts"
 import { Http } from "./http/Http.ts"
-import * as Prompt from "./requests/Prompt.ts"
 import * as Transport from "./Transport.ts"
 
 /**
@@ -40,21 +39,12 @@ export const make = (options: Options): Effect.Effect<Provider.Provider["Service
       endpoints.set(model, made)
       return made
     }
-    return {
-      stream: (request) => {
-        const refused = Request.refusalOf(request)
-        if (refused !== undefined) return Stream.fail(refused)
-        const endpoint = endpointOf(request.target.model)
-        const { begin } = endpoint
-        return Transport.stream({
-          conceal: endpoint.conceal,
-          post: (scope) => endpoint.post(Request.make(request, options), scope),
-          begin: begin && ((world, listener) => begin(Request.make(request, options), world, listener)),
-          machine: () => Response.make(Prompt.callId(request)),
-          request
-        })
-      }
-    }
+    return Transport.provider({
+      endpointOf: ({ target }) => endpointOf(target.model),
+      refuses: Files.refuses,
+      bodyOf: (request) => Request.make(request, options),
+      machineOf: Response.make
+    })
   })
 
 // --- internal

@@ -2,7 +2,7 @@
  * Holds a provider to the files that its models take.
  *
  * ModelFiles.M1. A prompt with another file fails before the call, for good (`requests/Files.ts`).
- * ModelFiles.M2. Another file in a tool's result is sent as its placeholder.
+ * ModelFiles.M2. Another file in a tool's result or of a model is sent as its placeholder.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Models } from "@holdfast/policy"
@@ -24,7 +24,8 @@ export const limited = (
     const refuses = refusesOf(accepted)
     const refused = Files.refusalOf(request, refuses)
     if (refused !== undefined) return Stream.fail(refused)
-    return provider.stream({ ...request, messages: request.messages.map((message) => shown(message, refuses)) })
+    const messages = Files.handedOver(request.messages, refuses, (file) => refuses(file) === undefined)
+    return provider.stream({ ...request, messages: messages.map((message) => shown(message, refuses)) })
   }
 })
 

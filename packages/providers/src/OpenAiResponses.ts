@@ -6,10 +6,9 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
 import * as Endpoint from "./http/Endpoint.ts"
 import { Http } from "./http/Http.ts"
-import * as Prompt from "./requests/Prompt.ts"
+import * as Files from "./responses/Files.ts"
 import * as Request from "./responses/Request.ts"
 import * as Response from "./responses/Response.ts"
 import * as Transport from "./Transport.ts"
@@ -23,18 +22,10 @@ export interface Options extends Endpoint.Options, Request.Options {}
 export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, Http> =>
   Effect.map(Http, (http) => {
     const endpoint = Endpoint.make(http, options, "/responses", (key) => ({ authorization: `Bearer ${key}` }))
-    const { begin } = endpoint
-    return {
-      stream: (request) => {
-        const refused = Request.refusalOf(request)
-        if (refused !== undefined) return Stream.fail(refused)
-        return Transport.stream({
-          conceal: endpoint.conceal,
-          post: (scope) => endpoint.post(Request.make(request, options), scope),
-          begin: begin && ((world, listener) => begin(Request.make(request, options), world, listener)),
-          machine: () => Response.make(Prompt.callId(request)),
-          request
-        })
-      }
-    }
+    return Transport.provider({
+      endpointOf: () => endpoint,
+      refuses: Files.refuses,
+      bodyOf: (request) => Request.make(request, options),
+      machineOf: Response.make
+    })
   })

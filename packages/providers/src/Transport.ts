@@ -20,13 +20,41 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as PlainBody from "./http/PlainBody.ts"
 import * as Decoder from "./decoding/Decoder.ts"
+import type { Endpoint } from "./http/Endpoint.ts"
 import type { HttpResponse, Broken, ResponseListener } from "./http/Http.ts"
 import * as ReadPace from "./http/ReadPace.ts"
 import { ResponseProgress } from "./limits/ResponseProgress.ts"
 import type { Machine } from "./decoding/Protocol.ts"
 import type * as KeyRedaction from "./KeyRedaction.ts"
+import * as Files from "./requests/Files.ts"
+import * as Prompt from "./requests/Prompt.ts"
 import * as AttemptFailures from "./transport/AttemptFailures.ts"
 import * as StreamedResponse from "./transport/StreamedResponse.ts"
+
+/** A wire format at an endpoint. */
+export interface Format {
+  readonly endpointOf: (request: Provider.ProviderRequest) => Endpoint
+  readonly refuses: Files.Refuses
+  readonly bodyOf: (request: Provider.ProviderRequest) => unknown
+  /** `idOf` gives an id to the nth tool call where the endpoint gave none. */
+  readonly machineOf: (idOf: (n: number) => string) => Machine
+}
+
+/** A provider of a wire format. One attempt is one request (C9). */
+export const provider = ({ bodyOf, endpointOf, machineOf, refuses }: Format): Provider.Provider["Service"] => ({
+  stream: (request) => {
+    const refused = Files.refusalOf(request, refuses)
+    if (refused !== undefined) return Stream.fail(refused)
+    const { begin, conceal, post } = endpointOf(request)
+    return stream({
+      conceal,
+      post: (scope) => post(bodyOf(request), scope),
+      begin: begin && ((world, listener) => begin(bodyOf(request), world, listener)),
+      machine: () => machineOf(Prompt.callId(request)),
+      request
+    })
+  }
+})
 
 /** One attempt: its request, its protocol, and its limits. */
 export interface Options {

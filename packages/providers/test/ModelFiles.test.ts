@@ -66,3 +66,23 @@ it.effect("without a limit the request is sent as it is", () =>
     assert.strictEqual(requests[0], request)
   })
 )
+
+it.effect("a file of a model that another model cannot take is a placeholder behind its message", () =>
+  Effect.gen(function* () {
+    const { requests, stream } = scripted([])
+    yield* Stream.runDrain(stream(asking([assistant(own, { type: "text", text: "Here" }, png)])))
+    assert.deepStrictEqual<unknown>(
+      requests[0]?.messages.map(({ content, role }) => [role, content]),
+      [
+        ["assistant", [{ type: "text", text: "Here" }]],
+        [
+          "user",
+          [
+            { type: "text", text: "You made:" },
+            { type: "text", text: "[image image/png 8 bytes] (not shown: this model cannot read it)" }
+          ]
+        ]
+      ]
+    )
+  })
+)

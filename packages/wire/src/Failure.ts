@@ -8,6 +8,7 @@
  */
 import * as Data from "effect/Data"
 import * as Schema from "effect/Schema"
+import { isWithin } from "./values/Checks.ts"
 
 /** Why a call of a provider failed (C1). */
 export const Reason = Schema.Literals([
@@ -35,7 +36,7 @@ export type Scope = typeof Scope.Type
 /** A delay that the endpoint asked for. */
 export const Hint = Schema.Struct({
   /** Milliseconds from the failure on; a lower bound for the next attempt (P5). */
-  retryAfterMs: Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)),
+  retryAfterMs: Schema.Finite.check(isWithin(0, "Expected 0 or more")),
   /** The source of the delay: a header's name, or `body`. */
   source: Schema.String
 })

@@ -1,10 +1,11 @@
 /**
- * Schema of a file in a prompt or a tool's result: an image, a PDF, sound, or any other.
+ * Schema of a file in a prompt, a tool's result or a model's response: an image, a PDF, sound, or any other.
  *
  * FilePart.F1. The bytes are in the part, as base64, or at an https address that the provider reads. Holdfast reads no address.
  * FilePart.F2. Where a message is shown as text, a file is its placeholder; its bytes are never shown.
  */
 import * as Schema from "effect/Schema"
+import { isShort } from "./values/Checks.ts"
 
 /** A type and a subtype (RFC 6838); `image/*` where an address does not give the subtype. */
 const MEDIA_TYPE = "^[a-z]+/(?:[a-z0-9][a-z0-9.+_-]*|\\*)$"
@@ -36,7 +37,7 @@ const HTTPS_URL = /^https:\/\/([A-Za-z0-9.:[\]-]+)(?:[/?#]\S*)?$/u
 
 const HttpsUrl = Schema.String.check(
   Schema.isPattern(HTTPS_URL, { message: "expected an https address without a user and without blanks" }),
-  Schema.isMaxLength(MOST_URL, { message: `expected an address of ${MOST_URL} characters at most` })
+  isShort(MOST_URL, `expected an address of ${MOST_URL} characters at most`)
 )
 
 const NAME = "^[^\\u0000-\\u001f\\u007f/\\\\]{1,255}$"
@@ -66,6 +67,16 @@ export type FileLink = typeof FileLink.Type
 /** A file: its bytes as base64 (`data`), or its https address (`url`). */
 export const FilePart = Schema.Union([FileBytes, FileLink])
 export type FilePart = FileBytes | FileLink
+
+/** The provider's data that must go back with a file of its model, as the adapter wrote it. */
+const proof = Schema.optionalKey(Schema.String)
+
+/** A file that a model returned. */
+export const ModelFile = Schema.Union([
+  Schema.Struct({ ...FileBytes.fields, proof }),
+  Schema.Struct({ ...FileLink.fields, proof })
+])
+export type ModelFile = typeof ModelFile.Type
 
 /** The same as clients send it: one error for each mistake, where a union reports those of each form. */
 export const FileInput = Schema.Struct({

@@ -6,12 +6,12 @@
  */
 import * as Schema from "effect/Schema"
 import { Failure } from "./Failure.ts"
-import { FilePart, placeholderOf } from "./FilePart.ts"
+import { FilePart, ModelFile, placeholderOf } from "./FilePart.ts"
 import { MessageId, TurnId } from "./Ids.ts"
 import { InputPart, TextPart, textOf as inputText } from "./Prompt.ts"
 import { Target } from "./Target.ts"
 
-export { FilePart, InputPart, TextPart }
+export { FilePart, InputPart, ModelFile, TextPart }
 
 /** Tokens of one model response. A key is absent where the provider did not report it. */
 export const Usage = Schema.Struct({
@@ -58,7 +58,7 @@ export const ToolCallPart = Schema.Struct({
 export type ToolCallPart = typeof ToolCallPart.Type
 
 /** A part of an assistant message. */
-export const AssistantPart = Schema.Union([TextPart, ReasoningPart, ToolCallPart])
+export const AssistantPart = Schema.Union([TextPart, ReasoningPart, ToolCallPart, ModelFile])
 export type AssistantPart = typeof AssistantPart.Type
 
 /** The result of one tool call. */
@@ -119,7 +119,7 @@ export type ToolMessage = typeof ToolMessage.Type
 export const Message = Schema.Union([UserMessage, AssistantMessage, ToolMessage])
 export type Message = typeof Message.Type
 
-/** The text of a message, without reasoning and tool calls. A file of a user is its placeholder. */
+/** The text of a message, without reasoning and tool calls. A file of a user is its placeholder; those of a model are left out. */
 export const textOf = (message: Message): string => {
   if (message.role === "user") return inputText(message.content)
   let text = ""
@@ -131,20 +131,18 @@ export const textOf = (message: Message): string => {
 export const withPlaceholders = (message: Message): Message => {
   switch (message.role) {
     case "user":
-      return {
-        ...message,
-        content: message.content.map((part) =>
-          part.type === "file" ? { type: "text", text: placeholderOf(part) } : part
-        )
-      }
+      return { ...message, content: message.content.map(shown) }
+    case "assistant":
+      return { ...message, content: message.content.map(shown) }
     case "tool":
       return { ...message, content: message.content.map(withoutContent) }
-    case "assistant":
-      return message
     default:
       return message satisfies never
   }
 }
+
+const shown = <Part extends AssistantPart>(part: Part): Exclude<Part, ModelFile> | TextPart =>
+  part.type === "file" ? { type: "text", text: placeholderOf(part) } : (part as Exclude<Part, ModelFile>)
 
 const withoutContent = (part: ToolResultPart): ToolResultPart => {
   const { content: _, ...result } = part

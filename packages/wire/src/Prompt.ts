@@ -5,6 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import { FileInput, FilePart, placeholderOf } from "./FilePart.ts"
+import { hasAtMost } from "./values/Checks.ts"
 import { NonEmptyText } from "./values/Text.ts"
 
 /** Text of a user or an assistant message. */
@@ -25,7 +26,7 @@ export const Prompt = Schema.Union([
   NonEmptyText,
   Schema.NonEmptyArray(
     Schema.Union([PromptText, FileInput]).annotate({ message: 'expected a part: an object with type "text" or "file"' })
-  ).check(Schema.isMaxLength(MOST_PARTS, { message: `expected ${MOST_PARTS} parts at most` }))
+  ).check(hasAtMost(MOST_PARTS, `expected ${MOST_PARTS} parts at most`))
 ])
 export type Prompt = string | Parts
 

@@ -5,11 +5,14 @@
  * (`openrouter/anthropic/claude-sonnet-4.5` is provider `openrouter`).
  */
 import * as Schema from "effect/Schema"
+import { isNonEmpty } from "./values/Checks.ts"
+
+const NonEmpty = Schema.String.check(isNonEmpty)
 
 /** A provider and one of its models. */
 export const Target = Schema.Struct({
-  provider: Schema.NonEmptyString,
-  model: Schema.NonEmptyString
+  provider: NonEmpty,
+  model: NonEmpty
 })
 export type Target = typeof Target.Type
 

@@ -9,6 +9,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Failure, Reason } from "./Failure.ts"
+import { ModelFile } from "./FilePart.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
 import { Message, Usage } from "./Message.ts"
 
@@ -44,6 +45,10 @@ export type TextDelta = typeof TextDelta.Type
 /** Reasoning as it arrives, like text. The step's `message` replaces it. */
 export const ReasoningDelta = event("reasoning-delta", { delta: Schema.String })
 export type ReasoningDelta = typeof ReasoningDelta.Type
+
+/** A file of the model, whole. The step's `message` replaces it. */
+export const FileEvent = event("file", { file: ModelFile })
+export type FileEvent = typeof FileEvent.Type
 
 /** A tool call that a person has to approve. */
 export const AskedCall = Schema.Struct({
@@ -284,7 +289,14 @@ export type TurnEnd = typeof TurnEnd.Type
 // --- inventory
 
 /** The event types that are never written to disk. */
-export const TransientEvent = Schema.Union([StepStart, TextDelta, ReasoningDelta, ProviderRetry, ToolsMissing])
+export const TransientEvent = Schema.Union([
+  StepStart,
+  TextDelta,
+  ReasoningDelta,
+  FileEvent,
+  ProviderRetry,
+  ToolsMissing
+])
 export type TransientEvent = typeof TransientEvent.Type
 
 /** The event types that are on disk before a client receives them. */
@@ -318,6 +330,7 @@ export const fate: {
   "step-start": "transient",
   "text-delta": "transient",
   "reasoning-delta": "transient",
+  file: "transient",
   "provider-retry": "transient",
   "tools-missing": "transient",
   "turn-start": "persisted",

@@ -36,6 +36,16 @@ export const TurnError = Schema.Struct({
 })
 export type TurnError = typeof TurnError.Type
 
+/** A file of an answer, without its bytes. */
+export const AnswerFile = Schema.Struct({
+  mediaType: Schema.String,
+  name: Schema.optionalKey(Schema.String),
+  /** Absent for a file at an address. */
+  sizeBytes: Schema.optionalKey(Schema.Int),
+  url: Schema.optionalKey(Schema.String)
+})
+export type AnswerFile = typeof AnswerFile.Type
+
 /** A turn: its status, its model, and its wait, answer or error. */
 export const TurnState = Schema.Struct({
   conversationId: ConversationId,
@@ -58,12 +68,14 @@ export const TurnState = Schema.Struct({
   cost: Schema.optionalKey(Cost),
   /** Present once the turn is completed: the text of its last answer. */
   text: Schema.optionalKey(Schema.String),
+  /** The files of that answer, where it has any. The messages of the conversation have their bytes. */
+  files: Schema.optionalKey(Schema.NonEmptyArray(AnswerFile)),
   /** The turn's final report, where it ended with one. */
   report: Schema.optionalKey(Report)
 })
 export type TurnState = typeof TurnState.Type
 
-const { report: _, text: __, ...summarised } = TurnState.fields
+const { files: _, report: __, text: ___, ...summarised } = TurnState.fields
 
 /** A turn in a list: its state without its answer, and the beginning of its prompt. */
 export const TurnSummary = Schema.Struct({

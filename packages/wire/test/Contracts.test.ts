@@ -69,13 +69,16 @@ describe("every contract", () => {
 
 it("the main entry does not load the HTTP API", () => {
   expect(Object.keys(Wire)).toEqual([
+    "Checks",
     "Command",
     "ConversationState",
     "DefaultAddress",
     "defined",
     "DryRunReport",
+    "EffectiveConfiguration",
     "Failure",
     "FilePart",
+    "Health",
     "Ids",
     "JsonShape",
     "LongJson",

@@ -27,14 +27,14 @@ const PERSISTED = [
   "turn-end"
 ]
 
-const TRANSIENT = ["step-start", "text-delta", "reasoning-delta", "provider-retry", "tools-missing"]
+const TRANSIENT = ["step-start", "text-delta", "reasoning-delta", "file", "provider-retry", "tools-missing"]
 
 describe("the inventory", () => {
   it("has every persisted type that was ever written", () => {
     expect(TurnEvent.PersistedEvent.members.map(typeOf)).toEqual(PERSISTED)
   })
 
-  it("D6: has as transient types provider-retry, step-start, tools-missing and the deltas", () => {
+  it("D6: has as transient types provider-retry, step-start, tools-missing, files and the deltas", () => {
     expect(TurnEvent.TransientEvent.members.map(typeOf)).toEqual(TRANSIENT)
   })
 

@@ -7,7 +7,7 @@
  * AcpUpdates.U3. A client's own prompt is not repeated to it. The protocol cannot withdraw text, so void text is followed by a line with the reason.
  */
 import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk"
-import { type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
+import { FilePart, type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 
 /** What was sent of a session. */
 export interface Transcript {
@@ -51,6 +51,8 @@ export const of = (
       return [{ ...before, isStreamed: true }, [chunk("agent_message_chunk", event.delta)]]
     case "reasoning-delta":
       return [{ ...before, isStreamed: true }, [chunk("agent_thought_chunk", event.delta)]]
+    case "file":
+      return [{ ...before, isStreamed: true }, [fileOf(event.file)]]
     case "tool-call":
       return [{ ...before, calls: [...before.calls, event] }, []]
     case "tool-result":
@@ -113,7 +115,22 @@ const messageOf = (
 
 const partOf = (part: Message.AssistantPart): ReadonlyArray<SessionUpdate> => {
   if (part.type === "text") return [chunk("agent_message_chunk", part.text)]
+  if (part.type === "file") return [fileOf(part)]
   return part.type === "reasoning" && part.text !== "" ? [chunk("agent_thought_chunk", part.text)] : []
+}
+
+/** A file of the model: an image or sound in its own block, another as a resource, an address as a link. */
+const fileOf = (file: Message.ModelFile): SessionUpdate => ({
+  sessionUpdate: "agent_message_chunk",
+  content: contentOf(file)
+})
+
+const contentOf = (file: Message.ModelFile): ContentBlock => {
+  const { mediaType: mimeType, name = FilePart.placeholderOf(file) } = file
+  if ("url" in file) return { type: "resource_link", name, uri: file.url, mimeType }
+  const kind = FilePart.kindOf(file)
+  if (kind === "image" || kind === "audio") return { type: kind, mimeType, data: file.data }
+  return { type: "resource", resource: { uri: `attachment:${encodeURIComponent(name)}`, mimeType, blob: file.data } }
 }
 
 const callOf = (call: TurnEvent.ToolCall): SessionUpdate => ({

@@ -15,6 +15,7 @@ import * as Attach from "./client/Attach.ts"
 import * as Bulk from "./client/Bulk.ts"
 import * as Cancel from "./client/Cancel.ts"
 import * as Export from "./client/Export.ts"
+import * as HealthCommand from "./client/HealthCommand.ts"
 import * as OpenTerminal from "./client/OpenTerminal.ts"
 import * as Submit from "./client/Submit.ts"
 import * as WaitCommand from "./client/WaitCommand.ts"
@@ -65,6 +66,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       ReportCommand.command(parts),
       Turns.command(parts),
       Explain.command(parts),
+      HealthCommand.command(parts),
       BackupCommand.command(parts),
       Schedule.command(parts),
       DryRunCommand.command(parts),

@@ -1,4 +1,4 @@
-/** Finds the media type of a file, by its first bytes or else by its name. A plain function over a short table. */
+/** Finds the media type of a file, by its first bytes or else by its name, and the ending of a type. Plain functions over a short table. */
 
 /** The types that providers take, by the endings of names. */
 const BY_ENDING: ReadonlyMap<string, string> = new Map([
@@ -49,6 +49,10 @@ const BY_START: ReadonlyArray<readonly [RegExp, string]> = [
 /** The type by the ending of a name or path; `undefined`: it is not in the table. */
 export const byName = (name: string): string | undefined =>
   BY_ENDING.get(/\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase() ?? "")
+
+/** The ending of names of a type; `undefined`: it is not in the table. */
+export const endingOf = (mediaType: string): string | undefined =>
+  Array.from(BY_ENDING).find(([, known]) => known === mediaType)?.[0]
 
 /** The type of a file. Text without a known ending is plain text, anything else is bytes. */
 export const of = (name: string, bytes: Uint8Array): string => {

@@ -26,6 +26,8 @@ export interface Alarm {
   readonly isWaiting: boolean
   /** The number of turns behind the first. */
   readonly queued: number
+  /** The first turn; absent: it does not wait. */
+  readonly turnId?: Ids.TurnId
   /** The gate that the first turn waits for; absent: it waits for its time only. */
   readonly awaited?: GateWait
 }
@@ -112,6 +114,13 @@ export class AlarmClock {
     if (this.inMemory.get(id) !== resident) return
     this.inMemory.delete(id)
     if (!this.isSilent && !this.isOwned(id)) this.dependencies.moved(id)
+    if (alarm !== undefined) this.set(id, alarm)
+  }
+
+  /** The wait of a conversation that is not in memory has changed on disk; `undefined`: it has no turn to run any more. */
+  change(id: Ids.ConversationId, alarm: Alarm | undefined): void {
+    if (!this.entries.has(id)) return
+    this.remove(id)
     if (alarm !== undefined) this.set(id, alarm)
   }
 

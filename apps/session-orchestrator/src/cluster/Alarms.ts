@@ -36,7 +36,11 @@ export const layer: Layer.Layer<Alarms, never, Timer.Timer | Sharding.Sharding> 
 
 /** The shard that a conversation is in: from 1 to as many as there are. */
 export const shardOf = (sharding: Sharding.Sharding["Service"], id: Ids.ConversationId): number =>
-  sharding.getShardId(EntityId.make(id), GROUP).id
+  shardIdOf(sharding, id).id
+
+/** The same as the cluster names it. */
+export const shardIdOf = (sharding: Sharding.Sharding["Service"], id: Ids.ConversationId): ShardId.ShardId =>
+  sharding.getShardId(EntityId.make(id), GROUP)
 
 /** Whether this runner has a shard, as far as it knows. */
 export const owns = (sharding: Sharding.Sharding["Service"], shard: number): boolean =>

@@ -16,6 +16,8 @@ import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from 
 import { SqlError } from "effect/sql"
 import { Condition } from "../system/Condition.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
+import type { HeldCalls } from "../conversation/HeldCalls.ts"
+import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
@@ -27,10 +29,12 @@ import * as SqlStore from "../storage/sql/SqlStore.ts"
 import * as Alarms from "./Alarms.ts"
 import * as ClusterConversations from "./ClusterConversations.ts"
 import * as EntityHandlers from "./EntityHandlers.ts"
+import * as HeldRunner from "./HeldRunner.ts"
 import * as Lease from "./Lease.ts"
 import * as LockWarnings from "./LockWarnings.ts"
 import { Neighbours, overheard } from "./Neighbours.ts"
 import { Residents } from "./Residents.ts"
+import * as RunnerEntity from "./RunnerEntity.ts"
 import * as SessionName from "../storage/sql/SessionName.ts"
 import * as TakeOver from "./TakeOver.ts"
 
@@ -49,9 +53,9 @@ export class RunnerError extends Schema.TaggedError<RunnerError>()("RunnerError"
 export const layer = (
   options: Options
 ): Layer.Layer<
-  Conversations | SqlStore.Storage,
+  Conversations | HeldTurns | SqlStore.Storage,
   StorageError | RunnerError,
-  Timer.Timer | Providers | Gates | Tools | Defaults | Condition
+  Timer.Timer | Providers | Gates | Tools | Defaults | Condition | HeldCalls
 > => {
   const residents = new Residents()
   const address = `${options.runner.host}:${options.runner.port}`
@@ -61,7 +65,8 @@ export const layer = (
     Effect.flatMap(Condition, (condition) => condition.setAnswering(residents.isAnswering))
   )
   return Layer.mergeAll(ClusterConversations.layer(Orchestrator.layerGuest, residents), takeOver).pipe(
-    Layer.provide(EntityHandlers.layer(residents)),
+    Layer.provide(Layer.merge(EntityHandlers.layer(residents), RunnerEntity.layer(residents.claims))),
+    Layer.provideMerge(HeldRunner.layer(residents, nameOf(options.url))),
     Layer.provide(Alarms.layer),
     Layer.provide(sharding(options, neighbours)),
     Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),

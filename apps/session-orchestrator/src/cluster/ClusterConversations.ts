@@ -4,19 +4,24 @@
  * C1. A message whose owner goes is sent again, to the next one. So turns and commands get their ids here, before they are
  *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
  * C2. A stream goes on at the next owner after the last id that came (`Owner`).
+ * C4. A held call whose client is here is reached here (`HeldRunner`).
  * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
  */
-import { defined, Ids } from "@holdfast/wire"
+import { type Command, defined, Ids } from "@holdfast/wire"
 import { Effect, Layer, Option, Stream } from "effect"
 import type { Sharding } from "effect/cluster"
 import { Conversations } from "../conversation/Conversations.ts"
+import * as TurnCommands from "../conversation/TurnCommands.ts"
 import { Store } from "../storage/Store.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
 import { Alarms } from "./Alarms.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
+import * as GroupedCommands from "./GroupedCommands.ts"
+import { HeldRunner } from "./HeldRunner.ts"
 import * as Owner from "./Owner.ts"
 import type { Residents } from "./Residents.ts"
+import { RunnerEntity } from "./RunnerEntity.ts"
 
 /**
  * Routes over the cluster.
@@ -27,7 +32,7 @@ import type { Residents } from "./Residents.ts"
 export const layer = <E, R>(
   unowned: Layer.Layer<Conversations, E, R>,
   residents: Residents
-): Layer.Layer<Conversations, E, R | Store | Alarms | Sharding.Sharding> =>
+): Layer.Layer<Conversations, E, R | Store | Alarms | HeldRunner | Sharding.Sharding> =>
   Layer.effect(
     Conversations,
     Effect.gen(function* () {
@@ -35,6 +40,7 @@ export const layer = <E, R>(
       const store = yield* Store
       const alarms = yield* Alarms
       const client = yield* ConversationEntity.client
+      const runner = yield* RunnerEntity.client
       const reached = Owner.reached(store.check)
       /** The turn that a command is meant for (C1). */
       const headOf = (id: Ids.ConversationId, meant: Ids.TurnId | undefined) =>
@@ -52,7 +58,26 @@ export const layer = <E, R>(
             )
           : Effect.succeed(client(within))
 
-      return Conversations.of({
+      const abort: Conversations["Service"]["abort"] = (id, meant) =>
+        Effect.flatMap(headOf(id, meant), (turnId) =>
+          turnId === undefined ? Effect.succeed(false) : reached(client(id).Abort({ turnId }))
+        )
+      const steer: Conversations["Service"]["steer"] = (steering, origin, meant) => {
+        const command = identified(steering)
+        const { conversationId } = command
+        return Effect.flatMap(headOf(conversationId, meant), (turnId) =>
+          reached(client(conversationId).Steer({ command, origin, ...defined({ turnId }) }))
+        )
+      }
+
+      const { find } = yield* HeldRunner
+      /** At this runner, if it holds the call (C4). */
+      const each: Pick<Conversations["Service"], "abort" | "steer"> = {
+        abort: (id, meant) => find(id)?.abort(id, meant) ?? abort(id, meant),
+        steer: (steering, ...meant) =>
+          find(steering.conversationId)?.steer(steering, ...meant) ?? steer(steering, ...meant)
+      }
+      const clustered = Conversations.of({
         create,
         messages,
         counts: residents.counts(alarms),
@@ -61,17 +86,22 @@ export const layer = <E, R>(
         retry: (id, { isSubmitted, turnId = TurnIds.make() }) =>
           reached(client(id).Retry({ turnId, ...defined({ isSubmitted }) })),
         endStreams: (id) => reached(client(id).EndStreams()),
-        abort: (id, meant) =>
-          Effect.flatMap(headOf(id, meant), (turnId) =>
-            turnId === undefined ? Effect.succeed(false) : reached(client(id).Abort({ turnId }))
+        abort,
+        steer,
+        commandAll: (commands, origin) =>
+          GroupedCommands.run(
+            {
+              toOwner: (id, commands) =>
+                reached<ReadonlyArray<GroupedCommands.RunnerOutcome>, never>(
+                  runner(id).CommandAll({ commands, origin })
+                ),
+              alone: (commands) => TurnCommands.each(each, commands, origin)
+            },
+            commands.map(({ command, turnId }) => ({
+              turnId,
+              command: command.type === "abort" ? command : identified(command) // C1
+            }))
           ),
-        steer: (steering, origin, meant) => {
-          const { commandId = newCommandId(), conversationId } = steering
-          const command = { ...steering, commandId }
-          return Effect.flatMap(headOf(conversationId, meant), (turnId) =>
-            reached(client(conversationId).Steer({ command, origin, ...defined({ turnId }) }))
-          )
-        },
         setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),
         setModel: (id, model, { ifOther } = {}) => reached(client(id).SetModel({ model, ...defined({ ifOther }) })),
         setToolAnswers: (id, toolAnswers) => reached(client(id).SetToolAnswers({ toolAnswers })),
@@ -92,9 +122,25 @@ export const layer = <E, R>(
             )
           )
       })
+      const at = (id: Ids.ConversationId | undefined): Conversations["Service"] =>
+        (id === undefined ? undefined : find(id)) ?? clustered
+      return Conversations.of({
+        ...clustered,
+        prompt: (id, options) => at(id).prompt(id, options),
+        ...each,
+        setAutoRetry: (id, enabled) => at(id).setAutoRetry(id, enabled),
+        state: (id) => at(id).state(id),
+        result: (turnId, within) => at(within).result(turnId, within),
+        watch: (id, after) => at(id).watch(id, after),
+        watchTurn: (turnId, within) => at(within).watchTurn(turnId, within)
+      })
     })
   ).pipe(Layer.provide(Layer.fresh(unowned)))
 
 // --- internal
 
-const newCommandId = (): Ids.CommandId => Ids.CommandId.make(globalThis.crypto.randomUUID())
+/** C1 */
+const identified = (steering: Command.Steering): Command.Steering => ({
+  ...steering,
+  commandId: steering.commandId ?? Ids.CommandId.make(globalThis.crypto.randomUUID())
+})

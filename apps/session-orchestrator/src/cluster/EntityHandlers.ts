@@ -11,16 +11,17 @@
 import { Ids } from "@holdfast/wire"
 import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
-import type { Frame } from "../conversation/Conversations.ts"
+import type { Conversations, Frame } from "../conversation/Conversations.ts"
 import { Alarms } from "./Alarms.ts"
 import { type Batch, ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
+import { HeldRunner } from "./HeldRunner.ts"
 import * as Lease from "./Lease.ts"
 import * as Resident from "./Resident.ts"
 import type { Residents } from "./Residents.ts"
 import * as Owner from "./Owner.ts"
 
-type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | Lease.Lease
+type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | HeldRunner | Lease.Lease
 
 /** The entity, on this runner. */
 export const layer = (residents: Residents): Layer.Layer<never, never, Requirements> => {
@@ -35,29 +36,31 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       const fork = yield* FiberSet.makeRuntime()
       const client = (yield* ConversationEntity.client)(entityId)
       const stay = Effect.ignoreCause(client.Stay(undefined, { discard: true })) // EntityHandlers.H1
+      yield* residents.claims.enter(id)
       const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
       yield* residents.add(resident)
-      const { conversations } = resident
+      const held = yield* HeldRunner
+      // A held call has an id in a shard of the runner that has its client (HeldRunner.R2).
+      const own = (): Conversations["Service"] => held.find(id) ?? resident.conversations
 
       return ConversationEntity.of({
-        Prompt: ({ payload }) => owned.pipe(Effect.andThen(conversations.prompt(id, payload)), Effect.tap(stay)),
-        Retry: ({ payload }) => owned.pipe(Effect.andThen(conversations.retry(id, payload)), Effect.tap(stay)),
+        Prompt: ({ payload }) => owned.pipe(Effect.andThen(own().prompt(id, payload)), Effect.tap(stay)),
+        Retry: ({ payload }) => owned.pipe(Effect.andThen(own().retry(id, payload)), Effect.tap(stay)),
         Head: () =>
           owned.pipe(
-            Effect.andThen(conversations.state(id)),
+            Effect.andThen(own().state(id)),
             Effect.map(({ turnId }) => turnId ?? null)
           ),
-        Abort: ({ payload }) => Effect.andThen(owned, conversations.abort(id, payload.turnId)),
-        Steer: ({ payload }) =>
-          Effect.andThen(owned, conversations.steer(payload.command, payload.origin, payload.turnId)),
-        SetAutoRetry: ({ payload }) => Effect.andThen(owned, conversations.setAutoRetry(id, payload.enabled)),
-        SetModel: ({ payload }) => Effect.andThen(owned, conversations.setModel(id, payload.model, payload)),
-        SetToolAnswers: ({ payload }) => Effect.andThen(owned, conversations.setToolAnswers(id, payload.toolAnswers)),
-        State: () => conversations.state(id),
-        Result: ({ payload }) => conversations.result(payload.turnId, id),
-        Watch: ({ payload }) => batched(conversations.watch(id, payload.after)),
-        WatchTurn: ({ payload }) => batched(conversations.watchTurn(payload.turnId, id)),
-        EndStreams: () => conversations.endStreams(id),
+        Abort: ({ payload }) => Effect.andThen(owned, own().abort(id, payload.turnId)),
+        Steer: ({ payload }) => Effect.andThen(owned, own().steer(payload.command, payload.origin, payload.turnId)),
+        SetAutoRetry: ({ payload }) => Effect.andThen(owned, own().setAutoRetry(id, payload.enabled)),
+        SetModel: ({ payload }) => Effect.andThen(owned, own().setModel(id, payload.model, payload)),
+        SetToolAnswers: ({ payload }) => Effect.andThen(owned, own().setToolAnswers(id, payload.toolAnswers)),
+        State: () => own().state(id),
+        Result: ({ payload }) => own().result(payload.turnId, id),
+        Watch: ({ payload }) => batched(own().watch(id, payload.after)),
+        WatchTurn: ({ payload }) => batched(own().watchTurn(payload.turnId, id)),
+        EndStreams: () => own().endStreams(id),
         Stay: () => staying(resident)
       })
     }),

@@ -26,6 +26,7 @@ import { type Offered, Tools } from "../conversation/Tools.ts"
 import { Journal } from "../storage/EventJournal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import type { Lists } from "../storage/Lists.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
@@ -73,7 +74,8 @@ export const make = Effect.fnUntraced(function* ({
   busy
 }: Options): Effect.fn.Return<Resident, StorageError, Requirements | Scope.Scope> {
   const store = yield* Store
-  const unsealed = store.unsealedTurnsOf(id)
+  // The turn of a held call is run where its client is (`HeldRunner`).
+  const unsealed = HeldCallIds.isHeld(id) ? Effect.succeed([]) : store.unsealedTurnsOf(id)
   const journal = yield* Journal
   const parked = new ParkedTurn(id, alarms, busy)
   const leaving = yield* Deferred.make<void>()
@@ -150,10 +152,10 @@ class ParkedTurn {
     return Effect.andThen(this.latch.await, Effect.yieldNow)
   }
 
-  readonly take = ({ awaited, release, wakeAt }: Waiting): ParkingSpot => {
+  readonly take = ({ awaited, release, turnId, wakeAt }: Waiting): ParkingSpot => {
     const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // Resident.R4
     const ticket = this.alarms.handOver(this.id)
-    const sleeping = { awaited, release, until: startAt }
+    const sleeping = { turnId, awaited, release, until: startAt }
     this.sleeping = sleeping
     this.latch.openUnsafe()
     const left = (): void => {
@@ -174,7 +176,7 @@ class ParkedTurn {
   }
 }
 
-interface Sleeping extends Pick<Waiting, "awaited" | "release"> {
+interface Sleeping extends Pick<Waiting, "turnId" | "awaited" | "release"> {
   /** Epoch milliseconds. */
   readonly until: number
 }
@@ -188,8 +190,8 @@ const alarmOf = (
   if (sleeping === undefined) {
     return running + retrying + queued === 0 ? undefined : { at: now, isWaiting: retrying > 0, queued }
   }
-  const { awaited, until } = sleeping
-  return { at: until, isWaiting: true, queued, ...defined({ awaited }) }
+  const { awaited, turnId, until } = sleeping
+  return { at: until, isWaiting: true, queued, turnId, ...defined({ awaited }) }
 }
 
 /** Resident.R2 */

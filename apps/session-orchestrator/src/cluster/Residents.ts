@@ -2,10 +2,12 @@
 import { Effect, type Scope } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
+import { WriteClaims } from "./WriteClaims.ts"
 import type { Resident } from "./Resident.ts"
 
 /** The conversations in this runner's memory, counted. */
 export class Residents {
+  readonly claims = new WriteClaims()
   private readonly members = new Set<Resident>()
 
   /** Counts a resident until its scope closes. */

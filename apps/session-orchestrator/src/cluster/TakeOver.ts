@@ -16,6 +16,7 @@ import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import * as Progress from "../system/Progress.ts"
 import { Journal } from "../storage/EventJournal.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store, type Unsealed } from "../storage/Store.ts"
 import type { Alarm } from "./AlarmClock.ts"
 import * as Alarms from "./Alarms.ts"
@@ -33,8 +34,9 @@ export const run = Effect.fnUntraced(function* (
   const alarms = yield* Alarms.Alarms
 
   const takeOver = Effect.fnUntraced(function* (come: ReadonlySet<number>, progress: Progress.Progress) {
-    const turns = (yield* store.unsealedTurns).filter(({ conversationId }) =>
-      come.has(Alarms.shardOf(sharding, conversationId))
+    // The turn of a held call waits for its client (HeldCalls.H1).
+    const turns = (yield* store.unsealedTurns).filter(
+      ({ conversationId }) => !HeldCallIds.isHeld(conversationId) && come.has(Alarms.shardOf(sharding, conversationId))
     )
     const heads = new Set<Ids.ConversationId>()
     const unfinished = yield* Effect.forEach(turns, (turn, n) => {
@@ -110,6 +112,7 @@ export const alarmsOf = (turns: ReadonlyArray<Unfinished>, now: number): Readonl
       at: wait?.wakeAt ?? now,
       isWaiting: wait !== undefined,
       queued: 0,
+      ...(wait === undefined ? undefined : { turnId }),
       ...defined({ awaited: wait?.awaited })
     })
   }

@@ -159,6 +159,8 @@ export class Config extends Context.Service<
       | undefined
     /** The origin of each value, by path. A path that is missing here has its default. */
     readonly origins: ReadonlyMap<string, Origin>
+    /** The lines of the file's keys, by path; absent: there was no file. */
+    readonly lines?: ReadonlyMap<string, number>
     /** Remarks for the operator that are no problems: one sentence or two each. */
     readonly notices: ReadonlyArray<string>
   }

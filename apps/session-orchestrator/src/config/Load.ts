@@ -45,7 +45,12 @@ export const load = Effect.fn("Load.load")(function* (
       from === "file" ? path.resolve(path.dirname(location), relative) : path.resolve(relative),
     simulated: options.simulated
   })
-  return yield* Effect.fromResult(Result.mapError(resolved, (error) => located(error, read?.text)))
+  return yield* Effect.fromResult(
+    Result.mapBoth(resolved, {
+      onSuccess: (config) => (read?.text === undefined ? config : { ...config, lines: linesOf(read.text) }),
+      onFailure: (error) => located(error, read?.text)
+    })
+  )
 })
 
 /** The configuration as a service. */
@@ -60,6 +65,10 @@ interface Read {
   /** The text, if it is JSON. */
   readonly text?: string
 }
+
+/** The line of each key, by its path as in `Config.origins`. */
+const linesOf = (text: string): ReadonlyMap<string, number> =>
+  new Map(JsonText.places(text).map(({ path, position }) => [path.join("."), position.line]))
 
 /** The error with the positions of its problems (Load.L3). */
 const located = (error: ConfigError, text: string | undefined): ConfigError => {

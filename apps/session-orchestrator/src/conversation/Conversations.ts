@@ -9,6 +9,7 @@ import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Command, ConversationState, Ids, Labels, Message, Prompt, TurnEvent } from "@holdfast/wire"
 import { Context, type Effect, Schema, type Stream } from "effect"
+import type { CommandOutcome, TurnCommand } from "./TurnCommands.ts"
 
 /** No conversation has this id. */
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {
@@ -179,6 +180,14 @@ export class Conversations extends Context.Service<
       origin: string,
       meant?: Ids.TurnId
     ) => Effect.Effect<boolean, ConversationNotFound | InvalidRequest | StorageError | TurnStopped.TurnStopped>
+    /**
+     * Carries out commands for many turns, each as `abort` or `steer` does, with an outcome of its own. Turns that wait on disk share reads
+     * and commits.
+     */
+    readonly commandAll: (
+      commands: ReadonlyArray<TurnCommand>,
+      origin: string
+    ) => Effect.Effect<ReadonlyArray<CommandOutcome>>
     /** Switches automatic retries (rule P15), from the next failure on. */
     readonly setAutoRetry: (
       id: Ids.ConversationId,

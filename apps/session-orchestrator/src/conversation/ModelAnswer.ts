@@ -8,6 +8,10 @@ export const messageOf = (events: ReadonlyArray<TurnEvent.PersistedEvent>): Mess
   return undefined
 }
 
+/** The files of the last message of the model. */
+export const filesOf = (events: ReadonlyArray<TurnEvent.PersistedEvent>): ReadonlyArray<Message.ModelFile> =>
+  (messageOf(events)?.content ?? []).flatMap((part) => (part.type === "file" ? [part] : []))
+
 /** The text of the last message of the model; empty if there is none. */
 export const textOf = (events: ReadonlyArray<TurnEvent.PersistedEvent>): string => {
   const message = messageOf(events)

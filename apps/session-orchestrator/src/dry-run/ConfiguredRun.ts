@@ -6,6 +6,7 @@
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Quote, type Target } from "@holdfast/wire"
 import type { Values } from "../config/Config.ts"
+import * as LocalTime from "../text/LocalTime.ts"
 import * as DryRun from "./DryRun.ts"
 import * as Outages from "./Outages.ts"
 import * as SimulatedReplies from "./SimulatedReplies.ts"
@@ -52,10 +53,14 @@ export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.
   }
 })
 
+/** The limits of spending of a configuration, where it has some. */
+const limitsOf = ({ prices = {}, spend = [] }: Configured): Pick<DryRun.Setup, "spend"> =>
+  spend.length === 0 ? {} : { spend: { limits: spend, prices, timeZone: LocalTime.here() } }
+
 /** The dry run of a scene under a configuration. */
 export const make = (config: Configured, scene: Scene): DryRun.DryRun => {
   const { forMs, mostCalls, outages, seed, startAt, turns, withinMs } = scene
-  const setup = setupOf(config)
+  const setup = { ...setupOf(config), ...limitsOf(config) }
   return new DryRun.DryRun({
     setup,
     startAt,

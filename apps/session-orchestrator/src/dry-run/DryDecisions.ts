@@ -7,7 +7,8 @@
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, type Machine, type Records, type Route } from "@holdfast/kernel"
 import { Basis, type Models, Prospect, type RetryPolicy, RetryStrategies, Routes, Standing } from "@holdfast/policy"
-import { defined, type Failure } from "@holdfast/wire"
+import { defined, Failure } from "@holdfast/wire"
+import * as Spending from "../spend/Spending.ts"
 
 /** The command of a kind. */
 export type CommandOf<Tag extends Machine.Command["_tag"]> = Extract<Machine.Command, { readonly _tag: Tag }>
@@ -44,8 +45,10 @@ export class DryDecisions {
     const { policy } = this.shared
     const situation = { ...command.situation, now }
     const directive = ((): Directive.Directive => {
-      if (question === undefined)
-        return Directive.decide(situation, policy.enabled ? this.strategy : switchedOff(policy))
+      if (question === undefined || Failure.isOfSpendLimit(situation.failure)) {
+        const { decide } = policy.enabled ? this.strategy : switchedOff(policy)
+        return Directive.decide(situation, { decide: Spending.deciding(decide) })
+      }
       if (!policy.enabled) return Routes.switchedOff(policy, situation)
       const { changes, directive } = Routes.direct(policy, situation, question, this.read(now))
       this.note(changes)

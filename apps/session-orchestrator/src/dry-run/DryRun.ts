@@ -10,6 +10,7 @@ import type { Route } from "@holdfast/kernel"
 import { Gatekeeper } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import { Limiter } from "../gate/Limiter.ts"
+import { type Limited, SpendAccount } from "../spend/SpendAccount.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import { DryTurn, type Prompted, type Surroundings } from "./DryTurn.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
@@ -24,6 +25,8 @@ export interface Setup {
   /** The endpoint of a provider, for its gate; `undefined`: it has none. */
   readonly endpointOf: Gates.EndpointOf
   readonly allowanceOf: Gates.AllowanceOf
+  /** Limits of spending, and the prices that money is computed by. Absent: they are not applied. */
+  readonly spend?: Limited
 }
 
 /** One dry run. Times are in epoch milliseconds. */
@@ -69,6 +72,7 @@ export class DryRun {
       gates: gatesOf(setup, clock),
       standing: { current: Standing.empty },
       spread,
+      spend: setup.spend && new SpendAccount(setup.spend),
       reply: (call) => {
         this.calls++
         return options.reply(call)

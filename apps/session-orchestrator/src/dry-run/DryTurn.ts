@@ -5,14 +5,16 @@
  * DryTurn.D2. A tool call succeeds at once, a context that is too long cannot be compacted, and no person sends a command.
  * DryTurn.D3. It is deterministic: the same surroundings give the same course.
  * DryTurn.D4. A wait of 0 ms takes 1 ms where the service's driver runs the turn: its timer never rings at once.
+ * DryTurn.D5. Each turn is the only one of its conversation, and nothing was spent before the run.
  */
 import { Machine, type Directive, type Records, type RetryStrategy } from "@holdfast/kernel"
 import { RetryPolicy } from "@holdfast/policy"
-import { defined, type Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { defined, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { type Call, type GateTicket, type Sleeper, wakeEarly } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
 import * as DecisionAccount from "../inspection/DecisionAccount.ts"
+import type { SpendAccount } from "../spend/SpendAccount.ts"
 import * as Admission from "../turn/Admission.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
@@ -46,6 +48,8 @@ export interface Surroundings extends DryDecisions.Shared {
   readonly gates: Gates.Gates["Service"]
   /** Makes a call; `undefined`: it never ends. */
   readonly reply: (call: DryCall) => Reply | undefined
+  /** What the turns have spent, and the limits (`spend`). Absent: there are none. */
+  readonly spend?: SpendAccount | undefined
   /** Draws a number from 0 (included) to 1 (excluded) for a failure. */
   readonly spread: () => number
 }
@@ -92,6 +96,8 @@ export class DryTurn {
       ...defined({ midStream: this.decisions.midStream })
     }
     const { maxFailedToolSteps, maxResponseCharacters, maxTurns } = policy
+    around.spend?.enter(Ids.TurnId.make(prompted.turnId))
+    around.spend?.enterConversation(Ids.TurnId.make(prompted.turnId), []) // DryTurn.D5
     this.ledger = Machine.start({
       conversationId: Ids.ConversationId.make(prompted.turnId),
       turnId: Ids.TurnId.make(prompted.turnId),
@@ -203,8 +209,10 @@ export class DryTurn {
     return { kind: "Seal", step: 0, number: 0, value: { at, cut: { status, failure } } }
   }
 
-  private sealed({ endedAt, error, status }: TurnEvent.TurnEnd): void {
+  private sealed(end: TurnEvent.TurnEnd): void {
+    const { endedAt, error, status } = end
     const { decided } = this
+    this.around.spend?.sealed({ ...end, end, target: this.ledger.routing.route.target })
     this.dropTicket()
     this.stopWaiting?.()
     const account = decided && DecisionAccount.of(decided.directive, decided.failure)
@@ -220,6 +228,8 @@ export class DryTurn {
   private call(command: CommandOf<"Call">): Records.TurnRecord | undefined {
     const { clock, gates, policy } = this.around
     const { request } = command
+    const refusal = this.refusal(request)
+    if (refusal !== undefined) return this.shares(command, refusal)
     const isRetried = () => policy.enabled && RetryPolicy.mostRetries(policy) !== 0
     const gatekeeper = gates.of(request)
     const { isLetIn, shareFirst, shared } = Admission.admitted(gatekeeper, this.ticket, isRetried)
@@ -236,6 +246,14 @@ export class DryTurn {
         if (record !== undefined) this.resume(record)
       })
     )
+    return undefined
+  }
+
+  /** As `Spending.checked`: the first call of a step is refused at a limit. */
+  private refusal({ attempt, turnId }: CommandOf<"Call">["request"]): Failure.Failure | undefined {
+    const { clock, spend } = this.around
+    if (attempt === 0) return spend?.refusal(turnId, clock.now())
+    spend?.goesOn(turnId)
     return undefined
   }
 
@@ -281,6 +299,7 @@ export class DryTurn {
     const endedAt = clock.now()
     const value: Completed | Failed =
       outcome._tag === "Completed" ? { ...outcome, endedAt } : { ...this.seen(outcome), spread: spread(), endedAt }
+    this.around.spend?.counted(request.turnId, request.target, value)
     if (value._tag === "Completed" && this.offers.hasRouter) this.decisions.answered(request, at, endedAt)
     this.mark(request, at, value)
     return { kind: "Attempt", step, number, value }
@@ -303,6 +322,7 @@ export class DryTurn {
       return void this.calls.push({ ...call, outcome: "answered", ...defined({ usage }) })
     }
     const { contentSeen, failure } = outcome
+    if (Failure.isOfSpendLimit(failure)) return // no call was made
     this.calls.push({
       ...call,
       outcome: failure.shared === true ? "shared" : "failed",
@@ -317,8 +337,9 @@ export class DryTurn {
   private wait(command: CommandOf<"Wait">): undefined {
     const { clock, gates } = this.around
     const { awaited, wait } = command
-    const gateWait = Gates.waitOf(gates, awaited)
-    const isDriven = !this.offers.hasRouter && command.step === 0
+    const isRefused = Failure.isOfSpendLimit(awaited.failure)
+    const gateWait = isRefused ? undefined : Gates.waitOf(gates, awaited)
+    const isDriven = !this.offers.hasRouter && command.step === 0 && !isRefused
     const endAt = Math.max(wait.retryAt, isDriven ? clock.now() + 1 : 0) // DryTurn.D4
     if (wait.retryAt - clock.now() > RESIDENT_MS) this.decisions.parked()
     if (gateWait === undefined) {
@@ -356,7 +377,9 @@ export class DryTurn {
   protected woken(command: CommandOf<"Wait">, wake: RetryStrategy.Wake): Records.TurnRecord {
     const { number, step } = command
     const at = this.around.clock.now()
-    const question = this.decisions.ask(command, at)
+    const question = Failure.isOfSpendLimit(command.awaited.failure)
+      ? command.outlook && this.around.spend?.question(Ids.TurnId.make(this.prompted.turnId), at)
+      : this.decisions.ask(command, at)
     const value: RetryStrategy.Wake =
       question === undefined
         ? { ...wake, at }

@@ -3,6 +3,7 @@ import { Preview, Profile, RetrySettings } from "@holdfast/policy"
 import { defined, Target } from "@holdfast/wire"
 import { SchedulePreview } from "@holdfast/wire/api"
 import { Schema } from "effect"
+import * as PolicyText from "../text/PolicyText.ts"
 import * as RetryText from "../text/RetryText.ts"
 import type * as ConfiguredRun from "./ConfiguredRun.ts"
 
@@ -18,7 +19,7 @@ export const of = ({
     model: Target.format(model),
     profile: retry.profile ?? "overnight",
     retry: written(retry),
-    settings: RetryText.primitives(policy).map(([name, value]) => ({ name, value })),
+    settings: PolicyText.primitives(policy).map(([name, value]) => ({ name, value })),
     rows: rows.map(({ atMs, clipped, delayMs }) => ({ delayMs, atMs, clipped })),
     conclusion: RetryText.table(policy, most).at(-1) ?? "",
     isWhole: because !== undefined,

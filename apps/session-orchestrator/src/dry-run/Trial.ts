@@ -4,8 +4,9 @@
  * Trial.T1. A run gives the thread back between slices, so a service that tries a policy goes on answering.
  */
 import type { Prices } from "@holdfast/policy"
-import type { DryRunReport } from "@holdfast/wire"
+import { type DryRunReport, Target } from "@holdfast/wire"
 import { Effect } from "effect"
+import * as SpendLimits from "../spend/limits/SpendLimits.ts"
 import type * as DryRun from "./DryRun.ts"
 import * as Summary from "./Summary.ts"
 import type { Configured } from "./ConfiguredRun.ts"
@@ -31,13 +32,15 @@ export const nameOf = ({ retry }: Pick<Configured, "retry">, file?: string): str
   [retry.profile ?? "overnight", ...(file === undefined ? [] : [file])].join(", ")
 
 /** What a run assumes besides the outages, one sentence each. */
-export const assumptions = (config: Pick<Configured, "retry" | "spend">): ReadonlyArray<string> => [
+export const assumptions = (
+  config: Pick<Configured, "model" | "retry" | "spend"> & Partial<Pick<Configured, "prices">>
+): ReadonlyArray<string> => [
   "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
   ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),
-  ...(hasLimits(config) ? ["No limit of spending (spend) is reached."] : [])
+  ...spendAssumptions(config)
 ]
 
-/** Whether there are limits of spending. They are not applied: what a call that was never made would have used is not known. */
+/** Whether there are limits of spending. */
 export const hasLimits = ({ spend = [] }: Pick<Configured, "spend">): boolean => spend.length > 0
 
 // --- internal
@@ -49,3 +52,16 @@ const pause = Effect.callback<void>((resume) => {
   const timer = setImmediate(() => resume(Effect.void))
   return Effect.sync(() => clearImmediate(timer))
 })
+
+const spendAssumptions = ({
+  model,
+  prices = {},
+  spend = []
+}: Parameters<typeof assumptions>[0]): ReadonlyArray<string> => {
+  if (spend.length === 0) return []
+  const uncheckable = SpendLimits.uncheckable(spend, prices, Target.format(model))
+  return [
+    "Limits of spending (spend) count the tokens of the simulated answers (+tokens-500 sets their length), nothing was spent before, and a question gets no answer.",
+    ...(uncheckable === undefined ? [] : [uncheckable])
+  ]
+}

@@ -108,6 +108,17 @@ export const wakeEarly = ({ isProbe }: GateTicket): Command => ({
   by: { commandId: globalThis.crypto.randomUUID(), origin: isProbe ? ORIGINS.probe : ORIGINS.room }
 })
 
+/** A gate and its turns at one moment. Times are in epoch milliseconds. */
+export interface GateView extends Pick<Gate.Gate, "phase" | "underway" | "room" | "last"> {
+  /** Turns that wait; with those that are held. */
+  readonly waiting: number
+  readonly held: number
+  /** When a call last had content; 0: never. */
+  readonly answeredAt: number
+  /** When a turn calls at the latest; infinity: none waits, or a call of another turn decides. */
+  readonly nextTryAt: number
+}
+
 /** A call in progress. Reports after its end change nothing. */
 export interface Call {
   /** The call has yielded content. */
@@ -129,6 +140,8 @@ export class Gatekeeper {
   private asleepMs = 0
   /** Sleepers that may be woken early only later; the function cancels that. */
   private readonly deep = new Map<Sleeper, () => void>()
+  /** Sleepers that are not woken early; kept for `view` alone. */
+  private readonly undisturbed = new Set<Sleeper>()
   /** Sleepers that are due, in order. */
   private readonly door = new Map<Sleeper, Held>()
   private readonly alarm: Alarm
@@ -147,6 +160,23 @@ export class Gatekeeper {
   /** Whether nothing is known against the endpoint: due turns continue at once. */
   get isOpen(): boolean {
     return this.gate.phase === "open"
+  }
+
+  /** The gate and its turns now, for a report. */
+  get view(): GateView {
+    const { last, phase, room, underway } = this.gate
+    const asleep = [...this.asleep, ...this.deep.keys(), ...this.undisturbed]
+    const ends = asleep.map(({ since, waitMs }) => since + waitMs)
+    return {
+      phase,
+      underway,
+      room,
+      last,
+      waiting: asleep.length + this.door.size,
+      held: this.door.size,
+      answeredAt: this.answeredAt,
+      nextTryAt: ends.reduce((a, b) => Math.min(a, b), this.wakes.againAt)
+    }
   }
 
   /** Findings for the gatekeepers of this endpoint on other runners. */
@@ -174,7 +204,7 @@ export class Gatekeeper {
         this.settle()
       })
       this.deep.set(sleeper, cancel)
-    }
+    } else this.undisturbed.add(sleeper)
     this.settle()
   }
 
@@ -249,6 +279,7 @@ export class Gatekeeper {
     if (this.asleep.delete(sleeper)) this.asleepMs -= sleeper.waitMs
     this.deep.get(sleeper)?.()
     this.deep.delete(sleeper)
+    this.undisturbed.delete(sleeper)
     this.door.get(sleeper)?.cancel()
     this.door.delete(sleeper)
   }
@@ -285,6 +316,12 @@ export class Gatekeeper {
     if (!this.isWaitedAt) this.gate = Gate.settled(this.gate, this.clock.now())
   }
 
+  /** How many sleepers may be woken early now, and when to ask again. */
+  private get wakes(): ReturnType<typeof Gate.wakes> {
+    const count = this.asleep.size
+    return Gate.wakes(this.gate, this.clock.now(), { count, meanWaitMs: count === 0 ? 0 : this.asleepMs / count })
+  }
+
   private get isWaitedAt(): boolean {
     return this.asleep.size > 0 || this.deep.size > 0 || this.door.size > 0
   }
@@ -302,10 +339,9 @@ export class Gatekeeper {
   private wakeOne(): boolean {
     // No due turn is left that there is room for (Gatekeeper.K1).
     const [sleeper] = this.asleep
-    const count = this.asleep.size
-    const now = this.clock.now()
-    const early = Gate.wakes(this.gate, now, { count, meanWaitMs: count === 0 ? 0 : this.asleepMs / count })
+    const early = this.wakes
     if (early.count > 0 && sleeper !== undefined) {
+      const now = this.clock.now()
       this.wake(sleeper, Gate.CallDecision.Go(), Gate.admit(this.gate, now), now)
       return true
     }

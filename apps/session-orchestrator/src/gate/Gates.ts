@@ -1,18 +1,18 @@
 /**
  * Keeps the gates of this process: one per endpoint, credential and model (rule X5).
  *
- * Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call must
- * have met the same failure.
- * sharing turn's own call would have met.
+ * Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call would have met
+ * the shared failure.
  */
 import { type RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
+import { defined, Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
 import { type GateWait, Gatekeeper } from "./Gatekeeper.ts"
+import { type KnownGate, KnownGates } from "./KnownGates.ts"
 import { Limiter } from "./Limiter.ts"
 import * as SharedLimits from "./SharedLimits.ts"
 
@@ -45,21 +45,18 @@ const MOST_IDLE = 1_000
 export const layer = (
   endpointOf: EndpointOf,
   allowanceOf: AllowanceOf = none
-): Layer.Layer<Gates, never, Timer.Timer> =>
-  Layer.effect(
-    Gates,
-    Effect.map(make(endpointOf, allowanceOf), ({ limiterOf, of }) => ({ limiterOf, of }))
-  )
+): Layer.Layer<Gates | KnownGates, never, Timer.Timer> =>
+  Layer.effectContext(Effect.map(make(endpointOf, allowanceOf), (made) => contextOf(made, () => Effect.succeed([]))))
 
 /** Gates that exchange findings with the other runners on the database, once a second while a turn waits. */
 export const layerShared = (
   endpointOf: EndpointOf,
   allowanceOf: AllowanceOf = none
-): Layer.Layer<Gates, never, Timer.Timer | GateTable> =>
-  Layer.effect(
-    Gates,
+): Layer.Layer<Gates | KnownGates, never, Timer.Timer | GateTable> =>
+  Layer.effectContext(
     Effect.gen(function* () {
-      const { gatekeepers, limiterOf, limiters, of } = yield* make(endpointOf, allowanceOf)
+      const made = yield* make(endpointOf, allowanceOf)
+      const { gatekeepers, limiters } = made
       const { exchange, share } = yield* GateTable
       const known = new Map<string, News.News>()
       const exchangeNews = Effect.suspend(() => {
@@ -86,12 +83,12 @@ export const layerShared = (
       yield* every(
         SharedLimits.make(limiters, share, (provider) => digest([provider, endpointOf(provider)?.baseUrl ?? ""]))
       )
-      return { limiterOf, of }
+      return contextOf(made, (endpoints) => exchange([], endpoints))
     })
   )
 
 /** Limits alone: every turn keeps to its schedule, whatever other turns find. */
-export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer.Timer> =>
+export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates | KnownGates, never, Timer.Timer> =>
   layer(none, allowanceOf)
 
 /** Neither gates nor limits. */
@@ -144,11 +141,44 @@ const digest = (parts: ReadonlyArray<string>): string =>
 
 const none = (): undefined => undefined
 
+type Made = Effect.Success<ReturnType<typeof make>>
+
+/** The services over the gates of this process; `newsOf` reads what runners on the database know of endpoints. */
+const contextOf = (
+  { endpointOf, gatekeepers, limiterOf, limiters, of, routes }: Made,
+  newsOf: (endpoints: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Posted>, StorageError>
+): Context.Context<Gates | KnownGates> =>
+  Context.make(Gates, { limiterOf, of }).pipe(
+    Context.add(KnownGates, {
+      routes: () => Array.from(routes.values()),
+      limiters,
+      read: (asked) => {
+        const keys = asked.map((route) => {
+          const endpoint = endpointOf(route.target.provider)
+          return endpoint === undefined ? undefined : keyOf(route, endpoint)
+        })
+        const known = keys.filter((key) => key !== undefined)
+        return Effect.map(known.length === 0 ? Effect.succeed([]) : newsOf(known), (posted) => {
+          const newsBy = new Map(posted.map(({ endpoint, ...news }) => [endpoint, news]))
+          return keys.map((key): KnownGate =>
+            key === undefined ? NO_GATE : { view: gatekeepers.get(key)?.view ?? UNUSED, news: newsBy.get(key) }
+          )
+        })
+      }
+    })
+  )
+
+const NO_GATE: KnownGate = { view: undefined, news: undefined }
+
+/** A gate that no call has met. */
+const UNUSED = new Gatekeeper({ now: () => 0, at: () => () => {} }).view
+
 const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: AllowanceOf) {
   const clock = yield* Clock.Clock
   const { at } = yield* Timer.Timer
   const world = { at, now: () => clock.currentTimeMillisUnsafe() }
   const gatekeepers = new Map<string, Gatekeeper>()
+  const routes = new Map<string, Route.Route>()
   const of = (route: Route.Route): Gatekeeper | undefined => {
     const endpoint = endpointOf(route.target.provider)
     if (endpoint === undefined) return undefined
@@ -156,10 +186,13 @@ const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: A
     const known = gatekeepers.get(key)
     if (known !== undefined) return known
     if (gatekeepers.size >= MOST_IDLE) {
-      for (const [key, { isIdle }] of gatekeepers) if (isIdle) gatekeepers.delete(key)
+      for (const [key, { isIdle }] of gatekeepers) {
+        if (isIdle && gatekeepers.delete(key)) routes.delete(key)
+      }
     }
     const gatekeeper = new Gatekeeper(world)
     gatekeepers.set(key, gatekeeper)
+    routes.set(key, { target: route.target, ...defined({ credential: route.credential ?? endpoint.credential }) })
     return gatekeeper
   }
   const limiters = new Map<string, Limiter>()
@@ -172,5 +205,5 @@ const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: A
     limiters.set(provider, limiter)
     return limiter
   }
-  return { gatekeepers, limiters, limiterOf, of }
+  return { endpointOf, gatekeepers, limiters, limiterOf, of, routes }
 })

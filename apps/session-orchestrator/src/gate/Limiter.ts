@@ -21,6 +21,21 @@ export interface Permit {
   readonly release: () => void
 }
 
+/** A limit, and what is used of it. */
+interface UsedLimit {
+  readonly used: number
+  readonly limit: number
+}
+
+/** The limits of a provider at one moment; an absent one is not configured. */
+export interface LimitView {
+  /** Calls of this process that wait for a permit. */
+  readonly waiting: number
+  readonly calls: UsedLimit | undefined
+  readonly requestsPerMinute: UsedLimit | undefined
+  readonly tokensPerMinute: UsedLimit | undefined
+}
+
 /** The limits of one provider and the calls that wait for a permit. */
 export class Limiter {
   private own = Allowance.unused
@@ -50,6 +65,21 @@ export class Limiter {
   /** The number of calls that wait for a permit. */
   get waiting(): number {
     return this.queue.size
+  }
+
+  /** The limits, and what all processes use of them now. */
+  get view(): LimitView {
+    const { calls, requestsPerMinute, tokensPerMinute } = this.allowance
+    const uses = [this.use, ...this.others]
+    const seconds = uses.flatMap((use) => Allowance.recent(use, this.clock.now()))
+    const used = (limit: number | undefined, used: number) => (limit === undefined ? undefined : { used, limit })
+    const sum = (values: ReadonlyArray<number>) => values.reduce((a, b) => a + b, 0)
+    return {
+      waiting: this.waiting,
+      calls: used(calls, sum(uses.map(({ underway }) => underway))),
+      requestsPerMinute: used(requestsPerMinute, sum(seconds.map(({ requests }) => requests))),
+      tokensPerMinute: used(tokensPerMinute, sum(seconds.map(({ tokens }) => tokens)))
+    }
   }
 
   /** Sets the use of other processes, as far as it is known (Limiter.L4). */

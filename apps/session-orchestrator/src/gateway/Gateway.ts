@@ -4,8 +4,7 @@
  * Gateway.G1. A call goes up with its method, path, query, headers and body as they came, less the headers of the connection and Holdfast's
  *     own; its answer comes down as it came.
  * Gateway.G2. A refusal is an error in the wire format of the path that was called.
- * Gateway.G3. A call for a model's answer is held (`Holding`). Any other call passes once, and so does one whose body cannot be read, and every call of
- *     a service that shares its database with others.
+ * Gateway.G3. A call for a model's answer is held (`Holding`). Any other call passes once, and so does one whose body cannot be read.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Timer } from "@holdfast/journal"
@@ -17,12 +16,13 @@ import { Clock, Context, Effect, Layer, Option, Result, type Schema } from "effe
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { IncomingMessage, ServerResponse } from "node:http"
 import { Config } from "../config/Config.ts"
-import { Conversations } from "../conversation/Conversations.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import * as HeldCalls from "../conversation/HeldCalls.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Gates } from "../gate/Gates.ts"
+import { RecentCalls } from "../gate/RecentCalls.ts"
 import { HeldTurns } from "../orchestrator/HeldTurns.ts"
+import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import { AnsweredCalls } from "../storage/AnsweredCalls.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
@@ -38,7 +38,8 @@ import * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
 import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
-import { Holding, KEPT_MS } from "./Holding.ts"
+import { Holding } from "./Holding.ts"
+import { LocalWaits } from "./LocalWaits.ts"
 import * as Passage from "./Passage.ts"
 
 /** Answers calls through the gateway. */
@@ -86,52 +87,63 @@ interface Parts {
   readonly isOwn: (baseUrl: string) => boolean
   /** Of the clients that wait. */
   readonly clock: HoldClock
-  /** Absent where turns belong to several runners. */
+  /** Absent in a process that runs no turns of held calls. */
   readonly holding: Holding | undefined
 }
 
 /** The calls that this process holds. */
 const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Endpoints.Endpoints) {
   const turns = Option.getOrUndefined(yield* Effect.serviceOption(HeldTurns))
-  const { database, ...config } = yield* Config
-  if (turns === undefined || database.url !== undefined) return undefined
-  const holding = new Holding({
+  if (turns === undefined) return undefined
+  const config = yield* Config
+  return new Holding({
     send,
     endpoints,
     turns,
+    waits: turns.shared ?? (yield* recalled(turns)),
     calls: yield* HeldCalls.HeldCalls,
-    conversations: yield* Conversations,
     gates: yield* Gates,
     defaults: yield* Defaults,
     credentials: (yield* Providers).credentials,
     ended: yield* endedCalls,
-    redact: Secrets.make(Secrets.ofConfig({ database, ...config })).redact,
-    scope: yield* Effect.scope
+    redact: Secrets.make(Secrets.ofConfig(config)).redact
   })
-  const since = (yield* Clock.currentTimeMillis) - KEPT_MS
-  const { rows } = yield* Effect.flatMap(Lists, (lists) =>
-    lists.turns({ status: "failed", since }, undefined, MOST_RECALLED)
-  )
-  yield* holding.recall(
-    rows.flatMap(({ turn: { conversationId, end, turnId } }) => {
-      const known = HeldCallIds.read(conversationId)
-      if (known === undefined || end?.error === undefined) return []
-      return [{ wait: { key: known.key, conversationId, turnId }, failure: end.error, at: end.endedAt }]
-    })
-  )
-  return holding
 })
 
-/** Counts calls that became no turn: for metrics, and for the report those that were answered. */
+/** The waits that the last process left, and the calls that it gave up. */
+const recalled = Effect.fnUntraced(function* (turns: HeldTurns["Service"]) {
+  const waits = new LocalWaits((id) => Effect.ignore(turns.conversations.abort(id)), yield* Effect.scope)
+  for (const { conversationId, turnId } of yield* turns.unsealed) {
+    const known = HeldCallIds.read(conversationId)
+    if (known !== undefined) yield* waits.left({ key: known.key, conversationId, turnId })
+  }
+  const since = (yield* Clock.currentTimeMillis) - KEPT_MS
+  const lists = yield* Lists
+  const { rows } = yield* lists.turns({ status: "failed", since }, undefined, MOST_RECALLED)
+  waits.recall(
+    rows.flatMap(({ turn: { conversationId, end } }) => {
+      const known = HeldCallIds.read(conversationId)
+      return known === undefined || end?.error === undefined
+        ? []
+        : [{ key: known.key, failure: end.error, at: end.endedAt }]
+    })
+  )
+  return waits
+})
+
+/** Counts calls that became no turn: for metrics and health, and for the report those that were answered. */
 const endedCalls = Effect.gen(function* () {
   const { add } = yield* AnsweredCalls
   const answered = yield* AnsweredCounts.make(add)
   const config = yield* Config
+  const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
   const { models, providers, targets } = KnownLabels.of(config, Secrets.make(Secrets.ofConfig(config)).redact)
   const count = GatewayMetrics.counter(providers, models, targets, yield* Effect.context<never>())
   return (call: GatewayMetrics.EndedCall, at: number): void => {
     count(call)
-    if (call.failure === undefined) answered(call.target, call.usage, at)
+    const { failure, target } = call
+    recent?.count({ target, endedAt: at, failure, isAnswered: failure === undefined })
+    if (failure === undefined) answered(call.target, call.usage, at)
   }
 })
 

@@ -3,9 +3,8 @@
  *
  * Holding.H1. The first attempt is made at once and leaves nothing on disk. If it fails and may be retried, the call becomes a turn of one step
  *     (`HeldCalls`), which begins with that failure: classifier, schedule, budget, gate, commands and reports are those of every turn.
- * Holding.H2. A wait outlives its client. While no client is attached nothing is sent. The same call, asked again within `KEPT_MS`, goes on in it; then
- *     its turn is aborted.
- * Holding.H3. A call that gave up stays so for `KEPT_MS`: the same call gets the same error, since clients repeat what fails.
+ * Holding.H2. A wait outlives its client. While no client is attached nothing is sent. The same call, asked again in time, goes on in it (`HeldWaits`).
+ * Holding.H3. A call that gave up stays so for a while: the same call gets the same error, since clients repeat what fails.
  * Holding.H4. A twin never joins a call that has its client.
  * Holding.H5. On disk is the wait, and never the request or its credential. The keys of waits are in the ids of their conversations.
  */
@@ -14,13 +13,14 @@ import { RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import type * as RawCall from "@holdfast/providers/raw"
 import { type Failure, Ids, type Message, Target } from "@holdfast/wire"
-import { Clock, Duration, Effect, type Scope, Stream } from "effect"
+import { Clock, Effect, Stream } from "effect"
 import { randomBytes } from "node:crypto"
-import type { Conversations, TurnResult } from "../conversation/Conversations.ts"
+import type { TurnResult } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type * as HeldCalls from "../conversation/HeldCalls.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
+import type * as HeldWaits from "../orchestrator/HeldWaits.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { EndedCall } from "../telemetry/metrics/GatewayMetrics.ts"
 import type { Conversation } from "../storage/Store.ts"
@@ -30,16 +30,13 @@ import type { ClientAnswer } from "./ClientAnswer.ts"
 import type * as Endpoints from "./Endpoints.ts"
 import * as GatedCall from "./GatedCall.ts"
 
-/** How long a wait is kept without its client, and how long a call stays given up. */
-export const KEPT_MS = 15 * 60_000
-
 /** The services that holding uses. */
 export interface Dependencies {
   readonly send: RawCall.Send
   readonly endpoints: Endpoints.Endpoints
   readonly calls: HeldCalls.HeldCalls["Service"]
-  readonly conversations: Conversations["Service"]
   readonly turns: HeldTurns["Service"]
+  readonly waits: HeldWaits.HeldWaits
   readonly gates: Gates["Service"]
   readonly defaults: Defaults["Service"]
   /** The credentials of each provider. */
@@ -48,39 +45,15 @@ export interface Dependencies {
   readonly ended: (call: EndedCall, at: number) => void
   /** Removes secrets from texts. */
   readonly redact: (text: string) => string
-  /** Waits without a client are given up in it. */
-  readonly scope: Scope.Scope
 }
 
-/** A wait on disk. */
-interface Wait {
-  readonly key: string
-  readonly conversationId: Ids.ConversationId
-  readonly turnId: Ids.TurnId
-}
-
-/** The calls that are held, and those that were. */
+/** The calls that are held. */
 export class Holding {
   private readonly parts: Dependencies
-  /** Waits whose client has left, by key. */
-  private readonly left = new Map<string, Wait>()
-  private readonly givenUp = new Map<string, { readonly failure: Failure.Failure; readonly until: number }>()
 
   constructor(parts: Dependencies) {
     this.parts = parts
   }
-
-  /** Learns of the waits that the last process left, and of the calls that it gave up. */
-  readonly recall = (
-    givenUp: ReadonlyArray<{ readonly wait: Wait; readonly failure: Failure.Failure; readonly at: number }>
-  ) =>
-    Effect.gen({ self: this }, function* () {
-      for (const { conversationId, turnId } of yield* this.parts.turns.unsealed) {
-        const known = HeldCallIds.read(conversationId)
-        if (known !== undefined) yield* this.leave({ key: known.key, conversationId, turnId })
-      }
-      for (const { at, failure, wait } of givenUp) this.givenUp.set(wait.key, { failure, until: at + KEPT_MS })
-    })
 
   /** Answers a call. Its client has the whole answer, or a cut, when this succeeds. Interruption means that the client has left. */
   readonly answer = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
@@ -89,24 +62,23 @@ export class Holding {
   /** Begins a call; returns what is left to do. What the beginning needed is not in memory while the call waits. */
   private readonly begun = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<Effect.Effect<void>> =>
     Effect.gen({ self: this }, function* () {
-      // A key costs a digest of the body: most calls need none.
-      if (this.left.size > 0 || this.givenUp.size > 0) {
-        const key = GatedCall.keyOf(call)
-        const before = this.givenUp.get(key)
-        if (before !== undefined) {
-          if (before.until > (yield* Clock.currentTimeMillis)) return Effect.sync(() => client.fail(before.failure))
-          this.givenUp.delete(key)
-        }
-        const wait = this.left.get(key)
-        if (wait !== undefined) {
-          this.left.delete(key)
-          return this.attached(wait, call, client, undefined, this.parts.turns.resume(wait.conversationId))
-        }
+      const known = yield* this.found(call)
+      if (known?._tag === "GaveUp") return Effect.sync(() => client.fail(known.failure))
+      if (known?._tag === "Left") {
+        return this.attached(known.wait, call, client, undefined, this.parts.turns.resume(known.wait.conversationId))
       }
       const first = yield* this.firstAttempt(call, client)
       if (first === undefined) return Effect.void
       return first.isHeld ? this.hold(call, client, first.failed) : Effect.sync(first.pass)
     })
+
+  /** What is known of a call that was asked before. A database that does not answer makes it a new call. */
+  private readonly found = (call: GatedCall.GatedCall): Effect.Effect<HeldWaits.Known | undefined> =>
+    Effect.catch(
+      this.parts.waits.find(() => GatedCall.keyOf(call)),
+      ({ message }) =>
+        Effect.as(Effect.logWarning(`A call through the gateway cannot be looked up: ${message}`), undefined)
+    )
 
   /** Makes the first attempt. `undefined`: the client has its answer. */
   private readonly firstAttempt = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<First | undefined> =>
@@ -210,9 +182,9 @@ export class Holding {
     failed: Attempted | undefined
   ): Effect.Effect<void> =>
     Effect.flatMap(Clock.currentTimeMillis, (createdAt) => {
-      const { conversations, defaults, turns } = this.parts
+      const { defaults, turns, waits } = this.parts
       const key = GatedCall.keyOf(call)
-      const conversationId = HeldCallIds.make(key, createdAt, randomBytes(4).toString("hex"))
+      const conversationId = turns.choose(() => HeldCallIds.make(key, createdAt, randomBytes(4).toString("hex")))
       const turnId = HeldCallIds.turnOf(conversationId)
       const accept = Effect.suspend(() => {
         const title = GatedCall.title(call)
@@ -228,22 +200,23 @@ export class Holding {
         }
         return Effect.andThen(
           turns.open(conversation),
-          conversations.prompt(conversationId, { turnId, prompt: title, labels: { tags: ["gateway"] } })
+          turns.conversations.prompt(conversationId, { turnId, prompt: title, labels: { tags: ["gateway"] } })
         )
       })
-      return this.attached({ key, conversationId, turnId }, call, client, failed, accept)
+      const wait = { key, conversationId, turnId }
+      return this.attached(wait, call, client, failed, Effect.andThen(waits.taken(wait), accept))
     })
 
   /** Waits for the end of a turn with its client attached. */
   private readonly attached = <A, E extends { readonly message: string }>(
-    wait: Wait,
+    wait: HeldWaits.Wait,
     call: GatedCall.GatedCall,
     client: ClientAnswer,
     failed: Attempted | undefined,
     begin: Effect.Effect<A, E>
   ): Effect.Effect<void> => {
-    const { calls, conversations, endpoints } = this.parts
-    const { conversationId, key, turnId } = wait
+    const { calls, endpoints, turns, waits } = this.parts
+    const { conversationId, turnId } = wait
     const since = HeldCallIds.read(conversationId)?.since ?? 0
     let first = failed
     const held: HeldCalls.HeldCall = {
@@ -261,44 +234,33 @@ export class Holding {
     }
     calls.set(conversationId, held)
     client.named(turnId)
-    const ended = Effect.flatMap(begin, () => conversations.result(turnId, conversationId))
+    const ended = Effect.flatMap(begin, () => turns.conversations.result(turnId, conversationId))
     return Effect.matchEffect(ended, {
-      onSuccess: (result) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          calls.delete(conversationId)
-          if (client.hasContent) return
-          const failure = failureOf(result)
-          this.givenUp.set(key, { failure, until: now + KEPT_MS }) // Holding.H3
-          client.fail(failure)
-        }),
-      onFailure: ({ message }) =>
-        Effect.sync(() => {
-          calls.delete(conversationId)
-          if (!client.hasContent) client.fail({ reason: "unknown", message, retryable: true })
-        })
+      onSuccess: (result) => {
+        calls.delete(conversationId)
+        if (client.hasContent) return waits.ended(wait, undefined)
+        const failure = failureOf(result)
+        return Effect.andThen(
+          waits.ended(wait, failure), // Holding.H3
+          Effect.sync(() => client.fail(failure))
+        )
+      },
+      onFailure: ({ message }) => {
+        calls.delete(conversationId)
+        if (!client.hasContent) client.fail({ reason: "unknown", message, retryable: true })
+        return waits.ended(wait, undefined)
+      }
     }).pipe(Effect.onInterrupt(() => this.detached(wait, client)))
   }
 
   /** The client has left (Holding.H2). After content there is nothing that another one could join. */
-  private readonly detached = (wait: Wait, client: ClientAnswer): Effect.Effect<void> => {
-    const { calls, conversations, turns } = this.parts
+  private readonly detached = (wait: HeldWaits.Wait, client: ClientAnswer): Effect.Effect<void> => {
+    const { calls, turns, waits } = this.parts
     calls.delete(wait.conversationId)
-    if (client.hasContent) return Effect.ignore(conversations.abort(wait.conversationId))
-    return Effect.andThen(turns.release(wait.conversationId), this.leave(wait))
+    return client.hasContent
+      ? Effect.andThen(Effect.ignore(turns.conversations.abort(wait.conversationId)), waits.ended(wait, undefined))
+      : Effect.andThen(turns.release(wait.conversationId), waits.left(wait))
   }
-
-  /** Keeps a wait for its client, for a while. */
-  private readonly leave = (wait: Wait): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      const { conversations, scope } = this.parts
-      this.left.set(wait.key, wait)
-      const expire = Effect.suspend(() => {
-        if (this.left.get(wait.key) !== wait) return Effect.void
-        this.left.delete(wait.key)
-        return Effect.ignore(conversations.abort(wait.conversationId))
-      })
-      return Effect.asVoid(Effect.forkIn(Effect.delay(expire, Duration.millis(KEPT_MS)), scope))
-    })
 }
 
 // --- internal

@@ -11,6 +11,7 @@ import type { BulkCommands as Wire } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { createHash } from "node:crypto"
 import { Conversations, InvalidRequest } from "../conversation/Conversations.ts"
+import * as TurnCommands from "../conversation/TurnCommands.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
 import { Store } from "../storage/Store.ts"
@@ -27,7 +28,7 @@ export class BulkCommands extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/http/BulkCommands") {}
 
-/** Turns at once: most pages in one go, so that their reads and their commits are shared. Each has its conversation in memory meanwhile. */
+/** Retries at once: most pages in one go, so that their reads and their commits are shared. */
 const AT_ONCE = 64
 
 /** Over the conversations, the lists, the states and the store of the service. */
@@ -51,46 +52,41 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       return { outcome: "done", retriedBy }
     })
 
-    const carryOut = (
-      command: Wire.BulkCommand,
-      turn: Turn,
-      origin: string
-    ): Effect.Effect<Outcome, { readonly message: string }> => {
-      const { conversationId, turnId } = turn
-      switch (command.type) {
-        case "retry":
-          return retry(turn)
-        case "abort":
-          return Effect.map(conversations.abort(conversationId, turnId), outcomeOf)
-        default:
-          return Effect.map(conversations.steer({ ...command, conversationId }, origin, turnId), outcomeOf)
-      }
-    }
-
-    /** The command for one turn of the wanted status. */
-    const outcomeFor = ({ command, dryRun }: Wire.RunBulk, { conversationId, turnId }: Turn, origin: string) => {
-      const ids = { turnId, conversationId }
-      if (dryRun === true) return Effect.succeed<Wire.BulkOutcome>({ ...ids, outcome: "listed" })
-      return carryOut(command, ids, origin).pipe(
-        Effect.match({
-          onFailure: ({ message }): Wire.BulkOutcome => ({ ...ids, outcome: "refused", message }),
-          onSuccess: (outcome): Wire.BulkOutcome => ({ ...ids, ...outcome })
-        })
+    const retryAll = (turns: ReadonlyArray<Turn>): Effect.Effect<ReadonlyArray<Outcome>> =>
+      Effect.forEach(
+        turns,
+        (turn) => Effect.match(retry(turn), { onFailure: TurnCommands.refused, onSuccess: (outcome) => outcome }),
+        { concurrency: AT_ONCE }
       )
+
+    const carryOut = (
+      { command, dryRun }: Wire.RunBulk,
+      turns: ReadonlyArray<Turn>,
+      origin: string
+    ): Effect.Effect<ReadonlyArray<Outcome>> => {
+      if (dryRun === true) return Effect.succeed(turns.map(() => ({ outcome: "listed" })))
+      if (command.type === "retry") return retryAll(turns)
+      const commands = turns.map(({ conversationId, turnId }) => ({ turnId, command: { ...command, conversationId } }))
+      return conversations.commandAll(commands, origin)
     }
 
-    /** The same for a turn that was named by its id: one that has been deleted is left out. */
-    const outcomeOfNamed = (
+    /** Turns with their outcomes: those of another status have nothing to do. */
+    const outcomesOf = (
       request: Wire.RunBulk,
-      turnId: Ids.TurnId,
-      status: TurnState.TurnState["status"],
+      turns: ReadonlyArray<Turn & { readonly status?: Status }>,
+      status: Status,
       origin: string
-    ) =>
-      Effect.flatMap(states.find(turnId), (turn) =>
-        turn.status === status
-          ? outcomeFor(request, turn, origin)
-          : Effect.succeed<Wire.BulkOutcome>({ turnId, conversationId: turn.conversationId, outcome: "idle" })
-      ).pipe(Effect.catchTag("TurnNotFound", () => Effect.undefined))
+    ): Effect.Effect<ReadonlyArray<Wire.BulkOutcome>> => {
+      const wanted = turns.filter((turn) => turn.status === undefined || turn.status === status)
+      return Effect.map(carryOut(request, wanted, origin), (outcomes) => {
+        const byId = new Map(wanted.map(({ turnId }, i) => [turnId, outcomes[i]]))
+        return turns.map(({ conversationId, turnId }) => ({
+          turnId,
+          conversationId,
+          ...(byId.get(turnId) ?? { outcome: "idle" })
+        }))
+      })
+    }
 
     return {
       run: Effect.fn("BulkCommands.run")(function* (request, origin) {
@@ -104,18 +100,18 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
         const refusal = refusalOf(command.type, status)
         if (refusal !== undefined) return yield* new InvalidRequest({ message: refusal })
         if (turnIds !== undefined) {
-          const turns = yield* Effect.forEach(
+          // A turn that has been deleted is left out.
+          const named = yield* Effect.forEach(
             new Set(turnIds),
-            (turnId) => outcomeOfNamed(request, turnId, status, origin),
+            (turnId) => Effect.catchTag(states.find(turnId), "TurnNotFound", () => Effect.undefined),
             { concurrency: AT_ONCE }
           )
-          return { turns: turns.filter((turn) => turn !== undefined) }
+          const found = named.filter((turn) => turn !== undefined)
+          return { turns: yield* outcomesOf(request, found, status, origin) }
         }
         const page = yield* lists.turns({ ...filter, status }, { cursor, limit })
-        const turns = yield* Effect.forEach(page.turns, (turn) => outcomeFor(request, turn, origin), {
-          concurrency: AT_ONCE
-        })
-        return { turns, ...defined({ next: page.next }) }
+        const turns = page.turns.map(({ conversationId, turnId }) => ({ conversationId, turnId }))
+        return { turns: yield* outcomesOf(request, turns, status, origin), ...defined({ next: page.next }) }
       })
     }
   })
@@ -124,8 +120,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
 // --- internal
 
 type Outcome = Omit<Wire.BulkOutcome, "turnId" | "conversationId">
-
-const outcomeOf = (isDone: boolean): Outcome => ({ outcome: isDone ? "done" : "idle" })
+type Status = TurnState.TurnState["status"]
 
 interface Turn {
   readonly turnId: Ids.TurnId

@@ -28,6 +28,7 @@ import * as Cors from "./Cors.ts"
 import * as FileLimit from "./FileLimit.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
+import * as HealthHandlers from "./HealthHandlers.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as PageRoutes from "./page/PageRoutes.ts"
@@ -124,6 +125,7 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
     DryRunHandlers.layer,
     UiHandlers.layer,
     SocketHandlers.layer,
+    HealthHandlers.layer,
     SystemHandlers.layer
   ])
 )

@@ -4,7 +4,7 @@
  * A client polls it, so messages of the user and of tools are not read: they may have files. Results of tools are read once, in the records.
  */
 import type { StorageError } from "@holdfast/journal"
-import { defined, type Ids, type PeriodReport, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
+import { defined, FilePart, type Ids, type PeriodReport, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import type { Prices } from "@holdfast/policy"
 import { PriceTable } from "./period/PriceTable.ts"
@@ -163,8 +163,21 @@ const endedOf = (
   redact: StoredTurn.Redact
 ): Partial<TurnState.TurnState> => ({
   ...sealedOf(end, redact),
-  ...defined({ text: end.status === "completed" ? ModelAnswer.textOf(events) : undefined, report: end.report })
+  ...defined({
+    text: end.status === "completed" ? ModelAnswer.textOf(events) : undefined,
+    files: end.status === "completed" ? filesOf(events) : undefined,
+    report: end.report
+  })
 })
+
+const filesOf = (events: ReadonlyArray<TurnEvent.PersistedEvent>): TurnState.TurnState["files"] => {
+  const [first, ...more] = ModelAnswer.filesOf(events).map((file) => ({
+    mediaType: file.mediaType,
+    ...defined({ name: file.name }),
+    ...("data" in file ? { sizeBytes: FilePart.sizeOf(file) } : { url: file.url })
+  }))
+  return first === undefined ? undefined : [first, ...more]
+}
 
 /** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
 const modelOf = ({ conversation, events, turn }: StoredTurn.StoredTurn, account: Account.Account): string => {

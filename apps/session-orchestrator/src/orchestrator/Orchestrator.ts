@@ -11,6 +11,7 @@ import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Context, Deferred, Effect, Layer, Option, Stream } from "effect"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
+import * as TurnCommands from "../conversation/TurnCommands.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Journal } from "../storage/EventJournal.ts"
@@ -49,7 +50,8 @@ const make = ({ takesUp }: { readonly takesUp: boolean }) =>
       const { acceptance, condition } = parts
       yield* condition.setAnswering(() => Array.from(parts.sessions).some(({ hub }) => hub.inProgress.isAnswering))
       if (takesUp) yield* Effect.forkScoped(Startup.takeUp(acceptance, condition), { startImmediately: true })
-      return Context.make(Conversations, conversations(parts)).pipe(Context.add(HeldTurns, heldTurns(parts)))
+      const own = conversations(parts)
+      return Context.make(Conversations, own).pipe(Context.add(HeldTurns, heldTurns(parts, own)))
     })
   )
 
@@ -110,6 +112,17 @@ const finder =
 
 const conversations = (parts: Parts): Conversations["Service"] => {
   const { acceptance, commands, condition, defaults, find, providers, sessions, store, toolServers, views } = parts
+  const ending: Conversations["Service"]["abort"] = (conversationId, turnId) => abort(parts, { conversationId, turnId })
+  const steering: Conversations["Service"]["steer"] = (steering, origin, turnId) =>
+    Effect.gen(function* () {
+      const { conversationId } = steering
+      const address = { conversationId, turnId }
+      const command = yield* Commands.decode(steering, origin, providers)
+      const conversation = yield* find(conversationId)
+      if (command.type === "answered" && steering.type === "answer-tool" && steering.always === true)
+        yield* AlwaysAnswer.given(parts, conversation, address, command)
+      return yield* Commands.steer(commands, address, command)
+    })
   return {
     create: (options) =>
       Effect.gen(function* () {
@@ -129,17 +142,9 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         })
       ),
     endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),
-    abort: (conversationId, turnId) => abort(parts, { conversationId, turnId }),
-    steer: (steering, origin, turnId) =>
-      Effect.gen(function* () {
-        const { conversationId } = steering
-        const address = { conversationId, turnId }
-        const command = yield* Commands.decode(steering, origin, providers)
-        const conversation = yield* find(conversationId)
-        if (command.type === "answered" && steering.type === "answer-tool" && steering.always === true)
-          yield* AlwaysAnswer.given(parts, conversation, address, command)
-        return yield* Commands.steer(commands, address, command)
-      }),
+    abort: ending,
+    steer: steering,
+    commandAll: (commands, origin) => TurnCommands.each({ abort: ending, steer: steering }, commands, origin),
     setAutoRetry: (id, enabled) =>
       Effect.gen(function* () {
         yield* find(id)
@@ -155,7 +160,12 @@ const conversations = (parts: Parts): Conversations["Service"] => {
   }
 }
 
-const heldTurns = ({ acceptance, condition, queue, store }: Parts): HeldTurns["Service"] => ({
+const heldTurns = (
+  { acceptance, condition, queue, store }: Parts,
+  { abort, prompt, result }: Conversations["Service"]
+): HeldTurns["Service"] => ({
+  conversations: { abort, prompt, result },
+  choose: (make) => make(),
   open: (conversation) => store.createConversation(conversation),
   release: (id) => queue.release(id),
   resume: (id) =>

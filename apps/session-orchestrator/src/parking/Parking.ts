@@ -82,7 +82,7 @@ export class Parking {
       stop()
       sleeper?.gatekeeper.leave(sleeper)
     }
-    const { left, ticket, startAt } = this.place.take({ wakeAt, awaited, release })
+    const { left, ticket, startAt } = this.place.take({ turnId, wakeAt, awaited, release })
     const wake = (isDue: boolean): void => {
       if (!isDue) {
         if (this.isReadable(conversationId)) this.listener.near(conversationId)

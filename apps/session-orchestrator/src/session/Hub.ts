@@ -54,7 +54,7 @@ export class Hub {
     this.inProgress.live(event)
     this.emit(event)
     if (event.type === "step-start") this.isReceived = false
-    else if (!this.isReceived && isDelta(event)) this.isReceived = this.isWatchedBy(event.turnId)
+    else if (!this.isReceived && isContent(event)) this.isReceived = this.isWatchedBy(event.turnId)
   }
 
   /**
@@ -305,7 +305,8 @@ export class Subscriber {
 
 // --- internal
 
-const isDelta = ({ type }: TurnEvent.TransientEvent): boolean => type === "text-delta" || type === "reasoning-delta"
+const isContent = ({ type }: TurnEvent.TransientEvent): boolean =>
+  type === "text-delta" || type === "reasoning-delta" || type === "file"
 
 const settled = Promise.resolve()
 

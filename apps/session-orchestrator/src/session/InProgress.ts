@@ -13,6 +13,7 @@ import type { Frame } from "../conversation/Conversations.ts"
 import * as SharedFrames from "./SharedFrames.ts"
 
 type Delta = TurnEvent.TextDelta | TurnEvent.ReasoningDelta
+type Content = Delta | TurnEvent.FileEvent
 
 /** The event of a wait that continues beyond its time, until `until` in epoch milliseconds (rule X5). */
 export const prolonged = (wait: TurnEvent.ProviderRetry, until: number): TurnEvent.ProviderRetry => ({
@@ -26,7 +27,8 @@ export class InProgress {
   /** The tools that the turn lacks, or is held for. */
   private missing: TurnEvent.ToolsMissing | undefined = undefined
   private start: TurnEvent.StepStart | undefined = undefined
-  private readonly deltas: Array<Delta> = []
+  /** The content, but for the text that grows. */
+  private readonly content: Array<Content> = []
   private last: { readonly event: Delta; readonly text: TextBuffer.TextBuffer } | undefined = undefined
   private waiting: TurnEvent.ProviderRetry | undefined = undefined
   /** The recorded time of the retry; the record does not include a gate's hold (rule X5). */
@@ -53,7 +55,7 @@ export class InProgress {
 
   /** The turn whose content is in progress; `undefined`: there is none. */
   get contentOf(): Ids.TurnId | undefined {
-    return this.last?.event.turnId ?? this.deltas[0]?.turnId
+    return this.last?.event.turnId ?? this.content[0]?.turnId
   }
 
   /** Whether an event only repeats the state of the turn: its present wait, or the beginning of this step. */
@@ -81,6 +83,11 @@ export class InProgress {
           this.waiting = undefined
           this.last = { event, text: new TextBuffer.TextBuffer(event.delta) }
         }
+        return
+      case "file":
+        this.settle()
+        this.waiting = undefined
+        this.content.push(event)
         return
       case "step-start":
         this.clear()
@@ -123,7 +130,7 @@ export class InProgress {
   /** Drops the content, which no client has received: later clients get the step without it (rule X7). */
   withdraw(): void {
     this.last = undefined
-    this.deltas.length = 0
+    this.content.length = 0
   }
 
   /** The wait is over, though no content has arrived yet. */
@@ -144,7 +151,7 @@ export class InProgress {
     return [
       ...(this.missing === undefined ? [] : [this.missing]),
       ...(this.start === undefined ? [] : [this.start]),
-      ...this.deltas,
+      ...this.content,
       ...(this.waiting === undefined ? [] : [this.waiting])
     ]
   }
@@ -161,7 +168,7 @@ export class InProgress {
   }
 
   private settle(): void {
-    if (this.last !== undefined) this.deltas.push({ ...this.last.event, delta: this.last.text.text() })
+    if (this.last !== undefined) this.content.push({ ...this.last.event, delta: this.last.text.text() })
     this.last = undefined
   }
 
@@ -169,7 +176,7 @@ export class InProgress {
     this.start = undefined
     this.last = undefined
     this.waiting = undefined
-    this.deltas.length = 0
+    this.content.length = 0
     this.shown = []
   }
 }

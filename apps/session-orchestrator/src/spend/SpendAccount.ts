@@ -134,16 +134,35 @@ export class SpendAccount {
   readonly listeners: Observer.Listeners = {
     attempt: ({ outcome, request, target, turnId }) => this.counted(turnId, request?.target ?? target, outcome),
     compaction: ({ outcome, target, turnId }) => this.counted(turnId, target, outcome),
-    seal: ({ conversationId, end, target, turnId }) => {
-      const { conversation, counted, isWhole, tags } = this.turn(turnId)
-      for (const use of Usage.rest(end, counted, Target.format(target))) {
-        this.sums.add(use, tags ?? [])
-        conversation.add(use)
-      }
-      if (isWhole) this.keep(conversationId, conversation)
-      this.turns.delete(turnId)
-      this.noteEnd(turnId, end.endedAt)
+    seal: (sealed) => this.sealed(sealed)
+  }
+
+  /** Counts what a call has used (SpendAccount.A1). */
+  counted(
+    turnId: Ids.TurnId,
+    target: Target.Target,
+    outcome: (Observer.AttemptEnded | Observer.CompactionEnded)["outcome"]
+  ): void {
+    if (!("usage" in outcome) || outcome.usage === undefined) return
+    const { endedAt = 0, usage } = outcome
+    this.add(turnId, { target: Target.format(target), tokens: Usage.tokensOf(usage), at: endedAt })
+  }
+
+  /** Counts what is still missing of a turn that has ended (SpendAccount.A1). */
+  sealed({
+    conversationId,
+    end,
+    target,
+    turnId
+  }: Pick<Observer.Sealed, "conversationId" | "end" | "target" | "turnId">): void {
+    const { conversation, counted, isWhole, tags } = this.turn(turnId)
+    for (const use of Usage.rest(end, counted, Target.format(target))) {
+      this.sums.add(use, tags ?? [])
+      conversation.add(use)
     }
+    if (isWhole) this.keep(conversationId, conversation)
+    this.turns.delete(turnId)
+    this.noteEnd(turnId, end.endedAt)
   }
 
   // --- internal
@@ -164,16 +183,6 @@ export class SpendAccount {
       if (at > endedAt - REMEMBERED_MS) break
       this.ended.delete(id)
     }
-  }
-
-  private counted(
-    turnId: Ids.TurnId,
-    target: Target.Target,
-    outcome: (Observer.AttemptEnded | Observer.CompactionEnded)["outcome"]
-  ): void {
-    if (!("usage" in outcome) || outcome.usage === undefined) return
-    const { endedAt = 0, usage } = outcome
-    this.add(turnId, { target: Target.format(target), tokens: Usage.tokensOf(usage), at: endedAt })
   }
 
   private reached(turnId: Ids.TurnId, at: number): SpendLimits.Reached | undefined {

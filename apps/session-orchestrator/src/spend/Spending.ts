@@ -172,10 +172,7 @@ export const make = Effect.fn("Spending.make")(function* (
       let isRefused = false
       return {
         ...strategy,
-        decide: (attempt, failure, spent) =>
-          Failure.isOfSpendLimit(failure)
-            ? { delay: Duration.millis(BEFORE_QUESTION_MS) }
-            : strategy.decide(attempt, failure, spent),
+        decide: deciding(strategy.decide),
         sleep: (delay, awaited, calls) => {
           isRefused = awaited !== undefined && Failure.isOfSpendLimit(awaited.failure)
           return strategy.sleep(delay, isRefused ? undefined : awaited, calls)
@@ -186,6 +183,12 @@ export const make = Effect.fn("Spending.make")(function* (
     }
   }
 })
+
+/** Decides about a step that was refused with `"then": "ask"`: the question follows a wait, however short. */
+export const deciding =
+  (decide: RetryStrategy.RetryStrategy["Service"]["decide"]): RetryStrategy.RetryStrategy["Service"]["decide"] =>
+  (attempt, failure, spent) =>
+    Failure.isOfSpendLimit(failure) ? { delay: Duration.millis(BEFORE_QUESTION_MS) } : decide(attempt, failure, spent)
 
 /** Returns a router that gets no failure of a limit of spending (Spending.P4). */
 export const routed = (

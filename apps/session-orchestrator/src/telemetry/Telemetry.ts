@@ -11,12 +11,13 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ProcessName, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import * as Proxy from "@holdfast/providers/proxy"
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { Config, type Values } from "../config/Config.ts"
 import * as TelemetryChoice from "../config/TelemetryChoice.ts"
 import { proxiesOf } from "../config/ProxyChoice.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as QuietHours from "../delivery/QuietHours.ts"
+import { CallCounts, RecentCalls } from "../gate/RecentCalls.ts"
 import { IncidentStates } from "../storage/IncidentStates.ts"
 import { Outbox } from "../storage/Outbox.ts"
 import * as Notifications from "./incidents/Notifications.ts"
@@ -29,42 +30,48 @@ import * as KnownLabels from "./metrics/KnownLabels.ts"
 import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
-/** The observer of all turns of the process, and its notifications. */
-export const layer: Layer.Layer<Observer.Observer | Notifications.Notifications, never, Config | Timer.Timer> =
-  Layer.effectContext(
-    Effect.gen(function* () {
-      const config = yield* Config
-      const { redact } = Secrets.make(Secrets.ofConfig(config))
-      const { notifications, otlp, retryLog } = config.telemetry
-      const context = yield* Effect.context<never>()
-      yield* ProcessMetrics.showBuild
-      const listeners = [
-        TurnMetrics.observer(KnownLabels.of(config, redact), context),
-        TurnLog.observer(redact, context)
-      ]
-      if (retryLog !== undefined) {
-        const surroundings: RetryLine.ServiceFacts = {
-          cwd: process.cwd(),
-          apiOf: (name) => config.providers.get(name)?.type,
-          thinkingOf: ({ model, provider }) => ThinkingLevel.of(config.providers.get(provider), model)
-        }
-        listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
+/** The observer of all turns of the process, its notifications, and the calls that it has counted. */
+export const layer: Layer.Layer<
+  Observer.Observer | Notifications.Notifications | RecentCalls,
+  never,
+  Config | Timer.Timer
+> = Layer.effectContext(
+  Effect.gen(function* () {
+    const config = yield* Config
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    const { notifications, otlp, retryLog } = config.telemetry
+    const context = yield* Effect.context<never>()
+    yield* ProcessMetrics.showBuild
+    const calls = new CallCounts(yield* Clock.currentTimeMillis)
+    const listeners = [
+      { attempt: counting(calls) },
+      TurnMetrics.observer(KnownLabels.of(config, redact), context),
+      TurnLog.observer(redact, context)
+    ]
+    if (retryLog !== undefined) {
+      const surroundings: RetryLine.ServiceFacts = {
+        cwd: process.cwd(),
+        apiOf: (name) => config.providers.get(name)?.type,
+        thinkingOf: ({ model, provider }) => ThinkingLevel.of(config.providers.get(provider), model)
       }
-      if (otlp !== undefined) {
-        listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
-      }
-      const notices = yield* Notifications.make({
-        after: notifications?.after ?? TelemetryChoice.DEFAULTS.notifications.after,
-        isKept: notifications !== undefined,
-        timer: yield* Timer.Timer,
-        redact
-      })
-      listeners.push(notices.listeners)
-      return Context.make(Observer.Observer, Observer.all(listeners)).pipe(
-        Context.add(Notifications.Notifications, notices)
-      )
+      listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
+    }
+    if (otlp !== undefined) {
+      listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
+    }
+    const notices = yield* Notifications.make({
+      after: notifications?.after ?? TelemetryChoice.DEFAULTS.notifications.after,
+      isKept: notifications !== undefined,
+      timer: yield* Timer.Timer,
+      redact
     })
-  ).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
+    listeners.push(notices.listeners)
+    return Context.make(Observer.Observer, Observer.all(listeners)).pipe(
+      Context.add(Notifications.Notifications, notices),
+      Context.add(RecentCalls, calls)
+    )
+  })
+).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
 
 /** Keeps incidents in the database while the service runs, if notices have receivers. */
 export const incidents: Layer.Layer<never, never, Config | Notifications.Notifications | IncidentStates | Outbox> =
@@ -97,6 +104,16 @@ export const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
     )
   )
 )
+
+/** Counts calls. An attempt without a call is none, and neither is one whose end is unknown. */
+const counting =
+  ({ count }: CallCounts) =>
+  ({ outcome, request, target }: Observer.AttemptEnded): void => {
+    const failure = outcome._tag === "Failed" ? outcome.failure : undefined
+    if (outcome._tag === "Lost" || failure?.shared === true) return
+    const { endedAt } = outcome
+    count({ target, credential: request?.credential, endedAt, failure, isAnswered: outcome._tag === "Completed" })
+  }
 
 const addressIn =
   ({ providers }: Values): ((name: string) => URL | undefined) =>

@@ -1,9 +1,8 @@
 /** Describes a retry policy in words and as a table. Pure. */
-import { TurnLimits } from "@holdfast/kernel"
-import { ResponseLimit } from "@holdfast/kernel/host"
-import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
+import { Preview, ReasonLimits, RetryPolicy, type Routing, type Waits } from "@holdfast/policy"
 import { Failure, Target, type TurnEvent } from "@holdfast/wire"
 import * as DurationText from "./DurationText.ts"
+import * as PolicyText from "./PolicyText.ts"
 
 /** One line: the number of retries, their total time, and the end. */
 export const summary = (policy: RetryPolicy.RetryPolicy): string => {
@@ -68,42 +67,6 @@ export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> 
   ...guard(policy),
   ...midStreamRemarks(policy),
   `An attempt fails after ${DurationText.format(policy.requestTimeout.firstContentMs)} without content, or ${DurationText.format(policy.requestTimeout.idleMs)} between contents.`
-]
-
-/** The primitives, by their names in the configuration. */
-export const primitives = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<readonly [name: string, value: string]> => [
-  ["enabled", String(policy.enabled)],
-  ["schedule", schedule(policy.schedule)],
-  ["jitter", policy.jitter.factor === 0 ? "none" : `up to ${Math.round(policy.jitter.factor * 100)} % more`],
-  ["reasons", Object.keys(policy.reasons).join(", ") || "none of its own"],
-  ["maxRetries", policy.maxRetries === undefined ? "no limit" : String(policy.maxRetries)],
-  ["counts", policy.counts],
-  [
-    "budget",
-    policy.budget.totalMs === undefined
-      ? "no limit"
-      : `${DurationText.format(policy.budget.totalMs)}${policy.budget.clip ? ", the last wait is cut to fit" : ""}`
-  ],
-  ["measure", policy.budget.measure],
-  [
-    "maxDelay",
-    policy.maxDelayMs === undefined || policy.maxDelayMs <= 0 ? "no limit" : DurationText.format(policy.maxDelayMs)
-  ],
-  ["hints", policy.hints ? "followed" : "ignored"],
-  ["midStream", midStream(policy)],
-  [
-    "spendGuard",
-    policy.spendGuard === undefined
-      ? "off"
-      : `asks after ${DurationText.format(policy.spendGuard.afterMs)} of waiting, ${bounds(policy.spendGuard)}`
-  ],
-  ["requestTimeout.firstContent", DurationText.format(policy.requestTimeout.firstContentMs)],
-  ["requestTimeout.idle", DurationText.format(policy.requestTimeout.idleMs)],
-  ["maxResponseCharacters", String(policy.maxResponseCharacters ?? ResponseLimit.MOST_CHARACTERS)],
-  ["routing", routing(policy.routing)],
-  ["maxTurns", policy.maxTurns === undefined ? "no limit" : String(policy.maxTurns)],
-  ["maxFailedToolSteps", String((policy.maxFailedToolSteps ?? TurnLimits.MOST_FAILED_TOOL_STEPS) || "no limit")],
-  ["finalReport", policy.finalReport === undefined ? "none" : "required"]
 ]
 
 /** Aligns columns: all but the last one to the right. */
@@ -177,19 +140,10 @@ const guard = ({ spendGuard }: RetryPolicy.RetryPolicy): ReadonlyArray<string> =
   if (spendGuard === undefined) return []
   const { afterMs, answerWithinMs } = spendGuard
   return [
-    `After ${DurationText.format(afterMs)} of waiting the turn asks before it goes on ${bounds(spendGuard)}; without an answer within ` +
+    `After ${DurationText.format(afterMs)} of waiting the turn asks before it goes on ${PolicyText.bounds(spendGuard)}; without an answer within ` +
       `${DurationText.format(answerWithinMs)} it fails (retry.spendGuard; X11).`
   ]
 }
-
-/** What follows a failure after content, with the reasons that have a setting of their own (X7). */
-const midStream = ({ midStream, reasons }: RetryPolicy.RetryPolicy): string =>
-  [
-    midStream ?? "fail, and unseen for submitted turns",
-    ...Object.entries(reasons).flatMap(([reason, rule]) =>
-      rule.midStream === undefined ? [] : [`${reason}: ${rule.midStream}`]
-    )
-  ].join("; ")
 
 const midStreamRemarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
   const reasons = Object.entries(policy.reasons).flatMap(([reason, rule]) =>
@@ -208,12 +162,6 @@ const MID_STREAM: { readonly [Setting in TurnEvent.MidStream]: string } = {
   unseen: "it is void if no client has received any of it, and the step is retried; otherwise the turn fails"
 }
 
-const bounds = ({ maxInputTokens, maxTurnTokens }: SpendGuard.SpendGuard): string =>
-  [
-    ...(maxInputTokens === undefined ? [] : [`with a request of more than ${maxInputTokens} tokens`]),
-    ...(maxTurnTokens === undefined ? [] : [`after more than ${maxTurnTokens} tokens`])
-  ].join(", or ")
-
 /** The most retries that are listed per kind. */
 const SHOWN = 8
 
@@ -222,17 +170,6 @@ const hasOthers = (routing: Routing.Routing): boolean =>
 
 const step = ({ delayMs, target }: Preview.Step): string =>
   `${target} ${delayMs === 0 ? "at once" : `after ${DurationText.format(delayMs)}`}`
-
-const routing = (routing: Routing.Routing): string => {
-  const named = (targets: ReadonlyArray<Target.Target>) => targets.map(Target.format).join(", ")
-  if (routing.type === "round-robin") {
-    return routing.targets.length === 0 ? "the same target each time" : `${named(routing.targets)} in turn`
-  }
-  const chains = Object.entries(routing.chains).map(([role, targets]) => `${role}: ${named(targets) || "none"}`)
-  return chains.length === 0
-    ? "no fallback chains"
-    : `${chains.join("; ")}; cooldown ${DurationText.format(routing.cooldownMs)}; revert ${routing.revert}`
-}
 
 const count = (retries: number): string => `${retries} ${retries === 1 ? "retry" : "retries"}`
 
@@ -252,18 +189,5 @@ const because = (policy: RetryPolicy.RetryPolicy, preview: Preview.Preview): str
       return "none was asked for."
     default:
       return preview.because satisfies never
-  }
-}
-
-const schedule = (schedule: RetryPolicy.RetryPolicy["schedule"]): string => {
-  switch (schedule.type) {
-    case "steps":
-      return `${schedule.delaysMs.map(DurationText.format).join(", ")}, then every ${DurationText.format(schedule.tailMs)}`
-    case "exponential":
-      return `${DurationText.format(schedule.baseMs)}, then ${schedule.factor} times as long each time`
-    case "linear":
-      return `${DurationText.format(schedule.baseMs)}, then ${DurationText.format(schedule.incrementMs)} longer each time`
-    default:
-      return schedule satisfies never
   }
 }

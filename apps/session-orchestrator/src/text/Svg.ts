@@ -39,7 +39,7 @@ export const bar = (
 export const path = (d: string, color: Color, attributes: Attributes = {}): string =>
   element("path", { class: color, d, ...attributes })
 
-/** A whole picture. `description` says what it shows, for people who do not see it. */
+/** A whole picture. `description` has its content in words, for people who do not see it. */
 export const document = (
   {
     description,

@@ -4,11 +4,13 @@
  * A runner that has released a conversation with a waiting turn supplies the state of that wait. It is notified when it has to release the
  * conversation again.
  */
+import type { Ids } from "@holdfast/wire"
 import { Context } from "effect"
 import type { GateWait, GateTicket } from "../gate/Gatekeeper.ts"
 
 /** A turn that begins to wait, or continues to wait. */
 export interface Waiting {
+  readonly turnId: Ids.TurnId
   /** Epoch milliseconds. */
   readonly wakeAt: number
   readonly awaited: GateWait | undefined

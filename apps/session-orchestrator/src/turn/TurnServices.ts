@@ -21,16 +21,21 @@ import * as TurnRunner from "./TurnRunner.ts"
 /** The services that the turns of this process share. */
 export type TurnServices = Effect.Success<ReturnType<typeof collect>>
 
+/** The listeners of turns, with the limits of spending among them. */
+export const observers = Effect.gen(function* () {
+  const { spend } = yield* Defaults
+  const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
+  if (spend === undefined) return { observer, spending: undefined }
+  // A service whose storage cannot be read does not start.
+  const spending = yield* Effect.orDie(Spending.shared(spend, { journal: yield* Journal, lists: yield* Lists }))
+  return { observer: Observer.all([spending.listeners, ...(observer === undefined ? [] : [observer])]), spending }
+})
+
 /** Collects the services. `down` is done when the service shuts down. */
 export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
   const defaults = yield* Defaults
   const journal = yield* Journal
-  const spending =
-    defaults.spend === undefined
-      ? undefined
-      : // A service whose storage cannot be read does not start.
-        yield* Effect.orDie(Spending.shared(defaults.spend, { journal, lists: yield* Lists }))
-  const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
+  const { observer, spending } = yield* observers
   return {
     sessions,
     isStopping: Deferred.isDone(down),
@@ -39,10 +44,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     life: yield* ProcessName.ProcessName,
     clock: yield* Clock.Clock,
     chance: yield* Random.Random,
-    observer:
-      spending === undefined
-        ? observer
-        : Observer.all([spending.listeners, ...(observer === undefined ? [] : [observer])]),
+    observer,
     spending,
     timer: yield* Timer.Timer,
     store: yield* Store,

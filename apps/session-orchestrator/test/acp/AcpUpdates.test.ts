@@ -1,6 +1,6 @@
 /** Tests the session updates that events become, and prompts from content. */
 import type { SessionUpdate } from "@agentclientprotocol/sdk"
-import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import * as ExampleTurn from "../../../../packages/wire/src/api/ExampleTurn.ts"
 import { assert, describe, it } from "@effect/vitest"
 import * as AcpPrompt from "../../src/acp/AcpPrompt.ts"
@@ -146,5 +146,46 @@ describe("prompts", () => {
     assert.isUndefined(AcpPrompt.of([]))
     assert.isUndefined(AcpPrompt.of([{ type: "text", text: "" }]))
     assert.isUndefined(AcpPrompt.of([{ type: "image", mimeType: "PNG", data: "?" }]))
+  })
+})
+
+describe("a file of the model", () => {
+  const file = (more: object) => ({ type: "file", mediaType: "image/png", ...more }) as Message.ModelFile
+  const contentsOf = (updates: ReadonlyArray<SessionUpdate>) =>
+    updates.flatMap((update) => (update.sessionUpdate === "agent_message_chunk" ? [update.content] : []))
+
+  it("is an image, sound, a resource or a link", () => {
+    const blocks = [
+      file({ data: "AAAA" }),
+      file({ mediaType: "audio/mpeg", data: "AAAA" }),
+      file({ mediaType: "application/pdf", data: "AAAA", name: "a b.pdf" }),
+      file({ url: "https://a.example/b.png", name: "b.png" })
+    ].map((file) => contentsOf(play([{ type: "file", ...ids, file }]))[0])
+    assert.deepStrictEqual<unknown>(blocks, [
+      { type: "image", mimeType: "image/png", data: "AAAA" },
+      { type: "audio", mimeType: "audio/mpeg", data: "AAAA" },
+      {
+        type: "resource",
+        resource: { uri: "attachment:a%20b.pdf", mimeType: "application/pdf", blob: "AAAA" }
+      },
+      { type: "resource_link", name: "b.png", uri: "https://a.example/b.png", mimeType: "image/png" }
+    ])
+  })
+
+  it("AcpUpdates.U2: is sent once: live, or from its message", () => {
+    const message: TurnEvent.MessageEvent = {
+      type: "message",
+      ...ids,
+      message: {
+        role: "assistant",
+        id: Ids.messageIdOf(ids.turnId, 1),
+        turnId: ids.turnId,
+        createdAt: 0,
+        target: { provider: "p", model: "m" },
+        content: [file({ data: "AAAA" })]
+      }
+    }
+    assert.lengthOf(contentsOf(play([{ type: "file", ...ids, file: file({ data: "AAAA" }) }, message])), 1)
+    assert.lengthOf(contentsOf(play([message])), 1)
   })
 })

@@ -136,7 +136,7 @@ describe("holdfast", () => {
       env: { OPENAI_API_KEY: "planted-planted-planted", HOLDFAST_TOKEN: "planted-planted-planted" }
     })
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-    expect(stdout).toMatch(/server\.port +1\n/)
+    expect(stdout).toMatch(/server\.port +1 {2}\(line 1\)\n/)
     expect(stdout).toMatch(/server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
     expect(stdout).toMatch(/retry\.profile +overnight {2}\(default\)\n/)
     expect(stdout).toContain("OPENAI_API_KEY=[redacted]")

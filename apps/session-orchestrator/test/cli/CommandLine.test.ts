@@ -526,8 +526,8 @@ describe("holdfast config check", () => {
       expect(none.stdout).toMatch(/\n {2}server\.token +\[redacted\] {2}\(HOLDFAST_TOKEN\)\n/)
       expect(none.stdout).toMatch(/\nKnown, and not in use: [^\n]*openai/)
       const good = yield* check('{ "server": { "port": 1 } }', asked)
-      expect(good.stdout).toMatch(/night\.json is good\. In force, with other sources in brackets:\n/)
-      expect(good.stdout).toMatch(/\n {2}server\.port +1\n/)
+      expect(good.stdout).toMatch(/night\.json is good\. In force, with the line or another source in brackets:\n/)
+      expect(good.stdout).toMatch(/\n {2}server\.port +1 {2}\(line 1\)\n/)
     })
   )
 

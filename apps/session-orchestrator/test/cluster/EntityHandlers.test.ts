@@ -8,6 +8,7 @@ import { TestClock } from "effect/testing"
 import * as Alarms from "../../src/cluster/Alarms.ts"
 import { ConversationEntity } from "../../src/cluster/ConversationEntity.ts"
 import * as EntityHandlers from "../../src/cluster/EntityHandlers.ts"
+import { HeldRunner } from "../../src/cluster/HeldRunner.ts"
 import { Lease } from "../../src/cluster/Lease.ts"
 import { Residents } from "../../src/cluster/Residents.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
@@ -69,7 +70,8 @@ const make = () => {
     Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, models: {}, retry: {} }),
     Layer.succeed(Lease, { sure: () => Effect.suspend(() => (state.isSure ? Effect.void : Effect.never)) }),
     Gates.layerNoop,
-    Tools.layerNoop
+    Tools.layerNoop,
+    Layer.succeed(HeldRunner, { find: () => undefined })
   )
   const runner = EntityHandlers.layer(new Residents()).pipe(
     Layer.provideMerge(Alarms.layer),

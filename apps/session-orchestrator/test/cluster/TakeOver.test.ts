@@ -34,7 +34,8 @@ describe("TakeOver", () => {
     expect(given([1, 1, NOW + 1]).get(NumberedData.conversationId(1))).toEqual({
       at: NOW + 1,
       isWaiting: true,
-      queued: 0
+      queued: 0,
+      turnId: NumberedData.turnId(1)
     })
   })
 
@@ -55,7 +56,7 @@ describe("TakeOver", () => {
       interruption: undefined
     }
     expect(Array.from(TakeOver.alarmsOf([turn], NOW).values())).toEqual([
-      { at: NOW + 1, isWaiting: true, queued: 0, awaited }
+      { at: NOW + 1, isWaiting: true, queued: 0, turnId: NumberedData.turnId(1), awaited }
     ])
   })
 
@@ -74,7 +75,9 @@ describe("TakeOver", () => {
 
   it("a conversation is called once, for the turn at its head", () => {
     const alarms = given([1, 1, NOW + 60_000], [2, 1, NOW - 1], [3, 1])
-    expect(Array.from(alarms.values())).toEqual([{ at: NOW + 60_000, isWaiting: true, queued: 2 }])
+    expect(Array.from(alarms.values())).toEqual([
+      { at: NOW + 60_000, isWaiting: true, queued: 2, turnId: NumberedData.turnId(1) }
+    ])
   })
 })
 

@@ -18,6 +18,8 @@ import { DryTurn } from "../../src/dry-run/DryTurn.ts"
 import * as Outages from "../../src/dry-run/Outages.ts"
 import * as SimulatedReplies from "../../src/dry-run/SimulatedReplies.ts"
 import * as Gates from "../../src/gate/Gates.ts"
+import * as TurnUse from "../../src/inspection/TurnUse.ts"
+import type * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
 import type { Recording } from "../../src/storage/Recording.ts"
 import * as RecordingTable from "../../src/storage/tables/RecordingTable.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
@@ -36,6 +38,8 @@ export interface Night {
   /** Drawn for every failure. */
   readonly spread: number
   readonly isGated: boolean
+  /** Limits of spending; absent: there are none. */
+  readonly spend?: ReadonlyArray<SpendLimits.SpendLimit>
 }
 
 /** What a turn has on record: every attempt, decision and wait, and its end, with their times after the first prompt. */
@@ -59,7 +63,8 @@ export const dry = (night: Night): ReadonlyArray<Account> => {
       models: {},
       credentials: CREDENTIALS,
       endpointOf: night.isGated ? endpointOf : () => undefined,
-      allowanceOf: () => undefined
+      allowanceOf: () => undefined,
+      ...(night.spend && { spend: { limits: night.spend, prices: {}, timeZone: "UTC" } })
     },
     startAt: 0,
     until: Duration.toMillis(Duration.hours(HOURS)),
@@ -88,7 +93,7 @@ export const served = (night: Night): Effect.Effect<ReadonlyArray<Account>, unkn
           const turnId = Ids.TurnId.make(`turn-${n}`)
           const records = (yield* journal.load(turnId)).flatMap((stored) => Records.parse(stored) ?? [])
           const lines = records.flatMap((record) => lineOf(record, from))
-          if (!records.some(isLast)) return [...lines, "open"]
+          if (!records.some(isLast) && !isUnanswered(records)) return [...lines, "open"]
           const { end } = yield* conversations.result(turnId)
           return [...lines, `${end.status} at ${end.endedAt - from}`]
         })
@@ -144,7 +149,14 @@ const inService = <A>(
         unusable: () => undefined,
         credentials: CREDENTIALS
       }),
-      Layer.succeed(Defaults, { model: MODEL, retry: night.retry, models: {} }),
+      Layer.succeed(Defaults, {
+        model: MODEL,
+        retry: night.retry,
+        models: {},
+        ...(night.spend && {
+          spend: { limits: night.spend, prices: {}, isShared: false, reading: TurnUse.reading }
+        })
+      }),
       night.isGated ? Gates.layer(endpointOf) : Gates.layerNoop,
       Tools.layerNoop,
       // In memory and at once: the test clock does not wait for a write that is under way, and the next turn would not know of it.
@@ -194,6 +206,12 @@ const settled = Effect.promise(async () => {
 const isLast = ({ kind, value }: Records.TurnRecord): boolean =>
   (kind === "Attempt" && value._tag === "Completed" && value.finishReason !== "tool-calls") ||
   (kind === "Decision" && value._tag === "GiveUp")
+
+/** Whether the time for an answer to a question is over. */
+const isUnanswered = (records: ReadonlyArray<Records.TurnRecord>): boolean => {
+  const [asked, ended] = records.slice(-2).map((record) => (record.kind === "Wake" ? record.value.type : undefined))
+  return asked === "asked" && ended === "elapsed"
+}
 
 const routeOf = (route: { target: Target.Target; role?: string } | undefined) =>
   route === undefined ? "" : ` to ${Target.format(route.target)} (${route.role ?? "primary"})`

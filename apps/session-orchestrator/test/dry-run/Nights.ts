@@ -84,6 +84,23 @@ const retry = (routing: fc.Arbitrary<RetrySettings.RetrySettings>) =>
 /** A night, with gates or without. */
 export const night = (isGated: boolean): fc.Arbitrary<Night> => anyNight(isGated).map(withoutCoincidence)
 
+/** A night with limits of spending, which the tokens of its answers reach. */
+export const limitedNight = (): fc.Arbitrary<Night> =>
+  fc
+    .record({
+      night: night(false),
+      spend: fc.array(
+        fc.record({
+          per: fc.constantFrom("day" as const, "conversation" as const),
+          tokens: fc.constantFrom(0, 1, 60, 150, 400),
+          then: fc.constantFrom("ask" as const, "fail" as const),
+          answerWithin: fc.constantFrom(Duration.hours(1), Duration.minutes(20))
+        }),
+        { minLength: 1, maxLength: 2 }
+      )
+    })
+    .map(({ night, spend }) => ({ ...night, spend }))
+
 // --- internal
 
 /** A shared pause makes routed turns due in the same millisecond, and what the first of them finds changes where the next one goes. */

@@ -15,6 +15,13 @@ describe("the same call", () => {
     expect(CallKey.of({ ...CALL, headers: [...CALL.headers, "x-stainless-retry-count", "1"] })).toBe(key)
   })
 
+  it("may have the names of its objects in another order, and its lists not", () => {
+    const keyOf = (body: object) => CallKey.of({ ...CALL, body })
+    const key = keyOf({ model: "m", input: [{ a: 1, b: { c: 2, d: 3 } }, 4] })
+    expect(keyOf({ input: [{ b: { d: 3, c: 2 }, a: 1 }, 4], model: "m" })).toBe(key)
+    expect(keyOf({ model: "m", input: [4, { a: 1, b: { c: 2, d: 3 } }] })).not.toBe(key)
+  })
+
   it("has the same path, credential, session and body", () => {
     const key = CallKey.of(CALL)
     const others = [

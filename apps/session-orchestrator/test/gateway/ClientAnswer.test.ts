@@ -58,7 +58,7 @@ const connect = (call: Dialect.Call, userAgent?: string) =>
 const HEAD = { status: 200, statusText: "OK", headers: ["content-type", "text/event-stream"] }
 
 describe("a client that waits", () => {
-  it.effect("for a stream has a head within 25 s, and then a heartbeat every 10 s", () =>
+  it.effect("X13: for a stream has a head within 25 s, and then a heartbeat every 10 s", () =>
     Effect.gen(function* () {
       const { written } = yield* connect(CALLS.chat)
       yield* TestClock.adjust(Duration.seconds(45))
@@ -71,7 +71,7 @@ describe("a client that waits", () => {
     })
   )
 
-  it.effect("has the heartbeat that holds it", () =>
+  it.effect("X13: has the heartbeat that holds it", () =>
     Effect.gen(function* () {
       const beatOf = (call: Dialect.Call, userAgent?: string) =>
         Effect.gen(function* () {

@@ -1,7 +1,8 @@
 /** A service with a gateway to an endpoint that a test scripts. */
 import type { Profile } from "@holdfast/policy"
+import { type Dialect, Heartbeats } from "@holdfast/providers/dialects"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Effect } from "effect"
+import { Effect, type Redacted } from "effect"
 import * as Http from "node:http"
 import * as Configurations from "../config/Configurations.ts"
 import * as Service from "../service/Service.ts"
@@ -15,6 +16,8 @@ export interface Rig {
   readonly retry?: Profile.RetrySettings
   readonly database?: string
   readonly file?: object
+  /** A PostgreSQL in the place of `database`, and the port at which this runner listens for the others. */
+  readonly postgres?: { readonly url: Redacted.Redacted; readonly runnerPort: number }
   readonly endpoint?: Effect.Success<ReturnType<typeof RawEndpoint.start>>
 }
 
@@ -24,6 +27,7 @@ export const start = Effect.fnUntraced(function* ({
   database = ":memory:",
   endpoint: given,
   file = {},
+  postgres,
   retry = Service.QUICK
 }: Rig) {
   const endpoint = given ?? (yield* RawEndpoint.start(answer))
@@ -40,7 +44,14 @@ export const start = Effect.fnUntraced(function* ({
     },
     environment: { OWN_KEY: "sk-own-0123456789", SPARE_KEY: "sk-spare-0123456789", CLAUDE_KEY: "sk-claude-0123456789" }
   })
-  const service = yield* Service.start({ config: { ...config, retry }, provider: yield* ScriptedServer.start() })
+  const shared = postgres && {
+    database: { ...config.database, url: postgres.url },
+    cluster: { runner: { host: "127.0.0.1", port: postgres.runnerPort }, shards: 2 }
+  }
+  const service = yield* Service.start({
+    config: { ...config, ...shared, retry },
+    provider: yield* ScriptedServer.start()
+  })
   return { endpoint, service }
 })
 
@@ -95,6 +106,14 @@ export const post = (
     request.end(JSON.stringify(body))
     return Effect.sync(() => request.destroy())
   })
+
+/** A stream without the heartbeats before its first byte: on a busy machine an answer may take longer than their first one. */
+export const withoutBeats = (format: Dialect.Format, body: Buffer): Buffer => {
+  const beat = Heartbeats.of(format, "events")
+  let start = 0
+  while (body.subarray(start, start + beat.length).equals(beat)) start += beat.length
+  return body.subarray(start)
+}
 
 /** A chat completions stream with a text. */
 export const chatStream = (text: string): Buffer =>

@@ -44,7 +44,7 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("waits through failures of every kind: one answer, and nothing of a failed attempt", () =>
+  it.live("X13: waits through failures of every kind: one answer, and nothing of a failed attempt", () =>
     Effect.gen(function* () {
       const bytes = GatewayRig.chatStream("hello")
       const frames = (text: string) => Buffer.from(text)
@@ -98,6 +98,54 @@ describe("a held call", () => {
       expect([answer.body.equals(bytes), endpoint.calls.length]).toEqual([true, 3])
       for (const { closed } of endpoint.calls.slice(0, 2)) yield* Effect.promise(() => closed)
     }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "goes on with another key of the provider, and with a configured model of its format, which its answer names",
+    () =>
+      Effect.gen(function* () {
+        const bytes = GatewayRig.chatStream("hello")
+        const { endpoint, service } = yield* GatewayRig.start({
+          answer: (call) => {
+            void call.body.then((body) => {
+              const { model } = JSON.parse(String(body))
+              const key =
+                call.rawHeaders[call.rawHeaders.findIndex((name) => name.toLowerCase() === "authorization") + 1]
+              if (model === "spare" || (model === "m" && key === "Bearer sk-spare-0123456789"))
+                return GatewayRig.sendStream(call, bytes)
+              GatewayRig.sendError(call, model === "m" ? 402 : 503)
+            })
+          },
+          retry: {
+            ...Service.QUICK,
+            routing: {
+              type: "fallback-chain",
+              revert: "cooldown-expiry",
+              chains: {
+                "own/big": ["claude/other-format", "own/spare"]
+              }
+            }
+          }
+        })
+        const word = { authorization: "Bearer holdfast" }
+        const first = yield* GatewayRig.post(service.port, CHAT, ASK, word)
+        expect([first.status, first.body.equals(bytes), first.headers["x-holdfast-target"]]).toEqual([
+          200,
+          true,
+          undefined
+        ])
+        expect(endpoint.calls.length).toBe(2)
+        // Only the bytes of the model differ.
+        const other = yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: "big" }, word)
+        expect([other.status, other.body.equals(bytes), other.headers["x-holdfast-target"]]).toEqual([
+          200,
+          true,
+          "own/spare"
+        ])
+        const last = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
+        expect(String(last)).toBe(JSON.stringify({ ...ASK, model: "spare" }))
+        expect(endpoint.calls.map(({ url }) => url)).not.toContain("/v1/messages")
+      }).pipe(Effect.scoped)
   )
 
   it.live("that cannot be answered gets the endpoint's own refusal, as it came", () =>
@@ -162,7 +210,7 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("without its client makes no call, and goes on when it is asked again", () =>
+  it.live("X13: without its client makes no call, and goes on when it is asked again", () =>
     Effect.gen(function* () {
       let isUp = false
       const bytes = GatewayRig.chatStream("hello")
@@ -186,7 +234,7 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("outlives the process: the same call goes on in its wait", () =>
+  it.live("X13: outlives the process: the same call goes on in its wait", () =>
     Effect.gen(function* () {
       const directory = fs.mkdtempSync(path.join(os.tmpdir(), "held-"))
       yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(directory, { recursive: true })))

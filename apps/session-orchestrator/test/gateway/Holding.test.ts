@@ -10,7 +10,9 @@ import type { Conversations, TurnResult } from "../../src/conversation/Conversat
 import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 import * as Endpoints from "../../src/gateway/Endpoints.ts"
 import type { GatedCall } from "../../src/gateway/GatedCall.ts"
-import { Holding, KEPT_MS } from "../../src/gateway/Holding.ts"
+import { Holding } from "../../src/gateway/Holding.ts"
+import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
+import { KEPT_MS } from "../../src/orchestrator/HeldWaits.ts"
 
 const FAILURE: Failure.Failure = { reason: "overloaded", message: "Overloaded", status: 503, retryable: true }
 
@@ -55,8 +57,7 @@ const rig = Effect.gen(function* () {
   }
   const conversations: Partial<Conversations["Service"]> = {
     prompt: (_id, { turnId }) => Effect.sync(() => (done.push("accept"), turnId ?? assert.fail())),
-    result: () => Deferred.await(ended),
-    abort: () => Effect.sync(() => (done.push("abort"), true))
+    result: () => Deferred.await(ended)
   }
   const config = Configurations.config({
     file: { providers: { own: { type: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } }, model: "own/m" }
@@ -65,9 +66,11 @@ const rig = Effect.gen(function* () {
     send,
     endpoints: Endpoints.of(config),
     calls: new Map(),
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The calls that holding makes.
-    conversations: conversations as Conversations["Service"],
+    waits: new LocalWaits(() => Effect.sync(() => void done.push("abort")), yield* Effect.scope),
     turns: {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The calls that holding makes.
+      conversations: conversations as Conversations["Service"],
+      choose: (make) => make(),
       open: () => Effect.void,
       release: () => Effect.sync(() => void done.push("release")),
       resume: () => Effect.sync(() => (done.push("resume"), true)),
@@ -77,8 +80,7 @@ const rig = Effect.gen(function* () {
     defaults: { model: { provider: "own", model: "m" }, models: {}, retry: {} },
     credentials: {},
     ended: () => {},
-    redact: (text) => text,
-    scope: yield* Effect.scope
+    redact: (text) => text
   })
   const begin = (answer: ClientAnswer.ClientAnswer) => Effect.forkChild(holding.answer(call, answer))
   const until = (what: string) =>

@@ -168,7 +168,7 @@ describe("a call through the gateway", () => {
 
   it.effect("is held back by a client that does not read", () =>
     Effect.gen(function* () {
-      const MANY = 64 * 1024 * 1024
+      const MANY = 32 * 1024 * 1024
       let written = 0
       const { endpoint, service } = yield* start({
         answer: ({ response }) => {
@@ -197,6 +197,28 @@ describe("a call through the gateway", () => {
       expect((yield* open.rest).length).toBe(MANY)
       expect(endpoint.calls.length).toBe(1)
     }).pipe(Effect.scoped)
+  )
+})
+
+describe("a call for an answer that cannot be read", () => {
+  it.effect("goes up once, as it came, and its failure comes down", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start({
+        answer: ({ response }) => void response.writeHead(503, { "x-why": "down" }).end("busy")
+      })
+      const path = "/to/own/chat/completions"
+      const bodies = [Buffer.from('{"model":'), Buffer.from([0x1f, 0x8b, 0x08])]
+      const json = { "content-type": "application/json" }
+      const broken = yield* post(service.port, path, Buffer.from('{"model":'), json)
+      const coded = yield* post(service.port, path, Buffer.from([0x1f, 0x8b, 0x08]), {
+        ...json,
+        "content-encoding": "br"
+      })
+      for (const { body, status } of [broken, coded]) expect([status, String(body)]).toEqual([503, "busy"])
+      const received = yield* Effect.promise(() => Promise.all(endpoint.calls.map(({ body }) => body)))
+      expect(received).toEqual(bodies)
+      expect(headerOf(endpoint.calls[1] ?? assert.fail(), "content-encoding")).toEqual(["br"])
+    })
   )
 })
 
@@ -230,6 +252,31 @@ describe("a call that the gateway refuses", () => {
         "WebSockets do not pass here. Send the same call as an HTTP request."
       ])
       expect(endpoint.calls.filter(({ url }) => url !== "/base/v1/files")).toEqual([])
+    })
+  )
+
+  it.effect("has no token, or a wrong one, where the service can be reached by others", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start({ server: { host: "0.0.0.0", token: "token-0123456789" } })
+      const path = "/to/claude/v1/messages"
+      const post = (headers: Http.OutgoingHttpHeaders) =>
+        Effect.map(service.call({ path, body: { model: "m" }, headers }), ({ status, text }) => [
+          status,
+          JSON.parse(text)
+        ])
+      const refusal = [401, { type: "error", error: { type: "authentication_error" } }]
+      expect(yield* post({})).toMatchObject(refusal)
+      expect(yield* post({ "x-api-key": "sk-ant-of-the-client" })).toMatchObject(refusal)
+      expect(yield* post({ "x-api-key": "sk-ant-of-the-client", "x-holdfast-token": "wrong" })).toMatchObject(refusal)
+      expect(endpoint.calls).toEqual([])
+      yield* service.call({ path: "/to/claude/v1/models", headers: { "x-api-key": "token-0123456789" } })
+      const both = { "x-api-key": "sk-ant-of-the-client", "x-holdfast-token": "token-0123456789" }
+      yield* service.call({ path: "/to/claude/v1/models", headers: both })
+      expect(endpoint.calls.map((call) => headerOf(call, "x-api-key"))).toEqual([
+        ["sk-claude-0123456789"],
+        ["sk-ant-of-the-client"]
+      ])
+      expect(endpoint.calls.flatMap((call) => headerOf(call, "x-holdfast-token"))).toEqual([])
     })
   )
 

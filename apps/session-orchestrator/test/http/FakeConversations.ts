@@ -19,6 +19,7 @@ import {
 } from "../../src/conversation/Conversations.ts"
 import { DryRuns } from "../../src/dry-run/DryRuns.ts"
 import { Explanations } from "../../src/inspection/Explanations.ts"
+import { HealthReports } from "../../src/inspection/endpoints/HealthReports.ts"
 import { TurnNotFound } from "../../src/conversation/TurnNotFound.ts"
 import { TurnWebhooks } from "../../src/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../../src/inspection/period/PeriodReports.ts"
@@ -181,6 +182,7 @@ export const make = () => {
       ),
     abort: (id) => Effect.as(command(id, "abort"), false),
     steer: ({ conversationId, type }) => Effect.as(command(conversationId, type), true),
+    commandAll: () => Effect.die("not part of this test"),
     setAutoRetry: (id, enabled) =>
       Effect.map(existing(id), (conversation) => {
         conversation.autoRetryEnabled = enabled
@@ -267,6 +269,7 @@ export const make = () => {
       }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { ofConversation: () => Effect.die("a fake has no reports"), report: () => die }),
+      Layer.succeed(HealthReports, { read: die, configuration: { entries: [], unused: [], notices: [] } }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
       Layer.succeed(Removal, { remove: () => die }),
       Layer.succeed(Submissions, {
@@ -287,6 +290,7 @@ export const make = () => {
         turn: () => die,
         prompt: () => die,
         resumption: () => die,
+        resumptionOutline: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
         unsealedTurns: Effect.suspend(() =>

@@ -68,3 +68,43 @@ describe("an image in a prompt", () => {
     })
   )
 })
+
+describe("an image of the model", () => {
+  it.live("is an event, then in its message, and goes back to the model after a restart", () =>
+    Effect.gen(function* () {
+      const database = yield* TemporaryFile.temporaryFile
+      const provider = yield* ScriptedServer.start()
+      const bodies: Array<string> = []
+      const url = `data:image/png;base64,${image.data}`
+      const images = [{ type: "image_url", image_url: { url } }]
+      const drawn = { choices: [{ index: 0, delta: { images }, finish_reason: null }] }
+      provider.fallback((request) => {
+        const { frames } = ProcessSetup.answer("Here.")
+        bodies.push(JSON.stringify(request.body))
+        return { frames: bodies.length === 1 ? [`data: ${JSON.stringify(drawn)}\n\n`, ...frames] : frames }
+      })
+      const start = Service.start({ provider, database })
+      const first = yield* start
+      const id = yield* first.create()
+      const turns = { path: `/v1/conversations/${id}/turns`, headers: { accept: "application/x-ndjson" } }
+      const answered = yield* first.call({ ...turns, body: { prompt: "Draw", turnId: "one" } })
+      const having = Service.eventsOf(answered.text).filter((event) => JSON.stringify(event).includes(image.data))
+      assert.deepStrictEqual(
+        having.map(({ type }) => type),
+        ["file", "message"]
+      )
+      const state = yield* first.call({ path: "/v1/turns/one" })
+      assert.deepStrictEqual(JSON.parse(state.text).files, [{ mediaType: "image/png", sizeBytes: 90_000 }])
+      assert.notInclude(state.text, image.data.slice(0, 40))
+      yield* first.stop
+      const second = yield* start
+      yield* second.call({ ...turns, body: { prompt: "Bluer" } })
+      const [, { messages }] = bodies.map((body) => JSON.parse(JSON.parse(body)))
+      assert.deepStrictEqual(
+        messages.map(({ role }: { readonly role: string }) => role),
+        ["user", "assistant", "user", "user"]
+      )
+      assert.include(JSON.stringify(messages[2]), url)
+    })
+  )
+})

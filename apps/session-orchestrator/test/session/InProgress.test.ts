@@ -82,3 +82,15 @@ it("InProgress.P4: the text so far is encoded once for all clients that connect 
   turn.persisted(answer)
   expect(turn.frames()).toEqual([])
 })
+
+it("X3: a file is content in its place among the texts, for clients that come later", () => {
+  const file = { type: "file", ...ids, file: { type: "file", mediaType: "image/png", data: "AAAA" } } as const
+  const turn = new InProgress()
+  for (const event of [start, delta, delta, file, delta] as const) turn.live(event)
+  expect(turn.events()).toEqual([start, { ...delta, delta: "HelloHello" }, file, delta])
+  const alone = new InProgress()
+  alone.live(file)
+  expect(alone.contentOf).toBe("t")
+  alone.withdraw()
+  expect(alone.events()).toEqual([])
+})

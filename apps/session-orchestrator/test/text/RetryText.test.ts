@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Result } from "effect"
+import * as PolicyText from "../../src/text/PolicyText.ts"
 import * as RetryText from "../../src/text/RetryText.ts"
 
 const policy = (settings: unknown) => Profile.resolve(Result.getOrThrow(RetrySettings.decode(settings)))
@@ -71,7 +72,7 @@ describe("RetryText", () => {
   it("has the most that jitter adds, in whole per cent", () => {
     const jittered = policy({ jitter: { factor: 0.5 } })
     expect(RetryText.remarks(jittered)[0]).toMatch(/^Jitter adds up to 50 % /)
-    expect(RetryText.primitives(jittered)).toContainEqual(["jitter", "up to 50 % more"])
+    expect(PolicyText.primitives(jittered)).toContainEqual(["jitter", "up to 50 % more"])
   })
 
   it("A schedule without a longest wait can be without end", () => {
@@ -149,13 +150,13 @@ describe("RetryText", () => {
       "After 2 h of waiting the turn asks before it goes on with a request of more than 200000 tokens, or after more than 500000 tokens; without an answer within 8 h it fails (retry.spendGuard; X11)."
     )
     const value = (settings: unknown) =>
-      RetryText.primitives(policy(settings)).find(([name]) => name === "spendGuard")?.[1]
+      PolicyText.primitives(policy(settings)).find(([name]) => name === "spendGuard")?.[1]
     expect(value({})).toBe("off")
     expect(value({ spendGuard: { maxTurnTokens: 9 } })).toBe("asks after 1 h of waiting, after more than 9 tokens")
   })
 
   it("describes each primitive in the words of its settings", () => {
-    const values = (settings: unknown) => Object.fromEntries(RetryText.primitives(policy(settings)))
+    const values = (settings: unknown) => Object.fromEntries(PolicyText.primitives(policy(settings)))
     expect(values({})).toMatchObject({
       schedule: "5 s, 10 s, 30 s, 1 m, 5 m, 10 m, 15 m, 30 m, then every 30 m",
       jitter: "none",
@@ -260,13 +261,13 @@ describe("RetryText", () => {
     expect(remarks({ midStream: "unseen" })).toEqual([
       "When an answer breaks off, it is void if no client has received any of it, and the step is retried; otherwise the turn fails (retry.midStream; X7)."
     ])
-    const value = (settings: unknown) => Object.fromEntries(RetryText.primitives(policy(settings)))["midStream"]
+    const value = (settings: unknown) => Object.fromEntries(PolicyText.primitives(policy(settings)))["midStream"]
     expect(value({})).toBe("fail, and unseen for submitted turns")
     expect(value({ midStream: "unseen", reasons: { timeout: { midStream: "fail" } } })).toBe("unseen; timeout: fail")
   })
 
   it("every primitive has its name in the configuration", () => {
-    expect(RetryText.primitives(policy({})).map(([name]) => name)).toEqual([
+    expect(PolicyText.primitives(policy({})).map(([name]) => name)).toEqual([
       "enabled",
       "schedule",
       "jitter",

@@ -13,6 +13,7 @@ import * as Line from "../text/Line.ts"
 import * as Markdown from "../text/Markdown.ts"
 import * as Width from "../text/Width.ts"
 import * as EntryLines from "../transcript/EntryLines.ts"
+import * as Transcript from "../transcript/Transcript.ts"
 import * as WaitText from "../wait/WaitText.ts"
 
 /** The size of a terminal, and the present. */
@@ -84,7 +85,9 @@ const within = (line: Line.Line, width: number): Line.Line => {
 /** The answer as far as it came. */
 const progressOf = ({ view }: Snapshot.Snapshot, width: number): ReadonlyArray<Line.Line> => {
   const parts = view.progress?.parts ?? []
-  const lines = parts.flatMap(({ text, type }) => {
+  const lines = parts.flatMap((part) => {
+    if (part.type === "file") return [[], Line.of(Line.clip(Transcript.fileLine(part), width), { dim: true })]
+    const { text, type } = part
     const shown = Foreign.shown(Markdown.ending(text, MOST_PROGRESS)).trim()
     if (shown === "") return []
     return type === "text"

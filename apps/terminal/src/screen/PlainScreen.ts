@@ -127,7 +127,7 @@ const textOf = (entry: Transcript.Entry, printed: string): string => {
 
 const textInProgress = ({ view }: Snapshot.Snapshot): string =>
   Foreign.shown(
-    (view.progress?.parts ?? []).flatMap(({ text, type }) => (type === "text" ? [text] : [])).join("")
+    (view.progress?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
   ).trimStart()
 
 const idle = (conversation: OpenConversation.OpenConversation, now: () => number): Promise<void> =>

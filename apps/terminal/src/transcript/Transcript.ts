@@ -5,7 +5,7 @@
  * Transcript.T2. A manual retry leaves no entry of its own (rule M2): its turn has no prompt.
  * Transcript.T3. A wait has its warning once, over all connections: the event of a wait comes again after a reconnect.
  */
-import { Failure, Message, type TurnEvent } from "@holdfast/wire"
+import { Failure, FilePart, Message, type TurnEvent } from "@holdfast/wire"
 import * as Foreign from "../text/Foreign.ts"
 import * as WaitText from "../wait/WaitText.ts"
 
@@ -82,6 +82,9 @@ export const take = (seen: Seen, event: TurnEvent.TurnEvent): readonly [Seen, Re
 /** A note on one line. */
 export const note = (tone: Tone, text: string): Entry => ({ type: "note", tone, text: Foreign.oneLine(text) })
 
+/** A file of the model on one line: its kind, type, size and name. */
+export const fileLine = (file: Message.ModelFile): string => Foreign.oneLine(FilePart.placeholderOf(file))
+
 /** A text as it is. */
 export const verbatim = (text: string): Entry => ({ type: "verbatim", text: Foreign.shown(text).trimEnd() })
 
@@ -95,7 +98,8 @@ const messageEntries = (message: Message.Message): ReadonlyArray<Entry> => {
         : [{ type: "prompt", text: Foreign.shown(Message.textOf(message)) }]
     case "assistant": {
       const text = Foreign.shown(Message.textOf(message)).trim()
-      return text === "" ? [] : [{ type: "answer", text }]
+      const files = message.content.flatMap((part) => (part.type === "file" ? [note("aside", fileLine(part))] : []))
+      return text === "" ? files : [{ type: "answer", text }, ...files]
     }
     case "tool":
       return message.content.map(({ isError, output, toolName }) =>

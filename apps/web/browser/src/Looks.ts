@@ -31,6 +31,7 @@ const states = async (rig: Rig): Promise<ReadonlyArray<readonly [name: string, a
     ["a wait", late],
     ["a failure", wrong],
     ["the night", `${rig.service.url}/#/night`],
+    ["health", `${rig.service.url}/#/health`],
     ["before the night", `${rig.service.url}/#/before`],
     ["the list and a new conversation", `${rig.service.url}/#/`]
   ]
@@ -91,6 +92,7 @@ const ready = async (page: Page, name: string): Promise<void> => {
     await seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
     return
   }
+  if (name === "health") return page.locator(".configuration tbody tr").first().waitFor()
   if (name === "before the night") {
     await page.getByLabel("Profile").selectOption("interactive")
     await page.getByLabel("Fallback chain").fill("other/plain")

@@ -1,4 +1,5 @@
 /** The night in a real browser: commands for many turns, and the line of time. */
+import { AxeBuilder } from "@axe-core/playwright"
 import type { Page } from "playwright-core"
 import { ensure, same, show } from "./Report.ts"
 import { OVERLOADED, type Rig, seen } from "./Rig.ts"
@@ -99,6 +100,7 @@ const bulk = (rig: Rig) =>
     await button(page, "Give up 3 waiting …").focus()
     await page.keyboard.press("Enter")
     await seen(dialog, "Give up 3 turns that wait for 2 endpoints?")
+    same((await new AxeBuilder({ page }).setLegacyMode(true).analyze()).violations, [], "violations of accessibility")
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "detached" })
     same(await page.evaluate(() => document.activeElement?.textContent), "Give up 3 waiting …", "the focus")

@@ -46,7 +46,9 @@ export const make = async (): Promise<Rig> => {
       providers: { local: endpoint, other: endpoint },
       retry: LONG,
       server: { maxFileBytes: 1_000_000 },
-      tools: { files: { command: process.execPath, args: [join(import.meta.dirname, "tool.mjs")] } }
+      tools: {
+        files: { command: process.execPath, args: [join(import.meta.dirname, "tool.mjs")], confirm: ["write_file"] }
+      }
     })
     await service.start()
     return {
@@ -125,7 +127,7 @@ const watch = (context: BrowserContext, problems: Array<string>, mayFail: boolea
   context.on("weberror", (error) => void problems.push(`an error in the page: ${error.error().stack}`))
   context.on("console", (message) => {
     if (message.type() !== "error" && message.type() !== "warning") return
-    if (mayFail && /Failed to load resource/.test(message.text())) return
+    if (mayFail && /Failed to load resource|Refused to apply style/.test(message.text())) return
     problems.push(`the console: ${message.text()} (${message.location().url})`)
   })
 }

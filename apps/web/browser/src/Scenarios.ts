@@ -6,6 +6,8 @@ import * as Attachments from "./Attachments.ts"
 import * as Notices from "./Notices.ts"
 import * as Palette from "./Palette.ts"
 import * as Token from "./Token.ts"
+import * as ToolQuestions from "./ToolQuestions.ts"
+import * as Updated from "./Updated.ts"
 import { LONG, OVERLOADED, prompt, type Rig, seen, until, wait, waiting } from "./Rig.ts"
 
 /** Runs all scenarios, side by side: most of their time passes in waits. */
@@ -17,7 +19,8 @@ export const run = async (rig: Rig): Promise<void> => {
     tabs(rig).then(() => night(rig)),
     withService(rig, killed),
     withService(rig, cut),
-    Token.run(rig),
+    Token.run(rig).then(() => Updated.run(rig)),
+    ToolQuestions.run(rig),
     Palette.run(rig).then(() => Attachments.run(rig)),
     withService(rig, Notices.run)
   ])

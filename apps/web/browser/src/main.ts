@@ -3,6 +3,7 @@
  *
  * The last line is the count. No page may request another host, report an error or violate its content security policy.
  */
+import * as HealthScenarios from "./HealthScenarios.ts"
 import * as Looks from "./Looks.ts"
 import { isPassed, same, show, summary } from "./Report.ts"
 import * as BeforeScenarios from "./BeforeScenarios.ts"
@@ -15,6 +16,7 @@ try {
   await Scenarios.run(rig)
   await BeforeScenarios.run(rig)
   await NightScenarios.run(rig)
+  await HealthScenarios.run(rig)
   await Looks.run(rig)
   await show("no page has requested another host, reported an error or violated its policy", async () =>
     same(rig.problems, [], "problems")

@@ -46,6 +46,10 @@ try {
   )
   provider.plan("wrong", { status: 401, message: "Incorrect API key provided.", type: "authentication_error" })
   await begin(page, { model: "local/wrong", tags: ["nightly"] }, "Translate the release notes.", "Incorrect API key")
+  const reset = { "retry-after": "10800" }
+  const exceeded = "You exceeded your current quota, please check your plan."
+  provider.plan("gpt-5-mini", { status: 429, message: exceeded, type: "insufficient_quota", headers: reset })
+  await begin(page, { model: "local/gpt-5-mini", retry: Rig.LONG }, "Sort the inbox.", "You exceeded")
   const spendGuard = { after: "10 millis", maxInputTokens: 1, answerWithin: "2 hours" }
   provider.plan("large", Rig.OVERLOADED)
   const asks = await begin(
@@ -80,10 +84,14 @@ try {
   const dark = await rig.open({ colorScheme: "dark", viewport: { width: 1100, height: 720 } })
   await shot("dark", waiting, dark)
   await page.goto(`${rig.service.url}/#/night`)
-  await page.getByLabel("Period").selectOption("1")
+  await page.getByLabel("Period").selectOption({ label: "last 10 minutes" })
+  await page.locator(".row .course path").first().waitFor({ state: "attached" })
   await page.locator(".row").first().click()
   await Rig.seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
   await page.screenshot({ path: join(folder, "page-night.png") })
+  await page.goto(`${rig.service.url}/#/health`)
+  await page.locator(".configuration tbody tr").first().waitFor()
+  await page.screenshot({ path: join(folder, "page-health.png") })
   const usual = await Service.make(
     rig.program,
     {

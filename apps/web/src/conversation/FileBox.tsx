@@ -1,27 +1,27 @@
-/** A file of a prompt: an image with its bytes is shown, everything else is a placeholder. No address is loaded. */
+/** A file of a prompt or of the model: an image with its bytes is shown, other bytes can be saved. No address is loaded. */
 import type { FilePart } from "@holdfast/wire"
 import * as Sizes from "../text/Sizes.ts"
 
 /** A file, in a box of its own. */
-export const FileBox = ({ file }: { readonly file: FilePart.FilePart }) => {
+export const FileBox = ({ file, of = "the prompt" }: { readonly file: FilePart.FilePart; readonly of?: string }) => {
   const name = file.name ?? file.mediaType
   if (!("data" in file)) return <p className="image-box">File “{name}” at an address, not loaded</p>
   // SVG is left out: a picture of another kind cannot have text that looks like the page.
   const size = Sizes.bytes(sizeOf(file.data))
+  const address = `data:${file.mediaType};base64,${file.data}`
   return isShown(file.mediaType) ? (
     <figure className="prompt-figure">
-      <img
-        className="prompt-image"
-        src={`data:${file.mediaType};base64,${file.data}`}
-        alt={`Image of the prompt: ${name}`}
-      />
+      <img className="prompt-image" src={address} alt={`Image of ${of}: ${name}`} />
       <figcaption>
         {name} · {size}
       </figcaption>
     </figure>
   ) : (
     <p className="image-box">
-      File “{name}” · {size}
+      <a href={address} download={file.name ?? "file"}>
+        File “{name}”
+      </a>{" "}
+      · {size}
     </p>
   )
 }

@@ -120,6 +120,8 @@ const MessageEntry = ({ message, results }: { readonly message: AnyMessage; read
             switch (part.type) {
               case "text":
                 return <Markdown key={index} text={part.text} />
+              case "file":
+                return <FileBox key={index} file={part} of="the model" />
               case "reasoning":
                 return part.text === "" ? null : <Reasoning key={index} text={part.text} />
               case "tool-call":

@@ -2,6 +2,7 @@
 import type { ConversationView } from "@holdfast/client"
 import * as Durations from "../text/Durations.ts"
 import { useNow } from "../time/Now.ts"
+import { FileBox } from "./FileBox.tsx"
 import { MarkdownInProgress } from "./Markdown.tsx"
 import { Reasoning } from "./Reasoning.tsx"
 import { ToolCall } from "./ToolCall.tsx"
@@ -24,6 +25,8 @@ export const Progress = ({ view }: { readonly view: ConversationView.Conversatio
           {parts.map((part, index) =>
             part.type === "text" ? (
               <MarkdownInProgress key={index} text={part.text} />
+            ) : part.type === "file" ? (
+              <FileBox key={index} file={part} of="the model" />
             ) : (
               <Reasoning key={index} text={part.text} isArriving />
             )

@@ -6,7 +6,19 @@ import * as Reasons from "../text/Reasons.ts"
 
 /** The report, with the line to send on. */
 export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport }) => {
-  const { calls, causes, outages, savedCalls, spend, switches, turns, until, waited, waitedMs } = report
+  const {
+    answeredCalls = 0,
+    calls,
+    causes,
+    outages,
+    savedCalls,
+    spend,
+    switches,
+    turns,
+    until,
+    waited,
+    waitedMs
+  } = report
   const failed = turns.failed - turns.retried
   return (
     <section className="figures" aria-label="Report">
@@ -30,6 +42,7 @@ export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport
           note={`${waited} ${waited === 1 ? "turn" : "turns"}`}
         />
         <Figure name="calls" value={calls} note={savedCalls > 0 ? `${savedCalls} saved` : undefined} />
+        {answeredCalls > 0 && <Figure name="through the gateway" value={answeredCalls} note="answered at once" />}
         <Figure
           name="cost"
           value={spend.cost === "unknown" ? "unknown" : `$${spend.cost.toFixed(2)}`}

@@ -9,11 +9,20 @@ import { DesktopNotices } from "../notices/DesktopNotices.tsx"
 import * as Actions from "../palette/Actions.ts"
 import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
+import * as PageVersion from "./PageVersion.ts"
 import * as Route from "./Route.ts"
+import { UpdateNotice } from "./UpdateNotice.tsx"
 
 // Charts are loaded when they are first looked at.
-const NightPage = lazy(() => import("../night/NightPage.tsx").then(({ NightPage }) => ({ default: NightPage })))
-const BeforePage = lazy(() => import("../before/BeforePage.tsx").then(({ BeforePage }) => ({ default: BeforePage })))
+const NightPage = lazy(() =>
+  PageVersion.load(() => import("../night/NightPage.tsx")).then(({ NightPage }) => ({ default: NightPage }))
+)
+const HealthPage = lazy(() =>
+  PageVersion.load(() => import("../health/HealthPage.tsx")).then(({ HealthPage }) => ({ default: HealthPage }))
+)
+const BeforePage = lazy(() =>
+  PageVersion.load(() => import("../before/BeforePage.tsx")).then(({ BeforePage }) => ({ default: BeforePage }))
+)
 
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
@@ -49,6 +58,7 @@ const Pages = () => {
       run: () => Route.go({ page: "before" })
     },
     { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
+    { name: "Health", words: "endpoints gates quotas configuration", run: () => Route.go({ page: "health" }) },
     { name: "API", words: "documentation", run: () => location.assign("/docs") }
   ])
   return (
@@ -67,12 +77,14 @@ const Pages = () => {
           <PageLink to="conversations" route={route} words="Conversations" />
           <PageLink to="before" route={route} words="Before the night" />
           <PageLink to="night" route={route} words="The night" />
+          <PageLink to="health" route={route} words="Health" />
           <a href="/docs">API</a>
         </nav>
         <div className="tools">
           <Palette />
           <DesktopNotices />
         </div>
+        <UpdateNotice />
       </header>
       <Suspense fallback={<p className="quiet pad">Loading …</p>}>
         <Page route={route} />
@@ -87,6 +99,8 @@ const Page = ({ route }: { readonly route: Route.Route }) => {
       return <NightPage />
     case "before":
       return <BeforePage />
+    case "health":
+      return <HealthPage />
     default:
       return <Conversations route={route} />
   }
@@ -108,9 +122,11 @@ const PageLink = ({ route, to, words }: PageLinkProps) => {
 }
 
 /** The pages beside the conversations. */
-type LaterPage = "night" | "before"
+type LaterPage = (typeof LATER)[number]
 
-const isLater = (page: Route.Route["page"]): page is LaterPage => page === "night" || page === "before"
+const LATER = ["night", "before", "health"] as const
+
+const isLater = (page: Route.Route["page"]): page is LaterPage => LATER.some((later) => later === page)
 
 type ConversationRoute = Exclude<Route.Route, { readonly page: LaterPage }>
 

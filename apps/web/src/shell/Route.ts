@@ -7,12 +7,13 @@ export type Route =
   | { readonly page: "new" }
   | { readonly page: "night" }
   | { readonly page: "before" }
+  | { readonly page: "health" }
   | { readonly page: "conversation"; readonly conversationId: string }
 
 /** The place of an address; an unknown one is the list. */
 export const parse = (hash: string): Route => {
   const [page, id] = hash.replace(/^#\/?/, "").split("/")
-  if (page === "new" || page === "night" || page === "before") return { page }
+  if (page === "new" || page === "night" || page === "before" || page === "health") return { page }
   if (page === "c" && id !== undefined && id !== "") return { page: "conversation", conversationId: decode(id) }
   return { page: "conversations" }
 }
@@ -28,6 +29,8 @@ export const format = (route: Route): string => {
       return "#/night"
     case "before":
       return "#/before"
+    case "health":
+      return "#/health"
     case "conversation":
       return `#/c/${encodeURIComponent(route.conversationId)}`
     default:

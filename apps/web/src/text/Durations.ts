@@ -20,6 +20,12 @@ export const duration = (ms: number): string => {
   return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
 }
 
+/** A time of day to the second, with the date where it is not the day of `now`. */
+export const time = (at: number, now: number): string => {
+  const seconds = new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" })
+  return new Date(at).toDateString() === new Date(now).toDateString() ? seconds : moment(at, now)
+}
+
 /** A time of day, with the date where it is not the day of `now`. */
 export const moment = (at: number, now: number): string => {
   const date = new Date(at)

@@ -9,7 +9,7 @@ it("an address leads back to its place, whatever characters an id has", () => {
       expect(Route.parse(Route.format(route))).toEqual(route)
     })
   )
-  for (const page of ["conversations", "new", "night", "before"] as const)
+  for (const page of ["conversations", "new", "night", "before", "health"] as const)
     expect(Route.parse(Route.format({ page }))).toEqual({ page })
 })
 

@@ -1,5 +1,5 @@
 /**
- * Files of prompts and of tools' results in the forms of the AI SDK's model versions.
+ * Files of prompts, of tools' results and of responses in the forms of the AI SDK's model versions.
  *
  * Files.F1. A file goes as it is: bytes as bytes, an address as an address. What a model cannot take, its provider refuses.
  */
@@ -29,7 +29,35 @@ export const resultOutput = (parts: ReadonlyArray<Part>, version: Version): Lang
   >["value"]
 })
 
+/** The file of a response: in versions 2 and 3 it has bytes, in version 4 bytes or an address. */
+export const ofResponse = ({ data, mediaType }: ResponseFile): ReadonlyArray<FilePart> => {
+  const type = mediaType.split(";", 1)[0]?.trim().toLowerCase() ?? ""
+  if (typeof data === "string") return [{ type: "file", mediaType: type, data }]
+  if (data instanceof Uint8Array) return [{ type: "file", mediaType: type, data: base64(data) }]
+  if (data.type === "url") return [{ type: "file", mediaType: type, url: String(data.url) }]
+  return data.type === "data" ? ofResponse({ data: data.data, mediaType }) : []
+}
+
 // --- internal
+
+interface ResponseFile {
+  readonly mediaType: string
+  readonly data:
+    | string
+    | Uint8Array
+    | { readonly type: "data"; readonly data: string | Uint8Array }
+    | { readonly type: "url"; readonly url: URL | string }
+    | { readonly type: "reference" | "text" }
+}
+
+/** In pieces: a call takes so many arguments. */
+const PIECE = 0x6000
+
+const base64 = (bytes: Uint8Array): string => {
+  let text = ""
+  for (let at = 0; at < bytes.length; at += PIECE) text += btoa(String.fromCharCode(...bytes.subarray(at, at + PIECE)))
+  return text
+}
 
 const filePart = (part: FilePart, version: Version): Omit<LanguageModelV4FilePart, "type"> => {
   const { mediaType, name } = part

@@ -36,6 +36,8 @@ const messageOf = (message: Message, version: Files.Version): LanguageModelV4Mes
           switch (part.type) {
             case "text":
               return { type: "text", text: part.text }
+            case "file":
+              return { ...Files.promptPart(part, version), ...optionsOf(part.proof) }
             case "tool-call": {
               const { input, malformed, proof, toolCallId, toolName } = part
               const given = malformed === undefined ? input : { malformed_arguments: input } // as a provider takes it

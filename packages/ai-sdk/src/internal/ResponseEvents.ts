@@ -1,7 +1,7 @@
 /**
  * Turns the stream of a model of the AI SDK into the events of a response.
  *
- * ResponseEvents.E1. The metadata of a reasoning block, wherever in it the provider gives it, and of a tool call goes into the message as `proof`.
+ * ResponseEvents.E1. The metadata of a reasoning block, wherever in it the provider gives it,, of a tool call and of a file goes into the message as `proof`.
  * ResponseEvents.E2. A reasoning block ends where other content begins: Google's ends it after the tool call that follows it.
  */
 import type {
@@ -13,6 +13,7 @@ import type {
 import { ToolArguments } from "@holdfast/providers"
 import { defined, Message } from "@holdfast/wire"
 import type { ModelEvent, Usage } from "holdfast"
+import * as Files from "./Files.ts"
 import { type FinishPart, isCut } from "./FinishPart.ts"
 
 /** A part of a response, of any version. */
@@ -46,6 +47,8 @@ export class ResponseEvents {
         const call = ToolArguments.toCall({ toolCallId, toolName, text: input, wasCut: false })
         return [...this.end(), { ...call, ...proofOf(providerMetadata) }]
       }
+      case "file":
+        return [...this.end(), ...Files.ofResponse(part).map((file) => ({ ...file, ...proofOf(metadataOf(part)) }))]
       case "error":
         throw part.error
       case "finish":
@@ -101,6 +104,10 @@ export class ResponseEvents {
 /** ResponseEvents.E1 */
 const proofOf = (metadata: SharedV4ProviderMetadata | undefined): { readonly proof?: string } =>
   metadata === undefined || Object.keys(metadata).length === 0 ? {} : { proof: JSON.stringify(metadata) }
+
+/** Files of version 2 have none. */
+const metadataOf = (part: object): SharedV4ProviderMetadata | undefined =>
+  "providerMetadata" in part ? (part.providerMetadata as SharedV4ProviderMetadata) : undefined
 
 const reasonOf = (reason: FinishPart["finishReason"]): Message.FinishReason => {
   const unified = typeof reason === "string" ? reason : reason.unified

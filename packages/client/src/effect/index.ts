@@ -23,6 +23,8 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type {
   ConversationState,
+  EffectiveConfiguration,
+  Health,
   Message,
   PeriodReport,
   Prompt,
@@ -119,6 +121,8 @@ export class Client extends Context.Service<
     readonly report: (options?: { readonly since?: Date | number }) => Call<PeriodReport.PeriodReport>
     readonly schedule: (body?: SchedulePreview.PreviewSchedule) => Call<SchedulePreview.SchedulePreview>
     readonly dryRun: (body: DryRunGroup.RunDryRun) => Call<DryRunGroup.DryRunAnswer>
+    readonly health: Call<Health.Health>
+    readonly configuration: Call<EffectiveConfiguration.EffectiveConfiguration>
   }
 >()("@holdfast/client/Client") {}
 
@@ -220,5 +224,7 @@ const of = (client: HoldfastClient): Client["Service"] => ({
   readCourses: (turnIds) => call((own) => client.readCourses(turnIds, own)),
   report: (options) => call((own) => client.report({ ...options, ...own })),
   schedule: (body) => call((own) => client.schedule(body, own)),
-  dryRun: (body) => call((own) => client.dryRun(body, own))
+  dryRun: (body) => call((own) => client.dryRun(body, own)),
+  health: call((own) => client.health(own)),
+  configuration: call((own) => client.configuration(own))
 })

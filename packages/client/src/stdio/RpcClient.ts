@@ -302,6 +302,7 @@ const TRANSIENT: ReadonlySet<string> = new Set(
     "step-start": true,
     "text-delta": true,
     "reasoning-delta": true,
+    file: true,
     "provider-retry": true,
     "tools-missing": true
   } satisfies { readonly [Type in TurnEvent.TransientEvent["type"]]: true })

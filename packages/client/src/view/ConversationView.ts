@@ -26,10 +26,13 @@ export type HistoryEvent = Exclude<
 >
 
 /** Text or reasoning that is not finished. */
-export interface PartInProgress {
+export interface TextInProgress {
   readonly type: "text" | "reasoning"
   readonly text: string
 }
+
+/** A part of a response that is not finished: text, reasoning, or a file of the model. */
+export type PartInProgress = TextInProgress | TurnEvent.FileEvent["file"]
 
 /** The response in progress. Its message replaces it. */
 export interface StepInProgress {
@@ -205,6 +208,8 @@ const changed = (view: ConversationView, event: TurnEvent.TurnEvent): Conversati
       return appended(running(view, event), event, "text")
     case "reasoning-delta":
       return appended(running(view, event), event, "reasoning")
+    case "file":
+      return grown(running(view, event), event.turnId, (parts) => [...parts, event.file])
     case "step-start": {
       const { step, target, turnId } = event
       const { missingTools } = view
@@ -295,14 +300,23 @@ const running = (view: ConversationView, { turnId }: TurnEvent.TurnEvent): Conve
 const appended = (
   view: ConversationView,
   { delta, turnId }: TurnEvent.TextDelta | TurnEvent.ReasoningDelta,
-  type: PartInProgress["type"]
+  type: TextInProgress["type"]
+): ConversationView =>
+  grown(view, turnId, (parts) => {
+    const last = parts.at(-1)
+    return last?.type === type
+      ? [...parts.slice(0, -1), { type, text: last.text + delta }]
+      : [...parts, { type, text: delta }]
+  })
+
+/** The view with more of the response in progress. */
+const grown = (
+  view: ConversationView,
+  turnId: string,
+  more: (parts: StepInProgress["parts"]) => StepInProgress["parts"]
 ): ConversationView => {
   const progress = view.progress ?? { turnId, step: undefined, target: undefined, parts: [] }
-  const last = progress.parts.at(-1)
-  const parts =
-    last?.type === type
-      ? [...progress.parts.slice(0, -1), { type, text: last.text + delta }]
-      : [...progress.parts, { type, text: delta }]
+  const parts = more(progress.parts)
   return { ...view, progress: { ...progress, parts }, retry: undefined, voided: undefined, status: "running" }
 }
 

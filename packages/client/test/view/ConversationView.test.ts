@@ -89,7 +89,7 @@ describe("ConversationView", () => {
         let view = ConversationView.empty
         for (const { event } of frames) {
           if (event.type === "message" && event.message.role === "assistant") {
-            const shown = (view.progress?.parts ?? []).map(({ text, type }) => (type === "text" ? text : "")).join("")
+            const shown = (view.progress?.parts ?? []).map((part) => (part.type === "text" ? part.text : "")).join("")
             const [first] = event.message.content
             assert.strictEqual(first?.type === "text" ? first.text : "", shown)
           }
@@ -184,5 +184,21 @@ describe("ConversationView", () => {
   it("ignores events that a later version adds", () => {
     const view = ConversationView.apply(ConversationView.empty, event({ type: "turn-start", startedAt: 1 }))
     assert.strictEqual(ConversationView.apply(view, event({ type: "from-the-future" })), view)
+  })
+
+  it("a file of the model stands between the texts around it, until its message replaces them", () => {
+    const at = { conversationId: "c", turnId: "t" }
+    const file = { type: "file", mediaType: "image/png", data: "AAAA" }
+    const events = [
+      { ...at, type: "step-start", step: 0, target: "p/m" },
+      { ...at, type: "text-delta", delta: "Here" },
+      { ...at, type: "file", file },
+      { ...at, type: "text-delta", delta: "Good?" }
+    ] as unknown as ReadonlyArray<TurnEvent.TurnEvent>
+    assert.deepStrictEqual<unknown>(ConversationView.applyAll(ConversationView.empty, events).progress?.parts, [
+      { type: "text", text: "Here" },
+      file,
+      { type: "text", text: "Good?" }
+    ])
   })
 })

@@ -1,5 +1,5 @@
 /**
- * Bounds one response: text, reasoning and tool arguments together (C11).
+ * Bounds one response: text, reasoning, files in base64 and tool arguments together (C11).
  *
  * An adapter applies it while it assembles tool calls, because they reach the kernel only when they are whole. The kernel applies it to
  * every provider.
@@ -19,7 +19,7 @@ export const PART_CHARACTERS = 64
 /** The failure of an attempt whose response is longer than `most` characters. It is final: a retry would produce it again. */
 export const exceeded = (most: number): Failure.Failure => ({
   reason: "invalid-response",
-  message: `The response is longer than ${most} characters of text, reasoning and tool arguments together.`,
+  message: `The response is longer than ${most} characters of text, reasoning, files and tool arguments together.`,
   retryable: false
 })
 

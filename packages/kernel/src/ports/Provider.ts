@@ -4,7 +4,7 @@
  * An attempt is one HTTP request. A provider never retries, never sleeps and never decides. It emits content as it comes, and at the end
  * one `finish` or a classified failure.
  *
- * Provider.P1. Content is text, reasoning, a tool call or usage. A provider holds usage back until there is output, so that an overload
+ * Provider.P1. Content is text, reasoning, a file, a tool call or usage. A provider holds usage back until there is output, so that an overload
  *     right after the preamble is still before content.
  * Provider.P2. A stream without `finish` has failed, even if its connection closed cleanly (C6).
  * Provider.P3. A tool call is emitted as a whole (C7).
@@ -44,6 +44,8 @@ export type ProviderEvent =
   | { readonly type: "reasoning-delta"; readonly delta: string }
   /** Closes a reasoning block that carries a signature or other proof, or that came redacted as a whole. */
   | ({ readonly type: "reasoning-end" } & Omit<Message.ReasoningPart, "type" | "text">)
+  /** A file of the model, whole. */
+  | Message.ModelFile
   /** A whole tool call (Provider.P3). */
   | Message.ToolCallPart
   /**
@@ -64,7 +66,7 @@ export type EmittedFailure = Omit<Failure.Failure, "retryable"> & { readonly ret
 export const isEmptyDelta = (event: ProviderEvent): boolean =>
   (event.type === "text-delta" || event.type === "reasoning-delta") && event.delta === ""
 
-/** Whether an event is content: text, reasoning, a tool call or usage (Provider.P1, C8). */
+/** Whether an event is content: text, reasoning, a file, a tool call or usage (Provider.P1, C8). */
 export const isContent = (event: ProviderEvent): boolean => {
   switch (event.type) {
     case "tool-calls-cut":

@@ -11,6 +11,7 @@
  * Classification.K5. A context overflow is never retryable (P2).
  */
 import { defined, Failure, Millis } from "@holdfast/wire"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ResponseBody from "./ResponseBody.ts"
 import type * as Envelope from "./Envelope.ts"
@@ -92,8 +93,8 @@ export const ofThrown = (error: unknown, now: number): Failure.Failure => {
     [link, ...links].find(({ message }) => message !== "")?.message ?? describe(error)
 
   for (const link of links) {
-    const classified = Fields.get(link.error, "failure")
-    if (isFailure(classified)) return classified
+    const classified = failureIn(Fields.get(link.error, "failure"))
+    if (Option.isSome(classified)) return classified.value
     const code = link.codes.find((code) => Network.ofCode(code) !== undefined) ?? ""
     const known = Network.ofCode(code)
     if (known !== undefined) return ofEntry(known, messageOf(link), code)
@@ -165,7 +166,7 @@ export const ofText = (text: string): Failure.Reason | undefined => Wording.narr
 
 // --- internal
 
-const isFailure = Schema.is(Failure.Failure)
+const failureIn = Schema.decodeUnknownOption(Failure.Failure)
 
 /** A body with its status, headers and codes. It is read once, for the reason and for the hint. */
 interface Context {

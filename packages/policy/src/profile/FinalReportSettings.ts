@@ -1,4 +1,5 @@
 /** Settings of the final report of a turn (A9 to A14); the kernel enforces it. */
+import { Checks } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 
 /** The settings of a final report. */
@@ -12,8 +13,6 @@ export const FinalReport = Schema.Struct({
     Schema.String.check(Schema.isPattern(/\S/u, { message: "Expected a description that is not blank" }))
   ),
   /** Tokens. A step whose request would be larger is the final one (A11). Absent: no limit. */
-  contextBudget: Schema.optionalKey(
-    Schema.Int.check(Schema.isGreaterThan(0, { message: "Expected a number of tokens above 0" }))
-  )
+  contextBudget: Schema.optionalKey(Schema.Int.check(Checks.isWithin(1, "Expected a number of tokens above 0")))
 })
 export type FinalReport = typeof FinalReport.Type

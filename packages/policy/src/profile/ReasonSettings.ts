@@ -2,6 +2,7 @@
 import { defined, Failure } from "@holdfast/wire"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
+import * as Counts from "./Counts.ts"
 import * as Durations from "./Durations.ts"
 import type { ReasonRule, ReasonRules } from "../decision/ReasonLimits.ts"
 import { BudgetSettings, toBudget } from "./BudgetSettings.ts"
@@ -20,7 +21,7 @@ const Reason = Schema.Struct({
   atLeast: Schema.optionalKey(Durations.NotNegative),
   atMost: Schema.optionalKey(Durations.Positive),
   /** Within the policy's limit, counted as the policy's `counts`. */
-  maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  maxRetries: Schema.optionalKey(Counts.from(0)),
   /** Within the policy's (X11). */
   budget: Schema.optionalKey(BudgetSettings),
   /** Absent: that of the policy (X7). */
@@ -50,7 +51,7 @@ export const toReasons = (reasons: typeof Reasons.Type): ReasonRules =>
 
 // --- internal
 
-const isReason = Schema.is(Failure.Reason)
+const isReason = (name: string): boolean => Failure.Reason.literals.some((reason) => reason === name)
 
 /** An infinite budget is no budget. */
 const limitOf = (settings: typeof BudgetSettings.Type | undefined): Pick<ReasonRule, "budget"> => {

@@ -4,8 +4,10 @@
  * RetrySettings.S1. Reading is strict: an unknown key, unit or value is an error with its path and the expected value.
  * RetrySettings.S2. Every schedule that was read makes progress: none repeats a delay of 0 without end.
  */
+import { Checks } from "@holdfast/wire"
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Counts from "./Counts.ts"
 import * as Durations from "./Durations.ts"
 import { FinalReport } from "./FinalReportSettings.ts"
 import { BudgetSettings } from "./BudgetSettings.ts"
@@ -24,9 +26,7 @@ export type ProfileName = typeof ProfileName.Type
 const JitterSettings = Schema.Union([
   Schema.Literal("none"),
   Schema.Struct({
-    factor: Schema.Finite.check(
-      Schema.isBetween({ minimum: 0, maximum: 1 }, { message: "Expected a factor from 0 to 1" })
-    )
+    factor: Schema.Finite.check(Checks.isWithin(0, "Expected a factor from 0 to 1", 1))
   })
 ]).annotate({ message: 'Expected "none" or { "factor": 0 to 1 }' })
 
@@ -43,7 +43,7 @@ export const RetrySettings = Schema.Struct({
   reasons: Schema.optionalKey(Reasons),
   jitter: Schema.optionalKey(JitterSettings),
   /** Counted by `counts` (P3, A2). */
-  maxRetries: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  maxRetries: Schema.optionalKey(Counts.from(0)),
   /** Whether `maxRetries` counts the retries after the first attempt, or all attempts. */
   counts: Schema.optionalKey(Schema.Literals(["retries", "attempts"])),
   /** A bare duration is a total. "Infinity" means no limit in time. */
@@ -65,21 +65,22 @@ export const RetrySettings = Schema.Struct({
       idle: Schema.optionalKey(Durations.Positive)
     })
   ),
-  /** Characters of one response: text, reasoning and tool arguments together (C11). */
+  /** Characters of one response: text, reasoning, files in base64 and tool arguments together (C11). */
   maxResponseCharacters: Schema.optionalKey(
     Schema.Int.check(
-      Schema.isBetween(
-        { minimum: 1, maximum: MOST_RESPONSE_CHARACTERS },
-        { message: `Expected a number of characters from 1 to ${MOST_RESPONSE_CHARACTERS}` }
+      Checks.isWithin(
+        1,
+        `Expected a number of characters from 1 to ${MOST_RESPONSE_CHARACTERS}`,
+        MOST_RESPONSE_CHARACTERS
       )
     )
   ),
   /** The routing of attempts (P7 to P9, A4, A5). */
   routing: Schema.optionalKey(RoutingSettings),
   /** Steps of a turn; the last is the final one (A11). */
-  maxTurns: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
+  maxTurns: Schema.optionalKey(Counts.from(1)),
   /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. */
-  maxFailedToolSteps: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  maxFailedToolSteps: Schema.optionalKey(Counts.from(0)),
   /** The final report of a turn (A9 to A14). */
   finalReport: Schema.optionalKey(FinalReport)
 })

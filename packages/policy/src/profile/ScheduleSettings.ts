@@ -1,5 +1,6 @@
 /** The schema of schedules in a configuration. None of them repeats a delay of 0 without end. */
 import * as Duration from "effect/Duration"
+import { Checks } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import * as Backoff from "../decision/Backoff.ts"
 import * as Durations from "./Durations.ts"
@@ -7,7 +8,7 @@ import * as Durations from "./Durations.ts"
 const Steps = Schema.Struct({
   type: Schema.Literal("steps"),
   /** The first delays, one by one. */
-  delays: Schema.Array(Durations.NotNegative).check(Schema.isMinLength(1, { message: "Expected at least one delay" })),
+  delays: Schema.Array(Durations.NotNegative).check(Checks.hasSome("Expected at least one delay")),
   /** The delay of all further retries. Absent: the last of `delays`. */
   tail: Schema.optionalKey(Durations.Positive)
 }).check(
@@ -22,9 +23,7 @@ const Exponential = Schema.Struct({
   type: Schema.Literal("exponential"),
   base: Durations.Positive,
   /** Absent: 2 (P4). */
-  factor: Schema.optionalKey(
-    Schema.Finite.check(Schema.isGreaterThanOrEqualTo(1, { message: "Expected a factor of 1 or more" }))
-  )
+  factor: Schema.optionalKey(Schema.Finite.check(Checks.isWithin(1, "Expected a factor of 1 or more")))
 })
 
 const Linear = Schema.Struct({

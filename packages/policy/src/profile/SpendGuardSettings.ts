@@ -1,10 +1,10 @@
 /** The schema of the spend guard in a configuration (X11). */
-import { defined } from "@holdfast/wire"
+import { Checks, defined } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
 import * as SpendGuard from "../decision/SpendGuard.ts"
 
-const Tokens = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0, { message: "Expected a number of tokens, 0 or more" }))
+const Tokens = Schema.Int.check(Checks.isWithin(0, "Expected a number of tokens, 0 or more"))
 
 const Guard = Schema.Struct({
   /** Absent: an hour. */

@@ -9,7 +9,7 @@
  * Source: Claude API documentation, "Messages", "Extended thinking", "Prompt caching", "Handling tool use".
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Failure, type Message } from "@holdfast/wire"
+import { defined, type Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
 import * as Prompt from "../requests/Prompt.ts"
@@ -33,10 +33,6 @@ export const maxTokensOf = (model: string): number => {
   if (/claude-3-(opus|sonnet|haiku)/.test(model)) return 4096
   return /claude-3[-.]5/.test(model) ? 8192 : 32_000
 }
-
-/** The failure of a request with a file that its model cannot take. */
-export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
-  RequestFiles.refusalOf(request, Files.refuses)
 
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json => {
@@ -66,7 +62,7 @@ interface Turn {
 
 const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined): ReadonlyArray<Json> => {
   const turns: Array<Turn> = []
-  for (const message of request.messages) {
+  for (const message of RequestFiles.handedOver(request.messages, Files.refuses)) {
     const role = message.role === "assistant" ? "assistant" : "user"
     const content = contentOf(message, request)
     if (content.length === 0) continue
@@ -124,6 +120,8 @@ const assistantBlocks = (part: Message.AssistantPart, isOwn: boolean): ReadonlyA
       return [
         { type: "tool_use", id: toolUseId(part.toolCallId), name: part.toolName, input: Prompt.argumentsOf(part) }
       ]
+    case "file": // handed over
+      return []
     default:
       return part satisfies never
   }

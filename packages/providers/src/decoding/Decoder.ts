@@ -168,6 +168,8 @@ const sizeOf = (event: Provider.ProviderEvent): number => {
     case "text-delta":
     case "reasoning-delta":
       return event.delta.length
+    case "file":
+      return "data" in event ? event.data.length : 0
     default:
       return 0
   }

@@ -4,6 +4,7 @@
  * Schemas are too slow on the path of a token: an adapter reads the few fields that it knows, and a field of an unexpected shape
  * counts as absent.
  */
+import { JsonShape } from "@holdfast/wire"
 
 /** A parsed JSON object. */
 export type JsonObject = { readonly [key: string]: unknown }
@@ -18,6 +19,10 @@ export const textOf = (value: unknown): string | undefined =>
 
 /** The object, or an empty one. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
+
+/** The object in a text, or an empty one. */
+export const parsed = (text: string | undefined): JsonObject =>
+  text === undefined ? {} : objectOf(JsonShape.parse(text))
 
 /** The elements that are objects. */
 export const objectsOf = (value: unknown): ReadonlyArray<JsonObject> =>

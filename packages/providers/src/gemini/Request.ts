@@ -3,13 +3,13 @@
  *
  * Request.R1. Consecutive messages of one role become one: the results of a step's calls must stand together.
  * Request.R2. Thought signatures are sent back with their parts, only to the model that made them. Thoughts without a signature are left out.
- *     Where a model requires a signature and a call has none of its own, it gets the one for foreign calls (`Signature.FOREIGN`).
+ *     Where a model requires a signature and a call or a file has none of its own, it gets the foreign one (`Signature.FOREIGN`).
  * Request.R3. Files of tool results follow all results of their step, each after the name of its call.
  *
  * Source: Gemini API reference, "Generating content"; documentation, "Function calling", "Thought signatures", "System instructions".
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Failure, type Message } from "@holdfast/wire"
+import { defined, type Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
 import * as Prompt from "../requests/Prompt.ts"
@@ -20,10 +20,6 @@ type Json = BodyPatch.Json
 
 /** Settings of the format. */
 export interface Options extends BodyPatch.Options {}
-
-/** The failure of a request with a file that its model cannot take. */
-export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
-  RequestFiles.refusalOf(request, Files.refuses)
 
 /** The body of a request. The model is in its path. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json => {
@@ -50,7 +46,8 @@ const contentsOf = (request: Provider.ProviderRequest): ReadonlyArray<Json> => {
   const contents: Array<Content> = []
   /** The ids that the model itself gave to its calls: it finds the results by them. */
   const ids = new Set<string>()
-  for (const message of request.messages) {
+  const messages = RequestFiles.handedOver(request.messages, Files.refuses, (file) => Files.refuses(file) === undefined)
+  for (const message of messages) {
     const role = message.role === "assistant" ? "model" : "user"
     const parts = partsOf(message, request, ids)
     if (parts.length === 0) continue
@@ -92,7 +89,8 @@ const modelParts = (
   const signatureOf = (part: { readonly proof?: string }) => (isOwn ? Signature.ofProof(part.proof) : undefined)
   const calls = message.content.filter((part) => part.type === "tool-call")
   const isSigned = calls.some((call) => signatureOf(call) !== undefined)
-  const foreign = isSigned || !Signature.isRequired(request.target.model) ? undefined : calls[0] // Request.R2
+  const isStrict = Signature.isRequired(request.target.model)
+  const foreign = isSigned || !isStrict ? undefined : calls[0] // Request.R2
   const parts = message.content.flatMap((part): ReadonlyArray<Json> => {
     switch (part.type) {
       case "text":
@@ -108,6 +106,10 @@ const modelParts = (
         if (id !== undefined) ids.add(id)
         const functionCall = { ...defined({ id }), name: part.toolName, args: Prompt.argumentsOf(part) }
         return [{ functionCall, ...defined({ thoughtSignature }) }]
+      }
+      case "file": {
+        const thoughtSignature = signatureOf(part) ?? (isStrict ? Signature.FOREIGN : undefined)
+        return [{ ...Files.encode(part), ...defined({ thoughtSignature }) }]
       }
       default:
         return part satisfies never

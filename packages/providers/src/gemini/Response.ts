@@ -4,7 +4,8 @@
  * Response.G1. A stream has no end mark but a finish reason; without it the stream has broken off (C6).
  * Response.G2. A call comes as a whole. It is held until the next part or the finish reason: one without arguments may have been cut at the
  *     token limit (C7).
- * Response.G3. A thought signature ends the part that it comes with: of a call it is the call's proof, of anything else a reasoning block's.
+ * Response.G3. A thought signature ends the part that it comes with: of a call or a file it is that part's proof, of anything else a reasoning
+ *     block's.
  * Response.G4. A signature ahead of any output is held until there is some: an overload right after it is still before content (D4).
  *
  * Source: Gemini API reference, "Generating content" (`Candidate`, `FinishReason`, `PromptFeedback`); "Thought signatures".
@@ -13,6 +14,7 @@ import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import { defined, JsonShape, type Message } from "@holdfast/wire"
 import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import * as ModelFile from "../decoding/ModelFile.ts"
 import type { Machine } from "../decoding/Protocol.ts"
 import * as ToolArguments from "../decoding/ToolArguments.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
@@ -53,8 +55,15 @@ export const make = (idOf: (n: number) => string): Machine => {
   const part = (json: JsonObject, out: Array<Provider.ProviderEvent>) => {
     const text = textOf(json.text)
     const given = isObject(json.functionCall) ? json.functionCall : undefined
-    if (text === undefined && given === undefined && textOf(json.thoughtSignature) === undefined) return
+    const [file] = fileOf(json)
+    if (text === undefined && given === undefined && file === undefined && textOf(json.thoughtSignature) === undefined)
+      return
     release(false, out)
+    if (file !== undefined) {
+      prove(out)
+      out.push(file)
+      return
+    }
     if (text !== undefined) {
       prove(out)
       out.push({ type: json.thought === true ? "reasoning-delta" : "text-delta", delta: text })
@@ -127,6 +136,12 @@ interface Call {
   readonly name: string
   readonly text: string
   readonly proof: string | undefined
+}
+
+/** The file of a part. One among thoughts is a draft of an image that follows. */
+const fileOf = ({ inlineData, thought, thoughtSignature }: JsonObject): ReadonlyArray<Message.ModelFile> => {
+  const { data, mimeType } = objectOf(inlineData)
+  return thought === true ? [] : ModelFile.of(mimeType, data, Signature.toProof(thoughtSignature))
 }
 
 const callOf = ({ args, id, name }: JsonObject, thoughtSignature: unknown): Call => ({

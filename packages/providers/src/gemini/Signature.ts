@@ -3,22 +3,14 @@
  *
  * Source: Gemini API documentation, "Thought signatures".
  */
-import { isObject, textOf } from "../decoding/Json.ts"
+import { parsed, textOf } from "../decoding/Json.ts"
 
 /** As a part's `proof`; `undefined`: there is none. */
 export const toProof = (thoughtSignature: unknown): string | undefined =>
   textOf(thoughtSignature) === undefined ? undefined : JSON.stringify({ thoughtSignature })
 
 /** What `toProof` was given; `undefined` for the proof of another adapter. */
-export const ofProof = (proof: string | undefined): string | undefined => {
-  if (proof === undefined) return undefined
-  try {
-    const value: unknown = JSON.parse(proof)
-    return isObject(value) ? textOf(value.thoughtSignature) : undefined
-  } catch {
-    return undefined
-  }
-}
+export const ofProof = (proof: string | undefined): string | undefined => textOf(parsed(proof).thoughtSignature)
 
 /**
  * A signature that Gemini 3 accepts for a call that it did not make, in the documentation's words "to bypass strict validation": of a step that

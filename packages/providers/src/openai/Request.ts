@@ -7,7 +7,7 @@
  * Source: OpenAI, API reference, "Create chat completion"; limited to the fields that compatible servers accept, too.
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Failure, Message } from "@holdfast/wire"
+import { defined, Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
 import * as Prompt from "../requests/Prompt.ts"
@@ -32,10 +32,6 @@ export interface Options extends BodyPatch.Options {
 export const reasoningFieldOf = (baseUrl: string): Options["reasoningField"] =>
   REASONING_SENT_BACK.test(baseUrl) ? "reasoning_content" : undefined
 
-/** The failure of a request with a file that its model cannot take. */
-export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
-  RequestFiles.refusalOf(request, Files.refuses)
-
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json =>
   BodyPatch.merge(
@@ -43,7 +39,9 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
       model: request.target.model,
       messages: [
         ...(request.system === undefined || request.system === "" ? [] : [{ role: "system", content: request.system }]),
-        ...request.messages.flatMap((message) => messagesOf(message, request, options))
+        ...RequestFiles.handedOver(request.messages, Files.refuses).flatMap((message) =>
+          messagesOf(message, request, options)
+        )
       ],
       ...(request.tools.length === 0 ? undefined : { tools: request.tools.map(toolOf) }),
       stream: true,

@@ -1,12 +1,15 @@
 /**
  * The state machine that decodes a streamed chat completion.
  *
+ * Sound of a model (`audio`) is not read: it comes as raw samples in pieces, without a media type.
+ *
  * Sources: OpenAI, API reference, "Streaming" of chat completions; DeepSeek and xAI (`reasoning_content`), OpenRouter
- * (`reasoning`, errors as chunks), Groq (`x_groq`), Mistral (content in typed parts), Moonshot (usage in the choice).
+ * (`reasoning`, `images`, errors as chunks), Groq (`x_groq`), Mistral (content in typed parts), Moonshot (usage in the choice).
  */
 import type { Provider } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
 import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import * as ModelFile from "../decoding/ModelFile.ts"
 import type { Machine } from "../decoding/Protocol.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
 import * as ToolCalls from "./ToolCalls.ts"
@@ -28,6 +31,9 @@ export const make = (idOf: (n: number) => string): Machine => {
       if (content !== "") out.push({ type: "text-delta", delta: content })
     } else if (Array.isArray(content)) {
       parts(content, out)
+    }
+    if (delta.images !== undefined) {
+      for (const { image_url } of objectsOf(delta.images)) out.push(...ModelFile.ofUrl(image_url))
     }
     // A refusal replaces the model's answer, so it is emitted as text.
     const refusal = textOf(delta.refusal)

@@ -3,8 +3,10 @@
  *
  * Files.F1. A file in a prompt that the format or the model cannot take fails the call before it is made, with an error that names the model,
  *     the part and the remedy. It is never left out, and never retried: it would fail the same way.
- * Files.F2. A file in a tool's result that the model cannot take is sent as its placeholder: the tool chose the file, not the user, and the
+ * Files.F2. A file in a tool's result or of a model that the model cannot take is sent as its placeholder: no person chose the file, and the
  *     model can go on without it.
+ * Files.F3. Where a format has no place for a file in a model's own message, the file follows in a message of the user, behind the results of
+ *     that message's calls.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Failure, FilePart, type Message, type Prompt, Target } from "@holdfast/wire"
@@ -44,13 +46,47 @@ export const UNSUPPORTED = "unsupported-file"
 /** A result's parts, with a placeholder for each file that is refused; `undefined` for a result without files (Files.F2). */
 export const partsOf = ({ content }: Message.ToolResultPart, refuses: Refuses): Prompt.Parts | undefined => {
   if (content === undefined) return undefined
-  const shown = (part: Message.InputPart): Message.InputPart =>
+  const [first, ...more] = content
+  const shown = shownBy(refuses)
+  return [shown(first), ...more.map(shown)]
+}
+
+/** The messages with the files of models in messages of the user, but for those that stay where they are (Files.F3). */
+export const handedOver = (
+  messages: ReadonlyArray<Message.Message>,
+  refuses: Refuses,
+  stays: (file: Message.ModelFile, of: Message.AssistantMessage) => boolean = () => false
+): ReadonlyArray<Message.Message> => {
+  const given = (message: Message.Message | undefined): ReadonlyArray<Message.UserMessage> => {
+    if (message?.role !== "assistant") return []
+    const files = message.content.flatMap((part) => (part.type === "file" && !stays(part, message) ? [part] : []))
+    if (files.length === 0) return []
+    const { createdAt, id, turnId } = message
+    return [
+      {
+        role: "user",
+        id,
+        turnId,
+        createdAt,
+        content: [{ type: "text", text: "You made:" }, ...files.map(shownBy(refuses))]
+      }
+    ]
+  }
+  return messages.flatMap((message, at): ReadonlyArray<Message.Message> => {
+    if (message.role === "tool") return [message, ...given(messages[at - 1])]
+    const files = given(message)
+    if (message.role !== "assistant" || files.length === 0) return [message]
+    const rest = { ...message, content: message.content.filter((part) => part.type !== "file" || stays(part, message)) }
+    return messages[at + 1]?.role === "tool" ? [rest] : [rest, ...files]
+  })
+}
+
+const shownBy =
+  (refuses: Refuses) =>
+  (part: Message.InputPart): Message.InputPart =>
     part.type === "file" && refuses(part) !== undefined
       ? { type: "text", text: `${FilePart.placeholderOf(part)} (not shown: this model cannot read it)` }
       : part
-  const [first, ...more] = content
-  return [shown(first), ...more.map(shown)]
-}
 
 /** The text of a file of text. */
 export const textOf = ({ data }: FilePart.FileBytes): string =>

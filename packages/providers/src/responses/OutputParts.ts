@@ -1,11 +1,11 @@
 /**
- * Decodes the output items of one response: messages, reasoning and tool calls.
+ * Decodes the output items of one response: messages, reasoning, images and tool calls.
  *
  * OutputParts.I1. A completed tool call is held until the next item begins or the response has ended: an item that was cut at the token limit
  *     ends like any other, and a call without arguments looks complete (C7). The order of items is kept.
  * OutputParts.I2. The proof of reasoning without a summary is held until there is output after it: of such reasoning a person has seen nothing, so
  *     an overload right after it is still before content (D4).
- * OutputParts.I3. Items of other types, such as a hosted tool's, emit nothing.
+ * OutputParts.I3. A generated image is a file. Items of other types, such as another hosted tool's, emit nothing.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
@@ -108,6 +108,12 @@ export class OutputParts {
         if (item.name === "") item.name = textOf(json.name) ?? ""
         this.release(false, out)
         this.heldCall = item // OutputParts.I1
+        return
+      }
+      case "image_generation_call": {
+        const files = Request.filesIn(json)
+        if (files.length > 0) this.prove(out)
+        out.push(...files)
       }
     }
   }

@@ -8,8 +8,9 @@
  * Source: OpenAI, API reference, "Create a model response"; "Conversation state", "Reasoning models" (encrypted reasoning items), "Function calling".
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Failure, type Message } from "@holdfast/wire"
-import { isObject, textOf } from "../decoding/Json.ts"
+import { defined, type Message } from "@holdfast/wire"
+import { type JsonObject, parsed, textOf } from "../decoding/Json.ts"
+import * as ModelFile from "../decoding/ModelFile.ts"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
 import * as Prompt from "../requests/Prompt.ts"
@@ -20,10 +21,6 @@ type Json = BodyPatch.Json
 /** Settings of the format. */
 export interface Options extends BodyPatch.Options {}
 
-/** The failure of a request with a file that its model cannot take. */
-export const refusalOf = (request: Provider.ProviderRequest): Failure.ProviderFailure | undefined =>
-  RequestFiles.refusalOf(request, Files.refuses)
-
 /** The body of a request. */
 export const make = (request: Provider.ProviderRequest, options: Options): Json => {
   const { messages, system, target, tools } = request
@@ -31,7 +28,11 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
     {
       model: target.model,
       ...(system === undefined || system === "" ? undefined : { instructions: system }),
-      input: messages.flatMap((message) => inputOf(message, request)),
+      input: RequestFiles.handedOver(
+        messages,
+        Files.refuses,
+        (file, of) => Prompt.isOwn(of, request) && "id" in idIn(file.proof)
+      ).flatMap((message) => inputOf(message, request)),
       ...(tools.length === 0 ? undefined : { tools: tools.map(toolOf) }),
       ...(reasons(target.model) ? { include: ["reasoning.encrypted_content"] } : undefined),
       store: false,
@@ -46,8 +47,12 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
 export const proofOf = (item: { readonly [key: string]: unknown }): string | undefined => {
   const { encrypted_content, id } = item
   if (textOf(encrypted_content) === undefined) return undefined
-  return JSON.stringify({ ...(textOf(id) === undefined ? undefined : { id }), encrypted_content })
+  return JSON.stringify({ id: textOf(id), encrypted_content })
 }
+
+/** The file of a generated image; none where the item has no result. */
+export const filesIn = ({ id, output_format, result }: JsonObject): ReadonlyArray<Message.ModelFile> =>
+  ModelFile.of(`image/${textOf(output_format) ?? "png"}`, result, JSON.stringify({ id }))
 
 // --- internal
 
@@ -98,6 +103,10 @@ const assistantItems = (part: Message.AssistantPart, isOwn: boolean): ReadonlyAr
           arguments: JSON.stringify(Prompt.argumentsOf(part))
         }
       ]
+    case "file": // others are handed over
+      return "data" in part
+        ? [{ type: "image_generation_call", ...idIn(part.proof), status: "completed", result: part.data }]
+        : []
     default:
       return part satisfies never
   }
@@ -105,16 +114,13 @@ const assistantItems = (part: Message.AssistantPart, isOwn: boolean): ReadonlyAr
 
 /** What `proofOf` wrote; `undefined` for the proof of another adapter. */
 const itemOf = (proof: string | undefined): Json | undefined => {
-  if (proof === undefined) return undefined
-  try {
-    const item: unknown = JSON.parse(proof)
-    const id = isObject(item) ? textOf(item.id) : undefined
-    const encrypted_content = isObject(item) ? textOf(item.encrypted_content) : undefined
-    return encrypted_content === undefined ? undefined : { ...defined({ id }), encrypted_content }
-  } catch {
-    return undefined
-  }
+  const item = parsed(proof)
+  const encrypted_content = textOf(item.encrypted_content)
+  return encrypted_content === undefined ? undefined : { ...idIn(proof), encrypted_content }
 }
+
+/** The id of an item, where its proof has one. */
+const idIn = (proof: string | undefined): Json => defined({ id: textOf(parsed(proof).id) })
 
 const outputOf = (result: Message.ToolResultPart): Json => {
   const parts = RequestFiles.partsOf(result, Files.refuses)?.flatMap(inputParts)

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { Message } from "@holdfast/wire"
+import * as Files from "../../src/gemini/Files.ts"
 import * as Request from "../../src/gemini/Request.ts"
+import * as RequestFiles from "../../src/requests/Files.ts"
 import * as Prompt from "../../src/requests/Prompt.ts"
 import { asking, assistant, call, other, own, prompt, tool, user } from "../harness/History.ts"
 import { request } from "../harness/Dialect.ts"
@@ -15,6 +18,18 @@ describe("gemini/Request", () => {
     expect(Request.make(asking([user("Hi")], { system: "" }), {})).toEqual({
       contents: [{ role: "user", parts: [{ text: "Hi" }] }]
     })
+  })
+
+  it("a model's image stays in its message, with its signature or, where one is required, the foreign one", () => {
+    const image = { type: "file", mediaType: "image/png", data: "AAAA" } as const
+    const inlineData = { mimeType: "image/png", data: "AAAA" }
+    const parts = (model: string, ...content: ReadonlyArray<Message.AssistantPart>) =>
+      Request.make(asking([assistant({ ...own, model }, ...content)], { target: { ...own, model } }), {}).contents
+    const signed = { role: "model", parts: [{ inlineData, thoughtSignature: "EpEg" }] }
+    expect(parts("m", { ...image, proof })).toEqual([signed])
+    expect(parts("m", image)).toEqual([{ role: "model", parts: [{ inlineData }] }])
+    const foreign = { inlineData, thoughtSignature: "skip_thought_signature_validator" }
+    expect(parts("gemini-3-pro-image", image)).toEqual([{ role: "model", parts: [foreign] }])
   })
 
   it("tools are sent as JSON Schema, options override every field, and null removes a field", () => {
@@ -162,7 +177,7 @@ describe("gemini/Request", () => {
       { type: "file" as const, mediaType: "image/*", url: "https://x.test/a" },
       { type: "file" as const, mediaType: "text/plain", url: "https://x.test/a.txt" }
     ]) {
-      expect(Request.refusalOf(asking([prompt(file)]))?.failure.message).toContain("Gemini")
+      expect(RequestFiles.refusalOf(asking([prompt(file)]), Files.refuses)?.failure.message).toContain("Gemini")
     }
   })
 })

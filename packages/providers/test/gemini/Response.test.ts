@@ -118,8 +118,25 @@ describe("gemini/Response", () => {
     expect(done(chunk([])).standing).toBe("open")
   })
 
+  it("an image is a file with its signature; a draft among the thoughts is left out", () => {
+    const image = (data: string, more = {}) => ({ inlineData: { mimeType: "image/PNG; x=1", data }, ...more })
+    expect(
+      run(
+        chunk([{ text: "Here" }, image("AAAA", { thought: true }), image("BBBB", { thoughtSignature: "s" })]),
+        chunk([{ functionCall: { name: "list" } }, image("CCCC")]),
+        stop()
+      ).events
+    ).toEqual([
+      { type: "text-delta", delta: "Here" },
+      { type: "file", mediaType: "image/png", data: "BBBB", proof: JSON.stringify({ thoughtSignature: "s" }) },
+      { type: "tool-call", toolCallId: "id0", toolName: "list", input: {} },
+      { type: "file", mediaType: "image/png", data: "CCCC" },
+      { type: "finish", finishReason: "tool-calls" }
+    ])
+  })
+
   it("parts of other kinds give no event", () => {
-    const parts = [{ inlineData: { mimeType: "image/png", data: "AA" } }, { executableCode: { code: "1" } }, {}]
+    const parts = [{ executableCode: { code: "1" } }, { inlineData: { mimeType: "image/png" } }, {}]
     expect(run(chunk(parts), stop()).events).toEqual([{ type: "finish", finishReason: "stop" }])
   })
 })

@@ -29,6 +29,16 @@ describe("openai/Response", () => {
     ])
   })
 
+  it("images are files: their bytes, or their address; one without an address is left out", () => {
+    const image = (url?: string) => ({ type: "image_url", image_url: { url } })
+    const images = [image("data:image/png;base64,AAAA"), image("https://a.example/b,c.png"), image()]
+    expect(frames(delta({ content: "Here", images })).events).toEqual([
+      { type: "text-delta", delta: "Here" },
+      { type: "file", mediaType: "image/png", data: "AAAA" },
+      { type: "file", mediaType: "image/*", url: "https://a.example/b,c.png" }
+    ])
+  })
+
   it("content may come in typed parts", () => {
     const content = [
       { type: "thinking", thinking: [{ type: "text", text: "hm" }] },

@@ -3,8 +3,10 @@ import type { Provider } from "@holdfast/kernel"
 import { FilePart, Message, Prompt } from "@holdfast/wire"
 import { Effect, Schema, Stream } from "effect"
 import * as Anthropic from "../../src/Anthropic.ts"
+import * as AnthropicFiles from "../../src/anthropic/Files.ts"
 import * as AnthropicRequest from "../../src/anthropic/Request.ts"
 import { Http } from "../../src/http/Http.ts"
+import * as OpenAiFiles from "../../src/openai/Files.ts"
 import * as OpenAiRequest from "../../src/openai/Request.ts"
 import * as Files from "../../src/requests/Files.ts"
 import { asking, assistant, call, own, prompt, tool } from "../harness/History.ts"
@@ -113,12 +115,59 @@ describe("files in a tool's result", () => {
     const video = { ...png, mediaType: "video/mp4" }
     const message = tool({ toolCallId: "a", output: "[video]", content: [video, text("Done")], isError: false })
     const request = asking([assistant(own, call("a")), message])
-    assert.isUndefined(OpenAiRequest.refusalOf(request))
-    assert.isUndefined(AnthropicRequest.refusalOf(request))
+    assert.isUndefined(Files.refusalOf(request, OpenAiFiles.refuses))
+    assert.isUndefined(Files.refusalOf(request, AnthropicFiles.refuses))
     assert.strictEqual((openAi(request) as ReadonlyArray<unknown>).length, 2)
     const sent = JSON.stringify(anthropic(request))
     assert.notInclude(sent, png.data)
     assert.include(sent, "[video video/mp4 8 bytes chart.png] (not shown: this model cannot read it)")
+  })
+})
+
+describe("files of a model", () => {
+  const drawn = { ...png, proof: '{"id":"ig_1"}' }
+  const video = { ...png, mediaType: "video/mp4" }
+
+  it("follow its message as a message of the user, in formats that have no place for them", () => {
+    const request = asking([assistant(own, text("Here"), drawn, video), prompt(text("Bluer"))])
+    const shown = "[video video/mp4 8 bytes chart.png] (not shown: this model cannot read it)"
+    const url = `data:image/png;base64,${png.data}`
+    assert.deepStrictEqual<unknown>(openAi(request), [
+      { role: "assistant", content: "Here" },
+      { role: "user", content: [text("You made:"), { type: "image_url", image_url: { url } }, text(shown)] },
+      { role: "user", content: "Bluer" }
+    ])
+    const source = { type: "base64", media_type: "image/png", data: png.data }
+    assert.deepStrictEqual<unknown>(anthropic(request), [
+      { role: "assistant", content: [text("Here")] },
+      {
+        role: "user",
+        content: [text("You made:"), { type: "image", source }, text(shown), { ...text("Bluer") }]
+      }
+    ])
+  })
+
+  it("follow the results of its calls, and a message of files alone leaves no message", () => {
+    const result = tool({ toolCallId: "a", output: "ok", isError: false })
+    const roles = (request: Provider.ProviderRequest) =>
+      (openAi(request) as ReadonlyArray<{ readonly role: string }>).map(({ role }) => role)
+    assert.deepStrictEqual(roles(asking([assistant(own, drawn, call("a")), result, assistant(own, text("Done"))])), [
+      "assistant",
+      "tool",
+      "user",
+      "assistant"
+    ])
+    assert.deepStrictEqual(roles(asking([assistant(own, drawn), prompt(text("Bluer"))])), ["user", "user"])
+    // Those of an earlier message are given once.
+    const again = asking([assistant(own, drawn), assistant(own, call("a")), result])
+    assert.deepStrictEqual(roles(again), ["user", "assistant", "tool"])
+  })
+
+  it("never refuse a request", () => {
+    const request = asking([assistant(own, video), prompt(text("Bluer"))])
+    for (const refuses of [OpenAiFiles.refuses, AnthropicFiles.refuses]) {
+      assert.isUndefined(Files.refusalOf(request, refuses))
+    }
   })
 })
 
@@ -227,12 +276,12 @@ describe("a file that cannot be taken", () => {
     ["sound of another type", { ...wav, mediaType: "audio/ogg" }, "audio/wav and audio/mpeg"],
     ["a PDF at an address", { type: "file", mediaType: "application/pdf", url: link.url } as const, "send the bytes"]
   ])("is for chat completions %s", (_, part, reason) => {
-    const refused = OpenAiRequest.refusalOf(asking([prompt(part)]))
+    const refused = Files.refusalOf(asking([prompt(part)]), OpenAiFiles.refuses)
     assert.include(refused?.message, reason)
   })
 
   it("is for the Messages API an image of another type", () => {
-    const refused = AnthropicRequest.refusalOf(asking([prompt({ ...png, mediaType: "image/tiff" })]))
+    const refused = Files.refusalOf(asking([prompt({ ...png, mediaType: "image/tiff" })]), AnthropicFiles.refuses)
     assert.include(refused?.message, "of images it takes image/jpeg, image/png, image/gif, image/webp")
   })
 })

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Files from "../../src/responses/Files.ts"
 import * as Request from "../../src/responses/Request.ts"
+import * as RequestFiles from "../../src/requests/Files.ts"
 import { asking, assistant, call, other, own, prompt, tool, user } from "../harness/History.ts"
 
 const proof = JSON.stringify({ id: "rs_1", encrypted_content: "gAAAA" })
@@ -14,6 +16,21 @@ describe("responses/Request", () => {
       store: false,
       stream: true
     })
+  })
+
+  it("a generated image goes back to its model as the item that it came in, and to another as an input image", () => {
+    const image = { type: "file", mediaType: "image/webp", data: "AAAA", proof: '{"id":"ig_1"}' } as const
+    const input = (...parts: Parameters<typeof assistant>) => Request.make(asking([assistant(...parts)]), {}).input
+    expect(input(own, image)).toEqual([
+      { type: "image_generation_call", id: "ig_1", status: "completed", result: "AAAA" }
+    ])
+    const url = "data:image/webp;base64,AAAA"
+    const given = [
+      { type: "input_text", text: "You made:" },
+      { type: "input_image", image_url: url, detail: "auto" }
+    ]
+    expect(input(other, image)).toEqual([{ role: "user", content: given }])
+    expect(input(own, { ...image, proof: "{" })).toEqual([{ role: "user", content: given }])
   })
 
   it("models that do not reason are not asked for encrypted reasoning, which they reject", () => {
@@ -108,12 +125,12 @@ describe("responses/Request", () => {
   it("sound and videos are refused before the call", () => {
     for (const mediaType of ["audio/wav", "video/mp4"]) {
       const file = { type: "file" as const, mediaType, data: "AAAA" }
-      expect(Request.refusalOf(asking([prompt(file)]))?.failure).toMatchObject({
+      expect(RequestFiles.refusalOf(asking([prompt(file)]), Files.refuses)?.failure).toMatchObject({
         reason: "bad-request",
         message: expect.stringContaining("Responses API")
       })
     }
     const text = { type: "file" as const, mediaType: "text/plain", url: "https://x.test/a.txt" }
-    expect(Request.refusalOf(asking([prompt(text)]))).toBeDefined()
+    expect(RequestFiles.refusalOf(asking([prompt(text)]), Files.refuses)).toBeDefined()
   })
 })

@@ -44,6 +44,23 @@ describe("responses/Response", () => {
     expect(types(run(done, text, error).events)).toEqual(["reasoning-end", "text-delta", "error"])
   })
 
+  it("a generated image is a file, once, with the id of its item; partial images are not read", () => {
+    const item = {
+      type: "image_generation_call",
+      id: "ig_1",
+      status: "generating",
+      output_format: "webp",
+      result: "AAAA"
+    }
+    const partial = { type: "response.image_generation_call.partial_image", partial_image_b64: "BBBB" }
+    const file = { type: "file", mediaType: "image/webp", data: "AAAA", proof: '{"id":"ig_1"}' }
+    const done = { type: "response.output_item.done", output_index: 0, item }
+    const { events } = run(partial, done, end("response.completed", { output: [item] }))
+    expect(events).toEqual([file, { type: "finish", finishReason: "stop" }])
+    expect(run(end("response.completed", { output: [item] })).events[0]).toEqual(file)
+    expect(run({ ...done, item: { ...item, result: null } }, end("response.completed")).events).toHaveLength(1)
+  })
+
   it("usage has reasoning and cached tokens, and comes once more at the end where it changed", () => {
     const { events } = decode(Response.make(idOf), [openAiResponses.text.join("")])
     expect(events.filter(({ type }) => type === "usage")).toEqual([

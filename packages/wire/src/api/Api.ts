@@ -8,6 +8,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { UiMessagesGroup } from "./UiMessagesGroup.ts"
 import { ConversationsGroup } from "./ConversationsGroup.ts"
 import { DryRunGroup } from "./DryRunGroup.ts"
+import { HealthGroup } from "./HealthGroup.ts"
 import { complete } from "./OpenApiDocument.ts"
 import { problems } from "./Problem.ts"
 import { SocketGroup } from "./SocketGroup.ts"
@@ -29,7 +30,7 @@ const description = [
 
 /** All calls, with their problems and descriptions. */
 export const Api = HttpApi.make("holdfast")
-  .add(ConversationsGroup, TurnsGroup, WorkGroup, DryRunGroup, UiMessagesGroup, SocketGroup, SystemGroup)
+  .add(ConversationsGroup, TurnsGroup, WorkGroup, DryRunGroup, UiMessagesGroup, SocketGroup, HealthGroup, SystemGroup)
   // Api.A1
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   // Api.A2

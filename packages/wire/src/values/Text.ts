@@ -5,6 +5,7 @@
  * model or a tool is not rejected: it is stored as JSON, which escapes the character. Deep nesting would overflow the stack.
  */
 import * as Schema from "effect/Schema"
+import { isNonEmpty } from "./Checks.ts"
 import * as JsonShape from "./JsonShape.ts"
 
 /** The first string or key of a JSON value that contains U+0000; `undefined` where there is none. */
@@ -43,7 +44,7 @@ const withoutNul = Schema.makeFilter<string>((text) => {
 export const Text = Schema.String.check(withoutNul)
 
 /** Text of one character at least. */
-export const NonEmptyText = Schema.NonEmptyString.check(withoutNul)
+export const NonEmptyText = Schema.String.check(isNonEmpty, withoutNul)
 
 /**
  * An object without U+0000 in its keys and strings, nested 200 levels deep at most, because later readers recurse.

@@ -98,6 +98,7 @@ const run = <E extends StartFailure>(
       const client = yield* ServiceClient.of(given.url, parts.environment, server)
       const filter = { ...named, status }
       let hasRefused = false
+      let count = 0
       let cursor: string | undefined
       do {
         const body: BulkCommands.RunBulk = { command, filter, ...defined({ cursor }), dryRun: given.dryRun }
@@ -105,12 +106,17 @@ const run = <E extends StartFailure>(
           { method: "POST", path: "/v1/turns/commands", body },
           BulkCommands.BulkReport
         )
+        count += report.turns.length
         for (const turn of report.turns) {
           hasRefused ||= turn.outcome === "refused"
           yield* print(turn, given.json)
         }
         cursor = report.next
       } while (cursor !== undefined)
+      if (count === 0 && !given.json) {
+        const { colors, stderr } = yield* Terminal
+        stderr(`${paint(colors.stderr, "dim", `No ${status} turn matches.`)}\n`)
+      }
       if (hasRefused) return yield* new Ended({ exitCode: ExitCode.FAILED })
     })
   )

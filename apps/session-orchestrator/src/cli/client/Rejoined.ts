@@ -13,7 +13,7 @@ import { Message, TurnEvent } from "@holdfast/wire"
 export interface Seen {
   /** Persisted events. */
   readonly persisted: number
-  /** Characters of the step in progress, by kind. */
+  /** Characters and files of the step in progress, by kind. */
   readonly text: Lengths
   /** The step in progress has begun. */
   readonly isInStep: boolean
@@ -32,9 +32,11 @@ export interface Connection {
 interface Lengths {
   readonly "text-delta": number
   readonly "reasoning-delta": number
+  /** Files are counted, each as one. */
+  readonly file: number
 }
 
-const NONE: Lengths = { "text-delta": 0, "reasoning-delta": 0 }
+const NONE: Lengths = { "text-delta": 0, "reasoning-delta": 0, file: 0 }
 
 /** A client that has not connected yet. */
 export const nothing: Seen = { persisted: 0, text: NONE, isInStep: false, wait: undefined }
@@ -62,16 +64,17 @@ export const take = (
         ? [seen, connection, []]
         : [{ ...seen, text: NONE, isInStep: true }, { ...connection, text: NONE, hasText: false }, [event]]
     case "text-delta":
-    case "reasoning-delta": {
+    case "reasoning-delta":
+    case "file": {
       const { type } = event
-      const end = connection.text[type] + event.delta.length
+      const end = connection.text[type] + (type === "file" ? 1 : event.delta.length)
       const next = { ...connection, text: { ...connection.text, [type]: end }, hasText: true }
       const fresh = end - seen.text[type]
       if (fresh <= 0) return [seen, next, []] // Rejoined.R2
       return [
         { ...seen, text: { ...seen.text, [type]: end }, isInStep: true, wait: undefined },
         next,
-        [{ ...event, delta: event.delta.slice(-fresh) }]
+        [event.type === "file" ? event : { ...event, delta: event.delta.slice(-fresh) }]
       ]
     }
     case "provider-retry": {

@@ -1,5 +1,5 @@
 /** A conversation as Markdown: a plain function. */
-import { type ConversationState, Message } from "@holdfast/wire"
+import { type ConversationState, FilePart, Message } from "@holdfast/wire"
 
 /** The conversation with its messages, oldest first; times are UTC. */
 export const inMarkdown = (
@@ -22,9 +22,11 @@ const sectionOf = (message: Message.Message): ReadonlyArray<string> => {
       const parts = message.content.flatMap((part) =>
         part.type === "text"
           ? [part.text]
-          : part.type === "tool-call"
-            ? [`Calls \`${part.toolName}\`:`, fenced(JSON.stringify(part.input, null, 2))]
-            : []
+          : part.type === "file"
+            ? [FilePart.placeholderOf(part)]
+            : part.type === "tool-call"
+              ? [`Calls \`${part.toolName}\`:`, fenced(JSON.stringify(part.input, null, 2))]
+              : []
       )
       const end = message.error === undefined ? [] : [`Broke off: ${message.error.message}`]
       return [`## ${provider}/${model}, ${at}`, ...parts, ...end]

@@ -46,10 +46,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             terminal.stdout(`${json ? TurnCalls.inJson(state) : `${state.turnId} ${TurnCalls.inWords(state)}`}\n`)
           )
           const open = ids.length - states.length
-          if (open > 0) {
-            const text = `${open} of ${ids.length} turns have not ended.`
-            terminal.stderr(`${paint(terminal.colors.stderr, "yellow", text)}\n`)
-          }
+          if (open > 0) terminal.stderr(`${paint(terminal.colors.stderr, "yellow", openText(open, ids.length))}\n`)
           const ended = TurnCalls.exitCodeOf(states)
           const exitCode = ended === ExitCode.COMPLETED && open > 0 ? ExitCode.PENDING : ended
           if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
@@ -104,6 +101,12 @@ export const untilEnded = Effect.fnUntraced(function* (
   }
   return ended
 })
+
+/** How many turns have not ended, in words. */
+export const openText = (open: number, all: number): string => {
+  if (all === 1) return "The turn has not ended."
+  return open === 1 ? `1 of ${all} turns has not ended.` : `${open} of ${all} turns have not ended.`
+}
 
 // --- internal
 

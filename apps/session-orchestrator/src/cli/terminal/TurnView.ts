@@ -8,7 +8,7 @@
  *     negative.
  * TurnView.V2. No line of the view is wider than the terminal: repainting relies on that.
  */
-import { Failure, Message, type TurnEvent } from "@holdfast/wire"
+import { Failure, FilePart, Message, type TurnEvent } from "@holdfast/wire"
 import * as Words from "../../inspection/Words.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as DurationText from "../../text/DurationText.ts"
@@ -53,6 +53,8 @@ export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => 
   switch (event.type) {
     case "text-delta":
       return [{ ...state, wait: undefined, isAnswering: true }, [...over(state), { _tag: "Answer", text: event.delta }]]
+    case "file":
+      return [{ ...state, wait: undefined, isAnswering: true }, [...over(state), fileLine(event.file)]]
     case "provider-retry":
       // A wait that asks continues the wait before it, which has led to no retry yet.
       return [{ ...state, wait: event, waits: state.waits + 1 }, event.asks === undefined ? over(state) : []]
@@ -69,7 +71,9 @@ export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => 
       // Its text was shown as deltas, unless the step had ended before this process watched the turn.
       const text = state.isAnswering || event.message.role !== "assistant" ? "" : Message.textOf(event.message)
       const next = { ...state, isAnswering: false, hasAnswered: hasText(state) || text !== "" }
-      return [next, text === "" ? [] : [{ _tag: "Answer", text: hasText(state) ? `\n${text}` : text }]]
+      const answer: ReadonlyArray<Output> =
+        text === "" ? [] : [{ _tag: "Answer", text: hasText(state) ? `\n${text}` : text }]
+      return [next, state.isAnswering ? answer : [...answer, ...filesOf(event.message)]]
     }
     case "tools-missing": {
       const names = event.servers.map(({ message, server }) => `${server} (${message})`).join(", ")
@@ -174,6 +178,11 @@ const REMINDER_MS = 5 * 60_000
 const MESSAGE_LINES = 3
 
 const line = (tone: Tone, text: string): Output => ({ _tag: "Line", tone, text })
+
+const fileLine = (file: Message.ModelFile): Output => line("notice", Prose.oneLine(FilePart.placeholderOf(file)))
+
+const filesOf = (message: Message.Message): ReadonlyArray<Output> =>
+  message.role === "assistant" ? message.content.flatMap((part) => (part.type === "file" ? [fileLine(part)] : [])) : []
 
 const hasText = ({ hasAnswered, isAnswering }: ViewState): boolean => isAnswering || hasAnswered
 

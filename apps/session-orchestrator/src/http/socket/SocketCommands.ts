@@ -32,12 +32,23 @@ export interface Options {
   readonly drain: Drain["Service"]
 }
 
-/** Makes the function from a command to its execution. */
-export const make = Effect.fnUntraced(function* ({ drain, origin, send, subscriptions }: Options) {
-  const conversations = yield* Conversations
-  const states = yield* TurnStates
-  const mostFileBytes = yield* FileLimit.FileLimit
+/** What all sockets share. A context of services for each would be a copy of 2 kB for each. */
+export interface Services {
+  readonly conversations: Conversations["Service"]
+  readonly states: TurnStates["Service"]
+  readonly mostFileBytes: number
+}
 
+/** The services of the context. */
+export const services: Effect.Effect<Services, never, Conversations | TurnStates> = Effect.gen(function* () {
+  return { conversations: yield* Conversations, states: yield* TurnStates, mostFileBytes: yield* FileLimit.FileLimit }
+})
+
+/** Makes the function from a command to its execution. */
+export const make = (
+  { conversations, mostFileBytes, states }: Services,
+  { drain, origin, send, subscriptions }: Options
+): ((command: Command) => Execution) => {
   const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
     hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
   )
@@ -104,7 +115,7 @@ export const make = Effect.fnUntraced(function* ({ drain, origin, send, subscrip
       }
     }
   }
-})
+}
 
 // --- internal
 

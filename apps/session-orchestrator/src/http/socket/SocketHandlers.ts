@@ -7,11 +7,10 @@ import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { CloseEvent } from "effect/socket/Socket"
-import type { Conversations } from "../../conversation/Conversations.ts"
-import type { TurnStates } from "../../inspection/TurnStates.ts"
 import { Drain } from "../../system/Drain.ts"
 import { budget, GOING_DOWN } from "../body/LiveResponse.ts"
 import * as CommandContext from "../CommandContext.ts"
+import * as SocketCommands from "./SocketCommands.ts"
 import { SocketOutput } from "./SocketOutput.ts"
 import * as SocketSession from "./SocketSession.ts"
 
@@ -21,7 +20,7 @@ export const layer = HttpApiBuilder.group(
   "socket",
   Effect.fnUntraced(function* (handlers) {
     const drain = yield* Drain
-    const services = yield* Effect.context<Conversations | TurnStates>()
+    const services = yield* SocketCommands.services
     return handlers.handleAll({
       socket: ({ request }) =>
         Effect.gen(function* () {
@@ -32,7 +31,7 @@ export const layer = HttpApiBuilder.group(
           yield* Effect.gen(function* () {
             const { pull } = yield* upgraded.reader
             const writer = yield* upgraded.writer
-            const isGoingDown = yield* SocketSession.run({
+            const isGoingDown = yield* SocketSession.run(services, {
               input: Stream.fromPull(Effect.succeed(pull)),
               output: new SocketOutput(socket, budget),
               received: () => (socket.isPaused() ? undefined : socket.bytesRead),
@@ -41,7 +40,7 @@ export const layer = HttpApiBuilder.group(
               drain
             })
             if (isGoingDown) yield* writer.write(new CloseEvent(SERVICE_RESTART, GOING_DOWN.message))
-          }).pipe(Effect.scoped, Effect.provide(services), Effect.ignore)
+          }).pipe(Effect.scoped, Effect.ignore)
           // The connection is upgraded; this response is for the metrics.
           return HttpServerResponse.empty({ status: 101 })
         })

@@ -18,7 +18,6 @@ import * as SocketCommands from "./SocketCommands.ts"
 import * as SocketFrames from "./SocketFrames.ts"
 import type { SocketOutput } from "./SocketOutput.ts"
 import { Subscriptions } from "./Subscriptions.ts"
-import { Conversations } from "../../conversation/Conversations.ts"
 
 /** Pings that a client may leave unanswered (SocketSession.S4). */
 const MOST_SILENT = 4
@@ -40,14 +39,14 @@ export interface Options<E> {
   readonly drain: Drain["Service"]
 }
 
-/** Runs the session to the end of its input, or of the service. Returns whether the service ended it. */
-export const run = Effect.fnUntraced(function* <E>(options: Options<E>) {
+/** Runs the session to the end of its input, or of the service. Returns whether the service ended it. Its subscriptions end with the scope. */
+export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Services, options: Options<E>) {
   const { destroy, drain, input, origin, output, received } = options
   const order = yield* CommandOrder.make(MOST_WAITING)
-  const subscriptions = new Subscriptions(yield* Conversations, output, yield* Effect.scope)
+  const subscriptions = new Subscriptions(services.conversations, output, yield* Effect.scope)
   const send = (message: SocketMessages.SocketMessage): Effect.Effect<void> =>
     Effect.suspend(() => output.write(SocketFrames.ofMessages([JSON.stringify(message)])) ?? Effect.void)
-  const execution = yield* SocketCommands.make({ subscriptions, send, origin, drain })
+  const execution = SocketCommands.make(services, { subscriptions, send, origin, drain })
 
   const receive = (message: string | Uint8Array): Effect.Effect<void> => {
     if (typeof message !== "string") return send(SocketMessages.unreadable(BINARY))
@@ -78,12 +77,10 @@ export const run = Effect.fnUntraced(function* <E>(options: Options<E>) {
   const untilClosed = Effect.exit(Stream.runForEach(input, receive))
   const farewell = Effect.andThen(order.idle, send({ type: "reconnect", ...GOING_DOWN })) // SocketSession.S5
   const untilDown = Effect.andThen(drain.ended, Effect.timeoutOption(farewell, FAREWELL_LIMIT))
-  return yield* Effect.as(untilClosed, false).pipe(
-    Effect.raceFirst(Effect.as(untilDown, true)),
-    Effect.raceFirst(signsOfLife),
+  return yield* Effect.raceAllFirst([Effect.as(untilClosed, false), Effect.as(untilDown, true), signsOfLife]).pipe(
     Effect.ensuring(Effect.timeoutOption(order.idle, LAST_ANSWERS)) // SocketSession.S3
   )
-}, Effect.scoped)
+})
 
 // --- internal
 

@@ -31,6 +31,7 @@ import { migration as uncounted } from "./0018_uncounted.ts"
 import { migration as answeredCalls } from "./0019_answered_calls.ts"
 import { migration as models } from "./0020_models.ts"
 import { migration as toolAnswers } from "./0021_tool_answers.ts"
+import { migration as callKeys } from "./0022_call_keys.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -54,7 +55,8 @@ const migrations = {
   "0018_uncounted": uncounted,
   "0019_answered_calls": answeredCalls,
   "0020_models": models,
-  "0021_tool_answers": toolAnswers
+  "0021_tool_answers": toolAnswers,
+  "0022_call_keys": callKeys
 }
 
 /** The table in which a database records its migrations. */

@@ -11,7 +11,7 @@ import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
-import type { Resumption, Turn } from "../Store.ts"
+import type { Conversation, Resumption, ResumptionOutline, Turn } from "../Store.ts"
 import * as PromptTable from "../tables/PromptTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 
@@ -39,12 +39,29 @@ export const find =
         if (turn === undefined || conversation === undefined) continue // there is one for each row
         found.set(turn.turnId, {
           turn,
-          // Its own model is older than the conversation's.
-          conversation:
-            turn.model === undefined ? conversation : { ...conversation, model: turn.model, modelSince: undefined },
+          conversation: asOf(turn, conversation),
           history: parse(history, facts) ?? (yield* readOneByOne(sql, turn)),
           persisted: types?.split(",") ?? []
         })
+      }
+      return ids.map((id) => found.get(id))
+    })
+
+/** The same without messages and files. */
+export const outlines =
+  (sql: SqlClient.SqlClient) =>
+  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ResumptionOutline | undefined>, TableError> =>
+    Effect.gen(function* () {
+      const rows = yield* sql<Pick<Row, "types">>`
+        SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)}, ${types(sql)}
+        FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
+      const turns = yield* TurnTable.read(rows)
+      const conversations = yield* ConversationTable.read(rows)
+      const found = new Map<Ids.TurnId, ResumptionOutline>()
+      for (const [i, { types }] of rows.entries()) {
+        const [turn, conversation] = [turns[i], conversations[i]]
+        if (turn === undefined || conversation === undefined) continue // there is one for each row
+        found.set(turn.turnId, { turn, conversation: asOf(turn, conversation), persisted: types?.split(",") ?? [] })
       }
       return ids.map((id) => found.get(id))
     })
@@ -88,6 +105,10 @@ interface JoinedHistory extends Pick<Row, "history"> {
   readonly conversationId: Ids.ConversationId
 }
 
+/** The conversation that a turn was accepted in: the turn's own model is older than the conversation's. */
+const asOf = ({ model }: Turn, conversation: Conversation): Conversation =>
+  model === undefined ? conversation : { ...conversation, model, modelSince: undefined }
+
 /** A line for each message, after the number of its turn. */
 const LINES = "CAST(m.turn AS TEXT) || ' ' || m.payload AS line FROM events m"
 
@@ -97,15 +118,18 @@ const LINE = "'\n'"
 /** Texts are joined in the order of the inner query, which both databases keep. An order in the call would sort all of the text again. */
 const select = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) => sql<Row>`
   SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(TurnTable.CONTENT)}, ${sql.literal(ConversationTable.COLUMNS)},
-    (SELECT ${joined(sql, "type", "','")} FROM (
-      SELECT o.type FROM events o
-      WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.turn = t.number
-      ORDER BY o.event_id) AS own) AS types,
+    ${types(sql)},
     (SELECT ${joined(sql, "line", LINE)} FROM (
       SELECT ${sql.literal(LINES)}
       WHERE m.conversation = t.conversation AND m.type = 'message' AND m.turn <> t.number
       ORDER BY m.event_id) AS lines) AS history
   FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
+
+/** The types of a turn's events, in order. */
+const types = (sql: SqlClient.SqlClient) => sql`(SELECT ${joined(sql, "type", "','")} FROM (
+  SELECT o.type FROM events o
+  WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.turn = t.number
+  ORDER BY o.event_id) AS own) AS types`
 
 /** Joins texts; the function has a different name in each database. */
 const joined = (sql: SqlClient.SqlClient, column: string, by: string) =>

@@ -158,6 +158,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
   const resume = yield* together(Resumptions.AT_ONCE, Resumptions.find(sql))
+  const outline = yield* together(Resumptions.AT_ONCE, Resumptions.outlines(sql))
   const history = yield* together(Resumptions.AT_ONCE, Resumptions.histories(sql))
 
   const events = (id: Ids.ConversationId, after: number) =>
@@ -200,6 +201,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       ),
     resumption: (id) =>
       Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
+    resumptionOutline: (id) =>
+      Effect.map(outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => SealTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     // Many rows, for which only the start waits.

@@ -25,6 +25,10 @@ export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.eff
       retry: (id, options) => counted("retry", conversations.retry(id, options)),
       abort: (...meant) => counted("abort", conversations.abort(...meant)),
       steer: (steering, ...meant) => counted(steering.type, conversations.steer(steering, ...meant)),
+      commandAll: (commands, origin) =>
+        Effect.tap(conversations.commandAll(commands, origin), (outcomes) =>
+          Effect.forEach(outcomes, ({ outcome }, i) => count(commands[i]?.command.type, outcome), { discard: true })
+        ),
       setAutoRetry: (id, enabled) => counted("set-auto-retry", conversations.setAutoRetry(id, enabled)),
       setModel: (...change) => counted("set-model", conversations.setModel(...change)),
       setToolAnswers: (id, answers) => counted("set-tool-answers", conversations.setToolAnswers(id, answers))
@@ -49,10 +53,14 @@ const NAMES: Readonly<Record<Command.Command["type"], true>> = {
   "set-tool-answers": true
 }
 
-const counted = <A, E>(command: Command.Command["type"], effect: Effect.Effect<A, E>): Effect.Effect<A, E> => {
-  const count = (outcome: string) => Metric.update(Metric.withAttributes(commands, { command, outcome }), 1)
-  return effect.pipe(
-    Effect.tap((result) => count(result === false ? "idle" : "done")),
-    Effect.tapError(() => count("refused"))
+const count = (
+  command: Command.Command["type"] | undefined,
+  outcome: "done" | "idle" | "refused"
+): Effect.Effect<void> =>
+  command === undefined ? Effect.void : Metric.update(Metric.withAttributes(commands, { command, outcome }), 1)
+
+const counted = <A, E>(command: Command.Command["type"], effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  effect.pipe(
+    Effect.tap((result) => count(command, result === false ? "idle" : "done")),
+    Effect.tapError(() => count(command, "refused"))
   )
-}

@@ -34,6 +34,24 @@ const live = (script: ReadonlyArray<Step>): ReadonlyArray<TurnEvent.TurnEvent> =
   end("completed")
 ]
 
+it("a file of a step comes once, however often a client reconnects", () => {
+  const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+  const file = { type: "file", ...ids, file: { type: "file", mediaType: "image/png", data: "AAAA" } } as const
+  const first = [stepStart(0), delta("Here"), file]
+  let seen = Rejoined.nothing
+  const got: Array<string> = []
+  for (const events of [first, [...first, file, answer("Here")]]) {
+    let connection = Rejoined.connected
+    for (const event of events) {
+      const [next, at, fresh] = Rejoined.take(seen, connection, event)
+      seen = next
+      connection = at
+      got.push(...fresh.map(({ type }) => type))
+    }
+  }
+  expect(got).toEqual(["step-start", "text-delta", "file", "file", "message"])
+})
+
 /** What a connection gets that is made behind the first `at` of these events and lasts up to `until`. */
 const connection = (events: ReadonlyArray<TurnEvent.TurnEvent>, at: number, until: number) => {
   const before = events.slice(0, at)

@@ -2,20 +2,23 @@
  * Makes one attempt: calls `Provider.stream` and reads it to its end.
  *
  * Attempt.A1. It always has an outcome, and does not fail: a failure, a defect and a stream without `finish` are outcomes.
- * Attempt.A2. Text and reasoning go to the sink as they come; tool calls stay here until the attempt has completed, so half a call, or a
+ * Attempt.A2. Text, reasoning and files go to the sink as they come; tool calls stay here until the attempt has completed, so half a call, or a
  *     call of a lost attempt, never runs (C7).
  * Attempt.A3. The neighbouring deltas of one kind in a read are one append and one call of the sink. Nothing waits for the next read.
- * Attempt.A4. A response that exceeds its limit ends there, as a failure (C11); its content until then is kept.
+ * Attempt.A4. A response that exceeds its limit ends there, as a failure (C11); its content until then is kept. So does one with a file that
+ *     is none: its record could not be read again.
  */
-import type { Failure, Message } from "@holdfast/wire"
+import { type Failure, FilePart, type Message } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Content } from "./Content.ts"
 import * as CallFailure from "../../calls/CallFailure.ts"
@@ -61,6 +64,15 @@ type End =
   | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
   | ({ readonly _tag: "Broken" } & CallFailure.Broken)
 
+const fileOf = Schema.decodeUnknownOption(FilePart.ModelFile)
+
+/** A retry would return it again. */
+const NO_FILE: Failure.Failure = {
+  reason: "invalid-response",
+  message: "The response has a file that is not valid.",
+  retryable: false
+}
+
 /** Reads events; the event that ends the attempt sets `end`. */
 class EventReader {
   end: End | undefined = undefined
@@ -98,6 +110,11 @@ class EventReader {
         case "reasoning-end":
           if (!this.content.endReasoning(event)) return this.exceeded()
           break
+        case "file":
+          if (Option.isNone(fileOf(event))) return this.broken(NO_FILE)
+          if (!this.content.file(event)) return this.exceeded()
+          this.sink.live({ type: "file", conversationId, turnId, file: event })
+          break
         case "tool-call":
           if (!this.content.toolCall(event)) return this.exceeded()
           break
@@ -122,7 +139,11 @@ class EventReader {
 
   /** C11 */
   private exceeded(): false {
-    this.end = broken(ResponseLimit.exceeded(ResponseLimit.of(this.request)))
+    return this.broken(ResponseLimit.exceeded(ResponseLimit.of(this.request)))
+  }
+
+  private broken(failure: Failure.Failure): false {
+    this.end = broken(failure)
     return false
   }
 }

@@ -2,7 +2,7 @@
  * Collects the content of one attempt from its events.
  *
  * Content.K1. Neighbouring deltas of one kind are one part.
- * Content.K2. `seen` becomes true with the first text, reasoning, tool call or usage, and stays true: after it nothing is retried (D4). An
+ * Content.K2. `seen` becomes true with the first text, reasoning, file, tool call or usage, and stays true: after it nothing is retried (D4). An
  *     empty delta is no content (C8).
  * Content.K3. `size` never exceeds the limit (C11): a part that would exceed it is rejected as a whole.
  * Content.K4. Arguments that are nested too deeply are kept as text, marked as malformed: later code does not overflow the stack on them
@@ -63,6 +63,16 @@ export class Content {
     if (this.open?.kind === "reasoning") this.open = undefined
     else this.close()
     this.closed.push({ type: "reasoning", text, ...defined({ signature, redacted, proof }) })
+    return true
+  }
+
+  /** Adds a file. `false`: it would exceed the limit (Content.K3). */
+  file(file: Message.ModelFile): boolean {
+    const { proof = "" } = file
+    const characters = ("data" in file ? file.data : file.url).length + proof.length
+    if (!this.take(ResponseLimit.PART_CHARACTERS + characters)) return false
+    this.close()
+    this.closed.push(file)
     return true
   }
 

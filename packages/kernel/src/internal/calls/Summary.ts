@@ -92,7 +92,7 @@ const partsOf = (message: Message.Message): ReadonlyArray<string> => {
     case "assistant":
       return message.content.flatMap((part) => {
         if (part.type === "reasoning") return []
-        return part.type === "text" ? [`Assistant:\n${textOf(part)}`] : [`Assistant called ${textOf(part)}`]
+        return [`Assistant${part.type === "tool-call" ? " called " : ":\n"}${textOf(part)}`]
       })
     case "tool":
       return message.content.map((part) => `Result of ${textOf(part)}`)

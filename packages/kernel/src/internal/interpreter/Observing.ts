@@ -210,6 +210,15 @@ export const seal = (run: Run, end: TurnEvent.TurnEnd): void => {
   })
 }
 
+/** The turn, step and target of an observation. */
+export const observedStepOf = ({ step, turn, routing }: Ledger): ObservedStep => ({
+  conversationId: turn.conversationId,
+  turnId: turn.turnId,
+  step: step.number,
+  stepStartedAt: step.startedAt,
+  target: routing.route.target
+})
+
 // --- internal
 
 /** When the last call of a life began, in epoch milliseconds, until the decision about it. */
@@ -217,14 +226,6 @@ const callStartedAt = new WeakMap<Run, number>()
 
 /** Lives whose seal was reported: an abort may reach a sealed turn. */
 const sealed = new WeakSet<Run>()
-
-const observedStepOf = ({ step, turn, routing }: Ledger): ObservedStep => ({
-  conversationId: turn.conversationId,
-  turnId: turn.turnId,
-  step: step.number,
-  stepStartedAt: step.startedAt,
-  target: routing.route.target
-})
 
 const numbersOf = ({ chain, step, turn }: Ledger, attempt: number) => ({
   attempt,

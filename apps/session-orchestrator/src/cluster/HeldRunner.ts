@@ -1,0 +1,86 @@
+/**
+ * Runs the turns of held calls at the runner that has their client (rule X13), whatever runner owns their shard.
+ *
+ * HeldRunner.R1. Of two runners that have a client of the same turn one has the claim (`Claims`); beyond that, the journal refuses the records of the
+ *     second.
+ * HeldRunner.R2. A new call gets an id in a shard of this runner, so commands of other runners arrive here while no shard moves. A command that
+ *     arrives at a runner without the client finds no waiting turn.
+ */
+import { Conversations } from "../conversation/Conversations.ts"
+import type { Ids } from "@holdfast/wire"
+import { Context, Effect, Layer } from "effect"
+import { Sharding } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import { HeldCalls } from "../conversation/HeldCalls.ts"
+import { HeldTurns } from "../orchestrator/HeldTurns.ts"
+import * as Orchestrator from "../orchestrator/Orchestrator.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
+import { Store } from "../storage/Store.ts"
+import * as Condition from "../system/Condition.ts"
+import * as Alarms from "./Alarms.ts"
+import type { Residents } from "./Residents.ts"
+import * as SharedWaits from "./SharedWaits.ts"
+
+/** The held calls of this runner, for all that reaches a conversation. */
+export class HeldRunner extends Context.Service<
+  HeldRunner,
+  {
+    /** The calls to a conversation whose call has its client here; `undefined` for any other. */
+    readonly find: (id: Ids.ConversationId) => Conversations["Service"] | undefined
+  }
+>()("@holdfast/session-orchestrator/cluster/HeldRunner") {}
+
+/**
+ * The turns of held calls, in an orchestrator of their own.
+ *
+ * @param database names the database in errors
+ */
+export const layer = (residents: Residents, database: string) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const store = yield* Store
+      const calls = yield* HeldCalls
+      const sharding = yield* Sharding.Sharding
+      const own = Layer.mergeAll(
+        // A start takes up no turn of a held call.
+        Layer.succeed(Store, { ...store, unsealedTurns: Effect.succeed([]) }),
+        Layer.fresh(Condition.layer)
+      )
+      const context = yield* Layer.build(Layer.fresh(Orchestrator.layer).pipe(Layer.provideMerge(own)))
+      const conversations = Context.get(context, Conversations)
+      const condition = Context.get(context, Condition.Condition)
+      const turns = {
+        ...Context.get(context, HeldTurns),
+        unsealed: Effect.map(store.unsealedTurns, (turns) =>
+          turns.filter(({ conversationId }) => HeldCallIds.isHeld(conversationId))
+        ),
+        choose: (make: () => Ids.ConversationId) =>
+          chosen(make, (id) => Alarms.owns(sharding, Alarms.shardOf(sharding, id)))
+      }
+      yield* residents.add({
+        conversations,
+        untilQuiet: Effect.never,
+        isAnswering: () => Effect.runSync(condition.isAnswering)
+      })
+      const shared = yield* SharedWaits.make({
+        sql: yield* SqlClient.SqlClient,
+        database,
+        turns,
+        isHere: (id) => calls.has(id)
+      })
+      return Context.make(HeldTurns, { ...turns, shared }).pipe(
+        Context.add(HeldRunner, { find: (id) => (calls.has(id) ? conversations : undefined) })
+      )
+    })
+  )
+
+// --- internal
+
+/** Sixty runners have a shard for one of so many ids, almost surely. */
+const MOST_TRIES = 300
+
+const chosen = (make: () => Ids.ConversationId, isOwn: (id: Ids.ConversationId) => boolean): Ids.ConversationId => {
+  let id = make()
+  for (let tries = 1; tries < MOST_TRIES && !isOwn(id); tries++) id = make()
+  return id
+}

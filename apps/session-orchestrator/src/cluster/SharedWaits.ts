@@ -1,0 +1,108 @@
+/**
+ * The waits of held calls of runners that share a PostgreSQL (`HeldWaits`): found in the database, claimed by locks.
+ *
+ * SharedWaits.S1. Every call is looked up before its first attempt: its client may have left it at another runner.
+ * SharedWaits.S2. A client that left one runner may ask another before the first one has noticed: a claim is asked for again for a moment (`PATIENCE`).
+ * SharedWaits.S3. Each runner looks for waits without a client once in `SWEEP`, those of dead runners too, and ends those that it has seen so for
+ *     `KEPT_MS`.
+ */
+import type { StorageError } from "@holdfast/journal"
+import { StorageFailure, type TableError } from "@holdfast/journal/sql"
+import type { Ids } from "@holdfast/wire"
+import { Clock, Effect, Schedule, type Scope } from "effect"
+import { type SqlClient, SqlError } from "effect/sql"
+import { type HeldWaits, KEPT_MS, type Known, type Wait } from "../orchestrator/HeldWaits.ts"
+import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
+import * as CallTable from "../storage/tables/CallTable.ts"
+import * as Claims from "./Claims.ts"
+
+/** SharedWaits.S2. The same call beside one that has its client is rare, and waits for so long. */
+const PATIENCE = { times: 5, schedule: Schedule.spaced("60 millis") }
+
+/** Between two looks at all waits. */
+const SWEEP = "1 minute"
+
+/** What it works with. */
+export interface Dependencies {
+  readonly sql: SqlClient.SqlClient
+  /** Names the database in errors. */
+  readonly database: string
+  readonly turns: Pick<HeldTurns["Service"], "conversations" | "unsealed">
+  /** Whether a call has its client at this runner. */
+  readonly isHere: (id: Ids.ConversationId) => boolean
+}
+
+/** The waits, as long as the scope is open. */
+export const make = Effect.fnUntraced(function* ({
+  database,
+  isHere,
+  sql,
+  turns
+}: Dependencies): Effect.fn.Return<HeldWaits, never, Scope.Scope> {
+  const claims = yield* Claims.make(sql)
+  const failed = <A>(what: string, effect: Effect.Effect<A, TableError>): Effect.Effect<A, StorageError> =>
+    Effect.mapError(effect, (error) =>
+      SqlError.isSqlError(error)
+        ? StorageFailure.explain(database, what, error)
+        : StorageFailure.damaged(database, what, error.message)
+    )
+  /** A claim that cannot be changed is no reason to end a call. */
+  const quietly = (effect: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<void> =>
+    Effect.catch(Effect.asVoid(effect), (error) =>
+      Effect.logWarning(
+        `A held call could not be claimed: ${StorageFailure.explain(database, "lock it", error).message}`
+      )
+    )
+
+  const find = Effect.fnUntraced(function* (keyOf: () => string): Effect.fn.Return<Known | undefined, TableError> {
+    const key = keyOf()
+    const now = yield* Clock.currentTimeMillis
+    for (const { conversationId, end, turnId } of yield* CallTable.byKey(sql, key, now - KEPT_MS)) {
+      if (end !== undefined) {
+        if (end.error === undefined) return undefined
+        return { _tag: "GaveUp", failure: end.error }
+      }
+      if (isHere(conversationId)) continue
+      let isOurs = false
+      const claim = Effect.map(claims.take(conversationId), (took) => (isOurs = took))
+      yield* Effect.repeat(claim, { ...PATIENCE, until: (took) => took })
+      if (isOurs) return { _tag: "Left", wait: { key, conversationId, turnId } }
+    }
+    return undefined
+  })
+
+  /** When each wait was first seen without a client, in epoch milliseconds. */
+  const seen = new Map<Ids.ConversationId, number>()
+  const sweep = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const waits = new Set((yield* turns.unsealed).map(({ conversationId }) => conversationId))
+    for (const id of seen.keys()) if (!waits.has(id)) seen.delete(id)
+    for (const id of waits) {
+      if (isHere(id) || (yield* failed("look at the locks", claims.isTaken(id)))) {
+        seen.delete(id)
+        continue
+      }
+      const since = seen.get(id) ?? now
+      seen.set(id, since)
+      if (now - since < KEPT_MS || !(yield* failed("lock a call", claims.take(id)))) continue
+      yield* Effect.ignore(turns.conversations.abort(id))
+      yield* quietly(claims.release(id))
+    }
+  })
+  yield* Effect.forkScoped(
+    Effect.repeat(
+      Effect.catch(sweep, ({ message }) =>
+        Effect.logWarning(`Held calls without a client are looked for later: ${message}`)
+      ),
+      Schedule.spaced(SWEEP)
+    )
+  )
+
+  const release = ({ conversationId }: Wait) => quietly(claims.release(conversationId))
+  return {
+    find: (keyOf) => failed("look a call up", find(keyOf)),
+    taken: ({ conversationId }) => quietly(claims.take(conversationId)),
+    left: release,
+    ended: release
+  }
+})

@@ -1,0 +1,181 @@
+/**
+ * Carries out commands on turns that wait on disk alone, many at once, without their conversations.
+ *
+ * StoredWaits.S1. A command is answered when its effect is on disk: its record, and with it the seal of a turn that it ends. A process that
+ *     dies before has left the turn as it was. The writes of one message are queued together, so they share a commit (`GroupCommit`).
+ * StoredWaits.S2. A turn is steered here only while this runner surely owns it, its conversation is not in memory (`WriteClaims`), and it is the
+ *     turn that the alarm clock keeps. Everything else is returned: the conversation has to be in memory for it.
+ * StoredWaits.S3. The records are the fence (`Journal.J2`): a turn that another process has written to is returned as well.
+ * StoredWaits.S4. The same command again does nothing (rule X4).
+ */
+import { type JournalConflict, JournalCheckpoint, type StorageError } from "@holdfast/journal"
+import { type Observer, Records } from "@holdfast/kernel"
+import { WaitingTurn } from "@holdfast/kernel/host"
+import { defined, Target, type Ids } from "@holdfast/wire"
+import { Clock, Effect, Option, Schema } from "effect"
+import { type ShardId, Sharding } from "effect/cluster"
+import { Defaults } from "../conversation/Defaults.ts"
+import { Providers } from "../conversation/Providers.ts"
+import { refused, type TurnCommand } from "../conversation/TurnCommands.ts"
+import * as Gates from "../gate/Gates.ts"
+import * as Commands from "../orchestrator/Commands.ts"
+import * as FinalReports from "../report/FinalReports.ts"
+import { Journal } from "../storage/EventJournal.ts"
+import { type ResumptionOutline, Store } from "../storage/Store.ts"
+import * as MostRetries from "../turn/MostRetries.ts"
+import * as TurnServices from "../turn/TurnServices.ts"
+import * as TurnSetting from "../turn/TurnSetting.ts"
+import * as Alarms from "./Alarms.ts"
+import type { WriteClaims } from "./WriteClaims.ts"
+import type { RunnerOutcome } from "./GroupedCommands.ts"
+import * as Lease from "./Lease.ts"
+
+/** Carries out commands, and returns the outcome of each. */
+export type CarryOut = (
+  commands: ReadonlyArray<TurnCommand>,
+  origin: string
+) => Effect.Effect<ReadonlyArray<RunnerOutcome>>
+
+/** The waits of this runner's conversations that are not in memory. */
+export const make = Effect.fnUntraced(function* (claims: WriteClaims) {
+  const store = yield* Store
+  const journal = yield* Journal
+  const providers = yield* Providers
+  const defaults = yield* Defaults
+  const gates = yield* Gates.Gates
+  const alarms = yield* Alarms.Alarms
+  const lease = yield* Lease.Lease
+  const sharding = yield* Sharding.Sharding
+  const { observer } = yield* TurnServices.observers
+  const parts: Parts = { alarms, defaults, gates, journal, observer, providers, store }
+
+  const one = (command: TurnCommand, origin: string): Effect.Effect<RunnerOutcome> =>
+    Effect.suspend(() => {
+      const { conversationId } = command.command
+      const shard = Alarms.shardIdOf(sharding, conversationId)
+      if (!sharding.hasShardId(shard)) return Effect.succeed(ELSEWHERE)
+      const isKept = alarms.find(conversationId)?.turnId === command.turnId
+      const claim = isKept ? claims.steer(conversationId) : undefined // StoredWaits.S2
+      if (claim === undefined) return Effect.succeed(LOADED)
+      return steered(parts, command, origin, sureOf(lease, shard)).pipe(
+        Effect.catch(
+          (error) => Effect.succeed<RunnerOutcome>(error._tag === "JournalConflict" ? LOADED : refused(error)) // StoredWaits.S3
+        ),
+        Effect.ensuring(Effect.sync(claim.release))
+      )
+    })
+
+  const carryOut: CarryOut = (commands, origin) =>
+    Effect.forEach(commands, (command) => one(command, origin), { concurrency: "unbounded" })
+  return carryOut
+})
+
+// --- internal
+
+const ELSEWHERE: RunnerOutcome = { outcome: "elsewhere" }
+const LOADED: RunnerOutcome = { outcome: "loaded" }
+
+interface Parts {
+  readonly alarms: Alarms.Alarms["Service"]
+  readonly defaults: Defaults["Service"]
+  readonly gates: Gates.Gates["Service"]
+  readonly journal: Journal["Service"]
+  readonly observer: Observer.Listeners | undefined
+  readonly providers: Providers["Service"]
+  readonly store: Pick<Store["Service"], "appendEvents" | "resumptionOutline">
+}
+
+const sureOf = ({ sure }: Lease.Lease["Service"], shard: ShardId.ShardId): Effect.Effect<void, StorageError> =>
+  Lease.inTime(sure(shard))
+
+const steered = Effect.fnUntraced(function* (
+  parts: Parts,
+  { command, turnId }: TurnCommand,
+  origin: string,
+  sure: Effect.Effect<void, StorageError>
+): Effect.fn.Return<RunnerOutcome, StorageError | JournalConflict> {
+  const { journal, providers, store } = parts
+  const decoded =
+    command.type === "abort" ? undefined : yield* Effect.result(Commands.decode(command, origin, providers))
+  if (decoded?._tag === "Failure") return refused(decoded.failure)
+  const wake = decoded?.success
+  if (wake?.type === "answered") return LOADED
+  const [outline, known] = yield* Effect.zip(store.resumptionOutline(turnId), journal.load(turnId), {
+    concurrent: true
+  })
+  if (Option.isNone(outline)) return LOADED
+  if (wake !== undefined && JournalCheckpoint.commandIdsOf(known).includes(wake.by.commandId))
+    return { outcome: "done" } // StoredWaits.S4
+  yield* sure
+  const at = yield* Clock.currentTimeMillis
+  const onDisk = { facts: factsOf(parts, outline.value), known, persisted: outline.value.persisted }
+  const result = WaitingTurn.steer(onDisk, wake === undefined ? { _tag: "Abort", at } : { _tag: "Steer", wake, at })
+  if (result === undefined) return LOADED
+  const written = Effect.map(write(parts, command.conversationId, turnId, known.length, result), (isWritten) => {
+    if (!isWritten) return LOADED
+    keep(parts, command.conversationId, result, at)
+    result.report(parts.observer)
+    return { outcome: "done" } as const
+  })
+  return yield* Effect.uninterruptible(written)
+})
+
+/** A turn that is not run needs no more for its wait and its end. */
+const factsOf = ({ defaults }: Parts, { conversation, turn }: ResumptionOutline): WaitingTurn.OnDisk["facts"] => {
+  const policy = TurnSetting.policyOf(conversation, defaults)
+  const { acceptedAt, conversationId, prompt, turnId } = turn
+  return {
+    conversationId,
+    turnId,
+    target: Target.parse(conversation.model) ?? defaults.model,
+    startedAt: acceptedAt,
+    ...defined({ prompt, maxRetries: MostRetries.of(policy), report: FinalReports.make(policy) })
+  }
+}
+
+/** StoredWaits.S1. Returns whether the turn was as expected; with a record, `JournalConflict` tells that it was not. */
+const write = (
+  { journal, store }: Parts,
+  conversationId: Ids.ConversationId,
+  turnId: Ids.TurnId,
+  seq: number,
+  { next, record }: WaitingTurn.Steered
+): Effect.Effect<boolean, StorageError | JournalConflict> => {
+  const stored = record && {
+    name: Records.nameOf("Wake", record.wake.step, record.wake.number, record.part),
+    value: JSON.stringify(encodeWake(record.wake.value))
+  }
+  if (next._tag !== "Sealed")
+    return stored === undefined ? Effect.succeed(false) : Effect.as(journal.append(turnId, seq, stored), true)
+  const { events, position } = next
+  return stored === undefined
+    ? Effect.map(
+        store.appendEvents(conversationId, turnId, events, position),
+        (stored) => stored.at(-1)?.event.type === "turn-end"
+      )
+    : Effect.as(journal.appendWith(turnId, seq, [stored], { conversationId, events, position }), true)
+}
+
+const encodeWake = Schema.encodeSync(Records.Wake)
+
+/** The alarm clock keeps what is on disk now. */
+const keep = ({ alarms, gates }: Parts, id: Ids.ConversationId, { next }: WaitingTurn.Steered, now: number): void => {
+  const alarm = alarms.find(id)
+  if (alarm === undefined) return // its shard has gone
+  const { queued, turnId } = alarm
+  switch (next._tag) {
+    case "Waits":
+      return alarms.change(id, {
+        at: next.retryAt,
+        isWaiting: true,
+        queued,
+        ...defined({ turnId, awaited: Gates.waitOf(gates, next.awaited) })
+      })
+    case "Continues":
+      return alarms.change(id, { at: now, isWaiting: false, queued })
+    case "Sealed":
+      return alarms.change(id, queued === 0 ? undefined : { at: now, isWaiting: false, queued: queued - 1 })
+    default:
+      return next satisfies never
+  }
+}

@@ -1,0 +1,67 @@
+/** The waits of held calls of one process that has its database alone (`HeldWaits`): in memory, and read from the disk at start. */
+import type { Failure, Ids } from "@holdfast/wire"
+import { Clock, Duration, Effect, type Scope } from "effect"
+import { type HeldWaits, KEPT_MS, type Known, type Wait } from "../orchestrator/HeldWaits.ts"
+
+/** A call that gave up, at a moment in epoch milliseconds. */
+export interface GivenUp {
+  readonly key: string
+  readonly failure: Failure.Failure
+  readonly at: number
+}
+
+/** The waits of this process. */
+export class LocalWaits implements HeldWaits {
+  /** By key. */
+  private readonly waits = new Map<string, Wait>()
+  private readonly givenUp = new Map<string, { readonly failure: Failure.Failure; readonly until: number }>()
+  private readonly abort: (id: Ids.ConversationId) => Effect.Effect<void>
+  private readonly scope: Scope.Scope
+
+  /** `abort` ends the turn of a wait that was kept long enough, within `scope`. */
+  constructor(abort: (id: Ids.ConversationId) => Effect.Effect<void>, scope: Scope.Scope) {
+    this.abort = abort
+    this.scope = scope
+  }
+
+  /** Learns of the calls that the last process gave up. */
+  recall(givenUp: ReadonlyArray<GivenUp>): void {
+    for (const { at, failure, key } of givenUp) this.givenUp.set(key, { failure, until: at + KEPT_MS })
+  }
+
+  find(keyOf: () => string): Effect.Effect<Known | undefined> {
+    // A key costs a digest of the body: most calls need none.
+    if (this.waits.size === 0 && this.givenUp.size === 0) return Effect.undefined
+    return Effect.map(Clock.currentTimeMillis, (now): Known | undefined => {
+      const key = keyOf()
+      const before = this.givenUp.get(key)
+      if (before !== undefined && before.until > now) return { _tag: "GaveUp", failure: before.failure }
+      this.givenUp.delete(key)
+      const wait = this.waits.get(key)
+      this.waits.delete(key)
+      return wait && { _tag: "Left", wait }
+    })
+  }
+
+  taken(_wait: Wait): Effect.Effect<void> {
+    return Effect.void
+  }
+
+  left(wait: Wait): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.waits.set(wait.key, wait)
+      const expire = Effect.suspend(() => {
+        if (this.waits.get(wait.key) !== wait) return Effect.void
+        this.waits.delete(wait.key)
+        return this.abort(wait.conversationId)
+      })
+      return Effect.asVoid(Effect.forkIn(Effect.delay(expire, Duration.millis(KEPT_MS)), this.scope))
+    })
+  }
+
+  ended({ key }: Wait, failure: Failure.Failure | undefined): Effect.Effect<void> {
+    return Effect.map(Clock.currentTimeMillis, (now) => {
+      if (failure !== undefined) this.givenUp.set(key, { failure, until: now + KEPT_MS })
+    })
+  }
+}

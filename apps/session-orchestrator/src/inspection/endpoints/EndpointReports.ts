@@ -1,0 +1,192 @@
+/**
+ * Joins what is known of each endpoint into a report. Pure.
+ *
+ * EndpointReports.E1. An endpoint is listed if the configuration names its model, if it has a gate, if it was called in the last hour, or if its
+ *     model is paused. A model is listed with every credential of its provider.
+ * EndpointReports.E2. Texts from outside (a provider's message, an address) are redacted.
+ * EndpointReports.E3. A pause of a credential or an account belongs to every listed model of it.
+ */
+import type { Route } from "@holdfast/kernel"
+import { type News, RetrySettings, Standing } from "@holdfast/policy"
+import { defined, Failure, type Health, Target } from "@holdfast/wire"
+import type { Values } from "../../config/Config.ts"
+import type { GateView } from "../../gate/Gatekeeper.ts"
+import type { KnownGate } from "../../gate/KnownGates.ts"
+import * as RecentCalls from "../../gate/RecentCalls.ts"
+import * as ProviderName from "../../text/ProviderName.ts"
+import * as GateWords from "./GateWords.ts"
+
+/** The findings that are joined. */
+export interface Findings {
+  /** Epoch milliseconds. */
+  readonly now: number
+  readonly calls: ReadonlyArray<RecentCalls.Counted>
+  /** In force at `now`. */
+  readonly standing: Standing.Standing
+  /** What is known of the gate of a route. */
+  readonly gateOf: (route: Route.Route) => KnownGate | undefined
+  /** Removes secrets from a text. */
+  readonly redact: (text: string) => string
+}
+
+type Configured = Pick<Values, "providers" | "model" | "models" | "retry">
+
+/** The routes that are listed, each once, with its credential if it has one (EndpointReports.E1). */
+export const routesOf = (
+  config: Configured,
+  { calls, standing }: Pick<Findings, "calls" | "standing">,
+  gates: ReadonlyArray<Route.Route>
+): ReadonlyArray<Route.Route> => {
+  const { model, models, providers, retry } = config
+  const named = [...RetrySettings.targetNames(retry).map(({ name }) => name), ...Object.keys(models)]
+  const targets = [
+    model,
+    ...[...named, ...Object.keys(standing.targets)].flatMap((name) => Target.parse(name) ?? [])
+  ].filter(({ provider }) => providers.has(ProviderName.configured(provider)))
+  const routes = [
+    ...targets.flatMap((target): ReadonlyArray<Route.Route> => {
+      const names = credentialsOf(config, target.provider)
+      return names.length === 0 ? [{ target }] : names.map((credential) => ({ target, credential }))
+    }),
+    ...[...gates, ...calls.filter(({ lastHour }) => lastHour.calls > 0)].map(({ credential, target }) => ({
+      target,
+      ...defined({ credential: credential ?? credentialsOf(config, target.provider)[0] })
+    }))
+  ]
+  return Array.from(new Map(routes.map((route) => [keyOf(route), route])).values())
+}
+
+/** The report of one route. */
+export const of = (config: Configured, findings: Findings, route: Route.Route): Health.EndpointReport => {
+  const { calls, gateOf, now, redact, standing } = findings
+  const { credential, target } = route
+  const own = calls.find(
+    (counted) => keyOf({ ...counted, credential: counted.credential ?? firstOf(config, target) }) === keyOf(route)
+  )
+  const known = gateOf(route)
+  const pauses = pausesOf(standing, route, now)
+  const { lastHour = RecentCalls.noCalls } = own ?? {}
+  const lastAnswerAt = latest(own?.lastAnswerAt, known?.view?.answeredAt)
+  const lastFailure = lastFailureOf(own, known?.view)
+  const provider = ProviderName.configured(target.provider)
+  const address = addressOf(config, provider)
+  return {
+    target: redact(Target.format({ provider, model: target.model })),
+    ...defined({
+      credential: ProviderName.hasClientKey(target.provider) ? OF_CLIENT : credential,
+      address: address && redact(address)
+    }),
+    state: stateOf({ pauses, view: known?.view, lastAnswerAt, failedAt: lastFailure?.at, calls: lastHour.calls }),
+    ...(known?.view === undefined ? {} : { gate: gateReport(known.view) }),
+    pauses,
+    lastHour,
+    ...defined({
+      lastAnswerAt,
+      lastFailure: lastFailure && failureReport(lastFailure, redact),
+      elsewhere: known?.news && elsewhereOf(known.news, redact)
+    })
+  }
+}
+
+// --- internal
+
+/** The credential of calls that a client of the gateway makes with a key of its own. */
+const OF_CLIENT = "the client's own key"
+
+const keyOf = ({
+  credential,
+  target
+}: Pick<Route.Route, "target"> & { readonly credential?: string | undefined }): string =>
+  JSON.stringify([Target.format(target), credential])
+
+const credentialsOf = ({ providers }: Configured, provider: string): ReadonlyArray<string> => {
+  const config = providers.get(provider)
+  return config === undefined || config.type === "simulated" ? [] : config.credentials.map(({ name }) => name)
+}
+
+const firstOf = (config: Configured, { provider }: Target.Target): string | undefined =>
+  credentialsOf(config, provider)[0]
+
+const addressOf = ({ providers }: Configured, provider: string): string | undefined => {
+  const config = providers.get(provider)
+  return config === undefined || config.type === "simulated" ? undefined : config.baseUrl
+}
+
+const latest = (...moments: ReadonlyArray<number | undefined>): number | undefined => {
+  const last = Math.max(0, ...moments.filter((at) => at !== undefined))
+  return last === 0 ? undefined : last
+}
+
+type Failed = NonNullable<RecentCalls.Counted["lastFailure"]>
+
+/** The later failure: calls count each, and a gate those that concern its endpoint, also of other runners. */
+const lastFailureOf = (own: RecentCalls.Counted | undefined, view: GateView | undefined): Failed | undefined => {
+  const [a, b] = [own?.lastFailure, view?.last]
+  return a === undefined || (b !== undefined && b.at > a.at) ? b : a
+}
+
+const failureReport = ({ at, failure }: Failed, redact: Findings["redact"]): Health.LastFailure => {
+  const { hint, message, reason } = failure
+  const code = Failure.codeOf(failure)
+  const askedUntil = hint && at + hint.retryAfterMs
+  return { at, reason, message: redact(message), ...defined({ code: code && redact(code), askedUntil }) }
+}
+
+const elsewhereOf = (
+  { answeredAt, failedAt, failure }: News.News,
+  redact: Findings["redact"]
+): NonNullable<Health.EndpointReport["elsewhere"]> =>
+  defined({
+    answeredAt: answeredAt > 0 ? answeredAt : undefined,
+    failure: failure && failureReport({ failure, at: failedAt }, redact)
+  })
+
+const gateReport = (view: GateView): Health.GateReport => {
+  const { held, nextTryAt, phase, room, underway, waiting } = view
+  return {
+    phase,
+    waiting,
+    held,
+    underway,
+    ...(phase === "open" ? {} : { room }),
+    ...(nextTryAt === Infinity || waiting === 0 ? {} : { nextTryAt }),
+    words: GateWords.of(view)
+  }
+}
+
+const KINDS = [
+  ["targets", "target"],
+  ["models", "model"],
+  ["credentials", "credential"],
+  ["accounts", "account"]
+] as const
+
+/** EndpointReports.E3 */
+const pausesOf = (
+  standing: Standing.Standing,
+  { credential, target }: Route.Route,
+  now: number
+): ReadonlyArray<Health.PauseReport> =>
+  Standing.usedBy(target, credential).flatMap((thing) => {
+    const pause = Standing.of(standing, thing, now)
+    const [, of] = KINDS.find(([kind]) => kind === thing.kind) ?? []
+    if (pause === undefined || of === undefined) return []
+    const { askedUntil, reason, since, until } = pause
+    return [{ of, until, reason, isAsked: askedUntil !== undefined && askedUntil >= until, ...defined({ since }) }]
+  })
+
+interface Standings {
+  readonly pauses: ReadonlyArray<Health.PauseReport>
+  readonly view: GateView | undefined
+  readonly lastAnswerAt: number | undefined
+  readonly failedAt: number | undefined
+  readonly calls: number
+}
+
+const stateOf = ({ calls, failedAt = 0, lastAnswerAt = 0, pauses, view }: Standings): Health.EndpointState => {
+  // The quota of a credential that another model has used up does not keep this model from a try (C12).
+  if (pauses.some(({ of }) => of !== "credential")) return "paused"
+  if (view?.phase === "ramp") return "recovering"
+  if (view?.phase === "shut" || failedAt > lastAnswerAt) return "failing"
+  return calls > 0 ? "answering" : "idle"
+}

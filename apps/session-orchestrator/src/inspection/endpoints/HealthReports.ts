@@ -1,0 +1,68 @@
+/** Reports the endpoints of this service (gates, pauses, limits, calls of the last hour) and its configuration. */
+import type { StorageError } from "@holdfast/journal"
+import { defined, type EffectiveConfiguration, type Health } from "@holdfast/wire"
+import { Clock, Context, Effect, Layer } from "effect"
+import { Config } from "../../config/Config.ts"
+import { KnownGates } from "../../gate/KnownGates.ts"
+import { RecentCalls } from "../../gate/RecentCalls.ts"
+import { Secrets } from "../../redaction/Secrets.ts"
+import { Standings } from "../../storage/Standings.ts"
+import * as InForce from "../in-force/InForce.ts"
+import * as EndpointReports from "./EndpointReports.ts"
+
+/** The reports of a service. */
+export class HealthReports extends Context.Service<
+  HealthReports,
+  {
+    /** Reports what is known now. */
+    readonly read: Effect.Effect<Health.Health, StorageError>
+    /** The configuration in force. */
+    readonly configuration: EffectiveConfiguration.EffectiveConfiguration
+  }
+>()("@holdfast/session-orchestrator/inspection/HealthReports") {}
+
+/** Over the gates and counts of this process, and the pauses on disk. */
+export const layer: Layer.Layer<HealthReports, never, Config | KnownGates | RecentCalls | Secrets | Standings> =
+  Layer.effect(
+    HealthReports,
+    Effect.gen(function* () {
+      const config = yield* Config
+      const gates = yield* KnownGates
+      const counts = yield* RecentCalls
+      const { redact } = yield* Secrets
+      const standings = yield* Standings
+      const { cluster, database } = config
+      const runner = database.url === undefined ? undefined : `${cluster.runner.host}:${cluster.runner.port}`
+      return {
+        configuration: InForce.of(config),
+        read: Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const standing = yield* standings.load(now)
+          const calls = counts.read(now)
+          const routes = EndpointReports.routesOf(config, { calls, standing }, gates.routes())
+          const known = yield* gates.read(routes)
+          const findings = {
+            now,
+            calls,
+            standing,
+            redact,
+            gateOf: (route: (typeof routes)[number]) => known[routes.indexOf(route)]
+          }
+          return {
+            at: now,
+            countedSince: Math.max(counts.since, now - HOUR_MS),
+            ...defined({ runner }),
+            endpoints: routes.map((route) => EndpointReports.of(config, findings, route)),
+            limits: Array.from(gates.limiters, ([provider, { view }]) => {
+              const { waiting, ...limits } = view
+              return { provider, waiting, ...defined(limits) }
+            })
+          }
+        })
+      }
+    })
+  )
+
+// --- internal
+
+const HOUR_MS = 3_600_000

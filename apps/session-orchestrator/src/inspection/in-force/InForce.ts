@@ -1,0 +1,182 @@
+/**
+ * Lists the configuration in force: every key with its value in words and its source. Pure.
+ *
+ * InForce.I1. No value has a secret: keys, tokens, headers and addresses that are secrets are not written, and each value is redacted after that.
+ * InForce.I2. A key without a source of its own has that of the object around it. A setting of `retry` that no source has is the profile's.
+ */
+import { Profile } from "@holdfast/policy"
+import { defined, type EffectiveConfiguration, Target } from "@holdfast/wire"
+import { Duration, Predicate, Redacted } from "effect"
+import type { ProviderConfig, Values } from "../../config/Config.ts"
+import * as ProviderTable from "../../config/ProviderTable.ts"
+import * as Settings from "../../config/reading/Settings.ts"
+import * as Secrets from "../../redaction/Secrets.ts"
+import * as DatabaseUrl from "../../storage/sql/DatabaseUrl.ts"
+import * as DurationText from "../../text/DurationText.ts"
+import * as PolicyText from "../../text/PolicyText.ts"
+import * as Models from "./Models.ts"
+import * as Servers from "./Servers.ts"
+
+/** The configuration in force. */
+export const of = (config: Values): EffectiveConfiguration.EffectiveConfiguration => {
+  const secrets = Secrets.make(Secrets.ofConfig(config))
+  return {
+    ...defined({ file: config.file }),
+    entries: rowsOf(config, secrets).map(([key, value]) => ({
+      key,
+      value: secrets.redact(value), // InForce.I1
+      source: sourceOf(config, key)
+    })),
+    unused: Array.from(config.providers.values())
+      .filter((provider) => !isInUse(config, provider))
+      .map(({ name }) => name),
+    notices: config.notices.map(secrets.redact)
+  }
+}
+
+// --- internal
+
+type Row = readonly [key: string, value: string]
+
+const rowsOf = (config: Values, secrets: Secrets.Secrets["Service"]): ReadonlyArray<Row> => [
+  ...plain(config, "server"),
+  ["server.token", config.server.token === undefined ? "none" : Secrets.PLACEHOLDER],
+  ...place(config),
+  ...plain(config, "database"),
+  ["model", Target.format(config.model)],
+  ...Object.entries(config.models).map(([name, model]) => [`models.${name}`, Models.capabilities(model)] as const),
+  ...Object.entries(config.prices).map(([name, price]) => [`prices.${name}`, Models.price(price)] as const),
+  ...(config.spend ?? []).map((limit, index) => [`spend[${index}]`, Models.spendLimit(limit)] as const),
+  ...Object.entries(config.systemPrompts).map(
+    ([name, { length }]) => [`systemPrompts.${name}`, `${length} characters`] as const
+  ),
+  ...Array.from(config.providers.values())
+    .filter((provider) => isInUse(config, provider))
+    .map((provider) => [`providers.${provider.name}`, Servers.providerOf(provider, secrets)] as const),
+  ...plain(config, "gate"),
+  ...plain(config, "gateway"),
+  ...proxies(config),
+  ...plain(config, "log"),
+  ...config.tools.map((server) => [`tools.${server.name}`, Servers.toolsOf(server, secrets)] as const),
+  ...retry(config),
+  ...telemetry(config),
+  ...webhooks(config)
+]
+
+/** InForce.I2 */
+const sourceOf = (config: Values, key: string): EffectiveConfiguration.Source => {
+  const { lines, origins } = config
+  const path = key.replace(/\[(\d+)\]/, ".$1")
+  const [section = "", name = ""] = path.split(".")
+  // A secret may come from a variable that the file names.
+  const paths = [path, `${key}Env`, `${section}.${name}`, section]
+  const origin = paths.map((path) => origins.get(path)).find((origin) => origin !== undefined)
+  if (origin === undefined) return sourceOfUnset(config, section, key)
+  if (origin.startsWith("HOLDFAST_")) return { from: "environment", name: origin }
+  if (origin.startsWith("--")) return { from: "flag", name: origin }
+  const line = paths.map((path) => lines?.get(path)).find((line) => line !== undefined)
+  return { from: "file", name: origin, ...defined({ line }) }
+}
+
+/** The source of a key that is in no file, flag, or variable of Holdfast. */
+const sourceOfUnset = ({ providers, retry }: Values, section: string, key: string): EffectiveConfiguration.Source => {
+  if (section === "retry" && key !== "retry.profile") return { from: "profile", name: retry.profile ?? "overnight" }
+  if (PROXIES.has(key)) return { from: "environment", name: key }
+  const [variable] = section === "providers" ? ProviderTable.keyNames(providers.get(key.slice(section.length + 1))) : []
+  return variable === undefined ? { from: "default" } : { from: "environment", name: variable }
+}
+
+const isInUse = (config: Values, provider: ProviderConfig): boolean =>
+  provider.name === config.model.provider ||
+  config.origins.has(`providers.${provider.name}`) ||
+  ProviderTable.hasKey(provider)
+
+/** The plain keys of a section; an empty list is left out. */
+const plain = (config: Values, section: keyof typeof Settings.DEFAULTS): ReadonlyArray<Row> => {
+  const values: Readonly<Record<string, unknown>> = config[section]
+  return Object.keys(Settings.DEFAULTS[section]).flatMap((key): ReadonlyArray<Row> => {
+    const value = values[key]
+    if (Array.isArray(value) && value.length === 0) return []
+    return [[`${section}.${key}`, shown(value)]]
+  })
+}
+
+/** A rule of `database.deleteConversations`, or any other element of a list. */
+const element = (value: unknown): string =>
+  Predicate.hasProperty(value, "after")
+    ? `${Predicate.hasProperty(value, "tag") ? String(value.tag) : "all"} after ${shown(value.after)}`
+    : String(value)
+
+const shown = (value: unknown): string => {
+  if (Duration.isDuration(value)) return Duration.isFinite(value) ? Duration.format(value) : "for ever"
+  return Array.isArray(value) ? value.map(element).join(", ") : String(value)
+}
+
+/** The variables of proxies, which have no key in the file. */
+const PROXIES: ReadonlySet<string> = new Set(["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
+
+/** The proxies of the environment, under the names of their variables. */
+const proxies = ({ proxy }: Values): ReadonlyArray<Row> => {
+  if (proxy === undefined) return []
+  const { exceptions, http, https } = proxy
+  return [
+    ...(http === undefined ? [] : [["HTTP_PROXY", Redacted.value(http)] as const]),
+    ...(https === undefined ? [] : [["HTTPS_PROXY", Redacted.value(https)] as const]),
+    ...(exceptions === "" ? [] : [["NO_PROXY", exceptions] as const])
+  ]
+}
+
+/** The place of the data, and the cluster that shares it. */
+const place = (config: Values): ReadonlyArray<Row> => {
+  const { cluster, database } = config
+  return database.url === undefined
+    ? [["database.path", database.path]]
+    : [
+        ["database.url", DatabaseUrl.nameOf(database.url)],
+        ["cluster.runner", `${cluster.runner.host}:${cluster.runner.port}`],
+        ...plain(config, "cluster")
+      ]
+}
+
+const retry = (config: Values): ReadonlyArray<Row> => [
+  ["retry.profile", config.retry.profile ?? "overnight"],
+  ...PolicyText.primitives(Profile.resolve(config.retry)).map(([name, value]) => [`retry.${name}`, value] as const)
+]
+
+/** The telemetry and its receivers, without headers, a webhook's address and a command's arguments. */
+const telemetry = ({ telemetry: { notifications, otlp, retryLog } }: Values): ReadonlyArray<Row> => [
+  [
+    "telemetry.retryLog",
+    retryLog === undefined ? "off" : `${retryLog.path}, up to ${retryLog.maxBytes} bytes, ${retryLog.keep} older ones`
+  ],
+  ["telemetry.otlp", otlp === undefined ? "off" : otlp.url],
+  ["telemetry.notifications", notifications === undefined ? "off" : receiversOf(notifications)]
+]
+
+const receiversOf = ({
+  after,
+  command,
+  quiet,
+  report,
+  webhook
+}: NonNullable<Values["telemetry"]["notifications"]>): string => {
+  const receivers = [
+    ...(webhook === undefined ? [] : ["by a webhook"]),
+    ...(command === undefined ? [] : [`by ${command[0]}`])
+  ]
+  return [
+    `after ${DurationText.format(Duration.toMillis(after))}`,
+    receivers.join(" and "),
+    ...(report === undefined ? [] : [`report at ${report}`]),
+    ...(quiet === undefined ? [] : [`quiet from ${quiet.from} to ${quiet.to}`])
+  ].join(", ")
+}
+
+/** The receiver of every turn's end: its address is a secret too. */
+const webhooks = ({ webhooks }: Values): ReadonlyArray<Row> =>
+  webhooks === undefined
+    ? []
+    : [
+        ["webhooks.secret", Secrets.PLACEHOLDER],
+        ["webhooks.turnEnd", webhooks.turnEnd === undefined ? "none" : Secrets.PLACEHOLDER]
+      ]

@@ -1,0 +1,53 @@
+/** Questions about tool calls, answered by the keyboard alone; and what moves where a person wants no motion. */
+import type { Locator, Page } from "playwright-core"
+import { same, show } from "./Report.ts"
+import { prompt, type Rig, seen } from "./Rig.ts"
+
+export const run = async (rig: Rig): Promise<void> => {
+  await show(
+    "a tool call that needs approval is shown with its arguments, and approved and refused by the keyboard",
+    async () => {
+      const call = (path: string) => ({ tool: { name: "write_file", input: { path } } })
+      rig.provider.plan("asking", call("a.txt"), call("b.txt"), { pieces: ["One was written."] })
+      const page = await rig.open()
+      await page.goto(await rig.create({ model: "local/asking" }))
+      await prompt(page, "Write both files.")
+      const question = page.getByRole("region", { name: "A tool call needs your approval" })
+      await seen(question, /"a\.txt"/)
+      await seen(page.locator(".entry.selected"), /asks you/)
+      await tabTo(page, page.getByRole("button", { name: "Approve", exact: true }))
+      await page.keyboard.press("Enter")
+      await seen(question, /"b\.txt"/)
+      await tabTo(page, page.getByLabel("Reason for the model"))
+      await page.keyboard.type("Not this one")
+      await page.keyboard.press("Enter")
+      await seen(page, "One was written.")
+      same(await question.count(), 0, "questions that are left")
+      for (const fold of await page.locator("details.tool > summary").all()) await fold.click()
+      await seen(page.locator("details.tool").last(), /Not this one/)
+      await page.context().close()
+    }
+  )
+  await show("nothing moves by itself for a person who wants less motion", async () => {
+    const moving = async (reducedMotion: "reduce" | "no-preference"): Promise<number> => {
+      rig.provider.plan("still", { pieces: [new Promise(() => {})] })
+      const page = await rig.open({ reducedMotion })
+      await page.goto(await rig.create({ model: "local/still" }))
+      await prompt(page, "Work.")
+      await page.locator(".pulse").first().waitFor()
+      const count = await page.evaluate(() => document.getAnimations().length)
+      await page.context().close()
+      return count
+    }
+    same([(await moving("no-preference")) > 0, await moving("reduce")], [true, 0], "animations, without and with")
+  })
+}
+
+// --- internal
+
+/** Moves the focus by the keyboard until it is on a button or a field. */
+const tabTo = async (page: Page, target: Locator): Promise<void> => {
+  await target.waitFor()
+  await page.getByLabel("Messages").focus()
+  while (!(await target.evaluate((element) => element === document.activeElement))) await page.keyboard.press("Tab")
+}

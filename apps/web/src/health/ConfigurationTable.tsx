@@ -1,0 +1,69 @@
+/** The configuration in force, with a search. */
+import type { EffectiveConfiguration } from "@holdfast/wire"
+import { useDeferredValue, useId, useState } from "react"
+import * as ConfigurationSearch from "./ConfigurationSearch.ts"
+
+interface ConfigurationTableProps {
+  readonly configuration: EffectiveConfiguration.EffectiveConfiguration
+}
+
+/** The table. Its roles are written out, because a narrow screen lays it out as blocks. */
+export const ConfigurationTable = ({ configuration: { entries, file, notices, unused } }: ConfigurationTableProps) => {
+  const id = useId()
+  const [text, setText] = useState("")
+  const found = ConfigurationSearch.found(entries, useDeferredValue(text))
+  return (
+    <section className="configuration" aria-labelledby={`${id}-head`}>
+      <h2 id={`${id}-head`}>Configuration</h2>
+      <p className="quiet verbatim">{file ?? "There is no configuration file."}</p>
+      {notices.map((notice) => (
+        <p key={notice} className="notice">
+          {notice}
+        </p>
+      ))}
+      <div role="search" aria-label="Configuration" className="configuration-search">
+        <label htmlFor={`${id}-text`}>Search</label>
+        <input
+          id={`${id}-text`}
+          type="search"
+          value={text}
+          placeholder="key, value or source"
+          autoComplete="off"
+          onChange={({ target }) => setText(target.value)}
+        />
+        <p className="quiet" role="status">
+          {found.length === entries.length ? `${entries.length} keys` : `${found.length} of ${entries.length} keys`}
+        </p>
+      </div>
+      <table role="table" aria-labelledby={`${id}-head`}>
+        <thead role="rowgroup">
+          <tr role="row">
+            <th role="columnheader" scope="col">
+              Key
+            </th>
+            <th role="columnheader" scope="col">
+              Value
+            </th>
+            <th role="columnheader" scope="col">
+              Source
+            </th>
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {found.map(({ key, source, value }) => (
+            <tr key={key} role="row">
+              <th role="rowheader" scope="row">
+                <code>{key}</code>
+              </th>
+              <td role="cell">{value}</td>
+              <td role="cell" className={`source ${source.from}`}>
+                {ConfigurationSearch.sourceOf(source)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {unused.length > 0 && <p className="quiet">Known, and without a key: {unused.join(", ")}.</p>}
+    </section>
+  )
+}

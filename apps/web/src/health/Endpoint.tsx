@@ -1,0 +1,136 @@
+/** One endpoint: its state as colour, shape and word, its gate, pauses, calls of the last hour, and last failure. */
+import type { Health } from "@holdfast/wire"
+import * as Service from "../service/Service.ts"
+import * as Durations from "../text/Durations.ts"
+import * as Reasons from "../text/Reasons.ts"
+import { useNow } from "../time/Now.ts"
+import { CallsPicture } from "./CallsPicture.tsx"
+import * as Endpoints from "./Endpoints.ts"
+import { StateShape } from "./StateShape.tsx"
+import { UsedBar } from "./UsedBar.tsx"
+
+interface EndpointProps {
+  readonly endpoint: Health.EndpointReport
+  /** When the report was made, in epoch milliseconds. */
+  readonly at: number
+  /** Since when calls are counted. */
+  readonly since: string
+}
+
+/** An endpoint. */
+export const Endpoint = ({ at, endpoint, since }: EndpointProps) => {
+  const { address, credential, elsewhere, gate, lastAnswerAt, lastFailure, lastHour, pauses, state, target } = endpoint
+  return (
+    <li className={`endpoint ${state}`}>
+      <div className="endpoint-head">
+        <span className={`state ${state}`}>
+          <StateShape state={state} /> {Endpoints.wordsOf(state)}
+        </span>
+        <h2>{target}</h2>
+        {credential !== undefined && <code>{credential}</code>}
+        {address !== undefined && <span className="quiet">{address}</span>}
+      </div>
+      <div className="endpoint-body">
+        <div className="endpoint-facts">
+          {gate !== undefined && (
+            <p>
+              <strong>Gate {GATES[gate.phase]}.</strong> {gate.words}
+              {gate.nextTryAt !== undefined && <NextTry until={gate.nextTryAt} at={at} />}
+            </p>
+          )}
+          {pauses.map((pause) => (
+            <Pause
+              key={`${pause.of} ${pause.until}`}
+              words={Endpoints.pausedOf(pause)}
+              because={pause.isAsked ? "the provider named this time" : Reasons.wordsOf(pause.reason)}
+              pause={pause}
+              at={at}
+            />
+          ))}
+          {pauses.length === 0 && lastFailure?.askedUntil !== undefined && lastFailure.askedUntil > at && (
+            <Pause
+              words="The provider asked for no call"
+              because={Reasons.wordsOf(lastFailure.reason)}
+              pause={{ since: lastFailure.at, until: lastFailure.askedUntil }}
+              at={at}
+            />
+          )}
+          {lastFailure !== undefined && <Failed failure={lastFailure} at={at} words="Last failure" />}
+          {elsewhere?.failure !== undefined && <Failed failure={elsewhere.failure} at={at} words="On all runners" />}
+        </div>
+        <div className="endpoint-calls">
+          <CallsPicture counts={lastHour} />
+          <p>
+            {Endpoints.callsInWords(lastHour)} <span className="quiet">since {since}</span>
+          </p>
+          {lastAnswerAt !== undefined && <p className="quiet">last answer {Durations.moment(lastAnswerAt, at)}</p>}
+        </div>
+      </div>
+    </li>
+  )
+}
+
+// --- internal
+
+const GATES = { open: "open", shut: "shut", ramp: "opening" } as const
+
+/** The present moment of the service. */
+const useServiceNow = (): number => useNow() + Service.clockSkewMs()
+
+const NextTry = ({ at, until }: { readonly until: number; readonly at: number }) => {
+  const left = until - useServiceNow()
+  return (
+    <>
+      {" "}
+      The next call is at {Durations.time(until, at)} at the latest
+      {left > 0 && <span aria-hidden="true">, in {Durations.countdown(left)}</span>}.
+    </>
+  )
+}
+
+interface PauseProps {
+  readonly words: string
+  readonly because: string
+  readonly pause: Pick<Health.PauseReport, "since" | "until">
+  readonly at: number
+}
+
+const Pause = ({ at, because, pause, words }: PauseProps) => {
+  const now = useServiceNow()
+  const passed = Endpoints.passedOf(pause, now)
+  return (
+    <div className="pause">
+      <p>
+        <strong>{words}</strong> until {Durations.time(pause.until, at)}
+        {pause.until > now && <span aria-hidden="true">, for another {Durations.countdown(pause.until - now)}</span>}
+        <span className="quiet"> · {because}</span>
+      </p>
+      {passed !== undefined && (
+        <UsedBar
+          share={passed}
+          label={words}
+          words={`${Math.round(passed * 100)} percent of the pause has passed`}
+          kind="passed"
+        />
+      )}
+    </div>
+  )
+}
+
+const Failed = ({
+  at,
+  failure: { at: failedAt, code, message, reason },
+  words
+}: {
+  readonly failure: Health.LastFailure
+  readonly at: number
+  readonly words: string
+}) => (
+  <div>
+    <p>
+      {words} {Durations.time(failedAt, at)}: {Reasons.wordsOf(reason)}
+      {code !== undefined && <code className="code-tag">{code}</code>}
+    </p>
+    <p className="quiet verbatim endpoint-message">{message}</p>
+  </div>
+)

@@ -1,0 +1,58 @@
+/** Health: each endpoint with its gate, pauses and calls, the limits of providers, and the configuration in force. */
+import { useEffect } from "react"
+import { useTokenCheck } from "../access/useTokenCheck.ts"
+import * as Problems from "../service/Problems.ts"
+import * as Durations from "../text/Durations.ts"
+import { ConfigurationTable } from "./ConfigurationTable.tsx"
+import { Endpoint } from "./Endpoint.tsx"
+import * as Endpoints from "./Endpoints.ts"
+import { Limits } from "./Limits.tsx"
+import { useConfiguration, useHealth } from "./useHealth.ts"
+import "./health.css"
+
+/** The page of health. */
+export const HealthPage = () => {
+  const health = useHealth()
+  const configuration = useConfiguration()
+  const error = health.error ?? configuration.error
+  useTokenCheck(error === null ? undefined : Problems.codeOf(error))
+  useEffect(() => {
+    document.title = "Health · Holdfast"
+  }, [])
+  return (
+    <main id="detail" className="night health" tabIndex={-1}>
+      <h1>Health</h1>
+      {error !== null && (
+        <p className="notice" role="status">
+          {Problems.wordsOf(error)} The page reads it again by itself.
+        </p>
+      )}
+      {health.data === undefined ? (
+        error === null && <p className="quiet">Reading …</p>
+      ) : (
+        <>
+          <p role="status">{Endpoints.summary(health.data.endpoints)}</p>
+          {health.data.runner !== undefined && (
+            <p className="quiet">
+              Runner {health.data.runner}: gates and calls are its own. Pauses and limits are those of all runners.
+            </p>
+          )}
+          <section aria-label="Endpoints">
+            <ul className="endpoints">
+              {Endpoints.ordered(health.data.endpoints).map((endpoint) => (
+                <Endpoint
+                  key={`${endpoint.target} ${endpoint.credential}`}
+                  endpoint={endpoint}
+                  at={health.data.at}
+                  since={Durations.moment(health.data.countedSince, health.data.at)}
+                />
+              ))}
+            </ul>
+          </section>
+          <Limits limits={health.data.limits} />
+        </>
+      )}
+      {configuration.data !== undefined && <ConfigurationTable configuration={configuration.data} />}
+    </main>
+  )
+}
