@@ -16,8 +16,8 @@ export const run = (rig: Rig): Promise<void> =>
       await chooser.setInputFiles({ name: "red.png", mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") })
       await seen(attached, "red.png")
       await attached.locator("img").waitFor()
-      await chooser.setInputFiles({ name: "film.mp4", mimeType: "video/mp4", buffer: Buffer.alloc(11_000_000) })
-      await seen(page.getByRole("alert"), "“film.mp4” has 11 MB. A file may have 10.5 MB at most.")
+      await chooser.setInputFiles({ name: "film.mp4", mimeType: "video/mp4", buffer: Buffer.alloc(1_200_000) })
+      await seen(page.getByRole("alert"), "“film.mp4” has 1.2 MB. A file may have 1 MB at most.")
 
       const given = (type: "paste" | "drop", name: string, text: string) =>
         page.evaluate(

@@ -45,6 +45,7 @@ export const make = async (): Promise<Rig> => {
       model: "local/plain",
       providers: { local: endpoint, other: endpoint },
       retry: LONG,
+      server: { maxFileBytes: 1_000_000 },
       tools: {
         files: { command: process.execPath, args: [join(import.meta.dirname, "tool.mjs")], confirm: ["write_file"] }
       }

@@ -35,3 +35,34 @@ export const split = (text: string): ReadonlyArray<string> => {
   if (from < text.length) blocks.push(text.slice(from))
   return blocks
 }
+
+/** A text in groups of blocks. Groups of a longer text are the same objects, except for the last one. */
+export interface Grouped {
+  readonly text: string
+  readonly groups: ReadonlyArray<ReadonlyArray<string>>
+}
+
+/** The text before its beginning. */
+export const none: Grouped = { text: "", groups: [] }
+
+/**
+ * The groups of a text, from those of its beginning where that was grouped before.
+ *
+ * **Details**
+ *
+ * A delta costs as much in a long text as in a short one: only the last group is cut and compared again.
+ */
+export const grouped = (before: Grouped, text: string): Grouped => {
+  if (text === before.text) return before
+  const finished = text.startsWith(before.text) ? before.groups.slice(0, -1) : []
+  const from = finished.reduce((sum, group) => group.reduce((length, block) => length + block.length, sum), 0)
+  const blocks = split(text.slice(from))
+  const groups = [...finished]
+  for (let at = 0; at < blocks.length; at += GROUP) groups.push(blocks.slice(at, at + GROUP))
+  return { text, groups }
+}
+
+// --- internal
+
+/** Blocks of one group: few enough to be compared in each frame. */
+const GROUP = 16

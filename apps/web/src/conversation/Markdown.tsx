@@ -9,7 +9,7 @@
  * Markdown.M4. A long text stays cut when it is finished, and its pieces are kept for some time: the page does not stand still when a long answer ends,
  *     or comes into sight again. Only a text whose pieces refer to each other (footnotes, addresses at its end) is rendered whole.
  */
-import { type ComponentPropsWithoutRef, memo, type ReactElement, useMemo } from "react"
+import { type ComponentPropsWithoutRef, memo, type ReactElement, useRef } from "react"
 import ReactMarkdown, { type Components } from "react-markdown"
 import rehypeSanitize from "rehype-sanitize"
 import remarkGfm from "remark-gfm"
@@ -20,29 +20,51 @@ import { CopyButton } from "./CopyButton.tsx"
 /** A text that is finished. */
 export const Markdown = memo(({ text }: { readonly text: string }) => {
   // Markdown.M4
-  const blocks = text.length <= LONG || REFERRED.test(text) ? [text] : Blocks.split(text)
+  if (text.length > LONG && !REFERRED.test(text)) return <Groups groups={Blocks.grouped(Blocks.none, text).groups} />
   return (
     <div className="markdown">
-      {blocks.map((block, index) => (
-        <Block key={index} text={block} isKept />
-      ))}
+      <Block text={text} isKept />
     </div>
   )
 })
 
 /** A text that is arriving. */
 export const MarkdownInProgress = ({ text }: { readonly text: string }) => {
-  const blocks = useMemo(() => Blocks.split(text), [text])
-  return (
-    <div className="markdown">
-      {blocks.map((block, index) => (
-        <Block key={index} text={block} isKept={index < blocks.length - 1} />
-      ))}
-    </div>
-  )
+  const before = useRef(Blocks.none)
+  // The same text has the same groups, so a render that is thrown away does no harm.
+  before.current = Blocks.grouped(before.current, text)
+  return <Groups groups={before.current.groups} isArriving />
 }
 
 // --- internal
+
+interface GroupsProps {
+  readonly groups: Blocks.Grouped["groups"]
+  readonly isArriving?: boolean
+}
+
+/** Markdown.M3 */
+const Groups = ({ groups, isArriving = false }: GroupsProps) => (
+  <div className="markdown">
+    {groups.map((group, index) => (
+      <Group key={index} blocks={group} isArriving={isArriving && index === groups.length - 1} />
+    ))}
+  </div>
+)
+
+interface GroupProps {
+  readonly blocks: ReadonlyArray<string>
+  /** Its last block is not finished. */
+  readonly isArriving: boolean
+}
+
+const Group = memo(({ blocks, isArriving }: GroupProps) => (
+  <div className="markdown-group">
+    {blocks.map((block, index) => (
+      <Block key={index} text={block} isKept={!isArriving || index < blocks.length - 1} />
+    ))}
+  </div>
+))
 
 /** Characters of a text that is rendered whole in some milliseconds. */
 const LONG = 4_000

@@ -28,3 +28,22 @@ it("code and the entries of a list are not cut", () => {
   expect(Blocks.split("```\na\n\nb\n```\n")).toHaveLength(1)
   expect(Blocks.split("- a\n\n  more of a\n")).toHaveLength(1)
 })
+
+it("a text that grows keeps its groups, and they are those of the whole text", () => {
+  const piece = fc.constantFrom("a\n", "\n", "- item\n", "```\n", "  more\n", "# Head\n", "text", " ")
+  fc.assert(
+    fc.property(fc.array(fc.array(piece, { maxLength: 30 }), { maxLength: 12 }), (reads) => {
+      let grouped = Blocks.none
+      let text = ""
+      for (const pieces of reads) {
+        text += pieces.join("")
+        const next = Blocks.grouped(grouped, text)
+        for (const [index, group] of grouped.groups.slice(0, -1).entries())
+          if (text !== grouped.text) expect(next.groups[index]).toBe(group)
+        expect(next.groups.flat()).toEqual(Blocks.split(text))
+        grouped = next
+      }
+      expect(Blocks.grouped(grouped, "other").groups).toEqual([["other"]])
+    })
+  )
+})
