@@ -22,78 +22,75 @@ interface Listed {
 }
 
 describe("a held call of runners that share a database", () => {
-  it.live(
-    "X13: goes on in its wait at another runner, and gives up for all of them",
-    () =>
-      Effect.gen(function* () {
-        const postgres = yield* PostgresServer.start
-        const url = yield* postgres.withTables
-        let isUp = false
-        const bytes = GatewayRig.chatStream("hello")
-        const endpoint = yield* RawEndpoint.start((call) =>
-          isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)
-        )
-        const start = Effect.gen(function* () {
-          const { service } = yield* GatewayRig.start({
-            endpoint,
-            answer: () => {},
-            file: { gate: { enabled: false } },
-            postgres: { url, runnerPort: yield* freePort },
-            retry: { schedule: { type: "steps", delays: [Duration.millis(5), Duration.hours(1)] } }
-          })
-          return service
+  it.live("X13: goes on in its wait at another runner, and gives up for all of them", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresServer.start
+      const url = yield* postgres.withTables
+      let isUp = false
+      const bytes = GatewayRig.chatStream("hello")
+      const endpoint = yield* RawEndpoint.start((call) =>
+        isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)
+      )
+      const start = Effect.gen(function* () {
+        const { service } = yield* GatewayRig.start({
+          endpoint,
+          answer: () => {},
+          file: { gate: { enabled: false } },
+          postgres: { url, runnerPort: yield* freePort },
+          retry: { schedule: { type: "steps", delays: [Duration.millis(5), Duration.hours(1)] } }
         })
-        const [one, two] = [yield* start, yield* start]
-        const post = (at: typeof one) => Effect.forkChild(GatewayRig.post(at.port, CHAT, ASK, KEY))
-        /** The turns that wait, once there are so many with an hour to go. */
-        const waiting = (count: number) =>
-          Effect.map(
-            one.call({ path: "/v1/turns?status=waiting" }),
-            ({ text }) => JSON.parse(text).turns as ReadonlyArray<Listed>
-          ).pipe(
-            Effect.repeat({
-              until: (turns) => turns.length === count && turns.every(({ attempts, wait }) => attempts === 2 && wait)
-            })
-          )
-        const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
-        const claims = Effect.map(
-          sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${Claims.SPACE}`,
-          (rows) => rows.length
+        return service
+      })
+      const [one, two] = [yield* start, yield* start]
+      const post = (at: typeof one) => Effect.forkChild(GatewayRig.post(at.port, CHAT, ASK, KEY))
+      /** The turns that wait, once there are so many with an hour to go. */
+      const waiting = (count: number) =>
+        Effect.map(
+          one.call({ path: "/v1/turns?status=waiting" }),
+          ({ text }) => JSON.parse(text).turns as ReadonlyArray<Listed>
+        ).pipe(
+          Effect.repeat({
+            until: (turns) => turns.length === count && turns.every(({ attempts, wait }) => attempts === 2 && wait)
+          })
         )
-        const first = yield* post(one)
-        const [left] = yield* waiting(1)
+      const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
+      const claims = Effect.map(
+        sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${Claims.SPACE}`,
+        (rows) => rows.length
+      )
+      const first = yield* post(one)
+      const [left] = yield* waiting(1)
 
-        // While its client is there, the same call is a call of its own.
-        const twin = yield* post(two)
-        const other = (yield* waiting(2)).find(({ turnId }) => turnId !== left?.turnId)
-        expect(endpoint.calls.length).toBe(4)
+      // While its client is there, the same call is a call of its own.
+      const twin = yield* post(two)
+      const other = (yield* waiting(2)).find(({ turnId }) => turnId !== left?.turnId)
+      expect(endpoint.calls.length).toBe(4)
 
-        // Its client asks the other runner.
-        yield* Fiber.interrupt(first)
-        yield* Effect.repeat(claims, { until: (count) => count === 1 })
-        const again = yield* post(two)
-        const resumed = two
-          .call({ path: `/v1/conversations/${left?.conversationId}/retry-now`, body: {} })
-          .pipe(Effect.repeat({ until: () => isUp && endpoint.calls.length === 5 }))
-        isUp = true
-        yield* resumed
-        const answer = yield* Fiber.join(again)
-        expect([answer.status, answer.headers["x-holdfast-call"], answer.headers["x-holdfast-attempts"]]).toEqual([
-          200,
-          left?.turnId,
-          "3"
-        ])
-        expect(answer.body.equals(bytes)).toBe(true)
+      // Its client asks the other runner.
+      yield* Fiber.interrupt(first)
+      yield* Effect.repeat(claims, { until: (count) => count === 1 })
+      const again = yield* post(two)
+      const resumed = two
+        .call({ path: `/v1/conversations/${left?.conversationId}/retry-now`, body: {} })
+        .pipe(Effect.repeat({ until: () => isUp && endpoint.calls.length === 5 }))
+      isUp = true
+      yield* resumed
+      const answer = yield* Fiber.join(again)
+      expect([answer.status, answer.headers["x-holdfast-call"], answer.headers["x-holdfast-attempts"]]).toEqual([
+        200,
+        left?.turnId,
+        "3"
+      ])
+      expect(answer.body.equals(bytes)).toBe(true)
 
-        // A command reaches the runner that has the client, and the call stays given up everywhere.
-        isUp = false
-        const given = yield* one.call({ path: `/v1/conversations/${other?.conversationId}/abort-retry`, body: {} })
-        expect(given.status).toBe(202)
-        const failed = yield* Fiber.join(twin)
-        expect([failed.status, failed.headers["x-holdfast-call"]]).toEqual([503, other?.turnId])
-        const same = yield* GatewayRig.post(one.port, CHAT, ASK, KEY)
-        expect([same.status, endpoint.calls.length]).toEqual([503, 5])
-      }).pipe(Effect.scoped),
-    60_000
+      // A command reaches the runner that has the client, and the call stays given up everywhere.
+      isUp = false
+      const given = yield* one.call({ path: `/v1/conversations/${other?.conversationId}/abort-retry`, body: {} })
+      expect(given.status).toBe(202)
+      const failed = yield* Fiber.join(twin)
+      expect([failed.status, failed.headers["x-holdfast-call"]]).toEqual([503, other?.turnId])
+      const same = yield* GatewayRig.post(one.port, CHAT, ASK, KEY)
+      expect([same.status, endpoint.calls.length]).toEqual([503, 5])
+    }).pipe(Effect.scoped)
   )
 })

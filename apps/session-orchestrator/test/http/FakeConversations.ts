@@ -18,6 +18,7 @@ import {
   type TurnResult
 } from "../../src/conversation/Conversations.ts"
 import { DryRuns } from "../../src/dry-run/DryRuns.ts"
+import * as SchedulePreviews from "../../src/dry-run/SchedulePreviews.ts"
 import { Explanations } from "../../src/inspection/Explanations.ts"
 import { HealthReports } from "../../src/inspection/endpoints/HealthReports.ts"
 import { TurnNotFound } from "../../src/conversation/TurnNotFound.ts"
@@ -265,7 +266,7 @@ export const make = () => {
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
       Layer.succeed(DryRuns, {
         run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }),
-        schedule: () => Effect.die("a fake has no policy")
+        schedule: () => Effect.succeed(SchedulePreviews.of({ model: { provider: "test", model: "m" }, retry: {} }))
       }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { ofConversation: () => Effect.die("a fake has no reports"), report: () => die }),
