@@ -85,10 +85,9 @@ describe("a call through any failures", () => {
             expect([what, attempts.get(id)]).toEqual([what, (final === -1 ? failures.length : final) + 1])
             if (final !== -1) return
             expect([what, got.status, got.isCut]).toEqual([what, 200, false])
-            expect([what, sha256([GatewayRig.withoutBeats(wire.format, got.body)])]).toEqual([
-              what,
-              sha256(answer.reads)
-            ])
+            // The answer's own pings at its beginning may be like heartbeats.
+            const bare = (bytes: Buffer) => sha256([GatewayRig.withoutBeats(wire.format, bytes)])
+            expect([what, bare(got.body)]).toEqual([what, bare(Buffer.concat(answer.reads))])
           })
         yield* Effect.forEach(scripts, one, { concurrency: AT_ONCE, discard: true })
       }).pipe(Effect.scoped),
