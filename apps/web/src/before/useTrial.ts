@@ -13,8 +13,9 @@ export const useSchedule = (candidate: Trial.Candidate) =>
   useQuery({
     queryKey: ["schedule", candidate],
     queryFn: ({ signal }) => Service.client.schedule(candidate, { signal }),
-    // A setting that the service refuses is refused again.
-    refetchInterval: ({ state }) => (Problems.codeOf(state.error) === "unreachable" ? AGAIN_MS : false),
+    // A setting that the service refuses would be refused again.
+    refetchInterval: ({ state: { error } }) =>
+      error !== null && Problems.mistakesOf(error) === undefined ? AGAIN_MS : false,
     placeholderData: keepPreviousData
   })
 
