@@ -25,8 +25,8 @@ export interface Claims {
   readonly take: (id: Ids.ConversationId) => Effect.Effect<boolean, SqlError.SqlError>
   /** Gives a claim back. */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void, SqlError.SqlError>
-  /** Whether a runner has claimed a call. */
-  readonly isTaken: (id: Ids.ConversationId) => Effect.Effect<boolean, SqlError.SqlError>
+  /** Reads the claims of all runners. The function returns whether a call was among them. */
+  readonly read: Effect.Effect<(id: Ids.ConversationId) => boolean, SqlError.SqlError>
 }
 
 /** Claims over a connection of its own, which is opened with the first claim and closed with the scope. */
@@ -67,18 +67,20 @@ export const make = Effect.fnUntraced(function* (
           ? Effect.asVoid(connection.execute("SELECT pg_advisory_unlock($1, $2)", numbersOf(id), undefined))
           : Effect.void
       ),
-    isTaken: (id) =>
-      using((connection) =>
-        Effect.map(
-          connection.execute(
-            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = $1 " +
-              "AND objid::bigint = $2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-            numbersOf(id),
-            undefined
-          ),
-          (rows) => rows.length > 0
-        )
+    read: using((connection) =>
+      Effect.map(
+        connection.execute(
+          "SELECT objid::bigint::float8 AS number FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 " +
+            "AND classid::bigint = $1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+          [SPACE],
+          undefined
+        ),
+        (rows) => {
+          const numbers = new Set(rows.map(({ number }) => number))
+          return (id) => numbers.has(numberOf(id))
+        }
       )
+    )
   }
 })
 
@@ -126,8 +128,8 @@ const lock = (
     ([row]) => row?.locked === true
   )
 
-/** The lock of a call. Of two calls with the same number one is not claimed. `pg_locks` shows numbers without sign, so it has 31 bits. */
-const numbersOf = (id: Ids.ConversationId): ReadonlyArray<number> => [
-  SPACE,
-  createHash("sha256").update(id).digest().readUInt32BE(0) >>> 1
-]
+/** The lock of a call. */
+const numbersOf = (id: Ids.ConversationId): ReadonlyArray<number> => [SPACE, numberOf(id)]
+
+/** Of two calls with the same number one is not claimed. `pg_locks` shows numbers without sign, so it has 31 bits. */
+const numberOf = (id: Ids.ConversationId): number => createHash("sha256").update(id).digest().readUInt32BE(0) >>> 1

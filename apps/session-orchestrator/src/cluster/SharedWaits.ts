@@ -25,7 +25,7 @@ export interface Dependencies {
   readonly sql: SqlClient.SqlClient
   /** Names the database in errors. */
   readonly database: string
-  readonly turns: Pick<HeldTurns["Service"], "conversations" | "unsealed">
+  readonly turns: Pick<HeldTurns["Service"], "conversations">
   /** Whether a call has its client at this runner. */
   readonly isHere: (id: Ids.ConversationId) => boolean
 }
@@ -75,10 +75,12 @@ export const make = Effect.fnUntraced(function* ({
   const seen = new Map<Ids.ConversationId, number>()
   const sweep = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const waits = new Set((yield* turns.unsealed).map(({ conversationId }) => conversationId))
+    const waits = new Set(yield* failed("read the calls that wait", CallTable.open(sql)))
     for (const id of seen.keys()) if (!waits.has(id)) seen.delete(id)
+    if (waits.size === 0) return
+    const isClaimed = yield* failed("look at the locks", claims.read)
     for (const id of waits) {
-      if (isHere(id) || (yield* failed("look at the locks", claims.isTaken(id)))) {
+      if (isHere(id) || isClaimed(id)) {
         seen.delete(id)
         continue
       }
