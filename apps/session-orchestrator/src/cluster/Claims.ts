@@ -6,9 +6,10 @@
  *     of the same turn, and the journal refuses the records of the second.
  * Claims.C3. A runner has `MOST` claims at most, because the locks of all runners share one table of some thousand entries. A held call without a
  *     claim is found by no other runner.
+ * Claims.C4. A claim is taken and noted, or given back, as one: a client that leaves meanwhile leaves no lock that this runner does not know of.
  */
 import type { Ids } from "@holdfast/wire"
-import { Effect, Exit, Scope, Semaphore } from "effect"
+import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { createHash } from "node:crypto"
 
@@ -52,7 +53,7 @@ export const make = Effect.fnUntraced(function* (
     return closed === undefined ? Effect.void : Scope.close(closed.scope, Exit.void)
   })
   const using = <A>(act: (connection: SqlConnection.Connection) => Effect.Effect<A, SqlError.SqlError>) =>
-    one.withPermits(1)(Effect.tapError(Effect.flatMap(opened, act), () => lost))
+    one.withPermits(1)(Effect.uninterruptible(Effect.tapError(Effect.flatMap(opened, act), () => lost))) // Claims.C4
 
   return {
     take: (id) =>
@@ -80,6 +81,34 @@ export const make = Effect.fnUntraced(function* (
       )
   }
 })
+
+/** A client that left one runner may ask another before the first one has noticed. */
+const PATIENCE = { times: 5, schedule: Schedule.spaced("60 millis") }
+
+/**
+ * Claims the first of some calls that no runner has claimed, and tries all of them again for a moment. Returns the claimed call; `undefined`: each
+ * has its client. An interruption gives the claim back.
+ */
+export const takeFirst = (
+  { release, take }: Pick<Claims, "release" | "take">,
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<Ids.ConversationId | undefined, SqlError.SqlError> =>
+  Effect.suspend(() => {
+    let taken: Ids.ConversationId | undefined
+    const round = Effect.forEach(
+      ids,
+      (id) =>
+        taken === undefined
+          ? Effect.uninterruptible(Effect.map(take(id), (isOurs) => void (taken = isOurs ? id : undefined)))
+          : Effect.void,
+      { discard: true }
+    )
+    if (ids.length === 0) return Effect.undefined
+    return Effect.repeat(round, { ...PATIENCE, until: () => taken !== undefined }).pipe(
+      Effect.map(() => taken),
+      Effect.onInterrupt(() => (taken === undefined ? Effect.void : Effect.ignore(release(taken))))
+    )
+  })
 
 // --- internal
 
