@@ -9,8 +9,12 @@ const folder = process.argv[2] ?? join(import.meta.dirname, "../../../../docs/im
 const rig = await Rig.make()
 const { provider } = rig
 
-/** With the permission the page has its bell. */
-const open = (options: Rig.WindowOptions): Promise<Page> => rig.open({ permissions: ["notifications"], ...options })
+/** The browser of the pictures has no desktop, and so forbids notices: with them the page has its bell. */
+const open = async (options: Rig.WindowOptions): Promise<Page> => {
+  const page = await rig.open(options)
+  await page.addInitScript(`Object.defineProperty(Notification, "permission", { value: "default" })`)
+  return page
+}
 
 const ANSWER = `Two incidents, both over.
 
