@@ -1,4 +1,4 @@
-/** The fields of a dry run: what turns meet, and the settings that are changed by hand. Errors of the service are beside them. */
+/** The fields of a dry run: outages, and the settings to change. Errors of the service are beside them. */
 import { type ReactNode, useId } from "react"
 import { ModelList } from "../conversation/ModelList.tsx"
 import type * as Trial from "./Trial.ts"
@@ -14,7 +14,7 @@ interface TrialFieldsProps {
 /** Outages that a click adds. */
 const EXAMPLES = ["529 for 7h", "429 for 1h;retry-after=60", "503 for 20m,ok for 10m,503 for 2h", "ok+first-token-20s"]
 
-/** What turns meet. */
+/** The fields of outages, or of the record. */
 export const OutageFields = ({ faults, fields, onChange }: Omit<TrialFieldsProps, "configured">) => {
   const id = useId()
   const set = (change: Partial<Trial.Fields>): void => onChange({ ...fields, ...change })

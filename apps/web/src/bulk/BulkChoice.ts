@@ -6,7 +6,7 @@ import * as Counts from "../text/Counts.ts"
 /** The part of a turn that decides which commands fit. */
 export type ShownTurn = Pick<TurnState.TurnSummary, "turnId" | "conversationId" | "status" | "model">
 
-/** What a person can do to many turns. */
+/** A command for many turns. */
 export type Verb = "retry" | "abort-retry" | "switch-target"
 
 /** The verbs, in the order of their buttons. */
@@ -56,7 +56,7 @@ export const buttonOf = ({ turns, verb }: BulkChoice): string => {
   }
 }
 
-/** The question of a confirmation: what, how many, and at which endpoint. */
+/** The question of a confirmation: the command, the number of turns, and their endpoint. */
 export const questionOf = ({ turns, verb }: BulkChoice): string => {
   const endpoints = endpointsOf(turns)
   const at = endpoints.length === 1 ? (endpoints[0]?.[0] ?? "") : `${endpoints.length} endpoints`
@@ -72,7 +72,7 @@ export const questionOf = ({ turns, verb }: BulkChoice): string => {
   }
 }
 
-/** What a command does to each turn. */
+/** The effect of a command on each turn. */
 export const consequenceOf = (verb: Verb): string => {
   switch (verb) {
     case "retry":

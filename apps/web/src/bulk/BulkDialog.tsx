@@ -1,4 +1,4 @@
-/** Asks before a command goes to many turns: it names what, how many, at which endpoint, and what becomes of each. */
+/** Asks before a command goes to many turns: it names the command, their number, their endpoint, and the effect. */
 import { useId, useLayoutEffect, useRef, useState } from "react"
 import { ModelList } from "../conversation/ModelList.tsx"
 import * as BulkChoice from "./BulkChoice.ts"

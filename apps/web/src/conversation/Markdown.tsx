@@ -87,7 +87,7 @@ interface BlockProps {
 const Block = memo(({ isKept, text }: BlockProps) => {
   const known = kept.get(text)
   if (known !== undefined) return known
-  // A plain function of its properties: what it returns can be drawn in any place.
+  // A plain function of its properties: its elements can be drawn in any place.
   const made = ReactMarkdown({ children: text, remarkPlugins: REMARK, rehypePlugins: REHYPE, components })
   if (isKept) {
     kept.set(text, made)

@@ -27,7 +27,7 @@ export const of = ({ delaysMs, jitter = 0 }: ConversationState.Upcoming, dueAt: 
   })
 }
 
-/** What comes after the next attempt if it fails, and the attempts behind it too. */
+/** The sentence about the attempts behind the next one, and about the end of the turn. */
 export const wordsOf = (
   { because, jitter }: ConversationState.Upcoming,
   later: ReadonlyArray<Later>,

@@ -1,4 +1,4 @@
-/** What a person reads of endpoints: their order, and states and pauses in words. Pure. */
+/** Endpoints for people: their order, and states and pauses in words. Pure. */
 import type { Health } from "@holdfast/wire"
 import * as Counts from "../text/Counts.ts"
 
@@ -16,7 +16,7 @@ export const summary = (endpoints: ReadonlyArray<Health.EndpointReport>): string
   return Array.from(counts, ([state, count]) => `${count} ${wordsOf(state)}`).join(", ")
 }
 
-/** What a pause is of, in words. */
+/** The subject of a pause, in words. */
 export const pausedOf = ({ of, reason }: Pick<Health.PauseReport, "of" | "reason">): string => {
   const isQuota = reason === "quota-exhausted"
   switch (of) {

@@ -1,4 +1,4 @@
-/** The configured limits of providers, and what is used of them. */
+/** The configured limits of providers, and their use. */
 import type { Health } from "@holdfast/wire"
 import * as Counts from "../text/Counts.ts"
 import * as Endpoints from "./Endpoints.ts"

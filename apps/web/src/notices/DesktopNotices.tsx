@@ -49,7 +49,7 @@ const OVERLAP_MS = 60_000
 /** Turns that ended together, of each kind. More of them are one notice anyway. */
 const MOST = 200
 
-/** Reads what ended and what asks, again and again; returns what stops it. A browser slows this down in a tab that was hidden for minutes. */
+/** Reads ends and questions of turns until the returned function is called. Browsers slow this down in a tab that was hidden for minutes. */
 const watch = (): (() => void) => {
   const closing = new AbortController()
   const { signal } = closing
@@ -70,7 +70,7 @@ const watch = (): (() => void) => {
       since = now
       notices.forEach(show)
     } catch {
-      // The service is away, which the page shows; the next read finds what ended meanwhile.
+      // The service is away, which the page shows; the next read finds the ends of meanwhile.
     }
     if (!signal.aborted) timer = setTimeout(() => void read(), EVERY_MS)
   }

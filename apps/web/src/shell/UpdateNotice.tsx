@@ -1,4 +1,4 @@
-/** Shows that there is a newer page. The person chooses when it is loaded: a prompt may be half written. */
+/** Offers a newer page. The person chooses when it is loaded: a prompt may be half written. */
 import * as PageVersion from "./PageVersion.ts"
 
 /** The notice; nothing while this tab has the service's page. */
