@@ -20,7 +20,7 @@ export const MOST = 2_000
 
 /** The claims of this runner. */
 export interface Claims {
-  /** Claims a call. `false`: it has been claimed, by this runner or another. */
+  /** Claims a call. `false`: it has been claimed, by this runner or another. Interruption leaves no claim. */
   readonly take: (id: Ids.ConversationId) => Effect.Effect<boolean, SqlError.SqlError>
   /** Gives a claim back. */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void, SqlError.SqlError>
@@ -43,9 +43,16 @@ export const make = Effect.fnUntraced(function* (
     const connection = yield* Scope.provide(sql.reserve, own)
     yield* Scope.addFinalizer(own, Effect.ignore(connection.executeRaw("SELECT pg_advisory_unlock_all()", [])))
     session = { connection, scope: own }
-    for (const id of taken) yield* lock(connection, id) // Claims.C2
+    // Claims.C2. A client that leaves meanwhile must not leave it with some of them.
+    yield* Effect.uninterruptible(Effect.forEach(taken, (id) => lock(connection, id), { discard: true }))
     return connection
   })
+  const unlock = (connection: SqlConnection.Connection, id: Ids.ConversationId) =>
+    Effect.suspend(() =>
+      taken.delete(id)
+        ? Effect.asVoid(connection.execute("SELECT pg_advisory_unlock($1, $2)", numbersOf(id), undefined))
+        : Effect.void
+    )
   const lost = Effect.suspend(() => {
     const closed = session
     session = undefined
@@ -58,14 +65,11 @@ export const make = Effect.fnUntraced(function* (
     take: (id) =>
       using((connection) => {
         if (taken.has(id) || taken.size >= MOST) return Effect.succeed(false)
-        return Effect.tap(lock(connection, id), (isOurs) => Effect.sync(() => isOurs && taken.add(id)))
+        // PostgreSQL grants the lock even if its answer comes after the client has left: the answer is waited for.
+        const claim = Effect.tap(lock(connection, id), (isOurs) => Effect.sync(() => isOurs && taken.add(id)))
+        return Effect.onInterrupt(Effect.uninterruptible(claim), () => Effect.ignore(unlock(connection, id)))
       }),
-    release: (id) =>
-      using((connection) =>
-        taken.delete(id)
-          ? Effect.asVoid(connection.execute("SELECT pg_advisory_unlock($1, $2)", numbersOf(id), undefined))
-          : Effect.void
-      ),
+    release: (id) => using((connection) => unlock(connection, id)),
     isTaken: (id) =>
       using((connection) =>
         Effect.map(

@@ -58,11 +58,9 @@ export const make = Effect.fnUntraced(function* ({
     const key = keyOf()
     const now = yield* Clock.currentTimeMillis
     for (const { conversationId, end, turnId } of yield* CallTable.byKey(sql, key, now - KEPT_MS)) {
-      if (end !== undefined) {
-        if (end.error === undefined) return undefined
-        return { _tag: "GaveUp", failure: end.error }
-      }
-      if (isHere(conversationId)) continue
+      if (end?.error !== undefined) return { _tag: "GaveUp", failure: end.error }
+      // An answered one, or one that has its client, may have a twin that was left.
+      if (end !== undefined || isHere(conversationId)) continue
       let isOurs = false
       const claim = Effect.map(claims.take(conversationId), (took) => (isOurs = took))
       yield* Effect.repeat(claim, { ...PATIENCE, until: (took) => took })
