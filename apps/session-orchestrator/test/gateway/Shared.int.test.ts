@@ -4,6 +4,7 @@ import { Context, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Claims from "../../src/cluster/Claims.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
+import * as CallTable from "../../src/storage/tables/CallTable.ts"
 import { freePort } from "../FreePort.ts"
 import * as Process from "../service/Process.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
@@ -66,6 +67,9 @@ describe("a held call of runners that share a database", () => {
       const twin = yield* post(two)
       const other = (yield* waiting(2)).find(({ turnId }) => turnId !== left?.turnId)
       expect(endpoint.calls.length).toBe(4)
+      const open = yield* CallTable.open(sql)
+      expect(open.toSorted()).toEqual([left?.conversationId, other?.conversationId].toSorted())
+      expect(open.map(yield* (yield* Claims.make(sql)).read)).toEqual([true, true])
 
       // One that has its answer hides no other.
       const third = yield* post(two)
