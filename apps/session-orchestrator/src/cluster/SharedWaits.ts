@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function* ({
     const now = yield* Clock.currentTimeMillis
     const turns = yield* CallTable.byKey(sql, key, now - KEPT_MS)
     const gaveUp = turns.findIndex(({ end }) => end?.error !== undefined)
-    // One that was answered may have an older twin that was left.
+    // An answered call may have an older twin without a client.
     const open = (gaveUp === -1 ? turns : turns.slice(0, gaveUp)).filter(
       ({ conversationId, end }) => end === undefined && !isHere(conversationId)
     )

@@ -71,7 +71,7 @@ describe("a held call of runners that share a database", () => {
       expect(open.toSorted()).toEqual([left?.conversationId, other?.conversationId].toSorted())
       expect(open.map(yield* (yield* Claims.make(sql)).read)).toEqual([true, true])
 
-      // One that has its answer hides no other.
+      // An answered call hides no other.
       const third = yield* post(two)
       const known = new Set([left?.turnId, other?.turnId])
       const newest = (yield* waiting(3)).find(({ turnId }) => !known.has(turnId))
