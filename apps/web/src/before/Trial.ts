@@ -30,7 +30,7 @@ export type Field = Exclude<keyof Fields, "isReplay">
 export type Candidate = SchedulePreview.PreviewSchedule
 
 /** The form at first: a long outage, and nothing changed. */
-export const begin: Fields = {
+export const initial: Fields = {
   outages: "529 for 7h",
   isReplay: false,
   since: "",

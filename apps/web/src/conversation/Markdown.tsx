@@ -16,6 +16,7 @@ import remarkGfm from "remark-gfm"
 import * as Blocks from "./Blocks.ts"
 import * as Headings from "./Headings.ts"
 import { CopyButton } from "./CopyButton.tsx"
+import "./markdown.css"
 
 /** A text that is finished. */
 export const Markdown = memo(({ text }: { readonly text: string }) => {

@@ -5,6 +5,7 @@ import * as Service from "../service/Service.ts"
 import * as Actions from "../palette/Actions.ts"
 import * as Route from "../shell/Route.ts"
 import { Model } from "./Model.tsx"
+import { CommandFailure } from "./CommandFailure.tsx"
 import { useCommand } from "./useCommand.ts"
 import type { Entries } from "../list/useConversations.ts"
 
@@ -76,11 +77,7 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
         </>
       )}
       {model !== undefined && <Model conversationId={conversationId} model={model} />}
-      {failure !== undefined && (
-        <p className="error-text" role="alert">
-          {failure}
-        </p>
-      )}
+      <CommandFailure failure={failure} />
     </div>
   )
 }

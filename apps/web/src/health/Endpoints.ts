@@ -1,5 +1,6 @@
 /** What a person reads of endpoints: their order, and states and pauses in words. Pure. */
 import type { Health } from "@holdfast/wire"
+import * as Counts from "../text/Counts.ts"
 
 /** The words of a state; one of a later version is shown as it is. */
 export const wordsOf = (state: string): string => (isKnown(state) ? WORDS[state] : state)
@@ -62,7 +63,7 @@ export const barsOf = ({ parts: { calls, failed } }: Pick<Health.CallCounts, "pa
 
 /** `41 calls, 38 failed`. */
 export const callsInWords = ({ calls, failed }: Pick<Health.CallCounts, "calls" | "failed">): string =>
-  `${calls} ${calls === 1 ? "call" : "calls"}${calls === 0 ? "" : `, ${failed} failed`}`
+  `${Counts.of(calls, "call")}${calls === 0 ? "" : `, ${failed} failed`}`
 
 // --- internal
 

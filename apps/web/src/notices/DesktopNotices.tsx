@@ -60,9 +60,9 @@ const watch = (): (() => void) => {
     const now = Date.now() + Service.clockSkewMs()
     try {
       const lists = await Promise.all([
-        taken(Service.client.listTurns({ signal, status: "waiting" })),
+        Service.first(Service.client.listTurns({ signal, status: "waiting" }), MOST),
         ...(["completed", "failed", "aborted"] as const).map((status) =>
-          taken(Service.client.listTurns({ signal, status, since: since - OVERLAP_MS }))
+          Service.first(Service.client.listTurns({ signal, status, since: since - OVERLAP_MS }), MOST)
         )
       ])
       const { known: next, notices } = Notices.of(known, lists.flat(), shownConversation())
@@ -79,15 +79,6 @@ const watch = (): (() => void) => {
     closing.abort()
     clearTimeout(timer)
   }
-}
-
-const taken = async (turns: AsyncIterable<Notices.Watched>): Promise<ReadonlyArray<Notices.Watched>> => {
-  const list: Array<Notices.Watched> = []
-  for await (const turn of turns) {
-    list.push(turn)
-    if (list.length === MOST) break
-  }
-  return list
 }
 
 /** Notices.N2 */

@@ -149,16 +149,12 @@ const useSections = (query: string): Found => {
     queryKey: ["palette", search],
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
-      const found: Array<Actions.Action> = []
       const filter = search === "" ? { signal } : { signal, search }
-      for await (const { conversationId, title } of Service.client.listConversations(filter)) {
-        found.push({
-          name: title ?? "Untitled",
-          run: () => Route.go({ page: "conversation", conversationId })
-        })
-        if (found.length === MOST) break
-      }
-      return found
+      const found = await Service.first(Service.client.listConversations(filter), MOST)
+      return found.map(({ conversationId, title }) => ({
+        name: title ?? "Untitled",
+        run: () => Route.go({ page: "conversation", conversationId })
+      }))
     }
   })
   const own = Actions.useSections().map(({ actions, group }) => ({ group, actions: Matches.of(actions, query) }))

@@ -5,7 +5,7 @@ import * as PageVersion from "./PageVersion.ts"
 export const UpdateNotice = () => (
   <div role="status">
     {PageVersion.useIsOutdated() && (
-      <p className="notice update">
+      <p className="notice">
         The service was updated, and has a newer page.{" "}
         <button type="button" className="small" onClick={() => location.reload()}>
           Load it
