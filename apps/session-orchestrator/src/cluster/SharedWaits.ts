@@ -56,8 +56,11 @@ export const make = Effect.fnUntraced(function* ({
     const key = keyOf()
     const now = yield* Clock.currentTimeMillis
     const turns = yield* CallTable.byKey(sql, key, now - KEPT_MS)
-    const ended = turns.findIndex(({ end }) => end !== undefined)
-    const open = (ended === -1 ? turns : turns.slice(0, ended)).filter(({ conversationId }) => !isHere(conversationId))
+    const gaveUp = turns.findIndex(({ end }) => end?.error !== undefined)
+    // An answered call may have an older twin without a client.
+    const open = (gaveUp === -1 ? turns : turns.slice(0, gaveUp)).filter(
+      ({ conversationId, end }) => end === undefined && !isHere(conversationId)
+    )
     const claimed = yield* Claims.takeFirst(
       claims,
       open.map(({ conversationId }) => conversationId)
@@ -67,7 +70,7 @@ export const make = Effect.fnUntraced(function* ({
       const { conversationId, turnId } = ours
       return { _tag: "Left", wait: { key, conversationId, turnId } }
     }
-    const failure = turns[ended]?.end?.error
+    const failure = turns[gaveUp]?.end?.error
     return failure && { _tag: "GaveUp", failure }
   })
 
