@@ -2,9 +2,10 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
+// First: the styles of the parts stand behind it.
+import "./style/page.css"
 import { App } from "./shell/App.tsx"
 import { ErrorScreen } from "./shell/ErrorScreen.tsx"
-import "./style/page.css"
 
 const place = document.querySelector("#page")
 if (place === null) throw new Error("index.html has an element with the id page")

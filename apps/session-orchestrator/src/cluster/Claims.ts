@@ -6,9 +6,10 @@
  *     of the same turn, and the journal refuses the records of the second.
  * Claims.C3. A runner has `MOST` claims at most, because the locks of all runners share one table of some thousand entries. A held call without a
  *     claim is found by no other runner.
+ * Claims.C4. A claim is taken and noted, or given back, as one: a client that leaves meanwhile leaves no lock that this runner does not know of.
  */
 import type { Ids } from "@holdfast/wire"
-import { Effect, Exit, Scope, Semaphore } from "effect"
+import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { createHash } from "node:crypto"
 
@@ -24,8 +25,8 @@ export interface Claims {
   readonly take: (id: Ids.ConversationId) => Effect.Effect<boolean, SqlError.SqlError>
   /** Gives a claim back. */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void, SqlError.SqlError>
-  /** Whether a runner has claimed a call. */
-  readonly isTaken: (id: Ids.ConversationId) => Effect.Effect<boolean, SqlError.SqlError>
+  /** Reads the claims of all runners. The function returns whether a call was among them. */
+  readonly read: Effect.Effect<(id: Ids.ConversationId) => boolean, SqlError.SqlError>
 }
 
 /** Claims over a connection of its own, which is opened with the first claim and closed with the scope. */
@@ -52,7 +53,7 @@ export const make = Effect.fnUntraced(function* (
     return closed === undefined ? Effect.void : Scope.close(closed.scope, Exit.void)
   })
   const using = <A>(act: (connection: SqlConnection.Connection) => Effect.Effect<A, SqlError.SqlError>) =>
-    one.withPermits(1)(Effect.tapError(Effect.flatMap(opened, act), () => lost))
+    one.withPermits(1)(Effect.uninterruptible(Effect.tapError(Effect.flatMap(opened, act), () => lost))) // Claims.C4
 
   return {
     take: (id) =>
@@ -66,20 +67,50 @@ export const make = Effect.fnUntraced(function* (
           ? Effect.asVoid(connection.execute("SELECT pg_advisory_unlock($1, $2)", numbersOf(id), undefined))
           : Effect.void
       ),
-    isTaken: (id) =>
-      using((connection) =>
-        Effect.map(
-          connection.execute(
-            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = $1 " +
-              "AND objid::bigint = $2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-            numbersOf(id),
-            undefined
-          ),
-          (rows) => rows.length > 0
-        )
+    read: using((connection) =>
+      Effect.map(
+        connection.execute(
+          "SELECT objid::bigint::float8 AS number FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 " +
+            "AND classid::bigint = $1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+          [SPACE],
+          undefined
+        ),
+        (rows) => {
+          const numbers = new Set(rows.map(({ number }) => number))
+          return (id) => numbers.has(numberOf(id))
+        }
       )
+    )
   }
 })
+
+/** A client that left one runner may ask another before the first one has noticed. */
+const PATIENCE = { times: 5, schedule: Schedule.spaced("60 millis") }
+
+/**
+ * Claims the first of some calls that no runner has claimed, and tries all of them again for a moment. Returns the claimed call; `undefined`: each
+ * has its client. An interruption gives the claim back.
+ */
+export const takeFirst = (
+  { release, take }: Pick<Claims, "release" | "take">,
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<Ids.ConversationId | undefined, SqlError.SqlError> =>
+  Effect.suspend(() => {
+    let taken: Ids.ConversationId | undefined
+    const round = Effect.forEach(
+      ids,
+      (id) =>
+        taken === undefined
+          ? Effect.uninterruptible(Effect.map(take(id), (isOurs) => void (taken = isOurs ? id : undefined)))
+          : Effect.void,
+      { discard: true }
+    )
+    if (ids.length === 0) return Effect.undefined
+    return Effect.repeat(round, { ...PATIENCE, until: () => taken !== undefined }).pipe(
+      Effect.map(() => taken),
+      Effect.onInterrupt(() => (taken === undefined ? Effect.void : Effect.ignore(release(taken))))
+    )
+  })
 
 // --- internal
 
@@ -97,8 +128,8 @@ const lock = (
     ([row]) => row?.locked === true
   )
 
-/** The lock of a call. Of two calls with the same number one is not claimed. `pg_locks` shows numbers without sign, so it has 31 bits. */
-const numbersOf = (id: Ids.ConversationId): ReadonlyArray<number> => [
-  SPACE,
-  createHash("sha256").update(id).digest().readUInt32BE(0) >>> 1
-]
+/** The lock of a call. */
+const numbersOf = (id: Ids.ConversationId): ReadonlyArray<number> => [SPACE, numberOf(id)]
+
+/** Of two calls with the same number one is not claimed. `pg_locks` shows numbers without sign, so it has 31 bits. */
+const numberOf = (id: Ids.ConversationId): number => createHash("sha256").update(id).digest().readUInt32BE(0) >>> 1

@@ -2,7 +2,8 @@
  * The waits of held calls of runners that share a PostgreSQL (`HeldWaits`): found in the database, claimed by locks.
  *
  * SharedWaits.S1. Every call is looked up before its first attempt: its client may have left it at another runner.
- * SharedWaits.S2. A client that left one runner may ask another before the first one has noticed: a claim is asked for again for a moment (`PATIENCE`).
+ * SharedWaits.S2. A client that left one runner may ask another before the first one has noticed: a claim is asked for again for a moment
+ *     (`Claims.takeFirst`). The same call beside some that have their clients waits so long once.
  * SharedWaits.S3. Each runner looks for waits without a client once in `SWEEP`, those of dead runners too, and ends those that it has seen so for
  *     `KEPT_MS`.
  */
@@ -16,9 +17,6 @@ import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import * as CallTable from "../storage/tables/CallTable.ts"
 import * as Claims from "./Claims.ts"
 
-/** SharedWaits.S2. The same call beside one that has its client is rare, and waits for so long. */
-const PATIENCE = { times: 5, schedule: Schedule.spaced("60 millis") }
-
 /** Between two looks at all waits. */
 const SWEEP = "1 minute"
 
@@ -27,7 +25,7 @@ export interface Dependencies {
   readonly sql: SqlClient.SqlClient
   /** Names the database in errors. */
   readonly database: string
-  readonly turns: Pick<HeldTurns["Service"], "conversations" | "unsealed">
+  readonly turns: Pick<HeldTurns["Service"], "conversations">
   /** Whether a call has its client at this runner. */
   readonly isHere: (id: Ids.ConversationId) => boolean
 }
@@ -57,28 +55,35 @@ export const make = Effect.fnUntraced(function* ({
   const find = Effect.fnUntraced(function* (keyOf: () => string): Effect.fn.Return<Known | undefined, TableError> {
     const key = keyOf()
     const now = yield* Clock.currentTimeMillis
-    for (const { conversationId, end, turnId } of yield* CallTable.byKey(sql, key, now - KEPT_MS)) {
-      if (end !== undefined) {
-        if (end.error === undefined) return undefined
-        return { _tag: "GaveUp", failure: end.error }
-      }
-      if (isHere(conversationId)) continue
-      let isOurs = false
-      const claim = Effect.map(claims.take(conversationId), (took) => (isOurs = took))
-      yield* Effect.repeat(claim, { ...PATIENCE, until: (took) => took })
-      if (isOurs) return { _tag: "Left", wait: { key, conversationId, turnId } }
+    const turns = yield* CallTable.byKey(sql, key, now - KEPT_MS)
+    const gaveUp = turns.findIndex(({ end }) => end?.error !== undefined)
+    // An answered call may have an older twin without a client.
+    const open = (gaveUp === -1 ? turns : turns.slice(0, gaveUp)).filter(
+      ({ conversationId, end }) => end === undefined && !isHere(conversationId)
+    )
+    const claimed = yield* Claims.takeFirst(
+      claims,
+      open.map(({ conversationId }) => conversationId)
+    ) // SharedWaits.S2
+    const ours = open.find(({ conversationId }) => conversationId === claimed)
+    if (ours !== undefined) {
+      const { conversationId, turnId } = ours
+      return { _tag: "Left", wait: { key, conversationId, turnId } }
     }
-    return undefined
+    const failure = turns[gaveUp]?.end?.error
+    return failure && { _tag: "GaveUp", failure }
   })
 
   /** When each wait was first seen without a client, in epoch milliseconds. */
   const seen = new Map<Ids.ConversationId, number>()
   const sweep = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const waits = new Set((yield* turns.unsealed).map(({ conversationId }) => conversationId))
+    const waits = new Set(yield* failed("read the calls that wait", CallTable.open(sql)))
     for (const id of seen.keys()) if (!waits.has(id)) seen.delete(id)
+    if (waits.size === 0) return
+    const isClaimed = yield* failed("look at the locks", claims.read)
     for (const id of waits) {
-      if (isHere(id) || (yield* failed("look at the locks", claims.isTaken(id)))) {
+      if (isHere(id) || isClaimed(id)) {
         seen.delete(id)
         continue
       }

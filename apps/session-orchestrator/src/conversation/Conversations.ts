@@ -23,7 +23,7 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 /** The request cannot be met as it stands; `message` names the fault and the expected value. */
 export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
   message: Schema.String,
-  /** Each fault by itself, where the faulty keys are known; `message` has them all. */
+  /** Each fault by itself, where the faulty keys are known; `message` names the first ones. */
   faults: Schema.optionalKey(Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String })))
 }) {}
 

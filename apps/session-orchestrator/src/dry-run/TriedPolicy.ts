@@ -39,22 +39,23 @@ export const of = <Configured extends Pick<ConfiguredRun.Configured, "model" | "
     path: pathOf(path),
     message: `expected "provider/model" with a provider of the configuration (${providers.join(", ")}), got ${Quote.of(name)}.`
   })
-  if (model === undefined || !config.providers.has(model.provider)) return refusedFor([unknown(name ?? "", ["model"])])
+  const isKnown = model !== undefined && config.providers.has(model.provider)
+  const ofModel = isKnown ? [] : [unknown(name ?? "", ["model"])]
   const settings = RetrySettings.decode(retry ?? {})
   if (Result.isFailure(settings)) {
     const { issue } = settings.failure
+    const place = (path: ReadonlyArray<PropertyKey>) => pathOf(["retry", ...path])
+    const ofSettings = ConfigProblem.fromIssue(issue, retry, place)
     return refusedFor(
-      ConfigProblem.fromIssue(issue, retry, (path) => pathOf(["retry", ...path])).map(({ message, place }) => ({
-        path: place,
-        message
-      })),
-      ConfigProblem.firstOf(issue, retry, (path) => pathOf(["retry", ...path]))
+      [...ofModel, ...ofSettings.map(({ message, place }) => ({ path: place, message }))],
+      [...ofModel.map(textOf), ConfigProblem.firstOf(issue, retry, place)].join(" ")
     )
   }
   const foreign = RetrySettings.targetNames(settings.success).filter(
     ({ name }) => !config.providers.has(Target.parse(name)?.provider ?? "")
   )
-  if (foreign.length > 0) return refusedFor(foreign.map(({ name, path }) => unknown(name, ["retry", ...path])))
+  if (!isKnown || foreign.length > 0)
+    return refusedFor([...ofModel, ...foreign.map(({ name, path }) => unknown(name, ["retry", ...path]))])
   return Effect.succeed({ ...config, model, retry: { ...config.retry, ...settings.success } })
 }
 
@@ -63,8 +64,10 @@ export const of = <Configured extends Pick<ConfiguredRun.Configured, "model" | "
 /** More than a person corrects at once. */
 const MOST_FAULTS = 50
 
+const textOf = ({ message, path }: Fault): string => `${path}: ${message}`
+
 const refusedFor = (
   faults: ReadonlyArray<Fault>,
-  message: string = faults.map(({ message, path }) => `${path}: ${message}`).join(" ")
+  message: string = faults.map(textOf).join(" ")
 ): Effect.Effect<never, InvalidRequest> =>
   Effect.fail(new InvalidRequest({ message, faults: faults.slice(0, MOST_FAULTS) }))

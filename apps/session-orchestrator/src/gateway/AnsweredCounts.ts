@@ -28,17 +28,20 @@ export const make = Effect.fnUntraced(function* (
     const known = rows.get(key)
     rows.set(key, known === undefined ? row : sum(known, row))
   }
-  const write = Effect.suspend(() => {
-    const written = rows
-    rows = new Map()
-    isPending = false
-    return written.size === 0
-      ? Effect.void
-      : Effect.catch(add(Array.from(written.values())), ({ message }) => {
-          for (const row of written.values()) enter(row) // AnsweredCounts.A3
-          return Effect.logWarning(`Calls through the gateway are counted later: ${message}`)
-        })
-  })
+  // A stop that comes while counts are written waits for them.
+  const write = Effect.uninterruptible(
+    Effect.suspend(() => {
+      const written = rows
+      rows = new Map()
+      isPending = false
+      return written.size === 0
+        ? Effect.void
+        : Effect.catch(add(Array.from(written.values())), ({ message }) => {
+            for (const row of written.values()) enter(row) // AnsweredCounts.A3
+            return Effect.logWarning(`Calls through the gateway are counted later: ${message}`)
+          })
+    })
+  )
   yield* Effect.addFinalizer(() => write)
   const scope = yield* Effect.scope
   const fork = Effect.runForkWith(yield* Effect.context<never>())

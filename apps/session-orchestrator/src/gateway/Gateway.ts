@@ -160,7 +160,7 @@ const answer = (
       case "Refuse":
         return Effect.succeed(plan.response)
       case "Hold":
-        return Effect.as(held(parts, plan), written(plan.client))
+        return Effect.map(held(parts, plan), () => written(plan.client))
       case "Pass":
         return passed(parts, plan)
     }

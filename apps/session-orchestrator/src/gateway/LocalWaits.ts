@@ -12,8 +12,8 @@ export interface GivenUp {
 
 /** The waits of this process. */
 export class LocalWaits implements HeldWaits {
-  /** By key. */
-  private readonly waits = new Map<string, Wait>()
+  /** Without a client, the last one that was left at the end. */
+  private readonly waits = new Set<{ readonly wait: Wait }>()
   private readonly givenUp = new Map<string, { readonly failure: Failure.Failure; readonly until: number }>()
   private readonly abort: (id: Ids.ConversationId) => Effect.Effect<void>
   private readonly scope: Scope.Scope
@@ -37,9 +37,10 @@ export class LocalWaits implements HeldWaits {
       const before = this.givenUp.get(key)
       if (before !== undefined && before.until > now) return { _tag: "GaveUp", failure: before.failure }
       this.givenUp.delete(key)
-      const wait = this.waits.get(key)
-      this.waits.delete(key)
-      return wait && { _tag: "Left", wait }
+      const kept = Array.from(this.waits).findLast(({ wait }) => wait.key === key)
+      if (kept === undefined) return undefined
+      this.waits.delete(kept)
+      return { _tag: "Left", wait: kept.wait }
     })
   }
 
@@ -49,19 +50,19 @@ export class LocalWaits implements HeldWaits {
 
   left(wait: Wait): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.waits.set(wait.key, wait)
-      const expire = Effect.suspend(() => {
-        if (this.waits.get(wait.key) !== wait) return Effect.void
-        this.waits.delete(wait.key)
-        return this.abort(wait.conversationId)
-      })
+      // An object of its own: a wait may be left, found and left again before its first time is over.
+      const kept = { wait }
+      this.waits.add(kept)
+      const expire = Effect.suspend(() => (this.waits.delete(kept) ? this.abort(wait.conversationId) : Effect.void))
       return Effect.asVoid(Effect.forkIn(Effect.delay(expire, Duration.millis(KEPT_MS)), this.scope))
     })
   }
 
   ended({ key }: Wait, failure: Failure.Failure | undefined): Effect.Effect<void> {
     return Effect.map(Clock.currentTimeMillis, (now) => {
-      if (failure !== undefined) this.givenUp.set(key, { failure, until: now + KEPT_MS })
+      if (failure === undefined) return
+      for (const [given, { until }] of this.givenUp) if (until <= now) this.givenUp.delete(given)
+      this.givenUp.set(key, { failure, until: now + KEPT_MS })
     })
   }
 }

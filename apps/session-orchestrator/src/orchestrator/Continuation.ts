@@ -81,10 +81,10 @@ export const resume = Effect.fnUntraced(function* (
   if (conversation === undefined) return yield* new ConversationNotFound({ conversationId })
   const difference = differenceOf(wanted, conversation)
   if (difference !== undefined) return yield* new InvalidRequest({ message: difference })
-  yield* setModel(wanted, conversation)
   const turns = yield* store.unsealedTurnsOf(conversationId)
   const elsewhere = turns.find(({ turnId }) => tenancy.isElsewhere(turnId))
   if (elsewhere !== undefined) return yield* new TurnConflict({ message: runsElsewhere(elsewhere) })
+  yield* setModel(wanted, conversation)
   for (const { turnId } of turns) {
     // The same turn again is the same turn.
     const prompt = yield* store.prompt(turnId)

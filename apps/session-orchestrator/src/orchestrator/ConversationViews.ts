@@ -75,7 +75,8 @@ export const stateOf = Effect.fnUntraced(function* (
   const upcoming = Upcoming.of(
     { ...TurnSetting.policyOf(conversation, defaults), enabled: state.autoRetryEnabled },
     Target.parse(model) ?? defaults.model,
-    parked === undefined ? yield* dependencies.journal.load(state.turnId) : records
+    // A turn in memory has its state while the database is away, without the waits behind the present one.
+    parked === undefined ? yield* Effect.orElseSucceed(dependencies.journal.load(state.turnId), () => []) : records
   )
   return { ...state, retry: { ...state.retry, ...defined({ upcoming }) }, model }
 })

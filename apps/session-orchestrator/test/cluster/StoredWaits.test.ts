@@ -3,7 +3,7 @@ import { JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import { type Command, Ids } from "@holdfast/wire"
-import { Duration, Effect, Layer, type Scope, Stream } from "effect"
+import { Duration, Effect, Fiber, Layer, type Scope, Stream } from "effect"
 import { type Sharding, TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import * as Alarms from "../../src/cluster/Alarms.ts"
@@ -114,12 +114,15 @@ const test = (
     return body(state).pipe(Effect.provide(runner))
   })
 
-const settled = Effect.promise(async () => {
-  for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
-})
+const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-const seconds = (count: number) =>
-  TestClock.adjust("1 second").pipe(Effect.andThen(settled), Effect.repeat({ times: count - 1 }))
+/** Waits for a fact, while no time passes. */
+const until = <E, R>(isThere: Effect.Effect<boolean, E, R>) =>
+  Effect.repeat(Effect.andThen(loopTurn, isThere), { until: (is) => is })
+
+/** Lets seconds pass until a fact is there. */
+const secondsUntil = <E, R>(isThere: Effect.Effect<boolean, E, R>) =>
+  until(Effect.andThen(TestClock.adjust("1 second"), isThere))
 
 /** Turn `n` of conversation `n` waits. */
 const waits = Effect.fnUntraced(function* (n: number) {
@@ -127,16 +130,15 @@ const waits = Effect.fnUntraced(function* (n: number) {
   yield* store.createConversation(NumberedData.conversation(n, { model: "scripted/m" }))
   const owner = (yield* ConversationEntity.client)(conversationId(n))
   yield* owner.Prompt({ prompt: "Hi", turnId: turnId(n) })
-  yield* settled
+  yield* until(Effect.map(owner.State(), ({ status }) => status === "retrying"))
   return owner
 })
 
 /** The conversations have left memory. */
 const left = (state: State, ...ns: ReadonlyArray<number>) =>
   Effect.gen(function* () {
-    yield* seconds(20)
     const alarms = yield* Alarms.Alarms
-    for (const n of ns) expect(alarms.find(conversationId(n))?.turnId).toBe(turnId(n))
+    yield* secondsUntil(Effect.sync(() => ns.every((n) => alarms.find(conversationId(n))?.turnId === turnId(n))))
     state.loaded.length = 0
   })
 
@@ -164,6 +166,9 @@ const onDisk = Effect.fnUntraced(function* (n: number) {
     .replaceAll(conversationId(n), "C")
     .replaceAll(/(spread[\\"]+:)[\d.e-]+/g, "$1")
 })
+
+/** Whether what is on disk of turn `n` has a word. */
+const has = (n: number, word: string) => Effect.map(onDisk(n), (text) => text.includes(word))
 
 const COMMANDS: ReadonlyArray<(n: number) => Given> = [
   giveUp,
@@ -195,13 +200,11 @@ for (const commandOf of COMMANDS) {
       if (command.type === "wait-until") expect(next?.at).toBe(command.until)
       if (command.type === "extend-budget") expect(next?.at).toBe(5_000 + MINUTE)
       if (command.type !== "switch-target") expect(state.loaded).toEqual([])
-      yield* TestClock.adjust(0)
-      yield* settled
+      if (command.type === "abort" || command.type === "abort-retry") yield* until(has(1, "turn-end"))
       if (command.type !== "switch-target") return expect(yield* onDisk(2)).toBe(yield* onDisk(1))
       // It is called back into memory for its attempt, which takes a moment.
-      yield* seconds(3)
+      yield* secondsUntil(Effect.zipWith(has(1, "completed"), has(2, "completed"), (a, b) => a && b))
       const untimed = (text: string) => text.replaceAll(/((?:ended|created)At[\\"]+:)\d+/g, "$1")
-      expect(yield* onDisk(2)).toContain("completed")
       expect(untimed(yield* onDisk(2))).toBe(untimed(yield* onDisk(1)))
     }))
 }
@@ -253,8 +256,7 @@ test("X1: a turn whose command is not on disk is as it was, and waits on", (stat
     expect((yield* Alarms.Alarms).find(conversationId(1))?.turnId).toBe(turnId(1))
     state.isUp = true
     yield* TestClock.adjust(MINUTE)
-    yield* seconds(5)
-    expect(yield* onDisk(1)).toContain("completed")
+    yield* secondsUntil(has(1, "completed"))
   }))
 
 test("X6: a runner that is not sure of its ownership writes nothing", (state) =>
@@ -265,8 +267,8 @@ test("X6: a runner that is not sure of its ownership writes nothing", (state) =>
     const before = yield* onDisk(1)
     state.isSure = false
     const sent = yield* Effect.forkChild(send(giveUp, 1), { startImmediately: true })
-    yield* seconds(10)
-    expect(sent.pollUnsafe()).toMatchObject({ value: ["refused"] })
+    yield* secondsUntil(Effect.sync(() => sent.pollUnsafe() !== undefined))
+    expect(yield* Fiber.join(sent)).toEqual(["refused"])
     expect(yield* onDisk(1)).toBe(before)
   }))
 
@@ -278,6 +280,5 @@ test("C1: the turn behind one that was given up runs", (state) =>
     yield* left(state, 1)
     state.isUp = true
     expect(yield* send(giveUp, 1)).toEqual(["done"])
-    yield* seconds(2)
-    expect(yield* onDisk(2)).toContain("completed")
+    yield* secondsUntil(has(2, "completed"))
   }))

@@ -89,6 +89,12 @@ describe("POST /v1/schedule", () => {
         ["against.retry.budget", "against.retry.schedule.delays[1]", "against.retry.maxRetries"]
       )
       assert.include(faults.find(({ path }) => path.endsWith("budget"))?.message, 'Did you mean "8 hours"?')
+      const both = yield* Effect.flip(TriedPolicy.of(config, { model: "nowhere/m", retry: { maxRetries: "x" } }))
+      assert.match(both.message, /^model: expected .*nowhere.* retry\.maxRetries: /s)
+      assert.deepStrictEqual(
+        both.faults?.map(({ path }) => path),
+        ["model", "retry.maxRetries"]
+      )
     })
   )
 })

@@ -1,6 +1,7 @@
 /** Tests the gate with many held calls over sockets. `HOLDFAST_HELD=1000` is the whole form; the suite has fewer. */
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
+import * as Process from "../service/Process.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import type * as RawEndpoint from "./RawEndpoint.ts"
 
@@ -36,14 +37,12 @@ describe("a crowd of held calls", () => {
           Array.from({ length: CALLS }, (_, n) => ({ model: "m", stream: true, messages: [], metadata: { n } })),
           (body) => Effect.forkChild(GatewayRig.post(service.port, CHAT, body, KEY))
         )
-        yield* Effect.delay(service.call({ path: "/metrics" }), 20).pipe(
-          Effect.repeat({
-            until: ({ text }) =>
-              Array.from(text.matchAll(/^holdfast_turns\{.*\} (\d+)$/gmu)).reduce(
-                (sum, [, n]) => sum + Number(n),
-                0
-              ) === CALLS
-          })
+        yield* Process.eventually(
+          "every call to be held",
+          service.call({ path: "/metrics" }),
+          ({ text }) =>
+            Array.from(text.matchAll(/^holdfast_turns\{.*\} (\d+)$/gmu)).reduce((sum, [, n]) => sum + Number(n), 0) ===
+            CALLS
         )
         seen.isUp = true
         const answers = yield* Effect.forEach(posts, Fiber.join)

@@ -4,6 +4,7 @@ import { Duration, Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
@@ -252,7 +253,7 @@ describe("a held call", () => {
       const before = yield* GatewayRig.start(rig)
       const lost = yield* Effect.forkChild(Effect.exit(GatewayRig.post(before.service.port, CHAT, ASK, KEY)))
       yield* until(() => endpoint.calls.length === 2)
-      yield* Effect.sleep(30)
+      yield* Process.eventually("the call to wait", turnsOf(before.service), ([turn]) => turn?.["wait"] !== undefined)
       yield* before.service.stop
       yield* Fiber.join(lost)
       isUp = true
@@ -266,7 +267,7 @@ describe("a held call", () => {
         path: `/v1/conversations/${String(turn?.["conversationId"])}/retry-now`,
         body: {}
       })
-      yield* Effect.andThen(command, Effect.sleep(5)).pipe(Effect.repeat({ until: () => endpoint.calls.length === 3 }))
+      yield* Process.eventually("the call to go on", command, () => endpoint.calls.length === 3)
       const answer = yield* Fiber.join(again)
       expect(answer.body.equals(bytes)).toBe(true)
       expect([answer.headers["x-holdfast-attempts"], endpoint.calls.length]).toEqual(["3", 3])

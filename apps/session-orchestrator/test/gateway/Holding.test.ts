@@ -129,6 +129,44 @@ describe("a held call whose client has left", () => {
   )
 })
 
+describe("a held call that is left more than once", () => {
+  it.effect("is kept for 15 minutes each time", () =>
+    Effect.gen(function* () {
+      const { begin, done, until } = yield* rig
+      const first = yield* begin(client().answer)
+      yield* until("accept")
+      yield* Fiber.interrupt(first)
+      yield* TestClock.adjust(Duration.minutes(14))
+      const second = yield* begin(client().answer)
+      yield* until("resume")
+      yield* Fiber.interrupt(second)
+      yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
+      expect(done).toEqual(["call", "accept", "release", "resume", "release"])
+      yield* TestClock.adjust(Duration.millis(1))
+      expect(done.slice(-2)).toEqual(["release", "abort"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("twins that both lost their clients", () => {
+  it.effect("go on one by one, and each is given up after 15 minutes", () =>
+    Effect.gen(function* () {
+      const { begin, done, until } = yield* rig
+      const ask = Effect.fnUntraced(function* (wanted: string) {
+        done.splice(0)
+        const asked = yield* begin(client().answer)
+        yield* until(wanted)
+        return asked
+      })
+      yield* Fiber.interruptAll([yield* ask("accept"), yield* ask("accept")])
+      yield* Fiber.interruptAll([yield* ask("resume"), yield* ask("resume")])
+      done.splice(0)
+      yield* TestClock.adjust(Duration.millis(KEPT_MS))
+      expect(done).toEqual(["abort", "abort"])
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("a held call that gave up", () => {
   it.effect("gives the same error to the same call for 15 minutes, and is tried anew after that", () =>
     Effect.gen(function* () {

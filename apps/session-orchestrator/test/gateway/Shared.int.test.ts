@@ -4,7 +4,9 @@ import { Context, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Claims from "../../src/cluster/Claims.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
+import * as CallTable from "../../src/storage/tables/CallTable.ts"
 import { freePort } from "../FreePort.ts"
+import * as Process from "../service/Process.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
@@ -45,13 +47,13 @@ describe("a held call of runners that share a database", () => {
       const post = (at: typeof one) => Effect.forkChild(GatewayRig.post(at.port, CHAT, ASK, KEY))
       /** The turns that wait, once there are so many with an hour to go. */
       const waiting = (count: number) =>
-        Effect.map(
-          one.call({ path: "/v1/turns?status=waiting" }),
-          ({ text }) => JSON.parse(text).turns as ReadonlyArray<Listed>
-        ).pipe(
-          Effect.repeat({
-            until: (turns) => turns.length === count && turns.every(({ attempts, wait }) => attempts === 2 && wait)
-          })
+        Process.eventually(
+          `${count} calls to wait`,
+          Effect.map(
+            one.call({ path: "/v1/turns?status=waiting" }),
+            ({ text }) => JSON.parse(text).turns as ReadonlyArray<Listed>
+          ),
+          (turns) => turns.length === count && turns.every(({ attempts, wait }) => attempts === 2 && wait !== undefined)
         )
       const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
       const claims = Effect.map(
@@ -65,16 +67,29 @@ describe("a held call of runners that share a database", () => {
       const twin = yield* post(two)
       const other = (yield* waiting(2)).find(({ turnId }) => turnId !== left?.turnId)
       expect(endpoint.calls.length).toBe(4)
+      const open = yield* CallTable.open(sql)
+      expect(open.toSorted()).toEqual([left?.conversationId, other?.conversationId].toSorted())
+      expect(open.map(yield* (yield* Claims.make(sql)).read)).toEqual([true, true])
+
+      // An answered call hides no other.
+      const third = yield* post(two)
+      const known = new Set([left?.turnId, other?.turnId])
+      const newest = (yield* waiting(3)).find(({ turnId }) => !known.has(turnId))
+      isUp = true
+      yield* two.call({ path: `/v1/conversations/${newest?.conversationId}/retry-now`, body: {} })
+      expect((yield* Fiber.join(third)).status).toBe(200)
+      isUp = false
 
       // Its client asks the other runner.
       yield* Fiber.interrupt(first)
-      yield* Effect.repeat(claims, { until: (count) => count === 1 })
+      yield* Process.eventually("the claim to end", claims, (count) => count === 1)
       const again = yield* post(two)
-      const resumed = two
-        .call({ path: `/v1/conversations/${left?.conversationId}/retry-now`, body: {} })
-        .pipe(Effect.repeat({ until: () => isUp && endpoint.calls.length === 5 }))
       isUp = true
-      yield* resumed
+      yield* Process.eventually(
+        "the call to go on",
+        two.call({ path: `/v1/conversations/${left?.conversationId}/retry-now`, body: {} }),
+        () => endpoint.calls.length === 8
+      )
       const answer = yield* Fiber.join(again)
       expect([answer.status, answer.headers["x-holdfast-call"], answer.headers["x-holdfast-attempts"]]).toEqual([
         200,
@@ -90,7 +105,7 @@ describe("a held call of runners that share a database", () => {
       const failed = yield* Fiber.join(twin)
       expect([failed.status, failed.headers["x-holdfast-call"]]).toEqual([503, other?.turnId])
       const same = yield* GatewayRig.post(one.port, CHAT, ASK, KEY)
-      expect([same.status, endpoint.calls.length]).toEqual([503, 5])
+      expect([same.status, endpoint.calls.length]).toEqual([503, 8])
     }).pipe(Effect.scoped)
   )
 })

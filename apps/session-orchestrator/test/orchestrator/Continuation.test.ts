@@ -198,7 +198,7 @@ describe("a conversation that is resumed", () => {
         assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none, system: "Be kind." }), [
           "Conversation here has another system prompt, and it cannot be changed. Leave it out, or begin a new conversation."
         ])
-        assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none }, ["again"]), [
+        assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none, model: "a/other" }, ["again"]), [
           "Turn again of conversation here has not ended: another process runs it. Wait for its end, and try again."
         ])
       })

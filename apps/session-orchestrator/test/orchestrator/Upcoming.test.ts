@@ -1,10 +1,12 @@
 /** Tests the waits that a conversation's state has beyond the present one, against those that then come. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { StorageError } from "@holdfast/journal"
 import type { Profile } from "@holdfast/policy"
 import { type ConversationState, Ids } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import type { Journal } from "../../src/storage/EventJournal.ts"
 import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { emits, overloaded } = ScriptedProvider
@@ -85,4 +87,22 @@ describe("the waits that follow the present one", () => {
       )
     })
   )
+
+  it.effect("are left out while the database is away; the state of a turn in memory needs none", () => {
+    let isAway = false
+    const journal = ({ load }: Journal["Service"]): Partial<Journal["Service"]> => ({
+      load: (id) => (isAway ? Effect.fail(new StorageError({ message: "The disk is away." })) : load(id))
+    })
+    return withService({ scripts: [emits(overloaded)], retry: waits(1), journal }, ({ conversations }) =>
+      Effect.gen(function* () {
+        const c = yield* conversations.create({})
+        const turnId = yield* conversations.prompt(c, { prompt: "Hi", turnId: Ids.TurnId.make("a") })
+        const watcher = yield* watching(conversations.watchTurn(turnId))
+        yield* watcher.until("provider-retry")
+        isAway = true
+        const { retry, status } = yield* conversations.state(c)
+        assert.deepStrictEqual([status, retry?.attempt, retry?.upcoming], ["retrying", 0, undefined])
+      })
+    )
+  })
 })

@@ -39,12 +39,14 @@ export const run = (rig: Rig): Promise<void> =>
       await given("drop", "dropped.txt", "A dropped text.")
       await seen(attached, "dropped.txt")
       await page.getByRole("button", { name: "Remove pasted.txt" }).click()
+      const field = page.getByLabel("Prompt", { exact: true })
+      ensure(await field.evaluate((element) => element === document.activeElement), "the focus is on the prompt")
       same(
         await attached.locator(".attached-name").allInnerTexts(),
         ["red.png", "dropped.txt"],
         "the files that go along"
       )
-      await page.getByLabel("Prompt", { exact: true }).fill("What do you see?")
+      await field.fill("What do you see?")
       await page.keyboard.press("Enter")
       await seen(page, "Here is the answer.")
       same(await attached.count(), 0, "files beside the next prompt")

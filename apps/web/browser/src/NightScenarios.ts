@@ -45,6 +45,11 @@ const timeline = (rig: Rig) =>
       await page.getByLabel("Period").selectOption("1")
       await page.getByLabel("Tag", { exact: true }).fill(tag)
       await seen(page, /^1 turn$/)
+      const search = page.getByLabel("Search", { exact: true })
+      await search.pressSequentially("of line")
+      same(await search.inputValue(), "of line", "a search of two words")
+      await seen(page, /^1 turn$/)
+      await search.fill("")
       const row = page.locator(".row")
       await row.locator(".course path.answered").waitFor({ state: "attached" })
       const shapes = await row

@@ -86,6 +86,7 @@ const outage = (rig: Rig) =>
     await page.getByRole("button", { name: "Rename" }).click()
     await page.getByLabel("Title", { exact: true }).fill("Incidents of the week")
     await page.keyboard.press("Enter")
+    same(await page.evaluate(() => document.activeElement?.textContent), "Rename", "the focus after the title")
     await seen(page.locator("h1"), "Incidents of the week")
     await seen(page.locator(".entry"), "Incidents of the week")
     await page.context().close()

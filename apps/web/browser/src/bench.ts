@@ -154,7 +154,6 @@ const idle = async (id: string): Promise<void> => {
 const scrolled = async (address: string): Promise<void> => {
   const page = await rig.open()
   await page.goto(address)
-  const scroller = ".scroller"
   await page
     .locator(".messages")
     .getByText(`Prompt ${TURNS - 1}`, { exact: true })
@@ -164,7 +163,7 @@ const scrolled = async (address: string): Promise<void> => {
   await list.goto(`${bare.url}/list`)
   await list.evaluate("document.querySelector('#list').scrollTop = 1e9")
   const plain = await Frames.during(list, () => Frames.scroll(list, "#list", -400, 600))
-  const ours = await Frames.during(page, () => Frames.scroll(page, scroller, -400, 600))
+  const ours = await Frames.during(page, () => Frames.scroll(page, ".scroller", -400, 600))
   figure("  scrolled upwards, 400 px a frame: longest frame", ours.longestMs, plain.longestMs, "ms")
   figure("    frames above 50 ms, of 600", ours.above50, plain.above50, "")
   await page.getByLabel("Messages").press("Home")

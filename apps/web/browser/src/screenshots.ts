@@ -9,6 +9,13 @@ const folder = process.argv[2] ?? join(import.meta.dirname, "../../../../docs/im
 const rig = await Rig.make()
 const { provider } = rig
 
+/** The browser of the pictures has no desktop, and so forbids notices: with them the page has its bell. */
+const open = async (options: Rig.WindowOptions): Promise<Page> => {
+  const page = await rig.open(options)
+  await page.addInitScript(`Object.defineProperty(Notification, "permission", { value: "default" })`)
+  return page
+}
+
 const ANSWER = `Two incidents, both over.
 
 1. **Checkout** was slow from 00:10 to 00:31: a deploy had switched the cache off.
@@ -36,7 +43,7 @@ const begin = async (page: Page, body: object, text: string, shown: string | Reg
 const seconds = (delays: ReadonlyArray<string>) => ({ schedule: { type: "steps", delays } })
 
 try {
-  const page = await rig.open({ viewport: { width: 1100, height: 720 } })
+  const page = await open({ viewport: { width: 1100, height: 720 } })
   provider.plan("gpt-5", { tool: { name: "read_file", input: { path: "incidents.log" } } }, { pieces: [ANSWER] })
   const answer = await begin(
     page,
@@ -50,11 +57,11 @@ try {
   const exceeded = "You exceeded your current quota, please check your plan."
   provider.plan("gpt-5-mini", { status: 429, message: exceeded, type: "insufficient_quota", headers: reset })
   await begin(page, { model: "local/gpt-5-mini", retry: Rig.LONG }, "Sort the inbox.", "You exceeded")
-  const spendGuard = { after: "10 millis", maxInputTokens: 1, answerWithin: "2 hours" }
+  const spendGuard = { after: "1 second", maxInputTokens: 50, answerWithin: "2 hours" }
   provider.plan("large", Rig.OVERLOADED)
   const asks = await begin(
     page,
-    { model: "local/large", retry: { ...seconds(["100 millis"]), spendGuard }, tags: ["team/ops"] },
+    { model: "local/large", retry: { ...seconds(["2 seconds"]), spendGuard }, tags: ["team/ops"] },
     "Read all tickets of the quarter and find patterns.",
     "Holdfast asks before it goes on"
   )
@@ -81,7 +88,7 @@ try {
   await shot("wait", waiting)
   await shot("answer", answer)
   await shot("question", asks)
-  const dark = await rig.open({ colorScheme: "dark", viewport: { width: 1100, height: 720 } })
+  const dark = await open({ colorScheme: "dark", viewport: { width: 1100, height: 720 } })
   await shot("dark", waiting, dark)
   await page.goto(`${rig.service.url}/#/night`)
   await page.getByLabel("Period").selectOption({ label: "last 10 minutes" })
@@ -115,7 +122,7 @@ try {
   await page.locator("main").evaluate((main) => main.scrollTo(0, 0))
   await page.screenshot({ path: join(folder, "page-before.png") })
   await usual.remove()
-  const narrow = await rig.open({ deviceScaleFactor: 1.5, viewport: { width: 360, height: 720 } })
+  const narrow = await open({ deviceScaleFactor: 1.5, viewport: { width: 360, height: 720 } })
   await shot("narrow", waiting, narrow)
 } finally {
   await rig.close()

@@ -5,12 +5,13 @@ import { isShown } from "../conversation/FileBox.tsx"
 import type { AttachedFiles } from "./useAttached.ts"
 import "./attach.css"
 
+interface AttachedListProps {
+  readonly attached: Pick<AttachedFiles, "files" | "isDropping" | "problems">
+  readonly onRemove: (file: File) => void
+}
+
 /** The files, and why others were not taken. */
-export const AttachedList = ({
-  attached: { files, isDropping, problems, remove }
-}: {
-  readonly attached: AttachedFiles
-}) => (
+export const AttachedList = ({ attached: { files, isDropping, problems }, onRemove }: AttachedListProps) => (
   <>
     {isDropping && <div className="drop-here">Drop the files to attach them</div>}
     {files.length > 0 && (
@@ -20,7 +21,7 @@ export const AttachedList = ({
             {isShown(file.type) && <Thumbnail file={file} />}
             <span className="attached-name">{file.name}</span>
             <span className="quiet">{Sizes.bytes(file.size)}</span>
-            <button type="button" className="small" aria-label={`Remove ${file.name}`} onClick={() => remove(file)}>
+            <button type="button" className="small" aria-label={`Remove ${file.name}`} onClick={() => onRemove(file)}>
               ×
             </button>
           </li>
@@ -29,8 +30,8 @@ export const AttachedList = ({
     )}
     {problems.length > 0 && (
       <div className="error-text" role="alert">
-        {problems.map((problem) => (
-          <p key={problem}>Not attached: {problem}</p>
+        {problems.map((problem, index) => (
+          <p key={index}>Not attached: {problem}</p>
         ))}
       </div>
     )}

@@ -18,7 +18,14 @@ interface PromptBoxProps {
 /** The field, in a form of its parent, which has the label. */
 export const PromptBox = ({ attached, children, field, id, isPending, placeholder, rows }: PromptBoxProps) => (
   <div className="prompt-box">
-    <AttachedList attached={attached} />
+    <AttachedList
+      attached={attached}
+      onRemove={(file) => {
+        attached.remove(file)
+        // The button that was pressed is gone.
+        field.current?.focus()
+      }}
+    />
     <textarea
       id={id}
       ref={field}

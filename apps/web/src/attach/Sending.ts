@@ -2,7 +2,7 @@
 import type { Prompt } from "@holdfast/wire"
 import * as Attached from "./Attached.ts"
 
-/** What a person sends. */
+/** The text and the files of a prompt. */
 export interface Draft {
   readonly text: string
   readonly files: ReadonlyArray<File>

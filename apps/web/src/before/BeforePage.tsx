@@ -9,13 +9,13 @@ import { useSettled } from "../time/useSettled.ts"
 import { DryRunResult } from "./DryRunResult.tsx"
 import { SchedulePicture } from "./SchedulePicture.tsx"
 import * as Trial from "./Trial.ts"
-import { SceneFields, SettingFields } from "./TrialFields.tsx"
+import { OutageFields, SettingFields } from "./TrialFields.tsx"
 import { faultsOf, useDryRun, useSchedule } from "./useTrial.ts"
 import "./before.css"
 
 /** The page before the night. */
 export const BeforePage = () => {
-  const [fields, setFields] = useState(() => ({ ...Trial.begin, since: lastEvening(Date.now()) }))
+  const [fields, setFields] = useState(() => ({ ...Trial.initial, since: lastEvening(Date.now()) }))
   const candidate = Trial.candidateOf(useSettled(fields))
   const hasChanges = !Trial.isEmpty(candidate)
   const present = useSchedule({})
@@ -23,7 +23,7 @@ export const BeforePage = () => {
   const dryRun = useDryRun()
   // The service's errors of both calls have the same keys.
   const faults = Trial.faultsByField([...faultsOf(changed.error), ...faultsOf(dryRun.error)])
-  useTokenCheck(present.error === null ? undefined : Problems.codeOf(present.error))
+  useTokenCheck(Problems.codeOf(present.error))
   useEffect(() => {
     document.title = "Before the night · Holdfast"
   }, [])
@@ -36,11 +36,11 @@ export const BeforePage = () => {
   }
   const shown = { fields, onChange: change, faults }
   return (
-    <main id="detail" className="night before" tabIndex={-1}>
+    <main id="detail" className="wide-page before" tabIndex={-1}>
       <h1>Before the night</h1>
       {present.error !== null && (
         <p className="notice" role="status">
-          {Problems.wordsOf(present.error)}
+          {Problems.wordsOf(present.error)} The page reads it again by itself.
         </p>
       )}
       <div className="before-body">
@@ -52,7 +52,7 @@ export const BeforePage = () => {
             if (!dryRun.isRunning) dryRun.start(Trial.requestOf(fields))
           }}
         >
-          <SceneFields {...shown} />
+          <OutageFields {...shown} />
           <SettingFields {...shown} configured={configured} />
           <p className="error-text" role="alert">
             {faults.get("form")?.join(" ")}
@@ -66,7 +66,7 @@ export const BeforePage = () => {
                 type="button"
                 onClick={() => {
                   const { hours, isReplay, outages, since, turns } = fields
-                  change({ ...Trial.begin, hours, isReplay, outages, since, turns })
+                  change({ ...Trial.initial, hours, isReplay, outages, since, turns })
                 }}
               >
                 Undo the changes
@@ -98,13 +98,12 @@ export const BeforePage = () => {
 
 const EVENING_HOUR = 22
 
-/** Ten o'clock of the last evening, as `datetime-local` has it. */
+/** Ten o'clock of the last evening, as its field has it. */
 const lastEvening = (now: number): string => {
   const evening = new Date(now)
   evening.setHours(EVENING_HOUR, 0, 0, 0)
   if (evening.getTime() > now) evening.setDate(evening.getDate() - 1)
-  const local = new Date(evening.getTime() - evening.getTimezoneOffset() * 60_000)
-  return local.toISOString().slice(0, 16)
+  return Durations.forField(evening.getTime())
 }
 
 const Running = ({ beganAt, onStop }: { readonly beganAt: number; readonly onStop: () => void }) => {
@@ -123,7 +122,7 @@ const Running = ({ beganAt, onStop }: { readonly beganAt: number; readonly onSto
 const Configuration = ({ text }: { readonly text: string }) => {
   const id = useId()
   return (
-    <section aria-labelledby={id} className="configuration">
+    <section aria-labelledby={id} className="written-settings">
       <div className="schedule-head">
         <h2 id={id}>As configuration</h2>
         <CopyButton textOf={() => text} />

@@ -15,7 +15,7 @@ export interface Row {
   readonly values: ReadonlyArray<string>
 }
 
-/** The runs of an answer: the record, the configuration, and what was changed. */
+/** The runs of an answer: the record, the configuration, and the changed settings. */
 export const columnsOf = ({ against, replay, report }: DryRunGroup.DryRunAnswer): ReadonlyArray<Column> => [
   ...(replay === undefined ? [] : [{ name: "as it was", report: replay.was }]),
   { name: "as configured", report },

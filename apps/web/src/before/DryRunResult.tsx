@@ -53,8 +53,8 @@ export const DryRunResult = ({ answer }: { readonly answer: DryRunGroup.DryRunAn
       )}
       <p className="quiet">
         {answer.outages.join(" ")} Assumed: {answer.assumptions.join(" ")} The turns took{" "}
-        {Durations.duration(Math.max(...columns.map(({ report }) => report.endedAt - report.startedAt)))} of the clock
-        that jumps.
+        {Durations.duration(Math.max(...columns.map(({ report }) => report.endedAt - report.startedAt)))} of simulated
+        time.
       </p>
     </section>
   )

@@ -1,4 +1,4 @@
-/** The waits of the configuration, and of what was changed, on one line of time. */
+/** The waits of the configuration, and of the changed settings, on one line of time. */
 import type { SchedulePreview } from "@holdfast/wire/api"
 import { useId, useState } from "react"
 import * as Durations from "../text/Durations.ts"
@@ -6,7 +6,7 @@ import * as Lanes from "./Lanes.ts"
 
 interface SchedulePictureProps {
   readonly present: SchedulePreview.SchedulePreview
-  /** What was changed; absent: nothing. */
+  /** The schedule of the changed settings; absent: none is changed. */
   readonly changed: SchedulePreview.SchedulePreview | undefined
 }
 

@@ -30,7 +30,7 @@ export type Field = Exclude<keyof Fields, "isReplay">
 export type Candidate = SchedulePreview.PreviewSchedule
 
 /** The form at first: a long outage, and nothing changed. */
-export const begin: Fields = {
+export const initial: Fields = {
   outages: "529 for 7h",
   isReplay: false,
   since: "",
@@ -48,7 +48,7 @@ export const begin: Fields = {
   fallbacks: ""
 }
 
-/** The settings that the form changes. What is no number goes to the service as it is: its error names the expected value. */
+/** The settings that the form changes. A text that is no number goes to the service unchanged: its error names the expected value. */
 export const candidateOf = (fields: Fields): Candidate => {
   const { budget, fallbacks, jitter, maxDelay, maxRetries, midStream, profile } = fields
   const retry = filled({
@@ -68,7 +68,7 @@ export const candidateOf = (fields: Fields): Candidate => {
 /** Whether settings change anything. */
 export const isEmpty = (settings: object): boolean => Object.keys(settings).length === 0
 
-/** The request of a dry run: the configuration, and beside it what the form changes. */
+/** The request of a dry run: the configuration, and beside it the settings of the form. */
 export const requestOf = (fields: Fields): DryRunGroup.RunDryRun => {
   const against = candidateOf(fields)
   const outages = fields.isReplay ? [] : partsOf(fields.outages, /\n/)

@@ -1,6 +1,6 @@
-/** The fields of a dry run: what turns meet, and the settings that are changed by hand. Errors of the service are beside them. */
+/** The fields of a dry run: outages, and the settings to change. Errors of the service are beside them. */
 import { type ReactNode, useId } from "react"
-import { useModels } from "../conversation/useModels.ts"
+import { ModelList } from "../conversation/ModelList.tsx"
 import type * as Trial from "./Trial.ts"
 
 interface TrialFieldsProps {
@@ -14,8 +14,8 @@ interface TrialFieldsProps {
 /** Outages that a click adds. */
 const EXAMPLES = ["529 for 7h", "429 for 1h;retry-after=60", "503 for 20m,ok for 10m,503 for 2h", "ok+first-token-20s"]
 
-/** What turns meet. */
-export const SceneFields = ({ faults, fields, onChange }: Omit<TrialFieldsProps, "configured">) => {
+/** The fields of outages, or of the record. */
+export const OutageFields = ({ faults, fields, onChange }: Omit<TrialFieldsProps, "configured">) => {
   const id = useId()
   const set = (change: Partial<Trial.Fields>): void => onChange({ ...fields, ...change })
   const input = inputOf({ id, faults, fields, onChange })
@@ -31,7 +31,7 @@ export const SceneFields = ({ faults, fields, onChange }: Omit<TrialFieldsProps,
               checked={fields.isReplay === isReplay}
               onChange={() => set({ isReplay })}
             />{" "}
-            {isReplay ? "those of the record, again" : "new ones, before outages"}
+            {isReplay ? "turns of the record, again" : "new turns, in outages"}
           </label>
         ))}
       </div>
@@ -83,7 +83,6 @@ export const SceneFields = ({ faults, fields, onChange }: Omit<TrialFieldsProps,
 /** The settings that are changed. */
 export const SettingFields = ({ configured, faults, fields, onChange }: TrialFieldsProps) => {
   const id = useId()
-  const models = useModels()
   const input = inputOf({ id, faults, fields, onChange })
   const select = (name: Trial.Field, words: string, choices: ReadonlyArray<string>, present?: string) => (
     <Labelled id={`${id}-${name}`} words={words} faults={faults.get(name)}>
@@ -123,11 +122,7 @@ export const SettingFields = ({ configured, faults, fields, onChange }: TrialFie
           placeholder: configured.get("routing") ?? "provider/model provider/model"
         })}
       </div>
-      <datalist id={`${id}-models`}>
-        {models.map((model) => (
-          <option key={model} value={model} />
-        ))}
-      </datalist>
+      <ModelList id={`${id}-models`} />
     </fieldset>
   )
 }

@@ -6,11 +6,16 @@ import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import type * as Trial from "./Trial.ts"
 
+const AGAIN_MS = 5_000
+
 /** The waits of the configuration with settings over it. */
 export const useSchedule = (candidate: Trial.Candidate) =>
   useQuery({
     queryKey: ["schedule", candidate],
     queryFn: ({ signal }) => Service.client.schedule(candidate, { signal }),
+    // A setting that the service refuses would be refused again.
+    refetchInterval: ({ state: { error } }) =>
+      error !== null && Problems.mistakesOf(error) === undefined ? AGAIN_MS : false,
     placeholderData: keepPreviousData
   })
 

@@ -7,7 +7,7 @@ import "./bulk.css"
 
 /** The buttons that fit the turns; nothing where none does. `turns` are newest first. */
 export const BulkBar = ({ turns }: { readonly turns: ReadonlyArray<BulkChoice.ShownTurn> }) => {
-  // What was asked for stays as it was counted, while the list goes on.
+  // The choice stays as it was counted, while the list changes.
   const [asked, setAsked] = useState<BulkChoice.BulkChoice | undefined>(undefined)
   const { progress, result, send, stop } = useBulk()
   const words = useRef<HTMLParagraphElement>(null)

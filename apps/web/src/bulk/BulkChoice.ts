@@ -1,11 +1,12 @@
 /** The commands that fit the turns on the screen, and their words. Pure. */
 import type { TurnState } from "@holdfast/wire"
 import type { BulkCommands } from "@holdfast/wire/api"
+import * as Counts from "../text/Counts.ts"
 
 /** The part of a turn that decides which commands fit. */
 export type ShownTurn = Pick<TurnState.TurnSummary, "turnId" | "conversationId" | "status" | "model">
 
-/** What a person can do to many turns. */
+/** A command for many turns. */
 export type Verb = "retry" | "abort-retry" | "switch-target"
 
 /** The verbs, in the order of their buttons. */
@@ -55,23 +56,23 @@ export const buttonOf = ({ turns, verb }: BulkChoice): string => {
   }
 }
 
-/** The question of a confirmation: what, how many, and at which endpoint. */
+/** The question of a confirmation: the command, the number of turns, and their endpoint. */
 export const questionOf = ({ turns, verb }: BulkChoice): string => {
   const endpoints = endpointsOf(turns)
   const at = endpoints.length === 1 ? (endpoints[0]?.[0] ?? "") : `${endpoints.length} endpoints`
   switch (verb) {
     case "retry":
-      return `Retry ${counted(turns.length)} that failed at ${at}?`
+      return `Retry ${Counts.of(turns.length, "turn")} that failed at ${at}?`
     case "abort-retry":
-      return `Give up ${counted(turns.length)} that ${turns.length === 1 ? "waits" : "wait"} for ${at}?`
+      return `Give up ${Counts.of(turns.length, "turn")} that ${turns.length === 1 ? "waits" : "wait"} for ${at}?`
     case "switch-target":
-      return `Switch ${counted(turns.length)} that ${turns.length === 1 ? "waits" : "wait"} for ${at}?`
+      return `Switch ${Counts.of(turns.length, "turn")} that ${turns.length === 1 ? "waits" : "wait"} for ${at}?`
     default:
       return verb satisfies never
   }
 }
 
-/** What a command does to each turn. */
+/** The effect of a command on each turn. */
 export const consequenceOf = (verb: Verb): string => {
   switch (verb) {
     case "retry":
@@ -92,7 +93,7 @@ export const resultOf = (verb: Verb, outcomes: ReadonlyArray<BulkCommands.BulkOu
   const [done, idle, refused] = [having("done"), having("idle"), having("refused")]
   const missing = asked - outcomes.length
   const parts = [
-    `${counted(done)} ${DONE[verb]}`,
+    `${Counts.of(done, "turn")} ${DONE[verb]}`,
     ...(idle > 0 ? [`${idle} had nothing to do any more`] : []),
     ...(refused > 0 ? [`${refused} refused`] : []),
     ...(missing > 0 ? [`${missing} left alone`] : [])
@@ -102,8 +103,6 @@ export const resultOf = (verb: Verb, outcomes: ReadonlyArray<BulkCommands.BulkOu
 }
 
 // --- internal
-
-const counted = (turns: number): string => `${turns} ${turns === 1 ? "turn" : "turns"}`
 
 const DONE: Readonly<Record<Verb, string>> = {
   retry: "retried",
@@ -123,6 +122,6 @@ const reasonsOf = (outcomes: ReadonlyArray<BulkCommands.BulkOutcome>): ReadonlyA
   const rest = reasons.length - MOST_REASONS
   return [
     ...reasons.slice(0, MOST_REASONS).map(([message, count]) => (count === 1 ? message : `${count} times: ${message}`)),
-    ...(rest > 0 ? [`And ${rest} other ${rest === 1 ? "reason" : "reasons"}.`] : [])
+    ...(rest > 0 ? [`And ${Counts.of(rest, "other reason")}.`] : [])
   ]
 }

@@ -1,6 +1,6 @@
-/** Asks before a command goes to many turns: it names what, how many, at which endpoint, and what becomes of each. */
+/** Asks before a command goes to many turns: it names the command, their number, their endpoint, and the effect. */
 import { useId, useLayoutEffect, useRef, useState } from "react"
-import { useModels } from "../conversation/useModels.ts"
+import { ModelList } from "../conversation/ModelList.tsx"
 import * as BulkChoice from "./BulkChoice.ts"
 import type { Progress } from "./useBulk.ts"
 
@@ -18,7 +18,6 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   const [endpoint, setEndpoint] = useState("")
-  const models = useModels()
   const endpoints = BulkChoice.endpointsOf(asked.turns)
   const turns = endpoint === "" ? asked.turns : asked.turns.filter(({ model }) => model === endpoint)
   const choice = { ...asked, turns }
@@ -75,11 +74,7 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
               list={`${id}-models`}
               autoComplete="off"
             />
-            <datalist id={`${id}-models`}>
-              {models.map((model) => (
-                <option key={model} value={model} />
-              ))}
-            </datalist>
+            <ModelList id={`${id}-models`} />
           </div>
         )}
         {progress !== undefined && (
@@ -90,7 +85,7 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
         )}
         <div className="buttons">
           <button type="submit" className="primary" disabled={progress !== undefined}>
-            {BULK_WORDS[asked.verb]} {turns.length}
+            {WORDS[asked.verb]} {turns.length}
           </button>
           <button type="button" onClick={progress === undefined ? onClose : onStop}>
             {progress === undefined ? "Cancel" : "Stop here"}
@@ -103,7 +98,7 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
 
 // --- internal
 
-const BULK_WORDS: Readonly<Record<BulkChoice.Verb, string>> = {
+const WORDS: Readonly<Record<BulkChoice.Verb, string>> = {
   retry: "Retry",
   "abort-retry": "Give up",
   "switch-target": "Switch"

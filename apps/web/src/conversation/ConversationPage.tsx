@@ -16,6 +16,7 @@ import { ToolQuestion } from "./ToolQuestion.tsx"
 import { TurnButtons } from "./TurnButtons.tsx"
 import { useConversation } from "./useConversation.ts"
 import { WaitNotice } from "./WaitNotice.tsx"
+import "./conversation.css"
 
 /** Characters of a prompt that stands for a title. */
 const MOST_TITLE = 100

@@ -6,7 +6,6 @@ import * as Sizes from "../text/Sizes.ts"
 export const FileBox = ({ file, of = "the prompt" }: { readonly file: FilePart.FilePart; readonly of?: string }) => {
   const name = file.name ?? file.mediaType
   if (!("data" in file)) return <p className="image-box">File “{name}” at an address, not loaded</p>
-  // SVG is left out: a picture of another kind cannot have text that looks like the page.
   const size = Sizes.bytes(sizeOf(file.data))
   const address = `data:${file.mediaType};base64,${file.data}`
   return isShown(file.mediaType) ? (
@@ -31,6 +30,7 @@ export const isShown = (mediaType: string): boolean => SHOWN.has(mediaType)
 
 // --- internal
 
+/** SVG is left out: its text could look like the page. */
 const SHOWN: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"])
 
 const sizeOf = (base64: string): number =>

@@ -19,7 +19,7 @@ const AROUND = 10
 interface HistoryProps {
   readonly history: ConversationView.ConversationView["history"]
   readonly results: Results
-  /** What scrolls. */
+  /** The element that scrolls. */
   readonly scroller: RefObject<HTMLDivElement | null>
 }
 

@@ -1,6 +1,7 @@
 /** One entry of the history: a message, or a line about what happened. */
 import type { ConversationView } from "@holdfast/client"
 import { memo } from "react"
+import * as Counts from "../text/Counts.ts"
 import * as Durations from "../text/Durations.ts"
 import * as Reasons from "../text/Reasons.ts"
 import { Markdown } from "./Markdown.tsx"
@@ -79,9 +80,7 @@ const TurnEnd = ({ end }: { readonly end: Of<"turn-end"> }) => {
   const waitedMs = end.waitedMs ?? end.sleptMs
   const parts = [
     end.status === "aborted" ? "Stopped" : undefined,
-    end.attempts > Math.max(1, end.steps)
-      ? `${end.attempts} ${end.attempts === 1 ? "attempt" : "attempts"}`
-      : undefined,
+    end.attempts > Math.max(1, end.steps) ? Counts.of(end.attempts, "attempt") : undefined,
     waitedMs > 0 ? `waited ${Durations.duration(waitedMs)}` : undefined,
     end.usage.outputTokens === undefined ? undefined : `${end.usage.outputTokens} tokens of output`
   ].filter((part) => part !== undefined)

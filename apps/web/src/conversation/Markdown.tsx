@@ -16,6 +16,7 @@ import remarkGfm from "remark-gfm"
 import * as Blocks from "./Blocks.ts"
 import * as Headings from "./Headings.ts"
 import { CopyButton } from "./CopyButton.tsx"
+import "./markdown.css"
 
 /** A text that is finished. */
 export const Markdown = memo(({ text }: { readonly text: string }) => {
@@ -86,7 +87,7 @@ interface BlockProps {
 const Block = memo(({ isKept, text }: BlockProps) => {
   const known = kept.get(text)
   if (known !== undefined) return known
-  // A plain function of its properties: what it returns can be drawn in any place.
+  // A plain function of its properties: its elements can be drawn in any place.
   const made = ReactMarkdown({ children: text, remarkPlugins: REMARK, rehypePlugins: REHYPE, components })
   if (isKept) {
     kept.set(text, made)

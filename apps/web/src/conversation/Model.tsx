@@ -1,8 +1,9 @@
 /** The model of a conversation, which a person can change for the prompts from then on. */
 import { useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
+import { useRef, useState } from "react"
 import * as Actions from "../palette/Actions.ts"
 import { ModelForm } from "./ModelForm.tsx"
+import { CommandFailure } from "./CommandFailure.tsx"
 import { useCommand } from "./useCommand.ts"
 
 interface ModelProps {
@@ -13,6 +14,7 @@ interface ModelProps {
 /** The model and its button. */
 export const Model = ({ conversationId, model }: ModelProps) => {
   const [isEdited, setIsEdited] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
   const queries = useQueryClient()
   const { failure, send } = useCommand(conversationId)
   Actions.useActions("This conversation", [
@@ -22,7 +24,13 @@ export const Model = ({ conversationId, model }: ModelProps) => {
     <>
       <div className="model">
         <span className="quiet">{model}</span>{" "}
-        <button type="button" className="small" aria-expanded={isEdited} onClick={() => setIsEdited(!isEdited)}>
+        <button
+          ref={button}
+          type="button"
+          className="small"
+          aria-expanded={isEdited}
+          onClick={() => setIsEdited(!isEdited)}
+        >
           Change model
         </button>
       </div>
@@ -32,6 +40,8 @@ export const Model = ({ conversationId, model }: ModelProps) => {
           submit="Change"
           onChosen={(chosen) => {
             setIsEdited(false)
+            // The field that had the focus is gone.
+            button.current?.focus()
             send(async (conversation) => {
               await conversation.setModel(chosen)
               await queries.invalidateQueries({ queryKey: ["state", conversationId] })
@@ -39,11 +49,7 @@ export const Model = ({ conversationId, model }: ModelProps) => {
           }}
         />
       )}
-      {failure !== undefined && (
-        <p className="error-text" role="alert">
-          {failure}
-        </p>
-      )}
+      <CommandFailure failure={failure} />
     </>
   )
 }

@@ -1,6 +1,6 @@
 /** Asks for a `provider/model`. */
 import { useId } from "react"
-import { useModels } from "./useModels.ts"
+import { ModelList } from "./ModelList.tsx"
 
 interface ModelFormProps {
   readonly label: string
@@ -12,7 +12,6 @@ interface ModelFormProps {
 /** One line for a model, with those of recent turns as suggestions. */
 export const ModelForm = ({ label, onChosen, submit }: ModelFormProps) => {
   const id = useId()
-  const models = useModels()
   return (
     <form
       className="choices"
@@ -32,11 +31,7 @@ export const ModelForm = ({ label, onChosen, submit }: ModelFormProps) => {
         autoFocus
         autoComplete="off"
       />
-      <datalist id={`${id}-models`}>
-        {models.map((model) => (
-          <option key={model} value={model} />
-        ))}
-      </datalist>
+      <ModelList id={`${id}-models`} />
       <button type="submit">{submit}</button>
     </form>
   )

@@ -7,13 +7,12 @@ import { useAttached } from "../attach/useAttached.ts"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
-import { useModels } from "./useModels.ts"
+import { ModelList } from "./ModelList.tsx"
 
 /** The form of a new conversation. */
 export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) => {
   const id = useId()
   const prompt = useRef<HTMLTextAreaElement>(null)
-  const models = useModels()
   const attached = useAttached()
   const queries = useQueryClient()
   const opening = useMutation({
@@ -67,11 +66,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
             placeholder="that of the configuration"
             autoComplete="off"
           />
-          <datalist id={`${id}-models`}>
-            {models.map((model) => (
-              <option key={model} value={model} />
-            ))}
-          </datalist>
+          <ModelList id={`${id}-models`} />
         </div>
         <div>
           <label htmlFor={`${id}-tags`}>Tags</label>

@@ -1,10 +1,12 @@
 /** The title of a conversation, which a person can change, and its model. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
-import { useEffect, useId, useState } from "react"
+import { useEffect, useId, useRef, useState } from "react"
+import { flushSync } from "react-dom"
 import * as Service from "../service/Service.ts"
 import * as Actions from "../palette/Actions.ts"
 import * as Route from "../shell/Route.ts"
 import { Model } from "./Model.tsx"
+import { CommandFailure } from "./CommandFailure.tsx"
 import { useCommand } from "./useCommand.ts"
 import type { Entries } from "../list/useConversations.ts"
 
@@ -19,6 +21,7 @@ interface TitleProps {
 export const Title = ({ conversationId, model, prompt }: TitleProps) => {
   const [isEdited, setIsEdited] = useState(false)
   const id = useId()
+  const rename = useRef<HTMLButtonElement>(null)
   const queries = useQueryClient()
   const { failure, send } = useCommand(conversationId)
   const { data: title } = useQuery({
@@ -38,6 +41,11 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
   useEffect(() => {
     document.title = `${shown} · Holdfast`
   }, [shown])
+  const close = (): void => {
+    flushSync(() => setIsEdited(false))
+    // The field that had the focus is gone.
+    rename.current?.focus()
+  }
   return (
     <div className="title">
       <a className="back" href={Route.format({ page: "conversations" })}>
@@ -49,7 +57,7 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
           onSubmit={(event) => {
             event.preventDefault()
             const text = new FormData(event.currentTarget).get("title")
-            setIsEdited(false)
+            close()
             if (typeof text !== "string" || text.trim() === "") return
             send(async (conversation) => {
               await conversation.setTitle(text.trim())
@@ -58,7 +66,7 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
             })
           }}
           onKeyDown={({ key }) => {
-            if (key === "Escape") setIsEdited(false)
+            if (key === "Escape") close()
           }}
         >
           <label className="hidden" htmlFor={id}>
@@ -70,17 +78,13 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
       ) : (
         <>
           <h1>{shown}</h1>
-          <button type="button" className="small" onClick={() => setIsEdited(true)}>
+          <button ref={rename} type="button" className="small" onClick={() => setIsEdited(true)}>
             Rename
           </button>
         </>
       )}
       {model !== undefined && <Model conversationId={conversationId} model={model} />}
-      {failure !== undefined && (
-        <p className="error-text" role="alert">
-          {failure}
-        </p>
-      )}
+      <CommandFailure failure={failure} />
     </div>
   )
 }

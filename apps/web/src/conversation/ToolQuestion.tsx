@@ -5,6 +5,7 @@ import { useId } from "react"
 import * as Durations from "../text/Durations.ts"
 import * as Actions from "../palette/Actions.ts"
 import { useNow } from "../time/Now.ts"
+import { CommandFailure } from "./CommandFailure.tsx"
 import { useCommand } from "./useCommand.ts"
 
 interface ToolQuestionProps {
@@ -37,11 +38,7 @@ export const ToolQuestion = ({ calls, conversationId, retry }: ToolQuestionProps
         {`${left} left to answer; refused without an answer at ${Durations.moment(retry.dueAt, now)}`}
       </p>
       {calls.length > 1 && <p className="facts">Approved calls run when each has its answer.</p>}
-      {failure !== undefined && (
-        <p className="error-text" role="alert">
-          {failure}
-        </p>
-      )}
+      <CommandFailure failure={failure} />
     </section>
   )
 }

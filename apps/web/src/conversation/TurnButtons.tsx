@@ -1,6 +1,7 @@
 /** Ends a turn that runs, and runs the model again after an error or an abort (M2). */
 import type { ConversationView } from "@holdfast/client"
 import * as Actions from "../palette/Actions.ts"
+import { CommandFailure } from "./CommandFailure.tsx"
 import { useCommand } from "./useCommand.ts"
 
 interface TurnButtonsProps {
@@ -38,11 +39,7 @@ export const TurnButtons = ({ canRetry, conversationId, status }: TurnButtonsPro
           Retry
         </button>
       )}
-      {failure !== undefined && (
-        <p className="error-text" role="alert">
-          {failure}
-        </p>
-      )}
+      <CommandFailure failure={failure} />
     </div>
   )
 }

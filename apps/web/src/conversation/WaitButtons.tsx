@@ -2,8 +2,10 @@
 import type { ConversationView } from "@holdfast/client"
 import { useId, useState } from "react"
 import * as Actions from "../palette/Actions.ts"
+import * as Durations from "../text/Durations.ts"
 import { ModelForm } from "./ModelForm.tsx"
 import { useModels } from "./useModels.ts"
+import { CommandFailure } from "./CommandFailure.tsx"
 import { useCommand } from "./useCommand.ts"
 
 interface WaitButtonsProps {
@@ -107,11 +109,7 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
           </fieldset>
         </div>
       )}
-      {failure !== undefined && (
-        <p className="error-text" role="alert">
-          {failure}
-        </p>
-      )}
+      <CommandFailure failure={failure} />
     </div>
   )
 }
@@ -120,12 +118,6 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
 
 const HOUR_MS = 3_600_000
 const HOURS = [1, 4, 8, 24]
-
-/** A local time as `datetime-local` writes it. */
-const localOf = (at: number): string => {
-  const date = new Date(at)
-  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
-}
 
 const UntilForm = ({ onChosen }: { readonly onChosen: (until: Date) => void }) => {
   const id = useId()
@@ -144,7 +136,7 @@ const UntilForm = ({ onChosen }: { readonly onChosen: (until: Date) => void }) =
         name="until"
         type="datetime-local"
         required
-        defaultValue={localOf(Date.now() + HOUR_MS)}
+        defaultValue={Durations.forField(Date.now() + HOUR_MS)}
         autoFocus
       />
       <button type="submit">Wait</button>

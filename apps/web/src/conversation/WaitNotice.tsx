@@ -13,6 +13,7 @@ import { useNow } from "../time/Now.ts"
 import { WaitButtons } from "./WaitButtons.tsx"
 import * as WaitCourse from "./WaitCourse.ts"
 import { WaitPicture } from "./WaitPicture.tsx"
+import "./wait.css"
 
 interface WaitNoticeProps {
   readonly conversationId: string

@@ -6,6 +6,7 @@
  */
 import type { ConversationView } from "@holdfast/client"
 import type { ConversationState } from "@holdfast/wire"
+import * as Counts from "../text/Counts.ts"
 import * as Durations from "../text/Durations.ts"
 import { useNow } from "../time/Now.ts"
 import type { WaitCourse } from "./WaitCourse.ts"
@@ -28,18 +29,18 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
   const begunAt = retry.dueAt - retry.delayMs
   const passed = Math.min(1, Math.max(0, (now - begunAt) / Math.max(1, retry.delayMs)))
   const sentence = upcoming === undefined ? "" : WaitSchedule.wordsOf(upcoming, later, now)
-  const failed = `${failures.length} failed ${failures.length === 1 ? "attempt" : "attempts"}`
+  const failed = Counts.of(failures.length, "failed attempt")
   return (
     <div className="wait-picture">
       <div
-        className="beads"
+        className="attempts"
         role="img"
         aria-label={`${failed}; the next one is due at ${Durations.moment(retry.dueAt, now)}`}
       >
         {past.map(({ at, code }, index) => {
           const before = past[index - 1] ?? failures[failures.length - past.length - 1]
           return (
-            <Bead
+            <AttemptMark
               key={index}
               kind="failed"
               wait={before === undefined ? undefined : Durations.duration(at - before.at)}
@@ -48,21 +49,21 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
             />
           )
         })}
-        <Bead
+        <AttemptMark
           kind="next"
           wait={Durations.duration(retry.delayMs)}
           moment={Durations.clock(retry.dueAt)}
           passed={passed}
         />
         {shown.map(({ delayMs, mostMs, notBefore }, index) => (
-          <Bead
+          <AttemptMark
             key={`later ${index}`}
             kind="later"
             wait={mostMs > delayMs ? `${Durations.duration(delayMs)} +` : Durations.duration(delayMs)}
             moment={Durations.clock(notBefore)}
           />
         ))}
-        {later.length > shown.length && <span className="beads-more">+ {later.length - shown.length}</span>}
+        {later.length > shown.length && <span className="attempts-more">+ {later.length - shown.length}</span>}
       </div>
       {sentence !== "" && <p className="wait-later">{sentence}</p>}
     </div>
@@ -72,9 +73,9 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
 // --- internal
 
 const MOST_FAILED = 3
-const MOST_LATER = 5
+const MOST_LATER = 4
 
-interface BeadProps {
+interface AttemptMarkProps {
   readonly kind: "failed" | "next" | "later"
   /** The wait before it; absent for the first attempt. */
   readonly wait: string | undefined
@@ -85,13 +86,13 @@ interface BeadProps {
   readonly passed?: number
 }
 
-const Bead = ({ code, kind, moment, passed, wait }: BeadProps) => (
-  <span className={wait === undefined ? `bead ${kind} first` : `bead ${kind}`} title={code}>
-    <span className="bead-wait">{wait}</span>
-    <span className="bead-line">
-      {passed !== undefined && <span className="bead-passed" style={{ width: `${(passed * 100).toFixed(2)}%` }} />}
+const AttemptMark = ({ code, kind, moment, passed, wait }: AttemptMarkProps) => (
+  <span className={wait === undefined ? `attempt ${kind} first` : `attempt ${kind}`} title={code}>
+    <span className="attempt-wait">{wait}</span>
+    <span className="attempt-line">
+      {passed !== undefined && <span className="attempt-passed" style={{ width: `${(passed * 100).toFixed(2)}%` }} />}
     </span>
-    <span className="bead-dot" />
-    <span className="bead-moment">{moment}</span>
+    <span className="attempt-dot" />
+    <span className="attempt-moment">{moment}</span>
   </span>
 )

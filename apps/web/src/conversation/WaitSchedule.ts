@@ -5,6 +5,7 @@
  *     be drawn at random.
  */
 import type { ConversationState } from "@holdfast/wire"
+import * as Counts from "../text/Counts.ts"
 import * as Durations from "../text/Durations.ts"
 
 /** An attempt behind the next one. */
@@ -26,7 +27,7 @@ export const of = ({ delaysMs, jitter = 0 }: ConversationState.Upcoming, dueAt: 
   })
 }
 
-/** What comes after the next attempt if it fails, and the attempts behind it too. */
+/** The sentence about the attempts behind the next one, and about the end of the turn. */
 export const wordsOf = (
   { because, jitter }: ConversationState.Upcoming,
   later: ReadonlyArray<Later>,
@@ -34,7 +35,7 @@ export const wordsOf = (
 ): string => {
   const last = later.at(-1)
   if (last === undefined) return because === undefined ? "" : `If it fails, the turn fails: ${ENDS[because]}.`
-  const count = `${because === undefined ? "more than " : ""}${later.length} ${later.length === 1 ? "attempt" : "attempts"}`
+  const count = `${because === undefined ? "more than " : ""}${Counts.of(later.length, "attempt")}`
   const random = jitter === undefined ? "" : ` Each wait is up to ${Math.round(jitter * 100)} % longer, at random.`
   const end =
     because === undefined

@@ -11,13 +11,8 @@ export const useModels = (): ReadonlyArray<string> => {
     queryKey: ["models"],
     staleTime: FRESH_MS,
     queryFn: async ({ signal }) => {
-      const models = new Set<string>()
-      let turns = 0
-      for await (const { model } of Service.client.listTurns({ signal })) {
-        models.add(model)
-        if (++turns === TURNS) break
-      }
-      return [...models].toSorted()
+      const turns = await Service.first(Service.client.listTurns({ signal }), TURNS)
+      return [...new Set(turns.map(({ model }) => model))].toSorted()
     }
   })
   return data

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "react"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
+import "./explanation.css"
 
 interface ExplanationProps {
   readonly turn: Pick<TurnState.TurnState, "turnId" | "conversationId" | "status">

@@ -7,7 +7,7 @@ import { useNow } from "../time/Now.ts"
 import { CallsPicture } from "./CallsPicture.tsx"
 import * as Endpoints from "./Endpoints.ts"
 import { StateShape } from "./StateShape.tsx"
-import { UsedBar } from "./UsedBar.tsx"
+import { Meter } from "./Meter.tsx"
 
 interface EndpointProps {
   readonly endpoint: Health.EndpointReport
@@ -23,7 +23,7 @@ export const Endpoint = ({ at, endpoint, since }: EndpointProps) => {
   return (
     <li className={`endpoint ${state}`}>
       <div className="endpoint-head">
-        <span className={`state ${state}`}>
+        <span className={`endpoint-state ${state}`}>
           <StateShape state={state} /> {Endpoints.wordsOf(state)}
         </span>
         <h2>{target}</h2>
@@ -99,14 +99,14 @@ const Pause = ({ at, because, pause, words }: PauseProps) => {
   const now = useServiceNow()
   const passed = Endpoints.passedOf(pause, now)
   return (
-    <div className="pause">
+    <div>
       <p>
         <strong>{words}</strong> until {Durations.time(pause.until, at)}
         {pause.until > now && <span aria-hidden="true">, for another {Durations.countdown(pause.until - now)}</span>}
         <span className="quiet"> · {because}</span>
       </p>
       {passed !== undefined && (
-        <UsedBar
+        <Meter
           share={passed}
           label={words}
           words={`${Math.round(passed * 100)} percent of the pause has passed`}

@@ -1,5 +1,6 @@
-/** What a person reads of endpoints: their order, and states and pauses in words. Pure. */
+/** Endpoints for people: their order, and states and pauses in words. Pure. */
 import type { Health } from "@holdfast/wire"
+import * as Counts from "../text/Counts.ts"
 
 /** The words of a state; one of a later version is shown as it is. */
 export const wordsOf = (state: string): string => (isKnown(state) ? WORDS[state] : state)
@@ -15,7 +16,7 @@ export const summary = (endpoints: ReadonlyArray<Health.EndpointReport>): string
   return Array.from(counts, ([state, count]) => `${count} ${wordsOf(state)}`).join(", ")
 }
 
-/** What a pause is of, in words. */
+/** The subject of a pause, in words. */
 export const pausedOf = ({ of, reason }: Pick<Health.PauseReport, "of" | "reason">): string => {
   const isQuota = reason === "quota-exhausted"
   switch (of) {
@@ -62,7 +63,7 @@ export const barsOf = ({ parts: { calls, failed } }: Pick<Health.CallCounts, "pa
 
 /** `41 calls, 38 failed`. */
 export const callsInWords = ({ calls, failed }: Pick<Health.CallCounts, "calls" | "failed">): string =>
-  `${calls} ${calls === 1 ? "call" : "calls"}${calls === 0 ? "" : `, ${failed} failed`}`
+  `${Counts.of(calls, "call")}${calls === 0 ? "" : `, ${failed} failed`}`
 
 // --- internal
 

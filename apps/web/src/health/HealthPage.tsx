@@ -15,12 +15,12 @@ export const HealthPage = () => {
   const health = useHealth()
   const configuration = useConfiguration()
   const error = health.error ?? configuration.error
-  useTokenCheck(error === null ? undefined : Problems.codeOf(error))
+  useTokenCheck(Problems.codeOf(error))
   useEffect(() => {
     document.title = "Health · Holdfast"
   }, [])
   return (
-    <main id="detail" className="night health" tabIndex={-1}>
+    <main id="detail" className="wide-page health" tabIndex={-1}>
       <h1>Health</h1>
       {error !== null && (
         <p className="notice" role="status">

@@ -1,7 +1,8 @@
-/** The configured limits of providers, and what is used of them. */
+/** The configured limits of providers, and their use. */
 import type { Health } from "@holdfast/wire"
+import * as Counts from "../text/Counts.ts"
 import * as Endpoints from "./Endpoints.ts"
-import { UsedBar } from "./UsedBar.tsx"
+import { Meter } from "./Meter.tsx"
 
 const KINDS = [
   ["calls", "calls at once"],
@@ -20,10 +21,7 @@ export const Limits = ({ limits }: { readonly limits: ReadonlyArray<Health.Limit
             <h3>
               {limit.provider}
               {limit.waiting > 0 && (
-                <span className="quiet">
-                  {" "}
-                  · {limit.waiting} {limit.waiting === 1 ? "call waits" : "calls wait"}
-                </span>
+                <span className="quiet"> · {Counts.of(limit.waiting, "call waits", "calls wait")}</span>
               )}
             </h3>
             {KINDS.map(([kind, words]) => {
@@ -33,7 +31,7 @@ export const Limits = ({ limits }: { readonly limits: ReadonlyArray<Health.Limit
               return (
                 <div key={kind}>
                   <p>{text}</p>
-                  <UsedBar
+                  <Meter
                     share={Endpoints.usedOf(used)}
                     label={`${limit.provider}: ${words}`}
                     words={text}

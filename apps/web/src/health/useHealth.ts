@@ -4,7 +4,7 @@ import * as Service from "../service/Service.ts"
 
 const EVERY_MS = 5_000
 
-/** What is known of the endpoints. */
+/** The report of the endpoints. */
 export const useHealth = () =>
   useQuery({
     queryKey: ["health"],

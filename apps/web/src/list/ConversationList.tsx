@@ -9,7 +9,8 @@ import { BulkBar } from "../bulk/BulkBar.tsx"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as ConversationStatus from "./ConversationStatus.ts"
 import { type Entry, useConversations } from "./useConversations.ts"
-import { codeOf } from "../service/Problems.ts"
+import * as Problems from "../service/Problems.ts"
+import "./list.css"
 
 const PAGE = 40
 
@@ -22,7 +23,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
   const field = useRef<HTMLInputElement>(null)
   Actions.useActions("Page", [{ name: "Search conversations", words: "find", run: () => field.current?.focus() }])
   const { data, error, isPending } = useConversations({ search: useDeferredValue(search.trim()), tag, most })
-  useTokenCheck(error === null ? undefined : codeOf(error))
+  useTokenCheck(Problems.codeOf(error))
   const entries = data?.entries ?? []
   const isFiltered = search.trim() !== "" || tag !== undefined
   return (

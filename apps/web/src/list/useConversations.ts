@@ -11,7 +11,7 @@ import type { ShownTurn } from "./ConversationStatus.ts"
 /** The newest turn of a conversation: what the list shows, and what commands need. */
 export type NewestTurn = ShownTurn & Pick<TurnState.TurnState, "conversationId" | "model">
 
-/** What is listed. */
+/** The conversations that a person looks for. */
 export interface Filter {
   readonly search: string
   readonly tag: string | undefined
@@ -54,8 +54,8 @@ const ended = new Map<string, NewestTurn>()
 const read = async ({ most, search, tag }: Filter, signal: AbortSignal): Promise<Entries> => {
   const filter = { signal, ...(search === "" ? {} : { search }), ...(tag === undefined ? {} : { tag }) }
   const [conversations, turns] = await Promise.all([
-    taken(Service.client.listConversations(filter), most + 1),
-    taken(Service.client.listTurns({ signal }), TURNS)
+    Service.first(Service.client.listConversations(filter), most + 1),
+    Service.first(Service.client.listTurns({ signal }), TURNS)
   ])
   const newest = new Map<string, NewestTurn>(turns.map((turn) => [turn.turnId, turn]))
   const entries = await Promise.all(
@@ -78,13 +78,3 @@ const read = async ({ most, search, tag }: Filter, signal: AbortSignal): Promise
 }
 
 const ENDS: ReadonlySet<string> = new Set(["completed", "failed", "aborted"])
-
-const taken = async <A>(all: AsyncIterable<A>, most: number): Promise<ReadonlyArray<A>> => {
-  const items: Array<A> = []
-  if (most === 0) return items
-  for await (const item of all) {
-    items.push(item)
-    if (items.length >= most) break
-  }
-  return items
-}

@@ -5,11 +5,13 @@ import { useTokenCheck } from "../access/useTokenCheck.ts"
 import { BulkBar } from "../bulk/BulkBar.tsx"
 import { Explanation } from "../explain/Explanation.tsx"
 import * as Problems from "../service/Problems.ts"
+import * as Counts from "../text/Counts.ts"
 import { Figures } from "./Figures.tsx"
 import * as Period from "./Period.ts"
 import type { Selection } from "./TurnRow.tsx"
 import { TurnTimeline } from "./TurnTimeline.tsx"
 import { type Filter, useNight, useReport } from "./useNight.ts"
+import "./night.css"
 
 /** The page of the night. */
 export const NightPage = () => {
@@ -25,12 +27,12 @@ export const NightPage = () => {
   const night = useNight(deferred)
   const report = useReport(filter.hours)
   const error = night.error ?? report.error
-  useTokenCheck(error === null ? undefined : Problems.codeOf(error))
+  useTokenCheck(Problems.codeOf(error))
   useEffect(() => {
     document.title = "The night · Holdfast"
   }, [])
   return (
-    <main id="detail" className="night" tabIndex={-1}>
+    <main id="detail" className="wide-page" tabIndex={-1}>
       <div className="night-head">
         <h1>The night</h1>
         <Filters filter={filter} onChange={setFilter} />
@@ -47,7 +49,7 @@ export const NightPage = () => {
         ) : (
           <section aria-label="Turns">
             <p className="quiet" role="status">
-              {night.data.turns.length} {night.data.turns.length === 1 ? "turn" : "turns"}
+              {Counts.of(night.data.turns.length, "turn")}
               {night.data.isCut && ", and more: narrow the filter"}
             </p>
             <BulkBar turns={night.data.turns} />
@@ -99,7 +101,7 @@ const Filters = ({ filter, onChange }: FiltersProps) => {
         value={filter[name]}
         placeholder={placeholder}
         autoComplete="off"
-        onChange={({ target }) => onChange({ ...filter, [name]: target.value.trim() })}
+        onChange={({ target }) => onChange({ ...filter, [name]: target.value })}
       />
     </div>
   )

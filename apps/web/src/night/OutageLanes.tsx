@@ -1,7 +1,7 @@
 /** The outages of each endpoint, above the turns, on the same line of time. */
 import type { PeriodReport } from "@holdfast/wire"
 import * as Durations from "../text/Durations.ts"
-import { spanOf } from "./TurnRow.tsx"
+import * as Period from "./Period.ts"
 
 interface OutageLanesProps {
   readonly outages: ReadonlyArray<PeriodReport.Outage>
@@ -28,7 +28,7 @@ export const OutageLanes = ({ outages, since, until }: OutageLanesProps) => {
         <li key={target}>
           <span className="outage-line">
             {outages.map(({ beganAt, endedAt }) => (
-              <span key={beganAt} className="outage" style={spanOf(beganAt, endedAt ?? until, since, until)} />
+              <span key={beganAt} className="outage" style={Period.spanOf(beganAt, endedAt ?? until, since, until)} />
             ))}
           </span>
           <span className="outage-words">

@@ -42,6 +42,15 @@ export const ticksOf = (since: number, until: number): ReadonlyArray<Tick> => {
 export const placeOf = (at: number, since: number, until: number): number =>
   until <= since ? 0 : Math.min(1, Math.max(0, (at - since) / (until - since)))
 
+/** The place of a span of time, as the style of an element. */
+export const spanOf = (from: number, to: number, since: number, until: number) => {
+  const left = placeOf(from, since, until)
+  return { left: percent(left), width: percent(placeOf(to, since, until) - left) }
+}
+
+/** A part of the width. */
+export const percent = (place: number): string => `${(place * 100).toFixed(3)}%`
+
 // --- internal
 
 const MOST_TICKS = 8

@@ -1,5 +1,6 @@
 /** The course of a turn as shapes on the line of time, and the attempt at a place of it. Pure. */
 import type { TurnCourse } from "@holdfast/wire"
+import * as Counts from "../text/Counts.ts"
 import * as Period from "./Period.ts"
 
 /** The shapes: spans of time, and marks at moments. */
@@ -76,16 +77,18 @@ export const wordsOf = ({ attempts, omitted }: TurnCourse.TurnCourse): string =>
   const targets = [...new Set(attempts.map(({ target }) => target))]
   const codes = [...new Set(attempts.flatMap(({ code }) => code ?? []))]
   const parts = [
-    counted(having("failed"), "failed call") + (codes.length === 0 ? "" : ` (${codes.join(", ")})`),
+    having("failed") === 0 || codes.length === 0
+      ? counted(having("failed"), "failed call")
+      : `${counted(having("failed"), "failed call")} (${codes.join(", ")})`,
     counted(having("shared"), "shared failure"),
     counted(having("lost"), "call cut by a crash", "calls cut by a crash"),
     counted(waits, "wait"),
     targets.length > 1 ? `on ${targets.join(", then ")}` : "",
     omitted > 0 ? `and ${counted(omitted, "earlier attempt")}` : ""
   ]
-  return parts.filter((part) => part !== "" && !part.startsWith(" (")).join(", ")
+  return parts.filter((part) => part !== "").join(", ")
 }
 
 // --- internal
 
-const counted = (n: number, one: string, many = `${one}s`): string => (n === 0 ? "" : `${n} ${n === 1 ? one : many}`)
+const counted = (count: number, one: string, many?: string): string => (count === 0 ? "" : Counts.of(count, one, many))

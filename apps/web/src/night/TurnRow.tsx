@@ -46,7 +46,7 @@ export const TurnRow = ({ course, isSelected, onSelect, outages, since, turn, un
             <span
               key={`${target} ${beganAt}`}
               className="outage"
-              style={spanOf(beganAt, endedAt ?? until, since, until)}
+              style={Period.spanOf(beganAt, endedAt ?? until, since, until)}
             />
           ))}
       </span>
@@ -58,7 +58,7 @@ export const TurnRow = ({ course, isSelected, onSelect, outages, since, turn, un
       <span className="line-of-time">
         <span
           className={`bar ${turn.status} ${course === undefined ? "" : "detailed"}`}
-          style={spanOf(turn.acceptedAt, turn.endedAt ?? until, since, until)}
+          style={Period.spanOf(turn.acceptedAt, turn.endedAt ?? until, since, until)}
         />
         {course !== undefined && (
           <svg
@@ -76,15 +76,6 @@ export const TurnRow = ({ course, isSelected, onSelect, outages, since, turn, un
     </button>
   )
 }
-
-/** The place of a span of time, as the style of an element. */
-export const spanOf = (from: number, to: number, since: number, until: number) => {
-  const left = Period.placeOf(from, since, until)
-  return { left: percent(left), width: percent(Period.placeOf(to, since, until) - left) }
-}
-
-/** A part of the width. */
-export const percent = (place: number): string => `${(place * 100).toFixed(3)}%`
 
 // --- internal
 

@@ -10,7 +10,7 @@ import { OutageLanes } from "./OutageLanes.tsx"
 import * as Period from "./Period.ts"
 import * as Rows from "./Rows.ts"
 import * as Spans from "./Spans.ts"
-import { percent, type Selection, TurnRow } from "./TurnRow.tsx"
+import { type Selection, TurnRow } from "./TurnRow.tsx"
 import { useCourses } from "./useCourses.ts"
 import type { Night } from "./useNight.ts"
 import "./timeline.css"
@@ -45,11 +45,13 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
       </p>
       <div className="timeline">
         <div className="axis-labels" aria-hidden="true">
-          {Period.ticksOf(since, until).map(({ at, place }) => (
-            <span key={at} style={{ left: percent(place) }}>
-              {Durations.moment(at, at)}
-            </span>
-          ))}
+          {Period.ticksOf(since, until)
+            .filter(({ place }) => place < LAST_LABEL)
+            .map(({ at, place }) => (
+              <span key={at} style={{ left: Period.percent(place) }}>
+                {Durations.moment(at, at)}
+              </span>
+            ))}
         </div>
         <OutageLanes outages={outages} since={since} until={until} />
         <div className="rows" ref={scroller} tabIndex={0} role="region" aria-label="Turns on a line of time">
@@ -77,6 +79,9 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
 }
 
 // --- internal
+
+/** A label behind this part of the width would be cut off. */
+const LAST_LABEL = 0.9
 
 const IS_SPAN: ReadonlySet<Spans.Shape> = new Set(["wait", "call"])
 

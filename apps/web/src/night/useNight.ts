@@ -8,7 +8,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import * as Service from "../service/Service.ts"
 import * as Period from "./Period.ts"
 
-/** What is looked at. */
+/** The turns that a person looks for. */
 export interface Filter {
   readonly hours: number
   readonly status: TurnState.TurnState["status"] | undefined
@@ -55,7 +55,8 @@ const MOST = 5_000
 const ENDED = ["completed", "failed", "aborted"] as const
 const OPEN = ["waiting", "running", "queued"] as const
 
-const read = async ({ hours, model, search, status, tag }: Filter, signal: AbortSignal): Promise<Night> => {
+const read = async ({ hours, status, ...texts }: Filter, signal: AbortSignal): Promise<Night> => {
+  const [model, tag, search] = [texts.model.trim(), texts.tag.trim(), texts.search.trim()]
   const until = Date.now() + Service.clockSkewMs()
   const since = Period.sinceOf(hours, until)
   const common = {
@@ -66,14 +67,9 @@ const read = async ({ hours, model, search, status, tag }: Filter, signal: Abort
   }
   const statuses = status === undefined ? [...OPEN, ...ENDED] : [status]
   const lists = await Promise.all(
-    statuses.map(async (status) => {
+    statuses.map((status) => {
       const isEnd = ENDED.some((end) => end === status)
-      const turns: Array<TurnState.TurnSummary> = []
-      for await (const turn of Service.client.listTurns({ ...common, status, ...(isEnd ? { since } : {}) })) {
-        turns.push(turn)
-        if (turns.length > MOST) break
-      }
-      return turns
+      return Service.first(Service.client.listTurns({ ...common, status, ...(isEnd ? { since } : {}) }), MOST + 1)
     })
   )
   // A turn that ended between two calls is in both.

@@ -49,7 +49,7 @@ const OVERLAP_MS = 60_000
 /** Turns that ended together, of each kind. More of them are one notice anyway. */
 const MOST = 200
 
-/** Reads what ended and what asks, again and again; returns what stops it. A browser slows this down in a tab that was hidden for minutes. */
+/** Reads ends and questions of turns until the returned function is called. Browsers slow this down in a tab that was hidden for minutes. */
 const watch = (): (() => void) => {
   const closing = new AbortController()
   const { signal } = closing
@@ -60,9 +60,9 @@ const watch = (): (() => void) => {
     const now = Date.now() + Service.clockSkewMs()
     try {
       const lists = await Promise.all([
-        taken(Service.client.listTurns({ signal, status: "waiting" })),
+        Service.first(Service.client.listTurns({ signal, status: "waiting" }), MOST),
         ...(["completed", "failed", "aborted"] as const).map((status) =>
-          taken(Service.client.listTurns({ signal, status, since: since - OVERLAP_MS }))
+          Service.first(Service.client.listTurns({ signal, status, since: since - OVERLAP_MS }), MOST)
         )
       ])
       const { known: next, notices } = Notices.of(known, lists.flat(), shownConversation())
@@ -70,7 +70,7 @@ const watch = (): (() => void) => {
       since = now
       notices.forEach(show)
     } catch {
-      // The service is away, which the page shows; the next read finds what ended meanwhile.
+      // The service is away, which the page shows; the next read finds the ends of meanwhile.
     }
     if (!signal.aborted) timer = setTimeout(() => void read(), EVERY_MS)
   }
@@ -79,15 +79,6 @@ const watch = (): (() => void) => {
     closing.abort()
     clearTimeout(timer)
   }
-}
-
-const taken = async (turns: AsyncIterable<Notices.Watched>): Promise<ReadonlyArray<Notices.Watched>> => {
-  const list: Array<Notices.Watched> = []
-  for await (const turn of turns) {
-    list.push(turn)
-    if (list.length === MOST) break
-  }
-  return list
 }
 
 /** Notices.N2 */

@@ -20,10 +20,10 @@ export interface Notice {
   readonly conversationId: string | undefined
 }
 
-/** What the reads before have found; absent before the first one. */
+/** The tags that earlier reads have found. */
 export type Known = ReadonlySet<string>
 
-/** What is known after a read, and the notices of it. `shown` is the conversation that a person is looking at. */
+/** The tags after a read, and its notices. `known` is absent at the first read; `shown` is the conversation that a person is looking at. */
 export const of = (
   known: Known | undefined,
   turns: ReadonlyArray<Watched>,

@@ -1,6 +1,6 @@
-/** Which names a person means by what they have typed. Pure. */
+/** Finds names by the words of a query. Pure. */
 
-/** What can be found. */
+/** An item with its name. */
 export interface Named {
   readonly name: string
   readonly words?: string

@@ -5,6 +5,7 @@
  */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useDeferredValue, useEffect, useId, useRef, useState } from "react"
+import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
 import * as Actions from "./Actions.ts"
@@ -48,7 +49,7 @@ const Opened = ({ onClose }: { readonly onClose: () => void }) => {
   const id = useId()
   const [query, setQuery] = useState("")
   const [active, setActive] = useState(0)
-  const { hasRead, sections } = useSections(query)
+  const { missing, sections } = useSections(query)
   const all = sections.flatMap(({ actions }) => actions)
   const at = Math.min(active, all.length - 1)
   useEffect(() => dialog.current?.showModal(), [])
@@ -69,7 +70,7 @@ const Opened = ({ onClose }: { readonly onClose: () => void }) => {
       className="palette"
       aria-label="Commands"
       onClose={onClose}
-      // The backdrop belongs to the dialog; what is in it does not reach its edge.
+      // The backdrop belongs to the dialog; its content does not reach its edge.
       onClick={({ currentTarget, target }) => {
         if (target === currentTarget) currentTarget.close()
       }}
@@ -127,7 +128,7 @@ const Opened = ({ onClose }: { readonly onClose: () => void }) => {
         </div>
         {all.length === 0 && (
           <p className="palette-none" role="status">
-            {hasRead ? "Nothing has this name." : "Reading …"}
+            {missing}
           </p>
         )}
       </div>
@@ -140,28 +141,30 @@ const MOST = 8
 
 interface Found {
   readonly sections: ReadonlyArray<{ readonly group: string; readonly actions: ReadonlyArray<Actions.Action> }>
-  readonly hasRead: boolean
+  /** Why there is nothing, where there is nothing. */
+  readonly missing: string
 }
 
 const useSections = (query: string): Found => {
   const search = useDeferredValue(query.trim())
-  const { data = [], isPending } = useQuery({
+  const {
+    data = [],
+    error,
+    isPending
+  } = useQuery({
     queryKey: ["palette", search],
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
-      const found: Array<Actions.Action> = []
       const filter = search === "" ? { signal } : { signal, search }
-      for await (const { conversationId, title } of Service.client.listConversations(filter)) {
-        found.push({
-          name: title ?? "Untitled",
-          run: () => Route.go({ page: "conversation", conversationId })
-        })
-        if (found.length === MOST) break
-      }
-      return found
+      const found = await Service.first(Service.client.listConversations(filter), MOST)
+      return found.map(({ conversationId, title }) => ({
+        name: title ?? "Untitled",
+        run: () => Route.go({ page: "conversation", conversationId })
+      }))
     }
   })
   const own = Actions.useSections().map(({ actions, group }) => ({ group, actions: Matches.of(actions, query) }))
   const sections = [...own, { group: "Conversations", actions: data }]
-  return { sections: sections.filter(({ actions }) => actions.length > 0), hasRead: !isPending }
+  const missing = isPending ? "Reading …" : error === null ? "Nothing has this name." : Problems.wordsOf(error)
+  return { sections: sections.filter(({ actions }) => actions.length > 0), missing }
 }

@@ -37,6 +37,16 @@ export const readAccess = async (): Promise<Access> => {
 export const enter = async (token: string): Promise<Access> =>
   accessOf(await fetch(SESSION, { method: "POST", headers: { authorization: `Bearer ${token}` } }))
 
+/** The first items of a list that the service has page by page. */
+export const first = async <A>(all: AsyncIterable<A>, most: number): Promise<ReadonlyArray<A>> => {
+  const items: Array<A> = []
+  for await (const item of all) {
+    items.push(item)
+    if (items.length >= most) break
+  }
+  return items
+}
+
 /** Deletes the cookie of this browser. */
 export const leave = async (): Promise<void> => {
   await fetch(SESSION, { method: "DELETE" })

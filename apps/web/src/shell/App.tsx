@@ -12,6 +12,7 @@ import * as Service from "../service/Service.ts"
 import * as PageVersion from "./PageVersion.ts"
 import * as Route from "./Route.ts"
 import { UpdateNotice } from "./UpdateNotice.tsx"
+import "./shell.css"
 
 // Charts are loaded when they are first looked at.
 const NightPage = lazy(() =>
@@ -71,7 +72,7 @@ const Pages = () => {
           <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
             <path d="M9 8v16M23 8v16M9 16h14" stroke="currentColor" strokeWidth="4" strokeLinecap="round" />
           </svg>
-          <span className="brand-name">Holdfast</span>
+          Holdfast
         </a>
         <nav aria-label="Pages">
           <PageLink to="conversations" route={route} words="Conversations" />
@@ -107,13 +108,13 @@ const Page = ({ route }: { readonly route: Route.Route }) => {
 }
 
 interface PageLinkProps {
-  readonly to: "conversations" | LaterPage
+  readonly to: "conversations" | OtherPage
   readonly route: Route.Route
   readonly words: string
 }
 
 const PageLink = ({ route, to, words }: PageLinkProps) => {
-  const isShown = to === "conversations" ? !isLater(route.page) : to === route.page
+  const isShown = to === "conversations" ? !isOther(route.page) : to === route.page
   return (
     <a href={Route.format({ page: to })} aria-current={isShown ? "page" : undefined}>
       {words}
@@ -122,13 +123,13 @@ const PageLink = ({ route, to, words }: PageLinkProps) => {
 }
 
 /** The pages beside the conversations. */
-type LaterPage = (typeof LATER)[number]
+type OtherPage = (typeof OTHERS)[number]
 
-const LATER = ["night", "before", "health"] as const
+const OTHERS = ["night", "before", "health"] as const
 
-const isLater = (page: Route.Route["page"]): page is LaterPage => LATER.some((later) => later === page)
+const isOther = (page: Route.Route["page"]): page is OtherPage => OTHERS.some((other) => other === page)
 
-type ConversationRoute = Exclude<Route.Route, { readonly page: LaterPage }>
+type ConversationRoute = Exclude<Route.Route, { readonly page: OtherPage }>
 
 const Conversations = ({ route }: { readonly route: ConversationRoute }) => {
   const isAtList = route.page === "conversations"

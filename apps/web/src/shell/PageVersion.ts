@@ -39,7 +39,7 @@ const AGAIN_MS = 2_000
 /** The version that this tab was loaded with, as far as it is known. */
 let own: string | undefined = undefined
 
-const readVersion = async (signal?: AbortSignal): Promise<string | undefined> => {
+const readVersion = async (signal?: AbortSignal): Promise<string> => {
   const response = await fetch("/", { headers: { accept: "text/html" }, cache: "no-cache", signal: signal ?? null })
   if (!response.ok) throw new Error(`The service answered with the status ${response.status}.`)
   return response.headers.get("etag") ?? ""

@@ -38,6 +38,10 @@ export const moment = (at: number, now: number): string => {
 export const clock = (at: number): string =>
   new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })
 
+/** A moment as a field for local times (`datetime-local`) has it, to the minute. */
+export const forField = (at: number): string =>
+  new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+
 // --- internal
 
 const padded = (value: number): string => String(value).padStart(2, "0")

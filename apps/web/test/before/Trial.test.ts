@@ -2,11 +2,11 @@ import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import * as Trial from "../../src/before/Trial.ts"
 
-const fieldsOf = (fields: Partial<Trial.Fields>): Trial.Fields => ({ ...Trial.begin, ...fields })
+const fieldsOf = (fields: Partial<Trial.Fields>): Trial.Fields => ({ ...Trial.initial, ...fields })
 
 it("an untouched form changes nothing, and tries the configuration alone", () => {
-  expect(Trial.candidateOf(Trial.begin)).toEqual({})
-  expect(Trial.requestOf(Trial.begin)).toEqual({ outages: ["529 for 7h"], turns: 20, hours: 48, picture: true })
+  expect(Trial.candidateOf(Trial.initial)).toEqual({})
+  expect(Trial.requestOf(Trial.initial)).toEqual({ outages: ["529 for 7h"], turns: 20, hours: 48, picture: true })
 })
 
 it("settings have the shapes of the configuration", () => {

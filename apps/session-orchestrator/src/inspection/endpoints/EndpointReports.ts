@@ -50,19 +50,34 @@ export const routesOf = (
     }),
     ...[...gates, ...calls.filter(({ lastHour }) => lastHour.calls > 0)].map(({ credential, target }) => ({
       target,
-      ...defined({ credential: credential ?? credentialsOf(config, target.provider)[0] })
+      ...defined({ credential: credentialOf(config, { credential, target }) })
     }))
   ]
   return Array.from(new Map(routes.map((route) => [keyOf(route), route])).values())
 }
 
-/** The report of one route. */
-export const of = (config: Configured, findings: Findings, route: Route.Route): Health.EndpointReport => {
-  const { calls, gateOf, now, redact, standing } = findings
-  const { credential, target } = route
-  const own = calls.find(
-    (counted) => keyOf({ ...counted, credential: counted.credential ?? firstOf(config, target) }) === keyOf(route)
+/** The reports of routes, in their order. */
+export const of = (
+  config: Configured,
+  findings: Findings,
+  routes: ReadonlyArray<Route.Route>
+): ReadonlyArray<Health.EndpointReport> => {
+  // A thousand routes with a thousand counts would be a million comparisons.
+  const calls = new Map(
+    findings.calls.map((counted) => [keyOf({ ...counted, credential: credentialOf(config, counted) }), counted])
   )
+  return routes.map((route) => reportOf(config, findings, route, calls.get(keyOf(route))))
+}
+
+// --- internal
+
+const reportOf = (
+  config: Configured,
+  { gateOf, now, redact, standing }: Findings,
+  route: Route.Route,
+  own: RecentCalls.Counted | undefined
+): Health.EndpointReport => {
+  const { credential, target } = route
   const known = gateOf(route)
   const pauses = pausesOf(standing, route, now)
   const { lastHour = RecentCalls.noCalls } = own ?? {}
@@ -88,8 +103,6 @@ export const of = (config: Configured, findings: Findings, route: Route.Route): 
   }
 }
 
-// --- internal
-
 /** The credential of calls that a client of the gateway makes with a key of its own. */
 const OF_CLIENT = "the client's own key"
 
@@ -104,8 +117,11 @@ const credentialsOf = ({ providers }: Configured, provider: string): ReadonlyArr
   return config === undefined || config.type === "simulated" ? [] : config.credentials.map(({ name }) => name)
 }
 
-const firstOf = (config: Configured, { provider }: Target.Target): string | undefined =>
-  credentialsOf(config, provider)[0]
+/** A call without a named credential has the provider's first, if it has one. */
+const credentialOf = (
+  config: Configured,
+  { credential, target }: Pick<RecentCalls.Counted, "credential" | "target">
+): string | undefined => credential ?? credentialsOf(config, target.provider)[0]
 
 const addressOf = ({ providers }: Configured, provider: string): string | undefined => {
   const config = providers.get(provider)

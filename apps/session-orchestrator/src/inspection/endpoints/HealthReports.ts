@@ -1,5 +1,6 @@
 /** Reports the endpoints of this service (gates, pauses, limits, calls of the last hour) and its configuration. */
 import type { StorageError } from "@holdfast/journal"
+import type { Route } from "@holdfast/kernel"
 import { defined, type EffectiveConfiguration, type Health } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Config } from "../../config/Config.ts"
@@ -40,19 +41,14 @@ export const layer: Layer.Layer<HealthReports, never, Config | KnownGates | Rece
           const standing = yield* standings.load(now)
           const calls = counts.read(now)
           const routes = EndpointReports.routesOf(config, { calls, standing }, gates.routes())
-          const known = yield* gates.read(routes)
-          const findings = {
-            now,
-            calls,
-            standing,
-            redact,
-            gateOf: (route: (typeof routes)[number]) => known[routes.indexOf(route)]
-          }
+          const read = yield* gates.read(routes)
+          const known = new Map(routes.map((route, i) => [route, read[i]]))
+          const findings = { now, calls, standing, redact, gateOf: (route: Route.Route) => known.get(route) }
           return {
             at: now,
             countedSince: Math.max(counts.since, now - HOUR_MS),
             ...defined({ runner }),
-            endpoints: routes.map((route) => EndpointReports.of(config, findings, route)),
+            endpoints: EndpointReports.of(config, findings, routes),
             limits: Array.from(gates.limiters, ([provider, { view }]) => {
               const { waiting, ...limits } = view
               return { provider, waiting, ...defined(limits) }

@@ -5,13 +5,13 @@ import { Duration } from "effect"
 import type { ProviderConfig, RequestOptions } from "../../config/Config.ts"
 import * as Secrets from "../../redaction/Secrets.ts"
 
-/** The address or the command of a tool server, without the values of its variables and headers. */
+/** The address or the command of a tool server, without the values of its variables, headers and arguments that are secrets. */
 export const toolsOf = ({ reach, timeout }: ToolServerConfig, { redact }: Secrets.Secrets["Service"]): string => {
   const [how, secrets] =
     reach.type === "http"
       ? [reach.url, Object.keys(reach.headers).map((name) => `${name}: ${Secrets.PLACEHOLDER}`)]
       : [
-          [reach.command, ...reach.args].join(" "),
+          [reach.command, ...withoutSecrets(reach.args)].join(" "),
           Object.keys(reach.env).map((name) => `${name}=${Secrets.PLACEHOLDER}`)
         ]
   return [redact(how), ...secrets, `${Duration.format(timeout)} a call`].join(", ")
@@ -45,6 +45,17 @@ export const providerOf = (provider: ProviderConfig, secrets: Secrets.Secrets["S
 }
 
 // --- internal
+
+/** Arguments whose values are secrets: keys, and headers that may have one. `-H` is a header. */
+const SECRET_ARGUMENT = /^(?:-H$|--?[\w-]*(?:key|token|secret|passw|auth|credential|cookie|header)[\w-]*)/i
+
+const withoutSecrets = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
+  args.map((arg, i) => {
+    const before = args[i - 1] ?? ""
+    if (SECRET_ARGUMENT.exec(before)?.[0] === before) return Secrets.PLACEHOLDER
+    const [name] = SECRET_ARGUMENT.exec(arg) ?? []
+    return name !== undefined && name !== arg ? `${name}=${Secrets.PLACEHOLDER}` : arg
+  })
 
 const limitsOf = ({ calls, requestsPerMinute, tokensPerMinute }: Allowance.Allowance = {}): ReadonlyArray<string> => [
   ...(calls === undefined ? [] : [`${calls} calls at once`]),

@@ -3,7 +3,7 @@
  *
  * PeriodTally.P1. Each turn is added once. The order of turns changes no figure and no word.
  * PeriodTally.P2. A turn belongs to the period if it ended in it, or has not ended. Its waits count as far as they are within the period.
- * PeriodTally.P3. Kept are sums, and the times of failures, answers and waits: a hundred thousand turns take some megabytes.
+ * PeriodTally.P3. Kept are sums, open questions, and the times of failures, answers and waits: a hundred thousand turns take some megabytes.
  */
 import type { Prices } from "@holdfast/policy"
 import { defined, type Ids, PeriodReport } from "@holdfast/wire"

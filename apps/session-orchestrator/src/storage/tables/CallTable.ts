@@ -2,7 +2,7 @@
 import type { TableError } from "@holdfast/journal/sql"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 import * as HeldCallIds from "../HeldCallIds.ts"
 import * as TurnTable from "./TurnTable.ts"
 
@@ -35,6 +35,15 @@ export const byKey = (
         (end): CallTurn => ({ conversationId, turnId, end })
       )
     )
+  )
+
+/** The conversations of the held calls that have not ended. */
+export const open = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Ids.ConversationId>, SqlError.SqlError> =>
+  Effect.map(
+    sql<Pick<Row, "conversation_id">>`
+      SELECT c.conversation_id FROM turns t JOIN conversations c ON c.number = t.conversation
+      WHERE t.end_event_id IS NULL AND c.conversation_id LIKE 'holdfast-call-%'`,
+    (rows) => rows.map(({ conversation_id: id }) => id)
   )
 
 // --- internal

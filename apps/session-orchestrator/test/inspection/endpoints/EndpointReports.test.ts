@@ -62,7 +62,14 @@ const findings = ({ counts = new CallCounts(0), news, standing = Standing.empty,
   redact: (text: string) => text.replaceAll("planted", "[redacted]")
 })
 
-const report = (given: Given, of = route) => EndpointReports.of(config, findings(given), of)
+const reports = (given: Given, routes: ReadonlyArray<Route.Route>) =>
+  EndpointReports.of(config, findings(given), routes)
+
+const report = (given: Given, of = route): Health.EndpointReport => {
+  const [found] = reports(given, [of])
+  if (found === undefined) throw new Error("A route has no report.")
+  return found
+}
 
 const counted = (...calls: ReadonlyArray<Failure.Failure | undefined>): CallCounts => {
   const counts = new CallCounts(0)
@@ -154,7 +161,7 @@ describe("the report on an endpoint", () => {
     counts.count({ target: { provider: "own~client", model: "m" }, endedAt: now, isAnswered: true })
     const standing = paused(Standing.target({ provider: "own", model: "o" }))
     const routes = EndpointReports.routesOf(config, { calls: counts.read(now), standing }, [route])
-    const all = routes.map((route) => report({ counts, standing }, route))
+    const all = reports({ counts, standing }, routes)
     expect(all.map(({ credential, target }) => `${target} ${credential}`)).toEqual([
       "own/m A_KEY",
       "own/m B_KEY",

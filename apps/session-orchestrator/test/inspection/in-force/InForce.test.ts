@@ -61,8 +61,8 @@ describe("the configuration in force", () => {
       .string({ minLength: 16, maxLength: 40, unit: fc.constantFrom(..."ABCxyz0189-_.~+=") })
       .filter((text) => new Set(text).size > 6)
     fc.assert(
-      fc.property(fc.tuple(secret, secret, secret, secret, secret, secret, secret, secret), (secrets) => {
-        const [token, key, header, password, query, variable, hook, signing] = secrets
+      fc.property(fc.tuple(secret, secret, secret, secret, secret, secret, secret, secret, secret), (secrets) => {
+        const [token, key, header, password, query, variable, hook, signing, argument] = secrets
         const config = Configurations.config({
           file: {
             server: { token },
@@ -78,7 +78,13 @@ describe("the configuration in force", () => {
               },
               sdk: { type: "ai-sdk", package: "@ai-sdk/google", options: { accessKeyId: key } }
             },
-            tools: { files: { command: "files", args: [`--key=${key}`], env: { API_KEY: variable } } },
+            tools: {
+              files: { command: "files", args: [`--key=${key}`], env: { API_KEY: variable } },
+              mail: {
+                command: "mail",
+                args: [`--api-token=${argument}`, "--secret", argument, "-H", `X-Own: ${argument}`]
+              }
+            },
             telemetry: {
               otlp: { endpoint: "https://otel.example.org", headers: { "x-otel": header } },
               notifications: { webhook: `https://hooks.example.org/${hook}`, command: ["notify", hook] }

@@ -1,6 +1,6 @@
 /** How much of something is used or has passed, as a bar. */
 
-interface UsedBarProps {
+interface MeterProps {
   /** From 0 to 1. */
   readonly share: number
   readonly label: string
@@ -12,9 +12,9 @@ interface UsedBarProps {
 const WIDTH = 100
 
 /** The bar. */
-export const UsedBar = ({ kind, label, share, words }: UsedBarProps) => (
+export const Meter = ({ kind, label, share, words }: MeterProps) => (
   <div
-    className={`used-bar ${kind}${kind === "used" && share >= 1 ? " full" : ""}`}
+    className={`meter ${kind}${kind === "used" && share >= 1 ? " full" : ""}`}
     role="meter"
     aria-label={label}
     aria-valuemin={0}
