@@ -1,5 +1,6 @@
 /** A step that fails after it has shown content. */
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
+import { Provider } from "@holdfast/kernel"
 import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Effect } from "effect"
 
@@ -16,6 +17,10 @@ describe("an error after content", () => {
     ["a tool call", call("search")],
     ["usage", { type: "usage", usage: { inputTokens: 1 } }]
   ] as const) {
+    it(`Provider.P1: ${what} is content`, () => {
+      assert.isTrue(Provider.isContent(event))
+    })
+
     bothWays(`D4: after ${what} no error is retried`, (start) =>
       Effect.gen(function* () {
         for (const script of [
