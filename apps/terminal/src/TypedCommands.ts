@@ -45,6 +45,7 @@ export const run = async (target: Target, command: Command): Promise<void> => {
     case "refuse":
       return answered(target, command)
     case "forget":
+      if (cell.read().conversationId === undefined) return cell.set({ notice: "There is no conversation yet." })
       await (await watching.opened()).setToolAnswers({})
       return write(Transcript.note("notice", "You are asked about each tool call that needs approval."))
     case "auto":

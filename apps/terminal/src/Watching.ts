@@ -47,7 +47,7 @@ export class Watching {
     this.#reset()
     const conversation = client.conversation(conversationId)
     this.#opening = Promise.resolve(conversation)
-    cell.set({ conversationId, disconnected: undefined })
+    cell.set({ conversationId })
     void this.#watch(conversation, this.#connection)
     void conversation.getState().then(
       ({ model, status }) => {
@@ -115,7 +115,7 @@ export class Watching {
     this.#arrived = []
     this.#seen = Transcript.nothing
     this.#chosen = undefined
-    this.#options.cell.set({ view: ConversationView.empty, sent: [], budgetLeftMs: undefined })
+    this.#options.cell.set({ view: ConversationView.empty, sent: [], budgetLeftMs: undefined, disconnected: undefined })
   }
 
   async #watch(conversation: Conversation, { signal }: AbortController): Promise<void> {

@@ -304,8 +304,8 @@ const fileOf = (file: ModelFile): Block => ({
 const isPrefix = (shown: ReadonlyArray<Block>, wanted: ReadonlyArray<Block>): boolean =>
   shown.every(({ text, type }, at) => {
     const block = wanted[at]
-    const isLast = at === shown.length - 1
-    return block?.type === type && (isLast ? block.text.startsWith(text) : block.text === text)
+    const mayGrow = at === shown.length - 1 && type !== "file"
+    return block?.type === type && (mayGrow ? block.text.startsWith(text) : block.text === text)
   })
 
 const textOf = (output: Json): string => (typeof output === "string" ? output : JSON.stringify(output))

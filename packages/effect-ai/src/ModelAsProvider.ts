@@ -80,9 +80,7 @@ class Reader {
       case "tool-call":
         return part.providerExecuted ? [] : [Prompts.callOf(part, part.metadata)]
       case "file":
-        return [
-          { ...Prompts.filePart({ data: part.data, mediaType: part.mediaType }), ...Prompts.proofOf(part.metadata) }
-        ]
+        return [{ ...Prompts.filePart(part), ...Prompts.proofOf(part.metadata) }]
       case "finish":
         return [
           { type: "usage", usage: usageOf(part.usage) },

@@ -120,8 +120,6 @@ const encoded = (message: Message.Message): Prompt.MessageEncoded => {
   }
 }
 
-type FileOf = Pick<Prompt.FilePart, "data" | "mediaType"> & { readonly fileName?: string | undefined }
-
 const inputPart = (part: Message.InputPart): Prompt.TextPartEncoded | Prompt.FilePartEncoded => {
   if (part.type === "text") return part
   const { mediaType, name } = part
@@ -187,12 +185,15 @@ const resultPart = (part: Prompt.ToolResultPart): Message.ToolResultPart => {
   }
 }
 
-const wirePart = (part: Prompt.TextPart | Prompt.FilePart): Message.InputPart => {
-  return part.type === "text" ? { type: "text", text: part.text } : filePart(part)
-}
+const wirePart = (part: Prompt.TextPart | Prompt.FilePart): Message.InputPart =>
+  part.type === "text" ? { type: "text", text: part.text } : filePart(part)
 
-/** A file of a prompt or of a response. */
-export const filePart = ({ data, fileName, mediaType }: FileOf): Message.ModelFile => {
+/** A file of a prompt or of a response. A message has its type in lower case and without parameters. */
+export const filePart = (
+  part: Pick<Prompt.FilePart, "data" | "mediaType"> & { readonly fileName?: string | undefined }
+): Message.FilePart => {
+  const { data, fileName } = part
+  const mediaType = part.mediaType.replace(/;.*/s, "").trim().toLowerCase()
   const described = { type: "file" as const, mediaType, ...(fileName === undefined ? undefined : { name: fileName }) }
   if (typeof data !== "string" && !(data instanceof URL)) return { ...described, data: Base64.encode(data) }
   const text = String(data)

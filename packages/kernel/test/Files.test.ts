@@ -116,6 +116,10 @@ describe("a file of the model", () => {
         const run = yield* start({ scripts: [script], strategy: TestStrategy.make() })
         const { error, status } = yield* Scenario.settle(run)
         assert.deepInclude({ status, ...error }, { status: "failed", reason: "invalid-response", retryable: false })
+        assert.strictEqual(
+          error?.message,
+          `The response has a file of type "${file.mediaType}" that is not valid: expected a media type such as "image/png", with base64 or an https address.`
+        )
         assert.lengthOf(run.provider.requests, 1)
       })
     )

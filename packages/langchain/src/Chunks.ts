@@ -21,7 +21,15 @@ interface Event {
 }
 
 /** Output that integrations give beside `content`. */
-const BESIDE_CONTENT = ["reasoning_content", "reasoning", "function_call", "tool_calls", "audio", "refusal"]
+const BESIDE_CONTENT = [
+  "reasoning_content",
+  "reasoning",
+  "function_call",
+  "tool_calls",
+  "audio",
+  "refusal",
+  "tool_outputs"
+]
 
 /** Whether a chunk is content. */
 export const isContentChunk = (chunk: unknown): boolean => {

@@ -61,6 +61,25 @@ describe("a patient chat model", () => {
     assert.deepStrictEqual(await patient.withConfig({})._generate([], {}), { text: "It rains." })
   })
 
+  it("D4: passes a file on as it came, and nothing is called again behind it", async () => {
+    const file = { text: "", message: { content: [{ type: "image_url", image_url: { url: "https://a.example/b" } }] } }
+    let calls = 0
+    class Drawing extends Base {
+      override async *_streamResponseChunks(_messages: unknown, _options: object) {
+        calls++
+        yield file
+        throw overloaded()
+      }
+    }
+    const seen: Array<unknown> = []
+    const read = async () => {
+      for await (const chunk of holdfast(new Drawing(), { retry: AT_ONCE })._streamResponseChunks([], {}))
+        seen.push(chunk)
+    }
+    await read().catch(() => {})
+    assert.deepStrictEqual([calls, seen.length, seen[0] === file], [1, 1, true])
+  })
+
   it("leaves the methods of LangChain's own class, which tell that a model cannot stream", () => {
     assert.strictEqual(holdfast(new Base())._streamResponseChunks, Base.prototype._streamResponseChunks)
   })
@@ -93,7 +112,9 @@ describe("chunks", () => {
     { message: { content: [{ type: "text", text: "It" }] } },
     { message: { content: [{ type: "thinking" }] } },
     { message: { content: "", tool_call_chunks: [{}] } },
-    { message: { content: "", additional_kwargs: { reasoning_content: "Well" } } }
+    { message: { content: "", additional_kwargs: { reasoning_content: "Well" } } },
+    { message: { content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] } },
+    { message: { content: "", additional_kwargs: { tool_outputs: [{ type: "image_generation_call" }] } } }
   ])("D4: %j is content", (chunk) => {
     assert.isTrue(Chunks.isContentChunk(chunk))
   })
@@ -104,6 +125,12 @@ describe("chunks", () => {
     { message: { content: [], usage_metadata: { input_tokens: 3 } } }
   ])("C8: %j is none", (chunk) => {
     assert.isFalse(Chunks.isContentChunk(chunk))
+  })
+
+  it("D4: a file in the events of a response is content", () => {
+    const isContent = Chunks.CONTENT._streamChatModelEvents
+    assert.isTrue(isContent({ event: "content-block-start", content: { type: "image" } }))
+    assert.isFalse(isContent({ event: "content-block-start", content: { type: "text" } }))
   })
 
   it.each([

@@ -47,6 +47,7 @@ interface Event {
 /** A chunk of chat completions, or an event of another format. */
 interface RawEvent {
   readonly type?: string
+  readonly item?: { readonly type?: string }
   readonly choices?: ReadonlyArray<{ readonly finish_reason?: string | null; readonly delta?: object }>
 }
 
@@ -108,8 +109,14 @@ async function* whole(events: AsyncIterable<Event>): AsyncGenerator<Event, void,
 const isContent = ({ delta, event, type }: Event): boolean => {
   if (type === "output_text_delta") return delta !== ""
   if (type !== "model") return type === "response_done"
-  return /[._-]delta$/.test(event?.type ?? "") || (event?.choices ?? []).some(({ delta = {} }) => hasContent(delta))
+  if (/[._-]delta$/.test(event?.type ?? "") || hasFile(event)) return true
+  return (event?.choices ?? []).some(({ delta = {} }) => hasContent(delta))
 }
+
+/** Whether an event has a file of the model: a draft or the image of the Responses API, or a file of the AI SDK. */
+const hasFile = ({ item, type = "" }: RawEvent = {}): boolean =>
+  /^(?:file|response\.image_generation_call\.partial_image)$/.test(type) ||
+  (type === "response.output_item.done" && item?.type === "image_generation_call")
 
 /** Whether the delta of a chat chunk has more than a role: text, a refusal, reasoning, audio or calls of tools. */
 const hasContent = (delta: object): boolean =>

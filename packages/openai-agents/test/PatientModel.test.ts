@@ -54,7 +54,11 @@ describe("events of a response", () => {
     model({ type: "reasoning-delta" }),
     chunk({ content: "It" }),
     chunk({ role: "assistant", tool_calls: [{ index: 0 }] }),
-    chunk({ reasoning: "Well" })
+    chunk({ reasoning: "Well" }),
+    chunk({ images: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] }),
+    model({ type: "file", mediaType: "image/png", data: "AAAA" }),
+    model({ type: "response.image_generation_call.partial_image", partial_image_b64: "AAAA" }),
+    model({ type: "response.output_item.done", item: { type: "image_generation_call", result: "AAAA" } })
   ])("D4: nothing is called again behind %j", async (event) => {
     assert.strictEqual(await attempts(event), 1)
   })
@@ -62,6 +66,7 @@ describe("events of a response", () => {
   it.each([
     { type: "output_text_delta", delta: "" },
     model({ type: "response.in_progress" }),
+    model({ type: "response.output_item.added", item: { type: "image_generation_call", result: null } }),
     chunk({ role: "assistant", content: "", refusal: null, tool_calls: [] }),
     chunk({})
   ])("C8: %j is no content", async (event) => {
@@ -70,6 +75,18 @@ describe("events of a response", () => {
 })
 
 describe("a patient model", () => {
+  it("passes a file on as it came", async () => {
+    const file = model({ type: "file", mediaType: "image/png", data: "AAAA" })
+    const inner = new Model([file, { type: "response_done" }])
+    const seen: Array<unknown> = []
+    try {
+      for await (const event of holdfast(inner, { retry: AT_ONCE }).getStreamedResponse({})) seen.push(event)
+    } catch {
+      // Behind its end.
+    }
+    assert.strictEqual(seen[0], file)
+  })
+
   it("keeps the members of the model, private fields too", async () => {
     const patient = holdfast(new Model([]), { retry: AT_ONCE })
     assert.instanceOf(patient, Model)

@@ -12,7 +12,7 @@ const MEDIA_TYPE = "^[a-z]+/(?:[a-z0-9][a-z0-9.+_-]*|\\*)$"
 
 const MediaType = Schema.String.check(
   Schema.isPattern(new RegExp(MEDIA_TYPE, "u"), {
-    message: 'expected a media type in lower case and without parameters, such as "image/png" or "application/pdf"'
+    message: 'expected a media type in lower case, without parameters, such as "image/png"'
   })
 )
 
@@ -36,15 +36,15 @@ const MOST_URL = 8_192
 const HTTPS_URL = /^https:\/\/([A-Za-z0-9.:[\]-]+)(?:[/?#]\S*)?$/u
 
 const HttpsUrl = Schema.String.check(
-  Schema.isPattern(HTTPS_URL, { message: "expected an https address without a user and without blanks" }),
-  isShort(MOST_URL, `expected an address of ${MOST_URL} characters at most`)
+  Schema.isPattern(HTTPS_URL, { message: "expected an https address without a user or blanks" }),
+  isShort(MOST_URL, `expected ${MOST_URL} characters at most`)
 )
 
 const NAME = "^[^\\u0000-\\u001f\\u007f/\\\\]{1,255}$"
 
 const Name = Schema.String.check(
   Schema.isPattern(new RegExp(NAME, "u"), {
-    message: "expected a file's name: 1 to 255 characters, without / and \\ and without control characters"
+    message: "expected a file's name: 1 to 255 characters, without /, \\ or control characters"
   })
 )
 
@@ -107,11 +107,11 @@ export const kindOf = ({ mediaType }: Pick<FilePart, "mediaType">): FileKind => 
 }
 
 /** The number of bytes of a file. */
-export const sizeOf = ({ data }: FileBytes): number => (data.length / 4) * 3 - paddingOf(data)
+export const sizeOf = ({ data }: FileBytes): number => data.length * 0.75 - paddingOf(data)
 
 /** A number of bytes for people: `812 bytes`, `34 kB`, `5.2 MB`. */
 export const formatBytes = (bytes: number): string => {
-  if (bytes < 1_000) return `${bytes} ${bytes === 1 ? "byte" : "bytes"}`
+  if (bytes < 1_000) return `${bytes} byte${bytes === 1 ? "" : "s"}`
   return bytes < 999_500 ? `${Math.round(bytes / 1_000)} kB` : `${Math.round(bytes / 100_000) / 10} MB`
 }
 
@@ -120,7 +120,7 @@ export const placeholderOf = (part: FilePart): string => {
   const kind = kindOf(part)
   const where = "data" in part ? formatBytes(sizeOf(part)) : `at ${HTTPS_URL.exec(part.url)?.[1] ?? "an address"}`
   const words = [kind === "pdf" || kind === "text" ? "file" : kind, part.mediaType, where, part.name]
-  return `[${words.filter((word) => word !== undefined).join(" ")}]`
+  return `[${words.filter(Boolean).join(" ")}]`
 }
 
 // --- internal
@@ -129,7 +129,6 @@ const paddingOf = (base64: string): number => (base64.endsWith("==") ? 2 : base6
 
 const isBase64 = (text: string): boolean => {
   if (text === "" || text.length % 4 !== 0) return false
-  const padding = paddingOf(text)
   const end = text.search(/[^A-Za-z0-9+/]/)
-  return end === -1 || (padding > 0 && end === text.length - padding)
+  return end === -1 || end === text.length - paddingOf(text)
 }

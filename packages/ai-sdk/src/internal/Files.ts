@@ -50,7 +50,7 @@ interface ResponseFile {
     | { readonly type: "reference" | "text" }
 }
 
-/** In pieces: a call takes so many arguments. */
+/** Arguments of one call at most; divisible by 3, so that no piece but the last has padding. */
 const PIECE = 0x6000
 
 const base64 = (bytes: Uint8Array): string => {

@@ -1,7 +1,7 @@
 /**
  * Turns the stream of a model of the AI SDK into the events of a response.
  *
- * ResponseEvents.E1. The metadata of a reasoning block, wherever in it the provider gives it,, of a tool call and of a file goes into the message as `proof`.
+ * ResponseEvents.E1. The metadata of a reasoning block, wherever in it the provider gives it, of a tool call and of a file goes into the message as `proof`.
  * ResponseEvents.E2. A reasoning block ends where other content begins: Google's ends it after the tool call that follows it.
  */
 import type {

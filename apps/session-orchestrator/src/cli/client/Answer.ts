@@ -41,12 +41,10 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             terminal.stderr(`${paint(terminal.colors.stderr, color, `Turn ${turnId}: ${TurnCalls.inWords(state)}`)}\n`)
           }
           const folder = Option.getOrUndefined(files)
-          const lines =
-            state.files === undefined
-              ? []
-              : folder === undefined
-                ? state.files.map((file) => `${AnswerFiles.lineOf(file)} (--files FOLDER writes it)`)
-                : yield* AnswerFiles.write(client, state, folder)
+          const { files: returned = [] } = state
+          const written =
+            folder === undefined || returned.length === 0 ? [] : yield* AnswerFiles.write(client, state, folder)
+          const lines = [...written, ...AnswerFiles.unwritten(returned, folder)]
           if (!json || folder !== undefined) for (const line of lines) terminal.stderr(`${Prose.oneLine(line)}\n`)
           const exitCode = TurnCalls.exitCodeOf([state])
           if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })

@@ -21,13 +21,16 @@ export const flag = Flag.String("files").pipe(
   Flag.optional
 )
 
-/** A file on one line: its type, size and name. */
-export const lineOf = ({ mediaType, name, sizeBytes, url }: TurnState.AnswerFile): string => {
-  const where = sizeBytes === undefined ? `at ${url}` : FilePart.formatBytes(sizeBytes)
-  return [mediaType, where, name].filter((word) => word !== undefined).join(" ")
-}
+/** The lines of the files that are not written: with a folder those at an address, which nothing reads; without one all. */
+export const unwritten = (
+  files: ReadonlyArray<TurnState.AnswerFile>,
+  folder: string | undefined
+): ReadonlyArray<string> =>
+  files
+    .filter(({ sizeBytes }) => folder === undefined || sizeBytes === undefined)
+    .map((file) => `${lineOf(file)}${file.sizeBytes === undefined ? "" : " (--files FOLDER writes it)"}`)
 
-/** Writes the files of a turn's answer, and returns their paths. A file at an address is not read. */
+/** Writes the files of a turn's answer that have bytes, and returns their paths. */
 export const write = Effect.fnUntraced(function* (
   client: ServiceClient,
   { conversationId, turnId }: Pick<TurnState.TurnState, "conversationId" | "turnId">,
@@ -45,11 +48,13 @@ export const write = Effect.fnUntraced(function* (
   })
 })
 
-/** AnswerFiles.A1. `at` is 0-based. */
-export const nameOf = (turnId: Ids.TurnId, { mediaType, name }: Message.ModelFile, at: number): string =>
-  `${turnId}-${at + 1}${name === undefined ? `.${MediaTypes.endingOf(mediaType) ?? "bin"}` : `-${name}`}`
-
 // --- internal
+
+/** A file on one line: its type, size and name. */
+const lineOf = ({ mediaType, name, sizeBytes, url }: TurnState.AnswerFile): string => {
+  const where = sizeBytes === undefined ? `at ${url}` : FilePart.formatBytes(sizeBytes)
+  return [mediaType, where, name].filter((word) => word !== undefined).join(" ")
+}
 
 /** The files with bytes in the last answer of a turn. */
 const bytesOf = (messages: ReadonlyArray<Message.Message>, turnId: Ids.TurnId) => {
@@ -58,3 +63,7 @@ const bytesOf = (messages: ReadonlyArray<Message.Message>, turnId: Ids.TurnId) =
     ? answer.content.flatMap((part) => (part.type === "file" && "data" in part ? [part] : []))
     : []
 }
+
+/** AnswerFiles.A1. `at` is 0-based. */
+const nameOf = (turnId: Ids.TurnId, { mediaType, name }: Message.ModelFile, at: number): string =>
+  `${turnId}-${at + 1}${name === undefined ? `.${MediaTypes.endingOf(mediaType) ?? "bin"}` : `-${name}`}`

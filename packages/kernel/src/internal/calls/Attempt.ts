@@ -66,12 +66,12 @@ type End =
 
 const fileOf = Schema.decodeUnknownOption(FilePart.ModelFile)
 
-/** A retry would return it again. */
-const NO_FILE: Failure.Failure = {
+/** A retry would return the file again. */
+const notValid = ({ mediaType }: Message.ModelFile): Failure.Failure => ({
   reason: "invalid-response",
-  message: "The response has a file that is not valid.",
+  message: `The response has a file of type "${mediaType}" that is not valid: expected a media type such as "image/png", with base64 or an https address.`,
   retryable: false
-}
+})
 
 /** Reads events; the event that ends the attempt sets `end`. */
 class EventReader {
@@ -111,7 +111,7 @@ class EventReader {
           if (!this.content.endReasoning(event)) return this.exceeded()
           break
         case "file":
-          if (Option.isNone(fileOf(event))) return this.broken(NO_FILE)
+          if (Option.isNone(fileOf(event))) return this.broken(notValid(event))
           if (!this.content.file(event)) return this.exceeded()
           this.sink.live({ type: "file", conversationId, turnId, file: event })
           break
