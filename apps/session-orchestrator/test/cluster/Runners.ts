@@ -92,12 +92,7 @@ export const make = Effect.fnUntraced(function* (
     })
     return { ...started, runnerPort: port, directory }
   }).pipe(starting.withPermits(1))
-  const settled = (count: number) =>
-    Process.eventually(
-      `${count} runners to share the work`,
-      Effect.map(locksOf(sql), sharesOf),
-      (shares) => shares.length === count && shares.every((share) => share === SHARDS / count)
-    ).pipe(Effect.asVoid)
+  const settled = (count: number) => settledOn(sql, count, SHARDS)
   const undisturbed: Runners["undisturbed"] = (effect) =>
     Effect.gen(function* () {
       const before = yield* locksOf(sql)
@@ -121,6 +116,14 @@ export const make = Effect.fnUntraced(function* (
     })
   return { provider, url, start, startAll, settled, undisturbed, setReadOnly } satisfies Runners
 })
+
+/** Waits until so many runners have divided the shards of a database among them (`Runners.settled`). */
+export const settledOn = (sql: SqlClient.SqlClient, count: number, shards: number): Effect.Effect<void, Error> =>
+  Process.eventually(
+    `${count} runners to share the work`,
+    Effect.map(locksOf(sql), sharesOf),
+    (shares) => shares.length === count && shares.every((share) => share === shards / count)
+  ).pipe(Effect.asVoid)
 
 /** Waits for a fact; longer than a take-over lasts, and a turn's wait after that. */
 export const inTime = <A, E>(

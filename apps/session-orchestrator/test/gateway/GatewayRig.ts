@@ -8,6 +8,9 @@ import * as Configurations from "../config/Configurations.ts"
 import * as Service from "../service/Service.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
 
+/** Of runners that share a database. */
+export const SHARDS = 2
+
 /** An answer of the endpoint. */
 export type Answer = Parameters<typeof RawEndpoint.start>[0]
 
@@ -46,7 +49,7 @@ export const start = Effect.fnUntraced(function* ({
   })
   const shared = postgres && {
     database: { ...config.database, url: postgres.url },
-    cluster: { runner: { host: "127.0.0.1", port: postgres.runnerPort }, shards: 2 }
+    cluster: { runner: { host: "127.0.0.1", port: postgres.runnerPort }, shards: SHARDS }
   }
   const service = yield* Service.start({
     config: { ...config, ...shared, retry },

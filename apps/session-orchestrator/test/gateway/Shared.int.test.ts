@@ -8,6 +8,7 @@ import * as CallTable from "../../src/storage/tables/CallTable.ts"
 import { freePort } from "../FreePort.ts"
 import * as Process from "../service/Process.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
+import * as Runners from "../cluster/Runners.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
 
@@ -60,6 +61,8 @@ describe("a held call of runners that share a database", () => {
         sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${Claims.SPACE}`,
         (rows) => rows.length
       )
+      // From then on no conversation moves, so commands reach the runner that has the client (HeldRunner.R2).
+      yield* Runners.settledOn(sql, 2, GatewayRig.SHARDS)
       const first = yield* post(one)
       const [left] = yield* waiting(1)
 

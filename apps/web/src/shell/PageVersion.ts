@@ -14,7 +14,6 @@ export const useIsOutdated = (): boolean => {
     refetchInterval: EVERY_MS,
     refetchOnWindowFocus: "always"
   })
-  own ??= data
   return data !== undefined && data !== own
 }
 
@@ -36,13 +35,13 @@ export const load = async <A>(part: () => Promise<A>): Promise<A> => {
 const EVERY_MS = 60_000
 const AGAIN_MS = 2_000
 
-/** The version that this tab was loaded with, as far as it is known. */
-let own: string | undefined = undefined
+/** The version of this tab: the name of its first script, which has the hash of its content. */
+const own = document.querySelector("script[src]")?.getAttribute("src") ?? ""
 
 const readVersion = async (signal?: AbortSignal): Promise<string> => {
   const response = await fetch("/", { headers: { accept: "text/html" }, cache: "no-cache", signal: signal ?? null })
   if (!response.ok) throw new Error(`The service answered with the status ${response.status}.`)
-  return response.headers.get("etag") ?? ""
+  return /<script[^>]* src="([^"]+)"/.exec(await response.text())?.[1] ?? ""
 }
 
 const KEY = "holdfast-loaded-for"

@@ -105,9 +105,9 @@ export class RunningTurn implements Turn {
 
   get waiting(): Wait | undefined {
     const { retry, waits } = this
-    if (retry === undefined || waits.retryAt === undefined) return undefined
-    const { asks, attempt, message } = retry
-    return { retryAt: new Date(waits.retryAt), attempt, message, ...defined({ asks }) }
+    if (retry === undefined || !waits.isOpen) return undefined
+    const { asks, attempt, message, retryAt } = retry
+    return { retryAt: new Date(retryAt), attempt, message, ...defined({ asks }) }
   }
 
   retryNow(): boolean {

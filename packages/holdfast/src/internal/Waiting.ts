@@ -20,16 +20,17 @@ export class Waiting {
   private kept: Array<Wake> | undefined = undefined
   /** The tool calls of the question that is waited for; `undefined`: a retry is. */
   private calls: ReadonlyArray<string> | undefined = undefined
-  private open: { readonly wake: Deferred.Deferred<Wake>; readonly retryAt: number } | undefined = undefined
+  /** Ends the sleep in progress. */
+  private open: Deferred.Deferred<Wake> | undefined = undefined
 
   /** `parks`: a wait ends the run of the turn (`TurnParked`). */
   constructor(parks: boolean) {
     this.parks = parks
   }
 
-  /** When the wait in progress ends, in epoch milliseconds; `undefined`: there is none. */
-  get retryAt(): number | undefined {
-    return this.open?.retryAt
+  /** Whether the turn sleeps. */
+  get isOpen(): boolean {
+    return this.open !== undefined
   }
 
   /** The port's `sleep`. */
@@ -42,7 +43,7 @@ export class Waiting {
       if (command !== undefined) return Effect.sync(() => this.taken(command))
       this.kept = undefined
       const wake = Deferred.makeUnsafe<Wake>()
-      this.open = { wake, retryAt }
+      this.open = wake
       const elapsed = Effect.as(RetryStrategies.sleepUntil(retryAt), { type: "elapsed" } as const)
       return Effect.ensuring(
         Effect.raceFirst(Deferred.await(wake), elapsed),
@@ -56,7 +57,7 @@ export class Waiting {
     const last = this.kept?.at(-1)
     if (this.kept !== undefined && (last === undefined || !RetryStrategy.endsWait(last)))
       return this.kept.push(wake) > 0
-    if (this.open === undefined || !Deferred.doneUnsafe(this.open.wake, Effect.succeed(wake))) return false
+    if (this.open === undefined || !Deferred.doneUnsafe(this.open, Effect.succeed(wake))) return false
     this.taken(wake)
     return true
   }
