@@ -130,11 +130,10 @@ const bulk = (rig: Rig) =>
 
     // In the list: the two that were given up have failed, too.
     await page.getByRole("link", { name: "Conversations", exact: true }).click()
+    const ofTag = page.getByRole("button", { name: `Only conversations with the tag ${tag}` }).first()
+    await ofTag.waitFor()
     ensure((await button(page, /^Retry \d+ failed/).count()) === 0, "no commands without a filter")
-    await page
-      .getByRole("button", { name: `Only conversations with the tag ${tag}` })
-      .first()
-      .click()
+    await ofTag.click()
     await button(page, "Retry 4 failed …").click()
     await seen(dialog, "Retry 4 turns that failed at 2 endpoints?")
     await button(page, /^Retry 4$/).click()
