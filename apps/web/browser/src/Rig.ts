@@ -12,8 +12,8 @@ export const LONG = { schedule: { type: "steps", delays: ["1 hour"] } }
 /** An overloaded provider. */
 export const OVERLOADED = { status: 429, message: "The service is temporarily overloaded. Please retry." }
 
-/** How long a fact may take on a busy machine. */
-const GUARD_MS = 20_000
+/** A guard against hanging: many times what a fact takes on a busy machine. */
+const GUARD_MS = 90_000
 
 /** A window of its own. `mayFail`: its requests may fail, because the service goes away or refuses them. */
 export interface WindowOptions extends BrowserContextOptions {

@@ -361,6 +361,7 @@ const night = (rig: Rig) =>
     await page.getByRole("link", { name: "The night", exact: true }).click()
     await page.getByLabel("Status").selectOption("failed")
     await page.getByLabel("Model", { exact: true }).fill("local/nights")
+    await seen(page, /^1 turn$/)
     await seen(page.locator(".row"), /failed in .*, 2 attempts/)
     await seen(page.locator(".figures"), "Incorrect API key provided.")
     await page.locator(".row").focus()

@@ -14,12 +14,15 @@ import "./palette.css"
 
 /** The button of the palette, and the palette while it is open. */
 export const Palette = () => {
-  const [isOpen, setIsOpen] = useState(false)
+  // A dialog reports its end a moment later: a palette that was opened meanwhile is another one.
+  const [opening, setOpening] = useState<number | undefined>(undefined)
+  const openings = useRef(0)
+  const open = (): void => setOpening(++openings.current)
   useEffect(() => {
     const listen = (event: KeyboardEvent): void => {
       if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || event.key.toLowerCase() !== "k") return
       event.preventDefault()
-      setIsOpen(true)
+      open()
     }
     addEventListener("keydown", listen)
     return () => removeEventListener("keydown", listen)
@@ -31,11 +34,13 @@ export const Palette = () => {
         className="tool-button palette-button"
         aria-haspopup="dialog"
         aria-keyshortcuts="Control+K Meta+K"
-        onClick={() => setIsOpen(true)}
+        onClick={open}
       >
         Commands <kbd aria-hidden="true">{SHORTCUT}</kbd>
       </button>
-      {isOpen && <Opened onClose={() => setIsOpen(false)} />}
+      {opening !== undefined && (
+        <Opened key={opening} onClose={() => setOpening((last) => (last === opening ? undefined : last))} />
+      )}
     </>
   )
 }
