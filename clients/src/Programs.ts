@@ -10,7 +10,7 @@ interface Program {
   readonly name: string
   readonly packages: ReadonlyArray<string>
   readonly file: string
-  /** What the program is told beside its mode. */
+  /** A further argument of the program, behind its mode. */
   readonly kind?: string
   readonly wire: keyof typeof WIRES
   /** What it expects at the end of its base URL. */

@@ -1,8 +1,8 @@
 /**
  * A socket that stays open while the service behind it restarts, as with socket activation.
  *
- * A connection breaks off when the service dies. One that comes while there is no service waits for the next one, so that no client's patience
- * with a closed port decides a test.
+ * When the service dies, its connections end. A connection that is made while there is no service waits for the next service: some clients give up
+ * at a closed port, and a test is not about that.
  */
 import { once } from "node:events"
 import { connect, createServer, type AddressInfo, type Socket } from "node:net"

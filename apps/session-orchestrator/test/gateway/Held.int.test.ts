@@ -222,10 +222,11 @@ describe("a held call", () => {
       const first = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, KEY))
       yield* until(() => endpoint.calls.length === 3)
       yield* Fiber.interrupt(first)
-      yield* Effect.sleep(20)
-      const calls = endpoint.calls.length
-      yield* Effect.sleep(150)
-      expect(endpoint.calls.length).toBe(calls)
+      // Five waits without a call, once the service has noticed.
+      let calls = 0
+      const count = Effect.sync(() => endpoint.calls.length).pipe(Effect.delay("150 millis"))
+      const isStill = Effect.map(count, (now) => calls === (calls = now))
+      yield* Process.eventually("the calls to end", isStill, Boolean)
       isUp = true
       const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
       expect(answer.body.equals(bytes)).toBe(true)

@@ -1,4 +1,4 @@
-/** Tests what is said of an endpoint, from findings of each kind. */
+/** Tests the report of an endpoint, from findings of each kind. */
 import type { Route } from "@holdfast/kernel"
 import { type News, Standing } from "@holdfast/policy"
 import { type Failure, Health } from "@holdfast/wire"
