@@ -230,6 +230,10 @@ describe("hostile receivers", () => {
           assert.deepInclude(failure, { reason: "refused", retryable: false })
           assert.notInclude(failure.message, "hooks.test")
         }
+        // A name that is not resolved has no addresses at all.
+        const unknown: Posting.Lookup = (_, done) => done(Object.assign(new Error("not found"), { code: "ENOTFOUND" }))
+        const unresolved = yield* Effect.flip(Posting.toPublic({ lookup: unknown })(to("/unknown")))
+        assert.deepInclude(unresolved, { reason: "network", retryable: true })
         assert.strictEqual(paths.length, 3)
       }).pipe(Effect.scoped)
   )
