@@ -59,8 +59,9 @@ export const run = (options: Options): Effect.Effect<never> =>
     Effect.gen(function* () {
       const { change, look } = yield* make(options)
       return yield* Effect.forever(
-        Effect.flatMap(look, (started) =>
-          started === 0 ? Effect.timeoutOption(change, INTERVAL) : Effect.void // Deliveries.D2
+        Effect.flatMap(
+          look,
+          (started) => (started === 0 ? Effect.timeoutOption(change, INTERVAL) : Effect.void) // Deliveries.D2
         )
       )
     })
@@ -113,8 +114,7 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
     yield* outbox.release(endedSince, now)
     endedSince = now - MARGIN_MS
     const busy = counts.flatMap(([receiver, count]) => (count < OF_ONE_RECEIVER ? [] : [receiver]))
-    const claimed =
-      room === 0 ? [] : yield* outbox.claim(now, now + CLAIM_MS, Math.min(room, OF_ONE_RECEIVER), busy) // Deliveries.D2
+    const claimed = room === 0 ? [] : yield* outbox.claim(now, now + CLAIM_MS, Math.min(room, OF_ONE_RECEIVER), busy) // Deliveries.D2
     isTroubled = false
     yield* Effect.forEach(claimed, start, { discard: true })
     if (now - forgottenAt >= FORGET_MS) {
