@@ -40,7 +40,7 @@ export const layer: Layer.Layer<Explanations, never, Store | Journal | Interrupt
       const read = yield* StoredTurn.reader
       const { redact } = yield* Secrets
 
-      const courseOf = Effect.fnUntraced(function* (turnId: Ids.TurnId) {
+      const courseOf = Effect.fnUntraced(function* (turnId: Ids.TurnId, deaths: ReadonlyArray<number>) {
         const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
         if (turn === undefined) return undefined
         // A turn's row refers to it, so it exists.
@@ -48,13 +48,14 @@ export const layer: Layer.Layer<Explanations, never, Store | Journal | Interrupt
         // The outline will do: no message of a user or a tool is read.
         const events = (yield* store.turnOutline(turnId)).map(({ event }) => event)
         const records = yield* journal.load(turnId)
-        const explanation = Explanation.of({ turn, conversation, events, records }, redact)
+        const explanation = Explanation.of({ turn, conversation, events, records, deaths }, redact)
         return Course.of(explanation, yield* Clock.currentTimeMillis)
       })
 
       return {
         courses: Effect.fn("Explanations.courses")(function* (turnIds) {
-          const courses = yield* Effect.forEach(turnIds, courseOf, { concurrency: AT_ONCE })
+          const deaths = yield* store.deaths(0)
+          const courses = yield* Effect.forEach(turnIds, (turnId) => courseOf(turnId, deaths), { concurrency: AT_ONCE })
           return courses.filter((course) => course !== undefined)
         }),
         explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {

@@ -20,6 +20,8 @@ export interface StoredTurn {
   readonly records: ReadonlyArray<Records.Stored>
   /** Absent for a turn that was never interrupted. */
   readonly interruption?: Interruption.Interruption | undefined
+  /** Deaths of the service since its acceptance or earlier, by the moments at which they were found. Absent: there were none. */
+  readonly deaths?: ReadonlyArray<number>
 }
 
 /** Removes secrets from a text. */
@@ -42,7 +44,8 @@ export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions.
       const events = (yield* store.turnEvents(turnId)).map(({ event }) => event)
       const records = yield* journal.load(turnId)
       const interruption = Option.getOrUndefined(yield* interruptions.find(turnId))
-      return Option.some({ turn, conversation, events, records, interruption })
+      const deaths = yield* store.deaths(turn.acceptedAt)
+      return Option.some({ turn, conversation, events, records, interruption, deaths })
     })
   }
 )
