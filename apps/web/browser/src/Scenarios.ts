@@ -4,6 +4,7 @@ import type { Page } from "playwright-core"
 import { ensure, same, show } from "./Report.ts"
 import * as FocusScenarios from "./FocusScenarios.ts"
 import * as Attachments from "./Attachments.ts"
+import * as HeldCallScenarios from "./HeldCallScenarios.ts"
 import * as Notices from "./Notices.ts"
 import * as Palette from "./Palette.ts"
 import * as Token from "./Token.ts"
@@ -17,7 +18,9 @@ export const run = async (rig: Rig): Promise<void> => {
     outage(rig),
     commands(rig),
     questions(rig).then(() => hostile(rig)),
-    tabs(rig).then(() => night(rig)),
+    tabs(rig)
+      .then(() => night(rig))
+      .then(() => HeldCallScenarios.run(rig)),
     withService(rig, killed),
     withService(rig, cut),
     Token.run(rig).then(() => Updated.run(rig)),
