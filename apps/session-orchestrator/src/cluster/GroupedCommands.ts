@@ -24,8 +24,11 @@ export interface Senders {
   readonly alone: (commands: ReadonlyArray<TurnCommand>) => Effect.Effect<ReadonlyArray<CommandOutcome>>
 }
 
-/** Whether a command can be carried out on disk: an attempt that is due now needs its conversation. */
-export const isForDisk = ({ command: { type } }: TurnCommand): boolean => type !== "retry-now" && type !== "answer-tool"
+export const ELSEWHERE: RunnerOutcome = { outcome: "elsewhere" }
+export const LOADED: RunnerOutcome = { outcome: "loaded" }
+
+/** Whether a command can be carried out on disk; an answer about a tool call cannot: only its conversation knows the tools. */
+export const isForDisk = ({ command: { type } }: TurnCommand): boolean => type !== "answer-tool"
 
 /** Carries out the commands, and returns the outcome of each. */
 export const run = Effect.fnUntraced(function* (
