@@ -220,7 +220,7 @@ const interruptionOf = (
   return Effect.map(journal.load(turnId), (all) => taken(all.slice(known.seen)))
 }
 
- /** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
+/** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
 const firstOf = (
   conversation: Conversation,
   turn: Omit<Turn, "end">,

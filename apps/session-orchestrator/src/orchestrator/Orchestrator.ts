@@ -145,7 +145,8 @@ const conversations = (parts: Parts): Conversations["Service"] => {
     endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),
     abort: ending,
     steer: steering,
-    commandAll: (commands, origin) => TurnCommands.each({ abort: ending, retry: retrying, steer: steering }, commands, origin),
+    commandAll: (commands, origin) =>
+      TurnCommands.each({ abort: ending, retry: retrying, steer: steering }, commands, origin),
     setAutoRetry: (id, enabled) =>
       Effect.gen(function* () {
         yield* find(id)

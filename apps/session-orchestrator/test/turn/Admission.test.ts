@@ -9,7 +9,7 @@ import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Admission from "../../src/turn/Admission.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import { GateTicket, wakeEarly } from "../../src/gate/Gatekeeper.ts"
+import { type GateTicket, wakeEarly } from "../../src/gate/Gatekeeper.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
 
 const request: Provider.ProviderRequest = {
@@ -156,7 +156,7 @@ describe("a call to a provider with limits", () => {
       // The order holds for one attempt, and only while nothing has followed it.
       expect(yield* callsOf(now)).toBe(1)
       expect(yield* callsOf(now, wake({ type: "elapsed" }, 1))).toBe(0)
-      expect(yield* callsOf(wake({ type: "now", early: true, by: wakeEarly(new GateTicket(gatekeeper!)).by }))).toBe(0)
+      expect(yield* callsOf(wake({ type: "now", early: true, by: wakeEarly({ isProbe: false }).by }))).toBe(0)
       expect(yield* callsOf()).toBe(0)
       expect(gatekeeper?.view.underway).toBe(0)
     }).pipe(Effect.provide(layer({})))
