@@ -3,7 +3,7 @@ import { Command, Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { Conversations } from "./Conversations.ts"
 
-/** Runs the model again after a turn that has ended, as the turn `turnId`, with nobody attached. */
+/** Runs the model again after a turn that has ended, as the turn `turnId`, without an attached client. */
 export const Retry = Schema.Struct({ ...Command.Retry.fields, turnId: Ids.TurnId })
 export type Retry = typeof Retry.Type
 
