@@ -9,6 +9,7 @@ import { ACCESS, App } from "./shell/App.tsx"
 import { ErrorScreen } from "./shell/ErrorScreen.tsx"
 import * as Parts from "./shell/Parts.ts"
 import * as Route from "./shell/Route.ts"
+import * as Focus from "./shell/Focus.ts"
 
 const place = document.querySelector("#page")
 if (place === null) throw new Error("index.html has an element with the id page")
@@ -24,6 +25,7 @@ Parts.loadAhead(route)
 void queries.prefetchQuery(ACCESS)
 if (Route.hasList(route)) void queries.prefetchQuery(Conversations.list(Conversations.FIRST))
 
+Focus.keep()
 createRoot(place).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
