@@ -157,9 +157,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const findConversation = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
-  const resume = yield* together(Resumptions.AT_ONCE, Resumptions.find(sql))
-  const outline = yield* together(Resumptions.AT_ONCE, Resumptions.outlines(sql))
-  const history = yield* together(Resumptions.AT_ONCE, Resumptions.histories(sql))
+  const resumptions = yield* Resumptions.make(database)
 
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
@@ -200,9 +198,9 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
         Effect.map(([turn]) => turn && promptOf(turn))
       ),
     resumption: (id) =>
-      Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
+      Effect.map(resumptions.find(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     resumptionOutline: (id) =>
-      Effect.map(outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
+      Effect.map(resumptions.outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
     lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => SealTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     // Many rows, for which only the start waits.
@@ -218,7 +216,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     turnOutline: (id) => EventTable.outlineOf(sql, id).pipe(read(`the events of turn ${id}`)),
-    history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
+    history: (id) => resumptions.history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
