@@ -232,7 +232,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })
-  const claim = lane((queries: ReadonlyArray<readonly [now: number, until: number, limit: number]>) =>
+  const claim = lane((queries: ReadonlyArray<Parameters<Outbox["Service"]["claim"]>>) =>
     Effect.forEach(queries, (query) => OutboxTable.claim(sql, ...query))
   )
   const remove = lane(DeletionTable.conversations(sql))
