@@ -457,7 +457,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const conversationId = NumberedData.conversationId(1)
       const long = "YWJj".repeat(50_000)
       const file = { type: "file" as const, mediaType: "image/png", data: long }
-      const contents: ReadonlyArray<Message.UserMessage["content"]> = [
+      const contents: ReadonlyArray<Exclude<Prompt.Prompt, string>> = [
         [{ type: "text", text: "short" }],
         [{ type: "text", text: "with a file" }, file],
         [{ type: "text", text: `long ${long}` }],

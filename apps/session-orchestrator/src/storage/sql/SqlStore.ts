@@ -41,6 +41,7 @@ import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
 import * as IncidentTable from "../tables/IncidentTable.ts"
 import * as OutboxTable from "../tables/OutboxTable.ts"
+import * as RecordOutlines from "../tables/RecordOutlines.ts"
 import * as RecordingTable from "../tables/RecordingTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
@@ -158,6 +159,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
   const resumptions = yield* Resumptions.make(database)
+  const recordOutline = yield* together(READS_AT_ONCE, RecordOutlines.load(sql))
 
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
@@ -216,6 +218,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     turnOutline: (id) => EventTable.outlineOf(sql, id).pipe(read(`the events of turn ${id}`)),
+    turnDigest: (id) => EventTable.digestOf(sql, id).pipe(read(`the events of turn ${id}`)),
+    recordOutline: (id) => recordOutline(id).pipe(failed(`read the journal of turn ${id}`)),
     history: (id) => resumptions.history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
