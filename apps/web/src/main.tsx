@@ -6,6 +6,7 @@ import { createRoot } from "react-dom/client"
 import "./style/page.css"
 import { App } from "./shell/App.tsx"
 import { ErrorScreen } from "./shell/ErrorScreen.tsx"
+import * as Focus from "./shell/Focus.ts"
 
 const place = document.querySelector("#page")
 if (place === null) throw new Error("index.html has an element with the id page")
@@ -15,6 +16,7 @@ const queries = new QueryClient({
   defaultOptions: { queries: { retry: false, networkMode: "always" }, mutations: { networkMode: "always" } }
 })
 
+Focus.keep()
 createRoot(place).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

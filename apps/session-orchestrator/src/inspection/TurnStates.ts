@@ -13,7 +13,7 @@ import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import { Lists, type TurnRow } from "../storage/Lists.ts"
 import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
-import type * as StoredTurn from "./StoredTurn.ts"
+import * as StoredTurn from "./StoredTurn.ts"
 import * as TurnCost from "./period/TurnCost.ts"
 import { TurnNotFound } from "../conversation/TurnNotFound.ts"
 import * as TurnReport from "./TurnReport.ts"
@@ -37,6 +37,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Lists | Secrets | Pri
   Effect.gen(function* () {
     const prices = yield* PriceTable
     const store = yield* Store
+    const read = yield* StoredTurn.digestReader
     const lists = yield* Lists
     const { redact } = yield* Secrets
     return {
@@ -50,14 +51,10 @@ export const layer: Layer.Layer<TurnStates, never, Store | Lists | Secrets | Pri
         ),
       newestOf: (id) => Effect.map(store.lastTurn(id), (turn) => Option.getOrUndefined(turn)?.turnId),
       find: Effect.fn("TurnStates.find")(function* (turnId) {
-        const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
-        if (turn === undefined) return yield* new TurnNotFound({ turnId })
-        // A turn's row refers to it, so it exists.
-        const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
-        const events = (yield* store.turnDigest(turnId)).map(({ event }) => event)
-        const records = yield* store.recordOutline(turnId)
+        const evidence = Option.getOrUndefined(yield* read(turnId))
+        if (evidence === undefined) return yield* new TurnNotFound({ turnId })
         return {
-          ...of({ turn, conversation, events, records }, redact, prices),
+          ...of(evidence, redact, prices),
           ...(yield* lists.labelsOf(turnId))
         }
       })

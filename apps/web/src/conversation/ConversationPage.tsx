@@ -52,6 +52,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
         // That of the next prompt, or of the turn that runs.
         model={view.status === "idle" ? (state.data?.model ?? view.model) : (view.model ?? state.data?.model)}
         prompt={firstPromptOf(view.history)}
+        toolAnswers={state.data?.toolAnswers}
       />
       <div className="scroller" ref={scroller} tabIndex={0} role="region" aria-label="Messages">
         <div className="messages">
@@ -60,17 +61,20 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
           )}
           <History history={view.history} results={results} scroller={scroller} />
           <Progress view={view} />
-          <TurnButtons conversationId={conversationId} status="idle" canRetry={ConversationView.canRetry(view)} />
-          {view.retry?.asks?.calls !== undefined && (
-            <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
-          )}
-          {view.retry !== undefined && view.retry.asks?.calls === undefined && (
-            <WaitNotice
-              key={`${view.retry.turnId} ${view.retry.attempt}`}
-              conversationId={conversationId}
-              retry={view.retry}
-            />
-          )}
+          {/* What has the focus in it goes away with its state, and the next one comes to the same place. */}
+          <div className="now" tabIndex={-1}>
+            <TurnButtons conversationId={conversationId} status="idle" canRetry={ConversationView.canRetry(view)} />
+            {view.retry?.asks?.calls !== undefined && (
+              <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
+            )}
+            {view.retry !== undefined && view.retry.asks?.calls === undefined && (
+              <WaitNotice
+                key={`${view.retry.turnId} ${view.retry.attempt}`}
+                conversationId={conversationId}
+                retry={view.retry}
+              />
+            )}
+          </div>
           {queued > 0 && (
             <p className="quiet line">
               {queued} more {queued === 1 ? "prompt is" : "prompts are"} queued behind this turn.

@@ -27,7 +27,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
   const entries = data?.entries ?? []
   const isFiltered = search.trim() !== "" || tag !== undefined
   return (
-    <section className="list" aria-label="Conversations">
+    <section className="list" aria-label="Conversations" tabIndex={-1}>
       <h1 className="hidden">Conversations</h1>
       <div className="list-head">
         <a className="button primary" href={Route.format({ page: "new" })}>

@@ -160,6 +160,10 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   )
   const resumptions = yield* Resumptions.make(database)
   const recordOutline = yield* together(READS_AT_ONCE, RecordOutlines.load(sql))
+  const findTurn = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findEach(sql, ids))
+  const findLast = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
+    TurnTable.lastEach(sql, ids)
+  )
 
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
@@ -193,7 +197,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
           accept({ turn, opening, ahead })
         ).pipe(failed(`record turn ${turn.turnId}`))
       ),
-    turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
+    turn: (id) => Effect.map(findTurn(id), Option.fromUndefinedOr).pipe(failed(`read turn ${id}`)),
     prompt: (id) =>
       TurnTable.findAll(sql, [id]).pipe(
         read(`the prompt of turn ${id}`),
@@ -203,7 +207,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       Effect.map(resumptions.find(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     resumptionOutline: (id) =>
       Effect.map(resumptions.outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
-    lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
+    lastTurn: (id) =>
+      Effect.map(findLast(id), Option.fromUndefinedOr).pipe(failed(`read the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => SealTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     // Many rows, for which only the start waits.
     unsealedTurns: SealTable.unsealed(sql).pipe(
