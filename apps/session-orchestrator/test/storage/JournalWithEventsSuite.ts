@@ -73,7 +73,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* store.unsealedTurnsOf(NumberedData.conversationId(2))).toEqual([])
     }))
 
-  test("the outline of records leaves out long results of tools and what long answers said, and keeps their usage", (journal) =>
+  test("the outline of records leaves out long results of tools and the content of long answers, and keeps their usage", (journal) =>
     Effect.gen(function* () {
       const store = yield* Store
       const { turnId } = NumberedData.turn(1, 1)
