@@ -49,10 +49,11 @@ export const NightPage = () => {
         ) : (
           <section aria-label="Turns">
             <p className="quiet" role="status">
-              {Counts.of(night.data.turns.length, "turn")}
+              {night.data.isPartial ? "Reading …" : Counts.of(night.data.turns.length, "turn")}
               {night.data.isCut && ", and more: narrow the filter"}
             </p>
-            <BulkBar turns={night.data.turns} />
+            {/* A command is for all turns that match. */}
+            <BulkBar turns={night.data.isPartial ? [] : night.data.turns} />
             <TurnTimeline
               night={night.data}
               outages={report.data?.outages ?? []}

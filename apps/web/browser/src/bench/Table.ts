@@ -1,5 +1,5 @@
 /** Prints figures of the page beside those of a bare page, and what is being done meanwhile. */
-import type { Frames } from "./Frames.ts"
+import type { Frames, Opened } from "./Frames.ts"
 
 const beganAt = performance.now()
 
@@ -15,6 +15,15 @@ export const head = (): void =>
 export const figure = (name: string, ours: number, bare: number, unit: string): void => {
   const ratio = bare === 0 ? "" : `${(ours / bare).toFixed(2)}x`
   console.log(`${name.padEnd(NAME)} ${shown(ours, unit)} ${shown(bare, unit)} ${ratio.padStart(8)}`)
+}
+
+/** Lines of how two addresses were opened, the median of their rounds. */
+export const opened = (name: string, ours: ReadonlyArray<Opened>, bare: ReadonlyArray<Opened>): void => {
+  const line = (name: string, unit: string, of: (opened: Opened) => number): void =>
+    figure(name, median(ours.map(of)), median(bare.map(of)), unit)
+  line(`  until ${name}`, "ms", ({ shownMs }) => shownMs)
+  line("    processor time until then", "ms", ({ work }) => work.ms.all)
+  line("    longest task, processor time", "ms", ({ work }) => work.longestTaskMs)
 }
 
 /** A line for each figure of two recordings, the median of their rounds. */
