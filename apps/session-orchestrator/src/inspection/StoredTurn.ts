@@ -57,6 +57,15 @@ export const outlineReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>
   }
 )
 
+/** What the state of a turn is made of, and no more: of the events the digest, and of the records the outline. */
+export const digestReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>, never, Store> = Effect.map(
+  Store,
+  (store) =>
+    existing(store, (turnId) =>
+      Effect.all({ events: eventsBy(store.turnDigest(turnId)), records: store.recordOutline(turnId) })
+    )
+)
+
 // --- internal
 
 /** The row and the conversation of a turn, and what is read between them. */

@@ -28,8 +28,12 @@ export const OutageLanes = memo(({ outages, since, until }: OutageLanesProps) =>
       {shown.map(([target, outages]) => (
         <li key={target}>
           <span className="outage-line">
-            {outages.map(({ beganAt, endedAt }) => (
-              <span key={beganAt} className="outage" style={Period.spanOf(beganAt, endedAt ?? until, since, until)} />
+            {outages.map((outage) => (
+              <span
+                key={outage.beganAt}
+                className="outage"
+                style={Period.spanOf(outage.beganAt, Period.knownUntil(outage, until), since, until)}
+              />
             ))}
           </span>
           <span className="outage-words">
@@ -45,5 +49,8 @@ export const OutageLanes = memo(({ outages, since, until }: OutageLanesProps) =>
 
 const lengthOf = (outages: ReadonlyArray<PeriodReport.Outage>, since: number, until: number): string =>
   Durations.duration(
-    outages.reduce((sum, { beganAt, endedAt = until }) => sum + Math.max(0, endedAt - Math.max(since, beganAt)), 0)
+    outages.reduce(
+      (sum, outage) => sum + Math.max(0, Period.knownUntil(outage, until) - Math.max(since, outage.beganAt)),
+      0
+    )
   )

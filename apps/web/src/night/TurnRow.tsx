@@ -42,11 +42,11 @@ export const TurnRow = memo(({ course, isSelected, onSelect, outages, since, tur
       <span className="row-behind">
         {outages
           .filter(({ target }) => targets.has(target))
-          .map(({ beganAt, endedAt, target }) => (
+          .map((outage) => (
             <span
-              key={`${target} ${beganAt}`}
+              key={`${outage.target} ${outage.beganAt}`}
               className="outage"
-              style={Period.spanOf(beganAt, endedAt ?? until, since, until)}
+              style={Period.spanOf(outage.beganAt, Period.knownUntil(outage, until), since, until)}
             />
           ))}
       </span>
