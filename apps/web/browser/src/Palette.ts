@@ -14,6 +14,7 @@ export const run = (rig: Rig): Promise<void> =>
       "Retry now",
       "Give up",
       "Wait until …",
+      // These come with calls of their own.
       "Switch to local/palette",
       "Extend budget by 8 h",
       "Stop"

@@ -9,11 +9,9 @@ import { BulkBar } from "../bulk/BulkBar.tsx"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as ConversationStatus from "./ConversationStatus.ts"
 import { HeldCalls } from "./HeldCalls.tsx"
-import { type Entry, useConversations } from "./useConversations.ts"
+import { type Entry, PAGE, useConversations } from "./useConversations.ts"
 import * as Problems from "../service/Problems.ts"
 import "./list.css"
-
-const PAGE = 40
 
 /** The list, with the selected conversation marked. */
 export const ConversationList = ({ selected }: { readonly selected: string | undefined }) => {
