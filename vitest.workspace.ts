@@ -45,6 +45,11 @@ const PROJECTS = [unit, endToEnd, integration]
 
 /** What takes longest, in this order: a file that began last would run alone. The others follow by their size or last duration. */
 const LONGEST = [
+  "gate/Gates.test",
+  "parking/Waking.test",
+  "kernel/test/Prefixes.test",
+  "conformance/Conformance.test",
+  "dry-run/DryRuns.test",
   "cluster/Cluster.e2e",
   "service/Crash.e2e",
   "service/Process.e2e",
