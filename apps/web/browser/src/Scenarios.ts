@@ -1,7 +1,7 @@
 /** What a person meets at the page, shown in a real browser. */
 import { EventEmitter, once } from "node:events"
 import type { Page } from "playwright-core"
-import { ensure, same, show } from "./Report.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import * as FocusScenarios from "./FocusScenarios.ts"
 import * as Attachments from "./Attachments.ts"
 import * as HeldCallScenarios from "./HeldCallScenarios.ts"
