@@ -1,5 +1,6 @@
 /** The outages of each endpoint, above the turns, on the same line of time. */
 import type { PeriodReport } from "@holdfast/wire"
+import { memo } from "react"
 import * as Durations from "../text/Durations.ts"
 import * as Period from "./Period.ts"
 
@@ -13,7 +14,7 @@ interface OutageLanesProps {
 const MOST_LANES = 5
 
 /** A lane for each endpoint that had an outage, those with most of them first. */
-export const OutageLanes = ({ outages, since, until }: OutageLanesProps) => {
+export const OutageLanes = memo(({ outages, since, until }: OutageLanesProps) => {
   const lanes = new Map<string, Array<PeriodReport.Outage>>()
   for (const outage of outages) {
     const lane = lanes.get(outage.target)
@@ -42,7 +43,7 @@ export const OutageLanes = ({ outages, since, until }: OutageLanesProps) => {
       ))}
     </ul>
   )
-}
+})
 
 // --- internal
 
