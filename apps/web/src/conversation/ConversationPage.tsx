@@ -2,7 +2,7 @@
 import { ConversationView } from "@holdfast/client"
 import { HeldCall } from "@holdfast/wire"
 import { useQuery } from "@tanstack/react-query"
-import { useEffect, useRef } from "react"
+import { useEffect, useMemo, useRef } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
@@ -12,6 +12,7 @@ import { History } from "./History.tsx"
 import { LinkNotice } from "./LinkNotice.tsx"
 import { Progress } from "./Progress.tsx"
 import * as Results from "./Results.ts"
+import * as ShownHistory from "./ShownHistory.ts"
 import { Title } from "./Title.tsx"
 import { ToolQuestion } from "./ToolQuestion.tsx"
 import { TurnButtons } from "./TurnButtons.tsx"
@@ -35,6 +36,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
   })
   const queued = state.data?.queued.length ?? 0
   const { isAtEnd, scroller } = useFollowing()
+  const history = useMemo(() => ShownHistory.of(view.history), [view.history])
 
   if (link.state === "refused") {
     return (
@@ -62,7 +64,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
             <p className="quiet">Reading …</p>
           )}
           {isHeld && <HeldCallNote model={view.model} />}
-          <History history={view.history} results={results} scroller={scroller} isAtEnd={isAtEnd} />
+          <History history={history} results={results} scroller={scroller} isAtEnd={isAtEnd} />
           <Progress view={view} />
           {/* What has the focus in it goes away with its state, and the next one comes to the same place. */}
           <div className="now" tabIndex={-1}>

@@ -11,7 +11,7 @@ export const countdown = (ms: number): string => {
 
 /** A length of time: `3 h`, `1 h 30 min`, `45 s`, `200 ms`. */
 export const duration = (ms: number): string => {
-  if (ms < 1_000) return `${Math.round(ms)} ms`
+  if (ms > 0 && ms < 1_000) return `${Math.round(ms)} ms`
   const seconds = Math.round(ms / 1_000)
   if (seconds < 60) return `${seconds} s`
   const minutes = Math.floor(seconds / 60)
