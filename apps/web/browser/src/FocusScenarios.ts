@@ -64,9 +64,9 @@ export const run = async (rig: Rig): Promise<void> => {
 
 // --- internal
 
-/** Presses a button by the keyboard. */
+/** Presses a button by the keyboard, once no command is under way. */
 const press = async (page: Page, name: string | RegExp): Promise<void> => {
-  await page.getByRole("button", { name, exact: true }).focus()
+  await page.getByRole("button", { name, exact: true, disabled: false }).focus()
   await page.keyboard.press("Enter")
 }
 
