@@ -13,8 +13,8 @@
  * AlarmClock.A5. `moved` is called for a conversation that goes to another runner, from memory or from here. It is not called when this
  *     runner shuts down: the conversation may come back.
  * AlarmClock.A6. At most `AT_ONCE` conversations come into memory at their times at once, and the others follow in the order of their times: a
- *     thousand that are due together would hold up every request. A conversation whose gate has admitted it does not wait for that. One that
- *     is not in memory by its second ring holds up no other.
+ *     thousand that are due together would hold up every request. A conversation whose gate has admitted it does not wait for that. A
+ *     conversation that is not in memory by its second ring holds up no other.
  */
 import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"

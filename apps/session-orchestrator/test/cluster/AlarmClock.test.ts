@@ -277,7 +277,7 @@ describe("AlarmClock", () => {
         alarms.arrive(NumberedData.conversationId(10), {})
         alarms.change(NumberedData.conversationId(11), undefined)
         expect(roused).toEqual(ids.slice(0, AT_ONCE + 2))
-        // One that is behind and is not there any more takes no room.
+        // A conversation that has come meanwhile takes no room.
         alarms.arrive(NumberedData.conversationId(10 + AT_ONCE + 2), {})
         alarms.arrive(NumberedData.conversationId(12), {})
         expect(roused.at(-1)).toBe(NumberedData.conversationId(10 + AT_ONCE + 3))
