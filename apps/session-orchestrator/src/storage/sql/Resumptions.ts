@@ -5,7 +5,7 @@
  * and its JSON is parsed at once; it was written from the type that it is read as.
  */
 import { IdList, type TableError } from "@holdfast/journal/sql"
-import type { Ids, Message, TurnEvent } from "@holdfast/wire"
+import type { Ids, Message } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
@@ -167,20 +167,18 @@ const parse = (
   facts: ReadonlyMap<string, TurnFacts>
 ): ReadonlyArray<Message.Message> | undefined => {
   if (history === null) return []
-  const events = history.split("\n").map((line) => eventOf(line, facts))
+  const messages: Array<EventText.PackedMessage> = []
+  for (const line of history.split("\n")) {
+    const space = line.indexOf(" ")
+    const opening = facts.get(line.slice(0, space))
+    if (opening === undefined) return undefined // Its row refers to that turn, so it is there.
+    messages.push({ packed: line.slice(space + 1), turnId: opening.turnId, opening })
+  }
   try {
-    const parsed = JSON.parse(`[${events.join(",")}]`) as ReadonlyArray<TurnEvent.MessageEvent> // what `EventTable` wrote
-    return parsed.map(({ message }) => message)
+    return EventText.parseMessages(messages)
   } catch {
     return undefined
   }
-}
-
-const eventOf = (line: string, facts: ReadonlyMap<string, TurnFacts>): string => {
-  const space = line.indexOf(" ")
-  const turn = facts.get(line.slice(0, space))
-  // Its row refers to that turn, so it is there.
-  return turn === undefined ? "" : EventText.unpackMessage(line.slice(space + 1), turn.turnId, turn)
 }
 
 /** Decodes each event by itself, so that the error names the damaged event. */
