@@ -6,7 +6,7 @@ const FOLDER = join(import.meta.dirname, "../../apps/web/browser")
 
 export const run = (): Promise<void> => {
   start("npx", "--yes", "pnpm@12", "--dir", FOLDER, "install", "--frozen-lockfile", "--silent")
-  start(process.execPath, join(FOLDER, "src/bench.ts"))
+  start(process.execPath, join(FOLDER, "src/bench/main.ts"))
   return Promise.resolve()
 }
 

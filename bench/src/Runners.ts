@@ -1,9 +1,11 @@
 /**
  * Two runners on one PostgreSQL against one: parks and streams a second, all clients together.
  *
- * Client, provider, PostgreSQL and runners share the cores of one machine. On two cores all of it is bound by the CPU, so two runners
- * cannot reach twice the speed of one there; what carries over to more cores is the CPU that a park or a delta takes.
+ * Client, provider, PostgreSQL and runners share the cores of one machine, and two cores are not enough for all of them. So each runner
+ * gets a share of a core that leaves the rest idle, where the system allows it: then the runners are what limits the speed, as on machines
+ * of their own. Elsewhere only the CPU that a park or a delta takes carries over.
  */
+import * as CpuShare from "./CpuShare.ts"
 import * as Client from "./Client.ts"
 import * as OverHttp from "./parking/OverHttp.ts"
 import * as Postgres from "./Postgres.ts"
@@ -14,6 +16,8 @@ import * as Rounds from "./Rounds.ts"
 const PARKS = Number(process.env["HOLDFAST_BENCH_TURNS"] ?? 1_000)
 const AT_ONCE = 32
 const FULL: Client.Manner = { deltas: 2_000, chunk: 20, every: 0 }
+/** Of one core, for each runner. */
+const SHARE = Number(process.env["HOLDFAST_BENCH_SHARE"] ?? 0.2)
 /** Runners divide the shards among them meanwhile. */
 const SETTLE_MS = 10_000
 
@@ -31,13 +35,18 @@ export const run = (): Promise<void> =>
       const start = (count: number) => startRunners(place, postgres, count, providers)
       const [one, two] = [await start(1), await start(2)]
       await Processes.pause(SETTLE_MS)
+      const isLimited = [...one, ...two].every(({ child }) => CpuShare.limit(child.pid ?? 0, SHARE))
       const parks = await Rounds.alternate({ one: () => park(one), two: () => park(two) }, Rounds.count(3), 1)
       const streams = await Rounds.alternate({ one: () => stream(one), two: () => stream(two) }, Rounds.count(3), 1)
       FigureTable.print("Two runners on one PostgreSQL, against one", [
         ...rows("parks", parks, "us"),
         ...rows("deltas", streams, "us")
       ])
-      console.log("  Clients, provider, PostgreSQL and runners share this machine's cores.")
+      console.log(
+        isLimited
+          ? `  Each runner has ${SHARE} of a core; clients, provider and PostgreSQL share the rest of the machine.`
+          : "  Clients, provider, PostgreSQL and runners share this machine's cores."
+      )
     } finally {
       await postgres.stop()
     }

@@ -74,6 +74,7 @@ it("the main entry does not load the HTTP API", () => {
     "ConversationState",
     "DefaultAddress",
     "defined",
+    "DryRunFigures",
     "DryRunReport",
     "EffectiveConfiguration",
     "Failure",

@@ -75,7 +75,7 @@ export class AlarmClock {
     for (const shard of shards) this.covered.add(shard)
     for (const [id, alarm] of found) {
       // Since this was read the conversation may have arrived in memory, or left it with an entry of its own.
-      if (!this.inMemory.has(id) && !this.entries.has(id)) this.set(id, alarm)
+      this.add(id, alarm)
     }
   }
 
@@ -115,6 +115,11 @@ export class AlarmClock {
     this.inMemory.delete(id)
     if (!this.isSilent && !this.isOwned(id)) this.dependencies.moved(id)
     if (alarm !== undefined) this.set(id, alarm)
+  }
+
+  /** A conversation that is not in memory, and had no turn to run, has one on disk now. */
+  add(id: Ids.ConversationId, alarm: Alarm): void {
+    if (!this.inMemory.has(id) && !this.entries.has(id)) this.set(id, alarm)
   }
 
   /** The wait of a conversation that is not in memory has changed on disk; `undefined`: it has no turn to run any more. */

@@ -72,7 +72,10 @@ export const layer = <E, R>(
 
       const { find } = yield* HeldRunner
       /** At this runner, if it holds the call (C4). */
-      const each: Pick<Conversations["Service"], "abort" | "steer"> = {
+      const retry: Conversations["Service"]["retry"] = (id, { isSubmitted, turnId = TurnIds.make() }) =>
+        reached(client(id).Retry({ turnId, ...defined({ isSubmitted }) }))
+      const each: Pick<Conversations["Service"], "abort" | "retry" | "steer"> = {
+        retry,
         abort: (id, meant) => find(id)?.abort(id, meant) ?? abort(id, meant),
         steer: (steering, ...meant) =>
           find(steering.conversationId)?.steer(steering, ...meant) ?? steer(steering, ...meant)
@@ -83,8 +86,7 @@ export const layer = <E, R>(
         counts: residents.counts(alarms),
         prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make(), webhook }) =>
           reached(client(id).Prompt({ prompt, turnId, ...defined({ labels, isSubmitted, webhook }) })),
-        retry: (id, { isSubmitted, turnId = TurnIds.make() }) =>
-          reached(client(id).Retry({ turnId, ...defined({ isSubmitted }) })),
+        retry,
         endStreams: (id) => reached(client(id).EndStreams()),
         abort,
         steer,
@@ -99,7 +101,7 @@ export const layer = <E, R>(
             },
             commands.map(({ command, turnId }) => ({
               turnId,
-              command: command.type === "abort" ? command : identified(command) // C1
+              command: command.type === "abort" || command.type === "retry" ? command : identified(command) // C1
             }))
           ),
         setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),

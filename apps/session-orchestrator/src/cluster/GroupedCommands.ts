@@ -10,7 +10,7 @@ import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import { type CommandOutcome, refused, type TurnCommand } from "../conversation/TurnCommands.ts"
 
-/** The answer of a runner. `elsewhere`: another runner owns the turn. `loaded`: its conversation has to be in memory for that. */
+/** The answer of a runner. */
 export type RunnerOutcome = CommandOutcome | { readonly outcome: "elsewhere" } | { readonly outcome: "loaded" }
 
 /** How commands are sent. */
@@ -24,8 +24,13 @@ export interface Senders {
   readonly alone: (commands: ReadonlyArray<TurnCommand>) => Effect.Effect<ReadonlyArray<CommandOutcome>>
 }
 
-/** Whether a command can be carried out on disk: an attempt that is due now needs its conversation. */
-export const isForDisk = ({ command: { type } }: TurnCommand): boolean => type !== "retry-now" && type !== "answer-tool"
+/** Another runner owns the turn. */
+export const ELSEWHERE: RunnerOutcome = { outcome: "elsewhere" }
+/** The conversation has to be in memory for the command. */
+export const LOADED: RunnerOutcome = { outcome: "loaded" }
+
+/** Whether a command can be carried out on disk; an answer about a tool call cannot: only its conversation knows the tools. */
+export const isForDisk = ({ command: { type } }: TurnCommand): boolean => type !== "answer-tool"
 
 /** Carries out the commands, and returns the outcome of each. */
 export const run = Effect.fnUntraced(function* (

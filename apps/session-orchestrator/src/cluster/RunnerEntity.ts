@@ -8,17 +8,21 @@ import { Command, Ids } from "@holdfast/wire"
 import { Effect, type Layer, Schema } from "effect"
 import { ClusterSchema, Entity, type Sharding } from "effect/cluster"
 import { Rpc } from "effect/rpc"
+import * as TurnCommands from "../conversation/TurnCommands.ts"
 import type * as Alarms from "./Alarms.ts"
 import type { WriteClaims } from "./WriteClaims.ts"
 import type * as Lease from "./Lease.ts"
 import type * as Resident from "./Resident.ts"
-import * as StoredWaits from "./StoredWaits.ts"
+import * as StoredCommands from "./StoredCommands.ts"
 
-/** Commands on turns that wait on disk; answered with one outcome for each. */
+/** Commands on turns whose conversations are on disk alone; answered with one outcome for each. */
 export const CommandAll = Rpc.make("CommandAll", {
   payload: {
     commands: Schema.Array(
-      Schema.Struct({ turnId: Ids.TurnId, command: Schema.Union([...Command.Steering.members, Command.Abort]) })
+      Schema.Struct({
+        turnId: Ids.TurnId,
+        command: Schema.Union([...Command.Steering.members, Command.Abort, TurnCommands.Retry])
+      })
     ),
     origin: Schema.String
   },
@@ -40,7 +44,7 @@ export const layer = (
   claims: WriteClaims
 ): Layer.Layer<never, never, Resident.Requirements | Sharding.Sharding | Alarms.Alarms | Lease.Lease> =>
   RunnerEntity.toLayer(
-    Effect.map(StoredWaits.make(claims), (carryOut) =>
+    Effect.map(StoredCommands.make(claims), (carryOut) =>
       RunnerEntity.of({ CommandAll: ({ payload }) => carryOut(payload.commands, payload.origin) })
     ),
     { concurrency: "unbounded", mailboxCapacity: "unbounded", maxIdleTime: "5 seconds" }

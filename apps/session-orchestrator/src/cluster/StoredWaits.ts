@@ -1,22 +1,21 @@
 /**
- * Carries out commands on turns that wait on disk alone, many at once, without their conversations.
+ * Carries out commands on turns that wait on disk alone, without their conversations.
  *
  * StoredWaits.S1. A command is answered when its effect is on disk: its record, and with it the seal of a turn that it ends. A process that
- *     dies before has left the turn as it was. The writes of one message are queued together, so they share a commit (`GroupCommit`).
- * StoredWaits.S2. A turn is steered here only while this runner surely owns it, its conversation is not in memory (`WriteClaims`), and it is the
- *     turn that the alarm clock keeps. Everything else is returned: the conversation has to be in memory for it.
- * StoredWaits.S3. The records are the fence (`Journal.J2`): a turn that another process has written to is returned as well.
- * StoredWaits.S4. The same command again does nothing (rule X4).
+ *     dies before has left the turn as it was. An attempt that is due by then is made after the answer: the alarm clock brings the turn into
+ *     memory, here or in the next life.
+ * StoredWaits.S2. A turn is steered here only while its conversation is not in memory (`StoredCommands`), and it is the turn that the alarm
+ *     clock keeps. Everything else is returned: the conversation has to be in memory for it.
+ * StoredWaits.S3. The same command again does nothing (rule X4).
  */
 import { type JournalConflict, JournalCheckpoint, type StorageError } from "@holdfast/journal"
 import { type Observer, Records } from "@holdfast/kernel"
 import { WaitingTurn } from "@holdfast/kernel/host"
-import { defined, Target, type Ids } from "@holdfast/wire"
+import { type Command, defined, Target, type Ids } from "@holdfast/wire"
 import { Clock, Effect, Option, Schema } from "effect"
-import { type ShardId, Sharding } from "effect/cluster"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
-import { refused, type TurnCommand } from "../conversation/TurnCommands.ts"
+import { refused } from "../conversation/TurnCommands.ts"
 import * as Gates from "../gate/Gates.ts"
 import * as Commands from "../orchestrator/Commands.ts"
 import * as FinalReports from "../report/FinalReports.ts"
@@ -26,54 +25,44 @@ import * as MostRetries from "../turn/MostRetries.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as Alarms from "./Alarms.ts"
-import type { WriteClaims } from "./WriteClaims.ts"
-import type { RunnerOutcome } from "./GroupedCommands.ts"
-import * as Lease from "./Lease.ts"
+import { LOADED, type RunnerOutcome } from "./GroupedCommands.ts"
 
-/** Carries out commands, and returns the outcome of each. */
-export type CarryOut = (
-  commands: ReadonlyArray<TurnCommand>,
-  origin: string
-) => Effect.Effect<ReadonlyArray<RunnerOutcome>>
+/** A command on a turn that waits. */
+export interface WaitCommand {
+  readonly turnId: Ids.TurnId
+  readonly command: Command.Steering | Command.Abort
+}
 
 /** The waits of this runner's conversations that are not in memory. */
-export const make = Effect.fnUntraced(function* (claims: WriteClaims) {
+export interface StoredWaits {
+  /** Whether the turn is the one that the alarm clock keeps (StoredWaits.S2). */
+  readonly has: (command: WaitCommand) => boolean
+  /** Carries out a command; `sure` waits until this runner surely owns the conversation, which stays out of memory meanwhile. */
+  readonly steer: (
+    command: WaitCommand,
+    origin: string,
+    sure: Effect.Effect<void, StorageError>
+  ) => Effect.Effect<RunnerOutcome, StorageError | JournalConflict>
+}
+
+/** The waits, over the services of the runner. */
+export const make = Effect.gen(function* () {
   const store = yield* Store
   const journal = yield* Journal
   const providers = yield* Providers
   const defaults = yield* Defaults
   const gates = yield* Gates.Gates
   const alarms = yield* Alarms.Alarms
-  const lease = yield* Lease.Lease
-  const sharding = yield* Sharding.Sharding
   const { observer } = yield* TurnServices.observers
   const parts: Parts = { alarms, defaults, gates, journal, observer, providers, store }
-
-  const one = (command: TurnCommand, origin: string): Effect.Effect<RunnerOutcome> =>
-    Effect.suspend(() => {
-      const { conversationId } = command.command
-      const shard = Alarms.shardIdOf(sharding, conversationId)
-      if (!sharding.hasShardId(shard)) return Effect.succeed(ELSEWHERE)
-      const isKept = alarms.find(conversationId)?.turnId === command.turnId
-      const claim = isKept ? claims.steer(conversationId) : undefined // StoredWaits.S2
-      if (claim === undefined) return Effect.succeed(LOADED)
-      return steered(parts, command, origin, sureOf(lease, shard)).pipe(
-        Effect.catch(
-          (error) => Effect.succeed<RunnerOutcome>(error._tag === "JournalConflict" ? LOADED : refused(error)) // StoredWaits.S3
-        ),
-        Effect.ensuring(Effect.sync(claim.release))
-      )
-    })
-
-  const carryOut: CarryOut = (commands, origin) =>
-    Effect.forEach(commands, (command) => one(command, origin), { concurrency: "unbounded" })
-  return carryOut
+  const waits: StoredWaits = {
+    has: ({ command, turnId }) => alarms.find(command.conversationId)?.turnId === turnId,
+    steer: (...command) => steered(parts, ...command)
+  }
+  return waits
 })
 
 // --- internal
-
-const ELSEWHERE: RunnerOutcome = { outcome: "elsewhere" }
-const LOADED: RunnerOutcome = { outcome: "loaded" }
 
 interface Parts {
   readonly alarms: Alarms.Alarms["Service"]
@@ -85,12 +74,9 @@ interface Parts {
   readonly store: Pick<Store["Service"], "appendEvents" | "resumptionOutline">
 }
 
-const sureOf = ({ sure }: Lease.Lease["Service"], shard: ShardId.ShardId): Effect.Effect<void, StorageError> =>
-  Lease.inTime(sure(shard))
-
 const steered = Effect.fnUntraced(function* (
   parts: Parts,
-  { command, turnId }: TurnCommand,
+  { command, turnId }: WaitCommand,
   origin: string,
   sure: Effect.Effect<void, StorageError>
 ): Effect.fn.Return<RunnerOutcome, StorageError | JournalConflict> {
@@ -105,7 +91,7 @@ const steered = Effect.fnUntraced(function* (
   })
   if (Option.isNone(outline)) return LOADED
   if (wake !== undefined && JournalCheckpoint.commandIdsOf(known).includes(wake.by.commandId))
-    return { outcome: "done" } // StoredWaits.S4
+    return { outcome: "done" } // StoredWaits.S3
   yield* sure
   const at = yield* Clock.currentTimeMillis
   const onDisk = { facts: factsOf(parts, outline.value), known, persisted: outline.value.persisted }

@@ -3,7 +3,8 @@
  *
  * Deliveries.D1. Every runner takes part. A message is claimed before it is sent and settled afterwards, so one whose process dies is sent
  *     again under the same id.
- * Deliveries.D2. At most `AT_ONCE` messages are under way, one of each lane. A receiver that hangs holds up its own lane alone.
+ * Deliveries.D2. A message that has ended makes room for the next one at once. At most `AT_ONCE` are under way, one of each lane, and a receiver
+ *     with `OF_ONE_RECEIVER` of them gets no more: one that hangs holds up its own messages alone.
  * Deliveries.D3. A message that is given up is logged as an error, without its address. The next one of its lane follows.
  * Deliveries.D4. A storage error is logged once, and the loop goes on. No turn waits for a delivery.
  * Deliveries.D5. A service that stops ends its attempts and gives their messages back, so that the next process need not wait until the
@@ -11,12 +12,15 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Failure } from "@holdfast/wire"
-import { Clock, Duration, Effect } from "effect"
+import { Clock, Duration, Effect, FiberSet, Queue, type Scope } from "effect"
 import type { Claimed, Outbox } from "../storage/Outbox.ts"
 import * as Patience from "./Patience.ts"
 
 /** Messages under way at once. */
-export const AT_ONCE = 8
+export const AT_ONCE = 32
+
+/** The most messages that a look starts, and messages of one receiver under way after which a look starts none of its. */
+export const OF_ONE_RECEIVER = 4
 
 /** How long a message is claimed: longer than an attempt may take. */
 export const CLAIM_MS = 60_000
@@ -50,43 +54,76 @@ export interface Options {
 }
 
 /** Delivers messages, without end. */
-export const run = (options: Options): Effect.Effect<never> => {
+export const run = (options: Options): Effect.Effect<never> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { change, look } = yield* make(options)
+      return yield* Effect.forever(
+        Effect.flatMap(
+          look,
+          (started) => (started === 0 ? Effect.timeoutOption(change, INTERVAL) : Effect.void) // Deliveries.D2
+        )
+      )
+    })
+  )
+
+/** The deliveries of one process. They end with their scope (Deliveries.D5). */
+export interface Deliveries {
+  /** Releases the messages of turns that have ended, and starts what is due and has room. Returns how many messages it started. */
+  readonly look: Effect.Effect<number>
+  /** Waits until a message under way has ended, if none has since the last time. */
+  readonly change: Effect.Effect<void>
+  /** Waits until no message is under way. */
+  readonly idle: Effect.Effect<void>
+}
+
+/** Makes deliveries, of which none has begun. */
+export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Deliveries, never, Scope.Scope> {
+  const { outbox } = options
+  const fibers = yield* FiberSet.make<void>()
+  const changes = yield* Queue.sliding<void>(1)
+  const underWay = new Map<string, number>()
+  const add = (receiver: string, by: number): void => {
+    const count = (underWay.get(receiver) ?? 0) + by
+    if (count === 0) underWay.delete(receiver)
+    else underWay.set(receiver, count)
+  }
   let endedSince = 0
   let forgottenAt = 0
   let isTroubled = false
+  const troubled = ({ message }: StorageError): Effect.Effect<void> => {
+    const log = isTroubled ? Effect.void : Effect.logWarning(`Messages are not delivered for now. ${message}`)
+    isTroubled = true
+    return log
+  }
+  const start = (message: Claimed) =>
+    Effect.suspend(() => {
+      add(message.receiver, 1)
+      const ended = Effect.sync(() => {
+        add(message.receiver, -1)
+        Queue.offerUnsafe(changes, undefined)
+      })
+      const delivery = deliver(options, message).pipe(Effect.catchTag("StorageError", troubled), Effect.ensuring(ended))
+      // At once: a delivery that is interrupted before it begins would not give its message back.
+      return FiberSet.run(fibers, delivery, { startImmediately: true })
+    })
   const look = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const count = yield* round(options, endedSince)
+    const counts = [...underWay]
+    const room = AT_ONCE - counts.reduce((sum, [, count]) => sum + count, 0)
+    yield* outbox.release(endedSince, now)
     endedSince = now - MARGIN_MS
+    const busy = counts.flatMap(([receiver, count]) => (count < OF_ONE_RECEIVER ? [] : [receiver]))
+    const claimed = room === 0 ? [] : yield* outbox.claim(now, now + CLAIM_MS, Math.min(room, OF_ONE_RECEIVER), busy) // Deliveries.D2
     isTroubled = false
+    yield* Effect.forEach(claimed, start, { discard: true })
     if (now - forgottenAt >= FORGET_MS) {
-      yield* options.outbox.forget(now)
+      yield* outbox.forget(now)
       forgottenAt = now
     }
-    return count
-  }).pipe(
-    Effect.catchTag("StorageError", ({ message }) =>
-      Effect.suspend(() => {
-        const log = isTroubled ? Effect.void : Effect.logWarning(`Messages are not delivered for now. ${message}`)
-        isTroubled = true
-        return Effect.as(log, 0)
-      })
-    )
-  )
-  return Effect.forever(Effect.flatMap(look, (count) => (count === 0 ? Effect.sleep(INTERVAL) : Effect.void)))
-}
-
-/** Releases the messages of turns that have ended, and delivers what is due, once. Returns how many messages were tried. */
-export const round = Effect.fnUntraced(function* (
-  options: Options,
-  endedSince: number
-): Effect.fn.Return<number, StorageError> {
-  const { outbox } = options
-  const now = yield* Clock.currentTimeMillis
-  yield* outbox.release(endedSince, now)
-  const claimed = yield* outbox.claim(now, now + CLAIM_MS, AT_ONCE)
-  yield* Effect.forEach(claimed, (message) => deliver(options, message), { concurrency: "unbounded", discard: true })
-  return claimed.length
+    return claimed.length
+  }).pipe(Effect.catchTag("StorageError", (error) => Effect.as(troubled(error), 0)))
+  return { look, change: Queue.take(changes), idle: FiberSet.awaitEmpty(fibers) }
 })
 
 // --- internal

@@ -80,14 +80,21 @@ const titleOf = ({ model, provider, type }: NoticeBody): string => {
       return `${endpoint} was given up`
     case "turns-failed":
       return `Turns failed at ${endpoint}`
+    case "question":
+      return "A turn waits for a person"
     default:
       return "Report of the day"
   }
 }
 
 /** Names of ntfy's symbols. */
-const tagOf = (type: string): string =>
-  type === "report" ? "sunrise" : type === "incident-ended" ? "white_check_mark" : "warning"
+const TAGS: Readonly<Record<string, string>> = {
+  report: "sunrise",
+  question: "question",
+  "incident-ended": "white_check_mark"
+}
+
+const tagOf = (type: string): string => TAGS[type] ?? "warning"
 
 /** A header is one line of ASCII. */
 const inHeader = (text: string): string => Prose.oneLine(text).replaceAll(/[^\x20-\x7e]/g, "?")

@@ -82,10 +82,10 @@ export interface Network {
   readonly isAllowed?: (address: string) => boolean
 }
 
-/** Resolves a name to its addresses. */
+/** Resolves a name to its addresses. With an error there are none, as in Node. */
 export type Lookup = (
   hostname: string,
-  done: (error: Error | null, addresses: ReadonlyArray<dns.LookupAddress>) => void
+  done: (error: Error | null, addresses?: ReadonlyArray<dns.LookupAddress>) => void
 ) => void
 
 // --- internal
@@ -120,7 +120,7 @@ const send = (
         agent: false,
         headers: { ...headers, "content-length": Buffer.byteLength(body) },
         lookup: (hostname, options, done) =>
-          lookup(hostname, (error, addresses) => {
+          lookup(hostname, (error, addresses = []) => {
             const [first] = addresses
             if (error !== null || first === undefined) return done(error ?? new Error("no address"), "", 4)
             if (!addresses.every(({ address }) => isAllowed(address))) return done(new NotPublic(), "", 4)

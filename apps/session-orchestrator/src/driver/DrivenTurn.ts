@@ -48,7 +48,7 @@ export const make = (
 ): DrivenTurn | undefined => {
   const { chance, defaults, observer, providers } = services
   const { conversation, history, persisted, turn } = resumption
-  const setting = TurnSetting.of(services, session, life, resumption)
+  const setting = TurnSetting.of(services, session, life, resumption, known)
   const { isEnabled, policy, target } = setting
   const plain = TurnPorts.plain({ credentials: providers.credentials, models: defaults.models }, policy)
   if (plain === undefined || policy.spendGuard !== undefined || services.spending?.asks === true) return undefined

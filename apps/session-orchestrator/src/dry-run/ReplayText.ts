@@ -1,8 +1,7 @@
 /** Writes what a replay changed, turn by turn. Pure, but for the time zone. */
-import { defined } from "@holdfast/wire"
+import { defined, DryRunFigures } from "@holdfast/wire"
 import * as Columns from "../text/Columns.ts"
 import * as Prose from "../text/Prose.ts"
-import * as DryRunText from "./DryRunText.ts"
 import type { Followed } from "./ReplayedTurn.ts"
 import type { Trial } from "./Trial.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
@@ -13,7 +12,7 @@ export const followed = (name: string, turns: ReadonlyArray<Followed>): string =
   const decisions = turns.reduce((sum, { decisions }) => sum + decisions, 0)
   const follow = turns.length === 1 ? "follows its record" : "follow their record"
   const again = decisions === 1 ? "was made again as it is on record" : "were made again as they are on record"
-  return `${name}: ${whole} of ${DryRunText.counted(turns.length, "turn")} ${follow} to the end; ${DryRunText.counted(decisions, "decision")} ${again}.`
+  return `${name}: ${whole} of ${DryRunFigures.counted(turns.length, "turn")} ${follow} to the end; ${DryRunFigures.counted(decisions, "decision")} ${again}.`
 }
 
 /** The turns whose end differs, as they were and as they would be. */
@@ -33,7 +32,7 @@ export const changes = (was: Trial, would: Trial, moment: (ms: number) => string
   const more = pairs.length - rows.length
   return [
     "",
-    `By ${would.name} ${DryRunText.counted(pairs.length, "turn")} ${pairs.length === 1 ? "ends" : "end"} otherwise:`,
+    `By ${would.name} ${DryRunFigures.counted(pairs.length, "turn")} ${pairs.length === 1 ? "ends" : "end"} otherwise:`,
     ...Columns.aligned([["turn", "as it was", "would be"], ...rows]).map((line) => `  ${line}`),
     ...(more > 0 ? [`  and ${more} more; --json has all`] : [])
   ]
@@ -51,12 +50,12 @@ const isSameEnd = ({ end: a }: TurnCourse, { end: b }: TurnCourse): boolean =>
 
 const endOf = ({ calls, end }: TurnCourse, moment: (ms: number) => string): string => {
   const made = calls.filter(({ outcome }) => outcome !== "shared").length
-  const after = DryRunText.counted(made, "call")
+  const after = DryRunFigures.counted(made, "call")
   if (end === undefined) return `still waiting, ${after}`
   const how = end.status === "completed" ? "answered" : end.status
   const why =
     end.status === "failed" && end.because !== undefined
-      ? `, ${DryRunText.because({ because: end.because, ...defined({ reason: end.reason }) })}`
+      ? `, ${DryRunFigures.because({ because: end.because, ...defined({ reason: end.reason }) })}`
       : ""
   return Prose.oneLine(`${how} ${moment(end.at)}, ${after}${why}`)
 }

@@ -102,7 +102,7 @@ export class GateTicket {
 }
 
 /** The command by which the gate ends a wait early. It is recorded like a person's command, with the gate as its origin. */
-export const wakeEarly = ({ isProbe }: GateTicket): Command => ({
+export const wakeEarly = ({ isProbe }: Pick<GateTicket, "isProbe">): Command => ({
   type: "now",
   early: true,
   by: { commandId: globalThis.crypto.randomUUID(), origin: isProbe ? ORIGINS.probe : ORIGINS.room }

@@ -28,7 +28,7 @@ export class BulkCommands extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/http/BulkCommands") {}
 
-/** Retries at once: most pages in one go, so that their reads and their commits are shared. */
+/** Named turns that are read at once. */
 const AT_ONCE = 64
 
 /** Over the conversations, the lists, the states and the store of the service. */
@@ -40,24 +40,39 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
     const states = yield* TurnStates
     const store = yield* Store
 
-    const retry = Effect.fnUntraced(function* (turn: Turn): Effect.fn.Return<Outcome, { readonly message: string }> {
-      const retriedBy = retryIdOf(turn.turnId)
-      const last = Option.getOrUndefined(yield* store.lastTurn(turn.conversationId))
-      if (last?.turnId === retriedBy || Option.isSome(yield* store.turn(retriedBy)))
-        return { outcome: "idle", retriedBy }
-      if (last?.turnId !== turn.turnId) {
-        return { outcome: "refused", message: `Turn ${last?.turnId} came after it.` } // BulkCommands.B3
-      }
-      yield* conversations.retry(turn.conversationId, { turnId: retriedBy, isSubmitted: true })
-      return { outcome: "done", retriedBy }
+    /** The outcome of a turn that is not retried; `undefined`: it can be. */
+    const unretried = Effect.fnUntraced(function* ({
+      conversationId,
+      turnId
+    }: Turn): Effect.fn.Return<Outcome | undefined, StorageError> {
+      const retriedBy = retryIdOf(turnId)
+      const last = Option.getOrUndefined(yield* store.lastTurn(conversationId))
+      if (last?.turnId === retriedBy || Option.isSome(yield* store.turn(retriedBy))) return { outcome: "idle" }
+      if (last?.turnId === turnId) return undefined
+      return { outcome: "refused", message: `Turn ${last?.turnId} came after it.` } // BulkCommands.B3
     })
 
-    const retryAll = (turns: ReadonlyArray<Turn>): Effect.Effect<ReadonlyArray<Outcome>> =>
-      Effect.forEach(
+    const retryAll = Effect.fnUntraced(function* (
+      turns: ReadonlyArray<Turn>,
+      origin: string
+    ): Effect.fn.Return<ReadonlyArray<Outcome>> {
+      const known = yield* Effect.forEach(
         turns,
-        (turn) => Effect.match(retry(turn), { onFailure: TurnCommands.refused, onSuccess: (outcome) => outcome }),
-        { concurrency: AT_ONCE }
+        (turn) => Effect.catch(unretried(turn), (error) => Effect.succeed(TurnCommands.refused(error))),
+        { concurrency: "unbounded" }
       )
+      const retried = turns.filter((_, i) => known[i] === undefined)
+      const commands = retried.map(({ conversationId, turnId }): TurnCommands.TurnCommand => ({
+        turnId,
+        command: { type: "retry", conversationId, turnId: retryIdOf(turnId) }
+      }))
+      const outcomes = yield* conversations.commandAll(commands, origin)
+      const byTurn = new Map(retried.map((turn, i) => [turn, outcomes[i]]))
+      return turns.map((turn, i) => {
+        const outcome = known[i] ?? byTurn.get(turn) ?? NOTHING
+        return outcome.outcome === "refused" ? outcome : { ...outcome, retriedBy: retryIdOf(turn.turnId) }
+      })
+    })
 
     const carryOut = (
       { command, dryRun }: Wire.RunBulk,
@@ -65,7 +80,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       origin: string
     ): Effect.Effect<ReadonlyArray<Outcome>> => {
       if (dryRun === true) return Effect.succeed(turns.map(() => ({ outcome: "listed" })))
-      if (command.type === "retry") return retryAll(turns)
+      if (command.type === "retry") return retryAll(turns, origin)
       const commands = turns.map(({ conversationId, turnId }) => ({ turnId, command: { ...command, conversationId } }))
       return conversations.commandAll(commands, origin)
     }
@@ -83,7 +98,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
         return turns.map(({ conversationId, turnId }) => ({
           turnId,
           conversationId,
-          ...(byId.get(turnId) ?? { outcome: "idle" })
+          ...(byId.get(turnId) ?? NOTHING)
         }))
       })
     }
@@ -121,6 +136,8 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
 
 type Outcome = Omit<Wire.BulkOutcome, "turnId" | "conversationId">
 type Status = TurnState.TurnState["status"]
+
+const NOTHING: Outcome = { outcome: "idle" }
 
 interface Turn {
   readonly turnId: Ids.TurnId

@@ -120,6 +120,23 @@ export const recover: (
   return yield* Effect.uninterruptible(session.accepting.pass(add))
 }, Effect.scoped)
 
+/** Why the conversation of this last turn has nothing to retry; `undefined`: it can be retried (rule M1). */
+export const refusalOf = (last: Turn | undefined): string | undefined => {
+  if (last === undefined) return "There is nothing to retry: the conversation has no turn yet."
+  if (last.end === undefined) return `There is nothing to retry: turn ${last.turnId} has not ended.`
+  if (last.end.status === "completed") return `There is nothing to retry: turn ${last.turnId} was completed.`
+  return undefined
+}
+
+/** The first events of a turn that runs as soon as it is accepted (Acceptance.A2). */
+export const openingOf = ({ acceptedAt, content, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
+  KernelTurn.firstEvents({
+    conversationId,
+    turnId,
+    startedAt: acceptedAt,
+    ...defined({ prompt: promptOf({ content, prompt }) })
+  })
+
 // --- internal
 
 const ONLY_ITS_CLIENT =
@@ -202,21 +219,6 @@ const interruptionOf = (
   if (known === undefined || known.life === life || known.seen >= records) return Effect.sync(() => taken([]))
   return Effect.map(journal.load(turnId), (all) => taken(all.slice(known.seen)))
 }
-
-const refusalOf = (last: Turn | undefined): string | undefined => {
-  if (last === undefined) return "There is nothing to retry: the conversation has no turn yet."
-  if (last.end === undefined) return `There is nothing to retry: turn ${last.turnId} has not ended.`
-  if (last.end.status === "completed") return `There is nothing to retry: turn ${last.turnId} was completed.`
-  return undefined
-}
-
-const openingOf = ({ acceptedAt, content, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
-  KernelTurn.firstEvents({
-    conversationId,
-    turnId,
-    startedAt: acceptedAt,
-    ...defined({ prompt: promptOf({ content, prompt }) })
-  })
 
 /** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
 const firstOf = (

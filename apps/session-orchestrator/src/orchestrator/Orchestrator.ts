@@ -113,6 +113,7 @@ const finder =
 const conversations = (parts: Parts): Conversations["Service"] => {
   const { acceptance, commands, condition, defaults, find, providers, sessions, store, toolServers, views } = parts
   const ending: Conversations["Service"]["abort"] = (conversationId, turnId) => abort(parts, { conversationId, turnId })
+  const retrying: Conversations["Service"]["retry"] = (id, options) => Acceptance.retry(acceptance, id, options)
   const steering: Conversations["Service"]["steer"] = (steering, origin, turnId) =>
     Effect.gen(function* () {
       const { conversationId } = steering
@@ -131,7 +132,7 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         return conversation.conversationId
       }),
     prompt: (id, options) => Acceptance.prompt(acceptance, id, options),
-    retry: (id, options) => Acceptance.retry(acceptance, id, options),
+    retry: retrying,
     result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
     watchTurn: (turnId, within) => watchTurn(parts, turnId, within).pipe(Push.unwrap, Watching.ofTurn(turnId)),
     watch: (id, after) =>
@@ -144,7 +145,8 @@ const conversations = (parts: Parts): Conversations["Service"] => {
     endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),
     abort: ending,
     steer: steering,
-    commandAll: (commands, origin) => TurnCommands.each({ abort: ending, steer: steering }, commands, origin),
+    commandAll: (commands, origin) =>
+      TurnCommands.each({ abort: ending, retry: retrying, steer: steering }, commands, origin),
     setAutoRetry: (id, enabled) =>
       Effect.gen(function* () {
         yield* find(id)

@@ -1,5 +1,5 @@
 /**
- * Keeps what the day and conversations have cost, and refuses steps that begin at a limit (`spend`). In memory, and synchronous.
+ * Keeps what the day, conversations and turns have cost, and refuses steps that begin at a limit (`spend`). In memory, and synchronous.
  *
  * SpendAccount.A1. Each call counts when it ends: answers, void attempts and compactions. At its end a turn counts what is still missing,
  *     so the sum of a turn is that of its `turn-end`.
@@ -62,6 +62,16 @@ export class SpendAccount {
     for (const use of others) turn.conversation.add(use)
   }
 
+  /** Adds what a turn has used at another runner, as far as it was not counted here. */
+  enterMoved(turnId: Ids.TurnId, uses: ReadonlyArray<SpendSums.Use>): void {
+    const { counted } = this.turn(turnId)
+    const last = uses.at(-1)
+    if (last === undefined) return
+    if (counted === Prices.NO_TOKENS) return uses.forEach((use) => this.add(turnId, use))
+    const total = uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS)
+    this.add(turnId, { target: last.target, tokens: Usage.missing(total, counted), at: last.at })
+  }
+
   /** Sets the tags of a turn; absent: it has none. */
   enter(turnId: Ids.TurnId, tags: ReadonlyArray<string> = []): void {
     this.turn(turnId).tags = tags
@@ -72,6 +82,7 @@ export class SpendAccount {
     const turn = this.turn(turnId)
     turn.counted = Prices.add(turn.counted, use.tokens)
     turn.conversation.add(use)
+    turn.own.add(use)
     this.sums.add(use, turn.tags ?? [])
   }
 
@@ -97,7 +108,7 @@ export class SpendAccount {
     if (isAsking) this.turn(turnId).asks = index
     return {
       reason: "quota-exhausted",
-      message: isAsking ? message : `${message} ${limit.per === "conversation" ? IN_ANOTHER : HOW}`,
+      message: isAsking ? message : `${message} ${ADVICE[limit.per]}`,
       retryable: isAsking,
       code: Failure.SPEND_LIMIT,
       shared: true
@@ -187,14 +198,15 @@ export class SpendAccount {
 
   private reached(turnId: Ids.TurnId, at: number): SpendLimits.Reached | undefined {
     const { limits, prices, timeZone } = this.limited
-    const { allowed, conversation, tags = [] } = this.turn(turnId)
+    const { allowed, conversation, own, tags = [] } = this.turn(turnId)
     return SpendLimits.reached(limits, {
       allowed,
       prices,
       tags,
       timeZone,
       day: (tag) => this.sums.spent(tag, prices, at),
-      conversation: () => conversation.spent(prices)
+      conversation: () => conversation.spent(prices),
+      turn: () => own.spent(prices)
     })
   }
 
@@ -205,6 +217,7 @@ export class SpendAccount {
         tags: undefined,
         counted: Prices.NO_TOKENS,
         conversation: new SpendSums.SpendSum(),
+        own: new SpendSums.SpendSum(),
         isWhole: false,
         asks: undefined,
         allowed: new Set()
@@ -234,11 +247,19 @@ interface OpenTurn {
   /** The calls of its conversation: its own, and those of the other turns once they were read (`isWhole`). */
   conversation: SpendSums.SpendSum
   isWhole: boolean
+  /** Its own calls. */
+  readonly own: SpendSums.SpendSum
   /** The place of the limit that the turn asks about. */
   asks: number | undefined
   readonly allowed: Set<number>
 }
 
-const HOW = "No call was made. Raise or remove the limit, or retry the turn on another day."
+const ON_ANOTHER_DAY = "No call was made. Raise or remove the limit, or retry the turn on another day."
 
-const IN_ANOTHER = "No call was made. Raise or remove the limit, or open another conversation."
+/** What a person can do about a limit that fails turns, by what it adds up. */
+const ADVICE: Readonly<Record<SpendLimits.SpendLimit["per"], string>> = {
+  day: ON_ANOTHER_DAY,
+  tag: ON_ANOTHER_DAY,
+  conversation: "No call was made. Raise or remove the limit, or open another conversation.",
+  turn: "No call was made. Raise or remove the limit, or retry: a retry is a turn of its own."
+}

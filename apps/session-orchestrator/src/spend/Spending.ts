@@ -6,7 +6,8 @@
  * Spending.P3. Where runners share a database, the turns that other runners have ended are read before a step, once in `REREAD_MS` at most. A
  *     turn of another runner counts when it has ended.
  * Spending.P4. A refused step is a failed attempt without a call. No gate, router or standing of an endpoint gets it.
- * Spending.P5. A conversation is read before the first step of a turn, if a limit is on conversations and its sum is not in memory.
+ * Spending.P5. A conversation is read before the first step of a turn, if a limit is on conversations and its sum is not in memory. Where
+ *     runners share a database, a limit on turns needs it too: the turn may have begun at another runner.
  */
 import type { StorageError } from "@holdfast/journal"
 import { Directive, type Observer, type Provider, type RetryStrategy, type Router } from "@holdfast/kernel"
@@ -78,7 +79,7 @@ export const make = Effect.fn("Spending.make")(function* (
   const logged = new Set<string>()
   const account = new SpendAccount({ limits, prices, timeZone: LocalTime.here(), isShared })
   const hasTags = limits.some(({ per }) => per === "tag")
-  const hasConversations = limits.some(({ per }) => per === "conversation")
+  const readsConversations = limits.some(({ per }) => per === "conversation" || (isShared && per === "turn"))
   let readAt = clock.currentTimeMillisUnsafe()
   const since = DailyTime.last(MIDNIGHT, readAt)
   yield* read({ journal, lists }, { status: "open" }, reading, (row, { uses, wasAsked }) => {
@@ -103,17 +104,20 @@ export const make = Effect.fn("Spending.make")(function* (
     return ended(from)
   })
   const readConversation = Effect.fnUntraced(function* ({ conversationId, turnId }: CheckedTurn) {
+    const own: Array<SpendSums.Use> = []
     const others: Array<SpendSums.Use> = []
     yield* read({ journal, lists }, { conversationId }, reading, ({ turn }, { uses }) => {
-      if (turn.turnId !== turnId) others.push(...uses)
+      const sum = turn.turnId === turnId ? own : others
+      sum.push(...uses)
     })
     account.enterConversation(turnId, others)
+    if (isShared) account.enterMoved(turnId, own)
   })
   /** Reads what the check of a step needs. */
   const prepared = (turn: CheckedTurn) =>
     Effect.gen(function* () {
       const { conversationId, turnId } = turn
-      if (hasConversations && !account.knowsConversation(turnId, conversationId)) yield* readConversation(turn)
+      if (readsConversations && !account.knowsConversation(turnId, conversationId)) yield* readConversation(turn)
       if (hasTags && !account.knows(turnId)) account.enter(turnId, (yield* lists.labelsOf(turnId)).tags)
       if (isShared) yield* reread
     }).pipe(
@@ -124,7 +128,7 @@ export const make = Effect.fn("Spending.make")(function* (
   const isPrepared = ({ conversationId, turnId }: CheckedTurn) =>
     !isShared &&
     (!hasTags || account.knows(turnId)) &&
-    (!hasConversations || account.knowsConversation(turnId, conversationId))
+    (!readsConversations || account.knowsConversation(turnId, conversationId))
   const warned = (target: string) =>
     Effect.suspend(() => {
       if (logged.has(target)) return Effect.void

@@ -45,8 +45,13 @@ export class Outbox extends Context.Service<
     readonly add: (messages: ReadonlyArray<NewMessage>) => Effect.Effect<void, StorageError>
     /** Makes messages due whose turns have ended since a moment (Outbox.X4). */
     readonly release: (endedSince: number, now: number) => Effect.Effect<void, StorageError>
-    /** Claims messages that are due, at most `limit` (Outbox.X2, Outbox.X3). */
-    readonly claim: (now: number, until: number, limit: number) => Effect.Effect<ReadonlyArray<Claimed>, StorageError>
+    /** Claims messages that are due, at most `limit`, and none of the receivers in `except` (Outbox.X2, Outbox.X3). */
+    readonly claim: (
+      now: number,
+      until: number,
+      limit: number,
+      except?: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyArray<Claimed>, StorageError>
     /** A message was delivered, or was given up. */
     readonly settle: (message: number, state: "delivered" | "refused", now: number) => Effect.Effect<void, StorageError>
     /** An attempt has failed; the next one is due later. */

@@ -189,6 +189,10 @@ export class Store extends Context.Service<
     readonly turnEvents: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
     /** The same without the messages of the user and of tools, which may have files. */
     readonly turnOutline: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+    /** Its start, changes of its model and, once it has ended, its last answer: what the turn's state needs of its events. */
+    readonly turnDigest: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+    /** The records of a turn without the results of tools and the content of long answers; the journal has them whole. */
+    readonly recordOutline: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<Records.Stored>, StorageError>
     /** The same as `messages`, read faster: for a turn that is about to be accepted. */
     readonly history: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
     /** The history, oldest first. */

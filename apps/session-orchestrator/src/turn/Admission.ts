@@ -2,7 +2,7 @@
  * Connects a turn to its endpoint's gate, for its waits and calls (rule X5).
  *
  * Admission.A1. A retry calls with the ticket that ended its wait, or fails with the shared failure that came with the ticket. A retry that a
- *     person ordered calls in any case (rule X4). A first attempt is never held. It shares a failure that is beyond doubt, if its turn will
+ *     person ordered calls in any case (rule X4), also in another life of its turn. A first attempt is never held. It shares a failure that is beyond doubt, if its turn will
  *     wait and try again: no turn fails without its own call.
  * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and counts there as a first attempt.
  * Admission.A3. The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its
@@ -10,7 +10,7 @@
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
  *     asked again.
  */
-import { Provider, type RetryStrategy } from "@holdfast/kernel"
+import { Provider, Records, type RetryStrategy } from "@holdfast/kernel"
 import { CallFailure, Opening, Push } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
 import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
@@ -75,16 +75,31 @@ export const endAtGate = (
         return wake
       })
 
-/** Returns a provider whose calls go through the gates. */
+/** Whether the last of a turn's records is the order of a person to make the next attempt now. */
+export const isOrdered = (known: ReadonlyArray<Records.Stored>): boolean => {
+  const last = known.at(-1)
+  const wake = last && Records.valueOf("Wake", last)
+  return wake?.type === "now" && !isByGate(wake)
+}
+
+/**
+ * Returns a provider whose calls go through the gates.
+ *
+ * @param isRetried whether a failed first attempt is retried
+ * @param isFirstOrdered whether a person has ordered the first call (`isOrdered`): the ticket for it has gone with an earlier life
+ */
 export const throughGates = (
   provider: Provider.Provider["Service"],
   gates: Gates["Service"],
   turn: TurnLife.TurnLife,
-  /** Whether a failed first attempt is retried. */
-  isRetried: () => boolean
+  isRetried: () => boolean,
+  isFirstOrdered: boolean
 ): Provider.Provider["Service"] => {
+  let isOrdered = isFirstOrdered
   const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
-    const answer = admitted(gatekeeper, turn.state.ticket, isRetried)
+    const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit() : undefined)
+    isOrdered = false
+    const answer = admitted(gatekeeper, ticket, isRetried)
     turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
     return answer
   }

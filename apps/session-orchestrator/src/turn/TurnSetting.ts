@@ -1,5 +1,5 @@
 /** Finds a turn's policy, its target, and the provider behind its limits and gates. */
-import type { Provider } from "@holdfast/kernel"
+import type { Provider, Records } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
@@ -25,12 +25,13 @@ export interface TurnSetting {
   readonly provider: Provider.Provider["Service"]
 }
 
-/** The settings of one turn. */
+/** The settings of one turn; `known`: its records until now. */
 export const of = (
   { defaults, gates, providers, spending }: Pick<TurnServices, "defaults" | "gates" | "providers" | "spending">,
   session: Session,
   turn: TurnLife.TurnLife,
-  { conversation, turn: { isSubmitted, labels, turnId } }: Pick<Resumption, "conversation" | "turn">
+  { conversation, turn: { isSubmitted, labels, turnId } }: Pick<Resumption, "conversation" | "turn">,
+  known: ReadonlyArray<Records.Stored>
 ): TurnSetting => {
   // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
   const held = providers.held?.(conversation.conversationId)
@@ -42,7 +43,7 @@ export const of = (
   const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
   const limited = Limits.withLimits(route(providers), policy.requestTimeout)
-  const gated = Admission.throughGates(limited, gates, turn, isRetried)
+  const gated = Admission.throughGates(limited, gates, turn, isRetried, Admission.isOrdered(known))
   return {
     target: Target.parse(conversation.model) ?? defaults.model,
     policy,

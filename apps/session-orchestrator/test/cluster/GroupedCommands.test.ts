@@ -11,6 +11,11 @@ const commandFor = (n: number, type: "abort-retry" | "retry-now" = "abort-retry"
   command: { type, conversationId: Ids.ConversationId.make(`c${n}`) }
 })
 
+const answerFor = (n: number): TurnCommand => ({
+  turnId: Ids.TurnId.make(`t${n}`),
+  command: { type: "answer-tool", conversationId: Ids.ConversationId.make(`c${n}`), toolCallId: "call", approve: true }
+})
+
 /** Runners by the numbers of the conversations that they own; others are loaded at their owner. */
 const send = (owners: ReadonlyArray<ReadonlyArray<number>>, commands: ReadonlyArray<TurnCommand>, loaded = [-1]) => {
   const messages: Array<ReadonlyArray<string>> = []
@@ -51,11 +56,13 @@ describe("commands for many turns", () => {
     })
   )
 
-  it.effect("X4: an attempt that is due now goes to its conversation", () =>
-    Effect.gen(function* () {
-      const { alone, messages } = yield* send([[1, 2]], [commandFor(1, "retry-now"), commandFor(2)])
-      expect([messages, alone]).toEqual([[["t2"]], ["t1"]])
-    })
+  it.effect(
+    "X4: an answer about a tool call goes to its conversation; an attempt that is due now is ordered on disk",
+    () =>
+      Effect.gen(function* () {
+        const { alone, messages } = yield* send([[1, 2, 3]], [answerFor(1), commandFor(2), commandFor(3, "retry-now")])
+        expect([messages, alone]).toEqual([[["t2", "t3"]], ["t1"]])
+      })
   )
 
   it.effect("X6: a turn that moves while its owner is asked goes to its conversation", () =>

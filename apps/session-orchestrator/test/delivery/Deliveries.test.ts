@@ -11,7 +11,7 @@ import * as Patience from "../../src/delivery/Patience.ts"
 import * as Posting from "../../src/delivery/Posting.ts"
 import * as Receivers from "../../src/delivery/Receivers.ts"
 import * as ReportNotices from "../../src/delivery/ReportNotices.ts"
-import { type NewMessage, Outbox } from "../../src/storage/Outbox.ts"
+import { type Claimed, type NewMessage, Outbox } from "../../src/storage/Outbox.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Night from "../inspection/period/Night.ts"
 import { PeriodTally } from "../../src/inspection/period/PeriodTally.ts"
@@ -36,11 +36,13 @@ const receiver = (...answers: ReadonlyArray<Failure.Failure | "taken" | "hangs">
 /** Lets time pass in steps, with a look into the outbox after each. */
 const pass = Effect.fnUntraced(function* (kind: Deliveries.Kind, steps: number, step: Duration.Input) {
   const outbox = yield* Outbox
+  const { idle, look } = yield* Deliveries.make({ outbox, kindOf: () => kind, redact: (text) => text })
   for (let i = 0; i < steps; i++) {
-    yield* Deliveries.round({ outbox, kindOf: () => kind, redact: (text) => text }, 0)
+    yield* look
+    yield* idle
     yield* TestClock.adjust(step)
   }
-})
+}, Effect.scoped)
 
 const MINUTE = 60_000
 
@@ -89,6 +91,38 @@ describe("deliveries", () => {
         taken.map(([id]) => id),
         ["a1", "a2"]
       )
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("X15, Deliveries.D2: a receiver that hangs, of many messages, holds up no other receiver", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const of = (receiver: string, count: number) =>
+        Array.from({ length: count }, (_, n) => ({ ...message(`${receiver}${n}`), receiver }))
+      yield* outbox.add([...of("slow", 100), ...of("fast", 3)])
+      const [slow, fast] = [receiver("hangs"), receiver("taken")]
+      const kindOf = (message: Claimed) => (message.receiver === "slow" ? slow.kind : fast.kind)
+      const { look } = yield* Deliveries.make({ outbox, kindOf, redact: (text) => text })
+      while ((yield* look) > 0);
+      assert.deepStrictEqual(
+        fast.taken.map(([id]) => id),
+        ["fast0", "fast1", "fast2"]
+      )
+      assert.strictEqual(slow.taken.length, Deliveries.OF_ONE_RECEIVER)
+    }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+  )
+
+  it.effect("Deliveries.D2: a message that has ended makes room at once", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      yield* outbox.add(Array.from({ length: 20 }, (_, n) => message(`m${n}`, n % 2 === 0 ? "even" : `odd${n}`)))
+      const all = yield* Deferred.make<void>()
+      let left = 20
+      const send = () => Effect.sync(() => void (--left === 0 && Deferred.doneUnsafe(all, Effect.void)))
+      const kind: Deliveries.Kind = { patience: Patience.OF_TURN_ENDS, send }
+      // The clock stands still: no interval passes.
+      yield* Effect.forkChild(Deliveries.run({ outbox, kindOf: () => kind, redact: (text) => text }))
+      yield* Deferred.await(all)
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
@@ -230,6 +264,10 @@ describe("hostile receivers", () => {
           assert.deepInclude(failure, { reason: "refused", retryable: false })
           assert.notInclude(failure.message, "hooks.test")
         }
+        // A name that is not resolved has no addresses at all.
+        const unknown: Posting.Lookup = (_, done) => done(Object.assign(new Error("not found"), { code: "ENOTFOUND" }))
+        const unresolved = yield* Effect.flip(Posting.toPublic({ lookup: unknown })(to("/unknown")))
+        assert.deepInclude(unresolved, { reason: "network", retryable: true })
         assert.strictEqual(paths.length, 3)
       }).pipe(Effect.scoped)
   )

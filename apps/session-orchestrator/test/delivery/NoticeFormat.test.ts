@@ -31,6 +31,18 @@ describe("a notice", () => {
     expect(text).toBe(body.text)
   })
 
+  it.each([
+    ["incident-began", "openai/gpt-5 is down", "warning"],
+    ["incident-ended", "openai/gpt-5 answers again", "white_check_mark"],
+    ["incident-gave-up", "openai/gpt-5 was given up", "warning"],
+    ["turns-failed", "Turns failed at openai/gpt-5", "warning"],
+    ["question", "A turn waits for a person", "question"],
+    ["report", "Report of the day", "sunrise"]
+  ])("of type %s has the title %j", (type, title, tags) => {
+    const { headers } = NoticeFormat.write("ntfy", { ...body, type, model: "gpt-5" })
+    expect(headers).toMatchObject({ title, tags })
+  })
+
   it("is an e-mail whose headers and body cannot be forged", () => {
     const { text } = NoticeFormat.write({ email: { from: "holdfast@example.org", to: "oncall@example.org" } }, body)
     const [head = "", encoded = ""] = text.split("\r\n\r\n")

@@ -91,7 +91,7 @@ export const limitedNight = (): fc.Arbitrary<Night> =>
       night: night(false),
       spend: fc.array(
         fc.record({
-          per: fc.constantFrom("day" as const, "conversation" as const),
+          per: fc.constantFrom("day" as const, "conversation" as const, "turn" as const),
           tokens: fc.constantFrom(0, 1, 60, 150, 400),
           then: fc.constantFrom("ask" as const, "fail" as const),
           answerWithin: fc.constantFrom(Duration.hours(1), Duration.minutes(20))

@@ -311,6 +311,8 @@ export const make = () => {
         events: () => Stream.die("not part of this test"),
         turnEvents: () => die,
         turnOutline: () => die,
+        turnDigest: () => die,
+        recordOutline: () => die,
         history: () => die,
         messages: () => die,
         check: Effect.suspend(() =>

@@ -5,10 +5,12 @@
  *     appended, `step-discarded` voids the step's text, a `message` finishes it.
  * WatchingClient.N2. It keeps its text when its connection ends. That is a client's whole duty (CONTRACTS.md).
  * WatchingClient.N3. It records a fault for: an id that comes twice or is left out, text of a step without its beginning, an answer that differs
- *     from its shown text, and text that replaces other text without a `step-discarded` (rule X2).
+ *     from its shown text, text that replaces other text without a `step-discarded` (rule X2), and a frame that is no event. It never throws: a
+ *     client that dies in a fiber of its own would only be missed.
+ * WatchingClient.N4. The frame `reconnect` ends a connection, and is no event. A stream that is opened while its database goes away begins with it.
  */
 import { Message, TurnEvent } from "@holdfast/wire"
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { Live } from "../http/Socket.ts"
 
 export class WatchingClient {
@@ -71,7 +73,11 @@ export class WatchingClient {
   read(frame: string): void {
     const data = /^data: (.*)$/m.exec(frame)?.[1]
     const id = /^id: (\d+)$/m.exec(frame)?.[1]
-    if (data !== undefined) this.see(decode(data), id === undefined ? undefined : Number(id))
+    if (data === undefined || /^event: reconnect$/m.test(frame)) return // WatchingClient.N4
+    Option.match(decode(data), {
+      onNone: () => void this.faults.push(`${JSON.stringify(frame)} is no event`),
+      onSome: (event) => this.see(event, id === undefined ? undefined : Number(id))
+    })
   }
 
   private finish(text: string): void {
@@ -104,4 +110,4 @@ export const follow = (watcher: WatchingClient, { next }: Pick<Live, "next">): E
 
 // --- internal
 
-const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(TurnEvent.TurnEvent))

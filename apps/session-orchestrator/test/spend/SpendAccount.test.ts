@@ -42,6 +42,26 @@ describe("the account of a day", () => {
     )
   })
 
+  it("X11: a turn that has moved from another runner has what it used there, once", () => {
+    const call = (turnId: Ids.TurnId) => {
+      const outcome = { _tag: "Completed", usage: { inputTokens: 10, outputTokens: 5 }, endedAt: 0 }
+      return { turnId, target: TARGET, outcome } as unknown as Observer.AttemptEnded
+    }
+    const use = { target: "test/m", tokens: { input: 10, output: 5, cachedInput: 0, cacheWrite: 0 }, at: 0 }
+    const spent = (account: SpendAccount, turnId: Ids.TurnId) =>
+      /and (\d+) tokens were spent/.exec(account.refusal(turnId, 0)?.message ?? "")?.[1]
+    for (const per of ["turn", "conversation", "day"] as const) {
+      const account = new SpendAccount({ limits: [{ per, tokens: 1, then: "fail" }], prices: {}, timeZone: "UTC" })
+      const [moved, known] = [Ids.TurnId.make("moved"), Ids.TurnId.make("known")]
+      account.enterMoved(moved, [use, use])
+      expect(spent(account, moved)).toBe("30")
+      account.listeners.attempt?.(call(known))
+      account.enterMoved(known, [use, use])
+      expect(spent(account, known)).toBe(per === "day" ? "60" : "30")
+      expect(account.refusal(Ids.TurnId.make("other"), 0) === undefined).toBe(per !== "day")
+    }
+  })
+
   it("SpendAccount.A2: a turn that has asked before a restart passes the limits that ask, and no other", () => {
     const limits = [{ per: "day", tokens: 0, then: "ask" }] as const
     const asking = new SpendAccount({ limits, prices: {}, timeZone: "UTC" })

@@ -35,6 +35,7 @@ const reachedIn = (
     timeZone: "UTC",
     day: (tag) => sums.spent(tag, {}, 0),
     conversation: () => summed([]).spent(undefined, {}, 0),
+    turn: () => summed([]).spent(undefined, {}, 0),
     ...over
   })
 
@@ -144,6 +145,15 @@ describe("limits of spending", () => {
     )
   })
 
+  it("add up the calls of the turn", () => {
+    const limits = [{ per: "turn", tokens: 900, then: "ask" }] as const
+    const turn = () => summed([spent("local/tiny", 900)]).spent(undefined, {}, 0)
+    expect(reachedIn(limits, summed([spent("local/tiny", 9_000)]))).toBeUndefined()
+    expect(reachedIn(limits, summed([]), { turn })?.message).toBe(
+      "The limit spend[0] of the configuration is reached: it allows 900 tokens a turn, and 900 tokens were spent in this one."
+    )
+  })
+
   it("SpendLimits.L3: a limit that fails turns comes before one that asks, and no answer passes it", () => {
     const sums = summed([spent("local/tiny", 100)])
     const limits = [
@@ -165,7 +175,9 @@ describe("limits of spending", () => {
     expect(problemOf({ per: "day", money: 5, then: "fail" })).toBe("")
     expect(problemOf({ per: "day", then: "fail" })).toContain("Expected money or tokens, or both")
     expect(problemOf({ per: "day", tag: "a", tokens: 1, then: "ask" })).toContain('Expected no tag, or "per": "tag"')
-    expect(problemOf({ per: "week", tokens: 1, then: "ask" })).toContain('Expected "day", "tag" or "conversation"')
+    expect(problemOf({ per: "week", tokens: 1, then: "ask" })).toContain(
+      'Expected "day", "tag", "conversation" or "turn"'
+    )
     expect(problemOf({ per: "day", tokens: 1, then: "stop" })).toContain('Expected "ask" or "fail"')
     expect(problemOf({ per: "day", money: -1, then: "ask" })).toContain("Expected US dollars, 0 or more")
   })

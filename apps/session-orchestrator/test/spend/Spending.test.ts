@@ -186,6 +186,61 @@ describe("a limit of a conversation", () => {
   }
 })
 
+describe("a limit of a turn", () => {
+  const limits = [{ per: "turn", tokens: 30, then: "fail" }] as const
+  const step = ScriptedProvider.tools(ScriptedProvider.call("none"))
+
+  for (const isNative of [true, false]) {
+    it.effect(`X11: fails a turn of many steps, and counts anew with its retry (native: ${isNative})`, () =>
+      limited(
+        limits,
+        [step, step, answer("Done.")],
+        (service) =>
+          Effect.gen(function* () {
+            const { conversations } = service
+            const id = yield* conversations.create({})
+            const { end } = yield* conversations.result(yield* conversations.prompt(id, { prompt: "Hi" }))
+            assert.deepStrictEqual([end.status, end.error?.code, end.attempts], ["failed", "spend-limit", 2])
+            assert.include(end.error?.message, "it allows 30 tokens a turn, and 30 tokens were spent in this one. ")
+            assert.include(end.error?.message, "or retry: a retry is a turn of its own.")
+            assert.strictEqual((yield* conversations.result(yield* conversations.retry(id, {}))).text, "Done.")
+          }),
+        { isNative }
+      )
+    )
+  }
+
+  for (const isShared of [true, false]) {
+    it.effect(`X11: counts its steps before a restart (several runners: ${isShared})`, () =>
+      Effect.gen(function* () {
+        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(SqlStore.layerMemory)))
+        const spend = { limits, prices: {}, isShared, reading: TurnUse.reading }
+        const life = (
+          scripts: ReadonlyArray<ScriptedProvider.Script>,
+          test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>
+        ) => ConversationSetup.withService({ scripts, isNative: true, storage, spend: { ...spend } }, test)
+        let turnId: Ids.TurnId | undefined
+        yield* life([step, emits(ScriptedProvider.overloaded)], ({ conversations }) =>
+          Effect.gen(function* () {
+            const id = yield* conversations.create({})
+            const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+            turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+            yield* watcher.until("provider-retry")
+          })
+        )
+        const waiting = turnId ?? assert.fail("it was accepted")
+        yield* life([step, answer("Never asked for.")], ({ conversations }) =>
+          Effect.gen(function* () {
+            yield* TestClock.adjust("1 minute")
+            const { end } = yield* conversations.result(waiting)
+            assert.strictEqual(end.error?.code, "spend-limit")
+          })
+        )
+      }).pipe(Effect.scoped)
+    )
+  }
+})
+
 describe("X11: a limit of the day that asks", () => {
   const limits = [{ per: "day", tokens: 15, then: "ask", answerWithin: Duration.hours(2) }] as const
 

@@ -14,6 +14,7 @@ import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
 import * as EventTable from "../../src/storage/tables/EventTable.ts"
 import * as OutboxTable from "../../src/storage/tables/OutboxTable.ts"
+import * as TurnTable from "../../src/storage/tables/TurnTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
 import * as TurnSearch from "../../src/storage/tables/TurnSearch.ts"
 import * as NumberedData from "./NumberedData.ts"
@@ -357,6 +358,16 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         const plan = yield* planOf(sql, statement)
         expect(plan).toMatch(EVENTS)
         expect(plan).not.toMatch(/SCAN [tcme]\b|Seq Scan on (turns|conversations|events)/)
+      }
+      // What a bulk command reads of its turns.
+      const ids = [1, 50_000, 99_999]
+      for (const [index, where] of [
+        [/turn_id=\?|turns_turn_id_key/, TurnTable.hasId(sql, ids.map(NumberedData.turnId))],
+        [/\(conversation=\?\)|turns_by_conversation/, TurnTable.isLastOf(sql, ids.map(NumberedData.conversationId))]
+      ] as const) {
+        const plan = yield* planOf(sql, TurnTable.statement(sql, where))
+        expect(plan).toMatch(index)
+        expect(plan).not.toMatch(/SCAN [tceok]\b|Seq Scan on (turns|conversations|events)/)
       }
       const failed = yield* lists.turns({ status: "failed", model: "nowhere" }, undefined, 50)
       // Looked for in steps: a page has an end, though there is nothing to be found.

@@ -61,6 +61,13 @@ export const suite = (name: string, layer: Layer.Layer<Outbox | Store, StorageEr
       expect(ids(yield* claim(outbox, 21))).toEqual(["a2"])
     }))
 
+  test("claims none of the receivers that are excepted", (outbox) =>
+    Effect.gen(function* () {
+      yield* outbox.add(["a", "b", "c"].map((receiver) => ({ ...message(receiver), receiver })))
+      expect(ids(yield* outbox.claim(1, 60, 10, ["a", "c"]))).toEqual(["b"])
+      expect(ids(yield* outbox.claim(1, 60, 10, []))).toEqual(["a", "c"])
+    }))
+
   test("Outbox.X3: a claim ends, and the message is claimed again under the same id", (outbox) =>
     Effect.gen(function* () {
       yield* outbox.add([message("a"), message("b")])

@@ -116,7 +116,9 @@ describe("a notice", () => {
             },
             onEnd: ServiceDeliveries.count
           }
-          yield* Deliveries.round(options, 0)
+          const { idle, look } = yield* Deliveries.make(options)
+          yield* look
+          yield* idle
           assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
           assert.deepStrictEqual(
             said.filter((line) => !line.startsWith("Info")),
@@ -136,7 +138,7 @@ describe("a notice", () => {
             ],
             [1, 0, 1, 0]
           )
-        }).pipe(Effect.provide(SqlStore.layerMemory))
+        }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
       )
   )
 

@@ -1,7 +1,7 @@
 /** Tests what gate and permit get of calls to a provider with limits. */
 import { describe, expect, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
-import type { Provider } from "@holdfast/kernel"
+import { type Provider, Records } from "@holdfast/kernel"
 import type { Allowance } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Failure, Ids } from "@holdfast/wire"
@@ -9,7 +9,7 @@ import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Admission from "../../src/turn/Admission.ts"
 import * as Gates from "../../src/gate/Gates.ts"
-import type { GateTicket } from "../../src/gate/Gatekeeper.ts"
+import { type GateTicket, wakeEarly } from "../../src/gate/Gatekeeper.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
 
 const request: Provider.ProviderRequest = {
@@ -56,9 +56,12 @@ const layer = (allowance: Allowance.Allowance) =>
 /** Runs one attempt in the background. */
 const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], ticket?: GateTicket) => {
   const turn = new TurnLife(request.turnId, { _tag: "Queued", ticket })
-  return Effect.forkChild(Stream.runCollect(Admission.throughGates(service, gates, turn, () => true).stream(request)), {
-    startImmediately: true
-  })
+  return Effect.forkChild(
+    Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request)),
+    {
+      startImmediately: true
+    }
+  )
 }
 
 describe("a call to a provider with limits", () => {
@@ -127,5 +130,35 @@ describe("a call to a provider with limits", () => {
       expect(calls).toHaveLength(1)
       expect(gates.limiterOf("own")?.use.underway).toBe(0)
     }).pipe(Effect.provide(layer({ calls: 1 })))
+  )
+
+  it.effect("X4: that a person ordered in an earlier life of the turn is made, whatever is known of its endpoint", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      const gatekeeper = gates.of({ target: request.target })
+      for (let i = 0; i < 10; i++) gatekeeper?.begin(false).failed(overloaded)
+      const callsOf = Effect.fnUntraced(function* (...known: ReadonlyArray<Records.Stored>) {
+        const { calls, service } = provider()
+        const turn = new TurnLife(request.turnId, { _tag: "Queued" })
+        const gated = Admission.throughGates(service, gates, turn, () => true, Admission.isOrdered(known))
+        const attempts = Effect.andThen(Stream.runDrain(gated.stream(request)), Stream.runDrain(gated.stream(request)))
+        yield* Effect.forkChild(attempts, { startImmediately: true })
+        if (calls[0] !== undefined) yield* Deferred.succeed(calls[0], [{ type: "error", failure: overloaded }] as const)
+        yield* Effect.yieldNow
+        return calls.length
+      })
+      const wake = (value: object, n = 0): Records.Stored => ({
+        name: Records.nameOf("Wake", 0, n),
+        value: JSON.stringify({ at: 1, ...value })
+      })
+      const by = { commandId: "c", origin: "a test" }
+      const now = wake({ type: "now", by })
+      // The order holds for one attempt, and only while nothing has followed it.
+      expect(yield* callsOf(now)).toBe(1)
+      expect(yield* callsOf(now, wake({ type: "elapsed" }, 1))).toBe(0)
+      expect(yield* callsOf(wake({ type: "now", early: true, by: wakeEarly({ isProbe: false }).by }))).toBe(0)
+      expect(yield* callsOf()).toBe(0)
+      expect(gatekeeper?.view.underway).toBe(0)
+    }).pipe(Effect.provide(layer({})))
   )
 })

@@ -77,7 +77,7 @@ describe("Admission", () => {
         const turn = holding(left.admit())
         const gates = { of: () => taken, limiterOf: () => undefined }
         const scripted = ScriptedProvider.make([ScriptedProvider.answer("Hello")])
-        const provider = Admission.throughGates(scripted, gates, turn, () => true)
+        const provider = Admission.throughGates(scripted, gates, turn, () => true, false)
         yield* Stream.runDrain(provider.stream(request))
         expect(left.isIdle).toBe(true)
         expect(taken.isIdle).toBe(true)

@@ -34,7 +34,7 @@ describe("what follows when an answer breaks off", () => {
     const services = { defaults: defaults({}), gates: {}, providers: {} } as Parameters<typeof TurnSetting.of>[0]
     const of = (retry: Conversation["retry"], turn: object) => {
       const resumption = { conversation: { ...conversation(retry), model: "a/b" }, turn } as Resumption
-      return TurnSetting.of(services, {} as Session, {} as TurnLife.TurnLife, resumption).policy.midStream
+      return TurnSetting.of(services, {} as Session, {} as TurnLife.TurnLife, resumption, []).policy.midStream
     }
     assert.deepStrictEqual([of(undefined, {}), of(undefined, { isSubmitted: true })], ["fail", "unseen"])
     for (const midStream of ["fail", "discard", "unseen"]) {

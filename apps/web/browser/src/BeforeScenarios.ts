@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Page } from "playwright-core"
-import { ensure, same, show } from "./Report.ts"
+import * as Service from "../../../../tools/src/acceptance/Service.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { type Rig, seen } from "./Rig.ts"
-import * as Service from "./Service.ts"
 
 /** Runs the scenarios. */
 export const run = async (rig: Rig): Promise<void> => {

@@ -1,7 +1,8 @@
 /** Axe over the states of the page, in light and dark, wide and narrow; and what a narrow screen shows. */
 import { AxeBuilder } from "@axe-core/playwright"
 import type { Page } from "playwright-core"
-import { ensure, same, show } from "./Report.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
+import { tryOut } from "./TrialForm.ts"
 import { LONG, OVERLOADED, prompt, type Rig, seen, wait } from "./Rig.ts"
 
 const RICH =
@@ -94,18 +95,9 @@ const ready = async (page: Page, name: string): Promise<void> => {
   }
   if (name === "health") return page.locator(".configuration tbody tr").first().waitFor()
   if (name === "before the night") {
-    await page.getByLabel("Profile").selectOption("interactive")
-    await page.getByLabel("Fallback chain").fill("other/plain")
     await page.getByLabel("Longest wait").fill("soon")
     await seen(page, /expected a duration/)
-    await page.getByLabel("Longest wait").fill("2 hours")
-    await page
-      .getByRole("img", { name: /^as changed/ })
-      .first()
-      .waitFor()
-    await page.getByRole("button", { name: "Try it" }).click()
-    await page.getByRole("region", { name: "Result of the dry run" }).waitFor()
-    return
+    return tryOut(page, "interactive", { "Fallback chain": "other/plain", "Longest wait": "2 hours" })
   }
   await page.locator(".entry").first().waitFor({ state: "attached" })
   if (name === "a wait") await page.locator(".wait-picture").waitFor()

@@ -1,7 +1,7 @@
 /** The palette: by the keyboard alone, every command of a wait, and a conversation by its title. */
 import { AxeBuilder } from "@axe-core/playwright"
 import type { Page } from "playwright-core"
-import { ensure, same, show } from "./Report.ts"
+import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { OVERLOADED, type Rig, seen, wait, waiting } from "./Rig.ts"
 
 export const run = (rig: Rig): Promise<void> =>
@@ -10,16 +10,16 @@ export const run = (rig: Rig): Promise<void> =>
     await page.getByRole("button", { name: "Rename" }).focus()
     await open(page)
     same((await new AxeBuilder({ page }).setLegacyMode(true).analyze()).violations, [], "violations of accessibility")
-    const names = await options(page).allInnerTexts()
     for (const name of [
       "Retry now",
       "Give up",
       "Wait until …",
+      // These come with calls of their own.
       "Switch to local/palette",
       "Extend budget by 8 h",
       "Stop"
     ])
-      ensure(names.includes(name), `${name} is among ${names.join(", ")}`)
+      await page.getByRole("dialog").getByRole("option", { name, exact: true }).waitFor()
     await page.keyboard.press("Escape")
     await page.getByRole("dialog").waitFor({ state: "detached" })
     same(

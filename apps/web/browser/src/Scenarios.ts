@@ -1,7 +1,8 @@
 /** What a person meets at the page, shown in a real browser. */
 import { EventEmitter, once } from "node:events"
 import type { Page } from "playwright-core"
-import { ensure, same, show } from "./Report.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
+import * as FocusScenarios from "./FocusScenarios.ts"
 import * as Attachments from "./Attachments.ts"
 import * as Notices from "./Notices.ts"
 import * as Palette from "./Palette.ts"
@@ -20,7 +21,7 @@ export const run = async (rig: Rig): Promise<void> => {
     withService(rig, killed),
     withService(rig, cut),
     Token.run(rig).then(() => Updated.run(rig)),
-    ToolQuestions.run(rig),
+    ToolQuestions.run(rig).then(() => FocusScenarios.run(rig)),
     Palette.run(rig).then(() => Attachments.run(rig)),
     withService(rig, Notices.run)
   ])

@@ -1,6 +1,6 @@
 /** Questions about tool calls, answered by the keyboard alone; and what moves where a person wants no motion. */
 import type { Locator, Page } from "playwright-core"
-import { same, show } from "./Report.ts"
+import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { prompt, type Rig, seen } from "./Rig.ts"
 
 export const run = async (rig: Rig): Promise<void> => {
@@ -28,6 +28,29 @@ export const run = async (rig: Rig): Promise<void> => {
       await page.context().close()
     }
   )
+  await show("an answer that holds for good is shown, and taken back by the keyboard", async () => {
+    const call = { tool: { name: "write_file", input: { path: "a.txt" } } }
+    const answered = { pieces: ["It is done."] }
+    rig.provider.plan("always", call, answered, call, answered, call, { pieces: ["Asked again."] })
+    const page = await rig.open()
+    await page.goto(await rig.create({ model: "local/always" }))
+    const question = page.getByRole("region", { name: "A tool call needs your approval" })
+    await prompt(page, "Write it.")
+    await question.getByRole("button", { name: "Always approve" }).click()
+    await seen(page, "It is done.")
+    await seen(page.getByRole("list", { name: "Tools without a question" }), "always runs")
+    await prompt(page, "And again.")
+    await page.getByText("It is done.").nth(1).waitFor()
+    await tabTo(page, page.getByRole("button", { name: "Ask again about write_file" }))
+    await page.keyboard.press("Enter")
+    await page.getByRole("list", { name: "Tools without a question" }).waitFor({ state: "detached" })
+    await prompt(page, "Once more.")
+    await question.waitFor()
+    await tabTo(page, question.getByRole("button", { name: "Approve", exact: true }))
+    await page.keyboard.press("Enter")
+    await seen(page, "Asked again.")
+    await page.context().close()
+  })
   await show("nothing moves by itself for a person who wants less motion", async () => {
     const moving = async (reducedMotion: "reduce" | "no-preference"): Promise<number> => {
       rig.provider.plan("still", { pieces: [new Promise(() => {})] })

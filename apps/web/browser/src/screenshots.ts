@@ -1,8 +1,9 @@
 /** Writes the pictures of the page in docs/images: `npx --yes pnpm@12 screenshots [FOLDER]`. */
 import { join } from "node:path"
 import type { Page } from "playwright-core"
+import * as Service from "../../../../tools/src/acceptance/Service.ts"
 import * as Rig from "./Rig.ts"
-import * as Service from "./Service.ts"
+import { tryOut } from "./TrialForm.ts"
 
 const folder = process.argv[2] ?? join(import.meta.dirname, "../../../../docs/images")
 
@@ -110,14 +111,7 @@ try {
   await usual.start()
   await page.setViewportSize({ width: 1100, height: 980 })
   await page.goto(`${usual.url}/#/before`)
-  await page.getByLabel("Profile").selectOption("interactive")
-  await page.getByLabel("Retries at most").fill("6")
-  await page
-    .getByRole("img", { name: /^as changed/ })
-    .first()
-    .waitFor()
-  await page.getByRole("button", { name: "Try it" }).click()
-  await page.getByRole("region", { name: "Result of the dry run" }).waitFor()
+  await tryOut(page, "interactive", { "Retries at most": "6" })
   await page.evaluate(() => document.querySelector<HTMLElement>(":focus")?.blur())
   await page.locator("main").evaluate((main) => main.scrollTo(0, 0))
   await page.screenshot({ path: join(folder, "page-before.png") })

@@ -19,7 +19,7 @@ export const TokenForm = () => {
         onSubmit={(event) => {
           event.preventDefault()
           const token = new FormData(event.currentTarget).get("token")
-          if (typeof token === "string" && token !== "") entering.mutate(token.trim())
+          if (typeof token === "string" && token !== "" && !entering.isPending) entering.mutate(token.trim())
         }}
       >
         <label htmlFor={id}>Token of this service</label>
@@ -37,7 +37,7 @@ export const TokenForm = () => {
           It is <code>server.token</code> of the configuration. This browser keeps a cookie for 30 days; no script can
           read it.
         </p>
-        <button type="submit" className="primary" disabled={entering.isPending}>
+        <button type="submit" className="primary" aria-disabled={entering.isPending}>
           Continue
         </button>
         <p role="alert" className="error-text">

@@ -39,10 +39,10 @@ export const PromptBox = ({ attached, children, field, id, isPending, placeholde
         event.currentTarget.form?.requestSubmit()
       }}
     />
-    <div className="prompt-bar">
+    <div className="prompt-bar" tabIndex={-1}>
       <AttachButton onAdd={attached.add} />
       {children}
-      <button type="submit" className="primary" disabled={isPending}>
+      <button type="submit" className="primary" aria-disabled={isPending}>
         {isPending ? "Sending …" : "Send"}
       </button>
     </div>

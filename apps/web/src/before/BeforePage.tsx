@@ -57,8 +57,8 @@ export const BeforePage = () => {
           <p className="error-text" role="alert">
             {faults.get("form")?.join(" ")}
           </p>
-          <div className="buttons">
-            <button type="submit" className="primary" disabled={dryRun.isRunning}>
+          <div className="buttons" tabIndex={-1}>
+            <button type="submit" className="primary" aria-disabled={dryRun.isRunning}>
               Try it
             </button>
             {hasChanges && (

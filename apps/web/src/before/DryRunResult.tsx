@@ -7,6 +7,7 @@ import * as Comparison from "./Comparison.ts"
 export const DryRunResult = ({ answer }: { readonly answer: DryRunGroup.DryRunAnswer }) => {
   const columns = Comparison.columnsOf(answer)
   const { replay } = answer
+  const cut = Comparison.cutOf(columns)
   return (
     <section className="dry-run" aria-label="Result of the dry run">
       <h2>Result</h2>
@@ -28,13 +29,14 @@ export const DryRunResult = ({ answer }: { readonly answer: DryRunGroup.DryRunAn
               <tr key={name}>
                 <th scope="row">{name}</th>
                 {values.map((value, column) => (
-                  <td key={column}>{value}</td>
+                  <td key={column}>{value ?? "–"}</td>
                 ))}
               </tr>
             ))}
           </tbody>
         </table>
       </div>
+      {cut !== undefined && <p>{cut}</p>}
       {replay !== undefined && (
         <p>
           By the configuration {replay.followed} turns follow their record to the end, and {replay.changed} end

@@ -42,6 +42,7 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
       <form
         onSubmit={(event) => {
           event.preventDefault()
+          if (progress !== undefined) return
           const model = new FormData(event.currentTarget).get("model")
           onSend(choice, typeof model === "string" ? model.trim() : "")
         }}
@@ -84,7 +85,7 @@ export const BulkDialog = ({ asked, onClose, onSend, onStop, progress }: BulkDia
           </p>
         )}
         <div className="buttons">
-          <button type="submit" className="primary" disabled={progress !== undefined}>
+          <button type="submit" className="primary" aria-disabled={progress !== undefined}>
             {WORDS[asked.verb]} {turns.length}
           </button>
           <button type="button" onClick={progress === undefined ? onClose : onStop}>

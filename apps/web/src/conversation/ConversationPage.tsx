@@ -33,7 +33,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
     queryFn: ({ signal }) => Service.client.conversation(conversationId).getState({ signal })
   })
   const queued = state.data?.queued.length ?? 0
-  const scroller = useFollowing()
+  const { isAtEnd, scroller } = useFollowing()
 
   if (link.state === "refused") {
     return (
@@ -52,25 +52,29 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
         // That of the next prompt, or of the turn that runs.
         model={view.status === "idle" ? (state.data?.model ?? view.model) : (view.model ?? state.data?.model)}
         prompt={firstPromptOf(view.history)}
+        toolAnswers={state.data?.toolAnswers}
       />
       <div className="scroller" ref={scroller} tabIndex={0} role="region" aria-label="Messages">
         <div className="messages">
           {!isLoaded && link.state !== "lost" && state.data?.turnId === undefined && !state.isSuccess && (
             <p className="quiet">Reading …</p>
           )}
-          <History history={view.history} results={results} scroller={scroller} />
+          <History history={view.history} results={results} scroller={scroller} isAtEnd={isAtEnd} />
           <Progress view={view} />
-          <TurnButtons conversationId={conversationId} status="idle" canRetry={ConversationView.canRetry(view)} />
-          {view.retry?.asks?.calls !== undefined && (
-            <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
-          )}
-          {view.retry !== undefined && view.retry.asks?.calls === undefined && (
-            <WaitNotice
-              key={`${view.retry.turnId} ${view.retry.attempt}`}
-              conversationId={conversationId}
-              retry={view.retry}
-            />
-          )}
+          {/* What has the focus in it goes away with its state, and the next one comes to the same place. */}
+          <div className="now" tabIndex={-1}>
+            <TurnButtons conversationId={conversationId} status="idle" canRetry={ConversationView.canRetry(view)} />
+            {view.retry?.asks?.calls !== undefined && (
+              <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
+            )}
+            {view.retry !== undefined && view.retry.asks?.calls === undefined && (
+              <WaitNotice
+                key={`${view.retry.turnId} ${view.retry.attempt}`}
+                conversationId={conversationId}
+                retry={view.retry}
+              />
+            )}
+          </div>
           {queued > 0 && (
             <p className="quiet line">
               {queued} more {queued === 1 ? "prompt is" : "prompts are"} queued behind this turn.
@@ -97,30 +101,43 @@ const firstPromptOf = (history: ConversationView.ConversationView["history"]): s
   return undefined
 }
 
-/** Keeps the end of the messages in sight while a person is there, whatever grows. */
+/**
+ * Keeps the end of the messages in sight while a person is there, whatever grows.
+ *
+ * Home and End jump: the browser's own way to them is slow, and ends where an entry on it is measured.
+ */
 const useFollowing = () => {
   const scroller = useRef<HTMLDivElement>(null)
+  const isAtEnd = useRef(true)
   useEffect(() => {
     const element = scroller.current
     if (element === null) return undefined
-    let isAtEnd = true
     let top = 0
     const look = (): void => {
       // Entries that are measured move the end away from a page that is there: only a scroll upwards leaves it.
       const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
-      isAtEnd = isNear || (isAtEnd && element.scrollTop >= top)
+      isAtEnd.current = isNear || (isAtEnd.current && element.scrollTop >= top)
       top = element.scrollTop
     }
     const growth = new ResizeObserver(() => {
-      if (isAtEnd) element.scrollTop = element.scrollHeight
+      if (!isAtEnd.current) return
+      element.scrollTop = element.scrollHeight
+      top = element.scrollTop
     })
     for (const child of element.children) growth.observe(child)
     growth.observe(element)
+    const jump = (event: KeyboardEvent): void => {
+      if ((event.key !== "Home" && event.key !== "End") || event.target !== element) return
+      event.preventDefault()
+      element.scrollTop = event.key === "Home" ? 0 : element.scrollHeight
+    }
     element.addEventListener("scroll", look, { passive: true })
+    element.addEventListener("keydown", jump)
     return () => {
       growth.disconnect()
       element.removeEventListener("scroll", look)
+      element.removeEventListener("keydown", jump)
     }
   }, [])
-  return scroller
+  return { isAtEnd, scroller }
 }

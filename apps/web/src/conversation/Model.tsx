@@ -1,5 +1,4 @@
 /** The model of a conversation, which a person can change for the prompts from then on. */
-import { useQueryClient } from "@tanstack/react-query"
 import { useRef, useState } from "react"
 import * as Actions from "../palette/Actions.ts"
 import { ModelForm } from "./ModelForm.tsx"
@@ -15,11 +14,15 @@ interface ModelProps {
 export const Model = ({ conversationId, model }: ModelProps) => {
   const [isEdited, setIsEdited] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
-  const queries = useQueryClient()
   const { failure, send } = useCommand(conversationId)
   Actions.useActions("This conversation", [
     { name: "Change model …", words: "target provider", run: () => setIsEdited(true) }
   ])
+  const close = (): void => {
+    setIsEdited(false)
+    // The field that has the focus goes away.
+    button.current?.focus()
+  }
   return (
     <>
       <div className="model">
@@ -38,14 +41,10 @@ export const Model = ({ conversationId, model }: ModelProps) => {
         <ModelForm
           label="Next prompts go to"
           submit="Change"
+          onLeft={close}
           onChosen={(chosen) => {
-            setIsEdited(false)
-            // The field that had the focus is gone.
-            button.current?.focus()
-            send(async (conversation) => {
-              await conversation.setModel(chosen)
-              await queries.invalidateQueries({ queryKey: ["state", conversationId] })
-            })
+            close()
+            send((conversation) => conversation.setModel(chosen))
           }}
         />
       )}

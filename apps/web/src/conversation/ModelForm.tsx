@@ -1,5 +1,6 @@
 /** Asks for a `provider/model`. */
 import { useId } from "react"
+import { LineForm } from "./LineForm.tsx"
 import { ModelList } from "./ModelList.tsx"
 
 interface ModelFormProps {
@@ -7,32 +8,21 @@ interface ModelFormProps {
   /** The words of its button. */
   readonly submit: string
   readonly onChosen: (model: string) => void
+  readonly onLeft: () => void
 }
 
 /** One line for a model, with those of recent turns as suggestions. */
-export const ModelForm = ({ label, onChosen, submit }: ModelFormProps) => {
+export const ModelForm = ({ label, onChosen, onLeft, submit }: ModelFormProps) => {
   const id = useId()
   return (
-    <form
-      className="choices"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const model = new FormData(event.currentTarget).get("model")
-        if (typeof model === "string" && model.trim() !== "") onChosen(model.trim())
-      }}
+    <LineForm
+      label={label}
+      submit={submit}
+      field={{ required: true, placeholder: "provider/model", autoComplete: "off", list: id }}
+      onGiven={onChosen}
+      onLeft={onLeft}
     >
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        name="model"
-        required
-        placeholder="provider/model"
-        list={`${id}-models`}
-        autoFocus
-        autoComplete="off"
-      />
-      <ModelList id={`${id}-models`} />
-      <button type="submit">{submit}</button>
-    </form>
+      <ModelList id={id} />
+    </LineForm>
   )
 }

@@ -1,26 +1,30 @@
 /** The title of a conversation, which a person can change, and its model. */
+import type { ConversationState } from "@holdfast/wire"
 import { useQuery, useQueryClient } from "@tanstack/react-query"
-import { useEffect, useId, useRef, useState } from "react"
+import { useEffect, useRef, useState } from "react"
 import { flushSync } from "react-dom"
 import * as Service from "../service/Service.ts"
 import * as Actions from "../palette/Actions.ts"
 import * as Route from "../shell/Route.ts"
+import { LineForm } from "./LineForm.tsx"
 import { Model } from "./Model.tsx"
 import { CommandFailure } from "./CommandFailure.tsx"
+import { ToolAnswers } from "./ToolAnswers.tsx"
 import { useCommand } from "./useCommand.ts"
 import type { Entries } from "../list/useConversations.ts"
 
 interface TitleProps {
   readonly conversationId: string
   readonly model: string | undefined
+  /** Answers of a person that hold for every call of a tool. */
+  readonly toolAnswers: ConversationState.ToolAnswers | undefined
   /** Shown where the list does not reach back to the conversation. */
   readonly prompt: string | undefined
 }
 
 /** The head of a conversation. */
-export const Title = ({ conversationId, model, prompt }: TitleProps) => {
+export const Title = ({ conversationId, model, prompt, toolAnswers }: TitleProps) => {
   const [isEdited, setIsEdited] = useState(false)
-  const id = useId()
   const rename = useRef<HTMLButtonElement>(null)
   const queries = useQueryClient()
   const { failure, send } = useCommand(conversationId)
@@ -52,29 +56,21 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
         <span aria-hidden="true">←</span> <span className="hidden">All conversations</span>
       </a>
       {isEdited ? (
-        <form
-          className="title-form"
-          onSubmit={(event) => {
-            event.preventDefault()
-            const text = new FormData(event.currentTarget).get("title")
+        <LineForm
+          label="Title"
+          isLabelHidden
+          submit="Save"
+          field={{ maxLength: 200, defaultValue: title ?? "" }}
+          onGiven={(text) => {
             close()
-            if (typeof text !== "string" || text.trim() === "") return
             send(async (conversation) => {
-              await conversation.setTitle(text.trim())
-              queries.setQueryData(["title", conversationId], text.trim())
+              await conversation.setTitle(text)
+              queries.setQueryData(["title", conversationId], text)
               await queries.invalidateQueries({ queryKey: ["conversations"] })
             })
           }}
-          onKeyDown={({ key }) => {
-            if (key === "Escape") close()
-          }}
-        >
-          <label className="hidden" htmlFor={id}>
-            Title
-          </label>
-          <input id={id} name="title" maxLength={200} defaultValue={title ?? ""} autoFocus />
-          <button type="submit">Save</button>
-        </form>
+          onLeft={close}
+        />
       ) : (
         <>
           <h1>{shown}</h1>
@@ -84,6 +80,7 @@ export const Title = ({ conversationId, model, prompt }: TitleProps) => {
         </>
       )}
       {model !== undefined && <Model conversationId={conversationId} model={model} />}
+      <ToolAnswers conversationId={conversationId} answers={toolAnswers ?? {}} />
       <CommandFailure failure={failure} />
     </div>
   )

@@ -70,14 +70,14 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
         <button
           type="button"
           className="primary"
-          disabled={isPending}
+          aria-disabled={isPending}
           onClick={() => send((conversation) => conversation.approveTool(toolCallId))}
         >
           Approve
         </button>
         <button
           type="button"
-          disabled={isPending}
+          aria-disabled={isPending}
           title={`Every call of ${toolName} in this conversation runs without a question`}
           onClick={() => send((conversation) => conversation.approveTool(toolCallId, { always: true }))}
         >
@@ -85,12 +85,12 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
         </button>
         <label htmlFor={id}>Reason for the model</label>
         <input id={id} name="reason" placeholder="optional" autoComplete="off" />
-        <button type="submit" disabled={isPending}>
+        <button type="submit" aria-disabled={isPending}>
           Refuse
         </button>
         <button
           type="button"
-          disabled={isPending}
+          aria-disabled={isPending}
           title={`Every call of ${toolName} in this conversation is refused without a question`}
           onClick={() => send((conversation) => conversation.refuseTool(toolCallId, { always: true }))}
         >

@@ -25,7 +25,7 @@ export const TurnButtons = ({ canRetry, conversationId, status }: TurnButtonsPro
   return (
     <div className="turn-buttons">
       {status !== "idle" && (
-        <button type="button" disabled={isPending} onClick={() => send((conversation) => conversation.abort())}>
+        <button type="button" aria-disabled={isPending} onClick={() => send((conversation) => conversation.abort())}>
           Stop
         </button>
       )}
@@ -33,7 +33,7 @@ export const TurnButtons = ({ canRetry, conversationId, status }: TurnButtonsPro
         <button
           type="button"
           className="primary"
-          disabled={isPending}
+          aria-disabled={isPending}
           onClick={() => send((conversation) => conversation.retry())}
         >
           Retry

@@ -1,8 +1,9 @@
 /** The commands on a wait (X4): retry now, wait until, switch the model, extend the budget, give up. */
 import type { ConversationView } from "@holdfast/client"
-import { useId, useState } from "react"
+import { useId, useRef, useState } from "react"
 import * as Actions from "../palette/Actions.ts"
 import * as Durations from "../text/Durations.ts"
+import { LineForm } from "./LineForm.tsx"
 import { ModelForm } from "./ModelForm.tsx"
 import { useModels } from "./useModels.ts"
 import { CommandFailure } from "./CommandFailure.tsx"
@@ -16,11 +17,13 @@ interface WaitButtonsProps {
 
 /** The buttons of a wait. Those with an ellipsis open a form. */
 export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: WaitButtonsProps) => {
-  const [open, setOpen] = useState<"until" | "model" | "budget" | undefined>(undefined)
+  const [open, setOpen] = useState<Form | undefined>(undefined)
   const { failure, isPending, send } = useCommand(conversationId)
   const id = useId()
-  const toggle = (form: "until" | "model" | "budget", words: string) => (
+  const toggles = useRef<Partial<Record<Form, HTMLButtonElement | null>>>({})
+  const toggle = (form: Form, words: string) => (
     <button
+      ref={(button) => void (toggles.current[form] = button)}
       type="button"
       aria-expanded={open === form}
       aria-controls={open === form ? `${id}-${form}` : undefined}
@@ -29,7 +32,11 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
       {words}
     </button>
   )
-  const close = (): void => setOpen(undefined)
+  const close = (): void => {
+    setOpen(undefined)
+    // The field or the button that has the focus goes away.
+    if (open !== undefined) toggles.current[open]?.focus()
+  }
   const goOn = asks === undefined ? "Retry now" : "Go on"
   const models = useModels()
   Actions.useActions("The wait", [
@@ -56,7 +63,7 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
         <button
           type="button"
           className="primary"
-          disabled={isPending}
+          aria-disabled={isPending}
           onClick={() => send((conversation) => conversation.retryNow())}
         >
           {goOn}
@@ -64,17 +71,29 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
         {toggle("until", "Wait until …")}
         {toggle("model", "Switch model …")}
         {asks === undefined && hasBudget && toggle("budget", "Extend budget …")}
-        <button type="button" disabled={isPending} onClick={() => send((conversation) => conversation.abortRetry())}>
+        <button
+          type="button"
+          aria-disabled={isPending}
+          onClick={() => send((conversation) => conversation.abortRetry())}
+        >
           Give up
         </button>
       </div>
       {open === "until" && (
         <div id={`${id}-until`}>
-          <UntilForm
-            onChosen={(until) => {
-              close()
-              send((conversation) => conversation.waitUntil(until))
+          <LineForm
+            label="Wait until"
+            submit="Wait"
+            field={{
+              type: "datetime-local",
+              required: true,
+              defaultValue: Durations.forField(Date.now() + HOUR_MS)
             }}
+            onGiven={(until) => {
+              close()
+              send((conversation) => conversation.waitUntil(new Date(until)))
+            }}
+            onLeft={close}
           />
         </div>
       )}
@@ -83,6 +102,7 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
           <ModelForm
             label="Go on with"
             submit="Switch"
+            onLeft={close}
             onChosen={(model) => {
               close()
               send((conversation) => conversation.switchTarget(model))
@@ -92,7 +112,12 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
       )}
       {open === "budget" && (
         <div id={`${id}-budget`}>
-          <fieldset className="choices">
+          <fieldset
+            className="choices"
+            onKeyDown={({ key }) => {
+              if (key === "Escape") close()
+            }}
+          >
             <legend>Add to the waiting time of this step</legend>
             {HOURS.map((hours) => (
               <button
@@ -116,30 +141,7 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
 
 // --- internal
 
+type Form = "until" | "model" | "budget"
+
 const HOUR_MS = 3_600_000
 const HOURS = [1, 4, 8, 24]
-
-const UntilForm = ({ onChosen }: { readonly onChosen: (until: Date) => void }) => {
-  const id = useId()
-  return (
-    <form
-      className="choices"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const until = new FormData(event.currentTarget).get("until")
-        if (typeof until === "string" && until !== "") onChosen(new Date(until))
-      }}
-    >
-      <label htmlFor={id}>Wait until</label>
-      <input
-        id={id}
-        name="until"
-        type="datetime-local"
-        required
-        defaultValue={Durations.forField(Date.now() + HOUR_MS)}
-        autoFocus
-      />
-      <button type="submit">Wait</button>
-    </form>
-  )
-}

@@ -12,11 +12,16 @@ export const useCommand = (conversationId: string) => {
   const queries = useQueryClient()
   const { error, isPending, mutate } = useMutation({
     mutationFn: (command: Command) => command(Service.client.conversation(conversationId)),
-    // No event shows that the budget was extended.
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["explain"] })
+    // No event shows that the budget was extended, or that an answer holds for good.
+    onSuccess: () => {
+      for (const queryKey of [["explain"], ["state", conversationId]]) void queries.invalidateQueries({ queryKey })
+    }
   })
   return {
-    send: (command: Command) => mutate(command),
+    /** Does nothing while a command is under way: its button keeps the focus, and so is not disabled. */
+    send: (command: Command): void => {
+      if (!isPending) mutate(command)
+    },
     isPending,
     failure: error === null ? undefined : Problems.wordsOf(error)
   }

@@ -1,7 +1,7 @@
 /** Why a turn did what it did: every attempt, decision, command and tool, in the words of its record (X9). */
 import type { TurnExplanation, TurnState } from "@holdfast/wire"
 import { useQuery } from "@tanstack/react-query"
-import { useEffect, useRef } from "react"
+import { useEffect, useLayoutEffect, useRef } from "react"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
@@ -22,14 +22,24 @@ interface Place {
 
 /** The explanation of a turn, which takes the focus when it opens. */
 export const Explanation = ({ at, onClose, turn }: ExplanationProps) => {
+  const part = useRef<HTMLElement>(null)
   const head = useRef<HTMLHeadingElement>(null)
   const { data, error } = useQuery({
     queryKey: ["explain", turn.turnId, turn.status],
     queryFn: ({ signal }) => Service.client.turn(turn.turnId).explain({ signal })
   })
-  useEffect(() => head.current?.focus(), [])
+  useLayoutEffect(() => {
+    const opener = document.activeElement
+    const own = part.current
+    head.current?.focus()
+    return () => {
+      // Still in the document: the focus goes back to the row that opened it.
+      if (opener instanceof HTMLElement && own?.contains(document.activeElement) === true) opener.focus()
+    }
+  }, [])
   return (
     <section
+      ref={part}
       className="explanation"
       aria-label="Explanation"
       onKeyDown={({ key }) => {

@@ -8,11 +8,9 @@ import { useNow } from "../time/Now.ts"
 import { BulkBar } from "../bulk/BulkBar.tsx"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as ConversationStatus from "./ConversationStatus.ts"
-import { type Entry, useConversations } from "./useConversations.ts"
+import { type Entry, PAGE, useConversations } from "./useConversations.ts"
 import * as Problems from "../service/Problems.ts"
 import "./list.css"
-
-const PAGE = 40
 
 /** The list, with the selected conversation marked. */
 export const ConversationList = ({ selected }: { readonly selected: string | undefined }) => {
@@ -27,7 +25,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
   const entries = data?.entries ?? []
   const isFiltered = search.trim() !== "" || tag !== undefined
   return (
-    <section className="list" aria-label="Conversations">
+    <section className="list" aria-label="Conversations" tabIndex={-1}>
       <h1 className="hidden">Conversations</h1>
       <div className="list-head">
         <a className="button primary" href={Route.format({ page: "new" })}>

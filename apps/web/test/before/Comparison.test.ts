@@ -27,8 +27,8 @@ it("figures are side by side, without those that no run has", () => {
   })
   const rows = new Map(Comparison.rowsOf(columns).map(({ name, values }) => [name, values]))
   expect(rows.get("answered")).toEqual(["2 of 3", "0 of 3"])
-  expect(rows.get("first answer after")).toEqual(["30 s", "–"])
-  expect(rows.get("calls saved by the gate")).toEqual(["–", "4"])
+  expect(rows.get("first answer after")).toEqual(["30 s", undefined])
+  expect(rows.get("calls that the gate saved")).toEqual([undefined, "4"])
   expect(rows.has("cost")).toBe(false)
   expect(Comparison.sentenceOf(columns)).toBe(
     "as configured: 2 of 3 answered, 1 failed; as changed: 0 of 3 answered, 3 failed."

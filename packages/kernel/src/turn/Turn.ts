@@ -35,6 +35,9 @@ import * as TurnStopped from "../ports/TurnStopped.ts"
 
 export { firstEvents }
 
+/** The ports that a turn cannot do without. */
+type Services = Provider | Toolbox | EventSink | Checkpoint
+
 /** The input of a turn. */
 export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
   /**
@@ -56,46 +59,43 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
  * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target. An
  * `Observer` in the context receives what the turn has done. Fails with `TurnParked` or `TurnStopped` if the turn ends unsealed (Turn.T4).
  */
-export const runTurn = Effect.fnUntraced(function* (
+export const runTurn = (
   input: TurnInput
-): Effect.fn.Return<
-  TurnEvent.TurnEnd,
-  TurnParked | TurnStopped.TurnStopped,
-  Provider | Toolbox | EventSink | Checkpoint
-> {
-  const services = yield* Effect.context<Provider | Toolbox | EventSink | Checkpoint>()
-  const { abort, priorWork, life, ...facts } = input
-  const checkpoint = Context.get(services, Checkpoint)
-  const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
-  const strategy = Context.getOrUndefined(services, RetryStrategy)
-  const run = new Run(
-    {
-      provider: Context.get(services, Provider),
-      toolbox: Context.get(services, Toolbox),
-      sink: Context.get(services, EventSink),
-      checkpoint: gate?.checkpoint ?? checkpoint,
-      strategy,
-      router: Context.getOrUndefined(services, Router),
-      compactor: Context.getOrUndefined(services, Compactor),
-      observer: Context.getOrUndefined(services, Observer)
-    },
-    checkpoint,
-    start({
-      ...facts,
-      report: Context.getOrUndefined(services, FinalReport),
-      maxRetries: strategy?.budget.maxRetries
-    }),
-    life,
-    priorWork
-  )
-  const resumed = checkpoint.known === undefined ? Loop.toSeal(run) : Effect.andThen(Loop.resume(run), Loop.toSeal(run))
-  const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
-  if (abort === undefined || gate === undefined) return yield* turn
-  const ended = Effect.as(Effect.andThen(gate.reached, abort), undefined)
-  return yield* Effect.flatMap(Effect.raceFirst(ended, turn), (end) =>
-    end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
-  )
-})
+): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped, Services> =>
+  Effect.contextWith((services: Context.Context<Services>) => {
+    const { abort, priorWork, life, ...facts } = input
+    const checkpoint = Context.get(services, Checkpoint)
+    const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
+    const strategy = Context.getOrUndefined(services, RetryStrategy)
+    const run = new Run(
+      {
+        provider: Context.get(services, Provider),
+        toolbox: Context.get(services, Toolbox),
+        sink: Context.get(services, EventSink),
+        checkpoint: gate?.checkpoint ?? checkpoint,
+        strategy,
+        router: Context.getOrUndefined(services, Router),
+        compactor: Context.getOrUndefined(services, Compactor),
+        observer: Context.getOrUndefined(services, Observer)
+      },
+      checkpoint,
+      start({
+        ...facts,
+        report: Context.getOrUndefined(services, FinalReport),
+        maxRetries: strategy?.budget.maxRetries
+      }),
+      life,
+      priorWork
+    )
+    const resumed =
+      checkpoint.known === undefined ? Loop.toSeal(run) : Effect.andThen(Loop.resume(run), Loop.toSeal(run))
+    const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
+    if (abort === undefined || gate === undefined) return turn
+    const ended = Effect.as(Effect.andThen(gate.reached, abort), undefined)
+    return Effect.flatMap(Effect.raceFirst(ended, turn), (end) =>
+      end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
+    )
+  })
 
 /** The failure of a turn that its user ended. */
 export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }

@@ -36,7 +36,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       each: Flag.String("each").pipe(
         Flag.withMetavar("FILE"),
         Flag.withDescription(
-          "Submit each line of a file (- for standard input): a prompt, or JSON with prompt, id, model, system, retry, metadata, tags"
+          "Submit each line of a file (- for standard input): a prompt, or JSON with prompt, id, model, system, tools, retry, title, metadata, tags, webhook"
         ),
         Flag.optional
       ),
@@ -216,8 +216,13 @@ const submitAll = Effect.fnUntraced(function* (
         })
     )
   )
-  if (known > 0) note("dim", `${known} of ${entries.length} had been submitted before.`)
+  if (known > 0) note("dim", knownText(known, entries.length))
   if (failed > 0) return yield* new Ended({ exitCode: ExitCode.FAILED })
 })
+
+const knownText = (known: number, all: number): string => {
+  if (all === 1) return "It had been submitted before."
+  return `${known === all ? `All ${all}` : `${known} of ${all}`} had been submitted before.`
+}
 
 const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))

@@ -1,13 +1,21 @@
 /** A conversation as Markdown: a plain function. */
 import { type ConversationState, FilePart, Message } from "@holdfast/wire"
+import * as Prose from "../../text/Prose.ts"
 
 /** The conversation with its messages, oldest first; times are UTC. */
 export const inMarkdown = (
-  { conversationId, createdAt, model, tags = [] }: ConversationState.ConversationSummary,
+  { conversationId, createdAt, metadata, model, tags = [], title }: ConversationState.ConversationSummary,
   messages: ReadonlyArray<Message.Message>
 ): string => {
-  const about = [new Date(createdAt).toISOString(), model, ...(tags.length === 0 ? [] : [`tags: ${tags.join(", ")}`])]
-  return [`# ${conversationId}`, about.join(" | "), ...messages.flatMap(sectionOf)].join("\n\n") + "\n"
+  const about = [
+    ...(title === undefined ? [] : [conversationId]),
+    new Date(createdAt).toISOString(),
+    model,
+    ...(tags.length === 0 ? [] : [`tags: ${tags.join(", ")}`])
+  ]
+  const heading = `# ${Prose.oneLine(title ?? conversationId)}`
+  const labels = metadata === undefined ? [] : [fenced(JSON.stringify(metadata, null, 2))]
+  return [heading, about.join(" | "), ...labels, ...messages.flatMap(sectionOf)].join("\n\n") + "\n"
 }
 
 // --- internal
@@ -28,7 +36,8 @@ const sectionOf = (message: Message.Message): ReadonlyArray<string> => {
               ? [`Calls \`${part.toolName}\`:`, fenced(JSON.stringify(part.input, null, 2))]
               : []
       )
-      const end = message.error === undefined ? [] : [`Broke off: ${message.error.message}`]
+      const what = parts.length === 0 ? "Failed" : "Broke off"
+      const end = message.error === undefined ? [] : [`${what}: ${message.error.message}`]
       return [`## ${provider}/${model}, ${at}`, ...parts, ...end]
     }
     case "tool":

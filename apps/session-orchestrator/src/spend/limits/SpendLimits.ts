@@ -1,5 +1,5 @@
 /**
- * Limits of what turns may spend in a day, or in a conversation, in tokens and in money (X11, X12). Pure.
+ * Limits of what is spent in a day, by a conversation or by a turn, in tokens and in money (X11, X12). Pure.
  *
  * SpendLimits.L1. A limit is reached when as much was spent as it allows: a step that begins below it may pass it, and no later one.
  * SpendLimits.L2. Tokens of a model without a price count as tokens. They are never money of 0: the text of a limit of money names them.
@@ -22,8 +22,13 @@ const Tokens = Schema.Int.check(
 
 /** One limit, as a configuration has it. */
 export const SpendLimit = Schema.Struct({
-  /** What is added up: all turns of the day, those of the day that have a tag, or all turns of the conversation since its beginning. */
-  per: Schema.Literals(["day", "tag", "conversation"]).annotate({ message: 'Expected "day", "tag" or "conversation"' }),
+  /**
+   * What is added up: all turns of the day, those of the day that have a tag, all turns of the conversation since its beginning, or the
+   * calls of the turn itself.
+   */
+  per: Schema.Literals(["day", "tag", "conversation", "turn"]).annotate({
+    message: 'Expected "day", "tag", "conversation" or "turn"'
+  }),
   /** With `per: "tag"`: this tag alone. Absent: each tag by itself. */
   tag: Schema.optionalKey(Labels.Tag),
   /** US dollars. */
@@ -85,6 +90,8 @@ export interface Situation {
   readonly day: (tag: string | undefined) => Spent
   /** What was spent in the conversation of the turn. */
   readonly conversation: () => Spent
+  /** What the turn has spent itself. */
+  readonly turn: () => Spent
 }
 
 /** Whether a limit is reached (SpendLimits.L1). */
@@ -117,7 +124,10 @@ interface Scope {
   readonly spent: () => Spent
 }
 
-const scopesOf = ({ per, tag }: SpendLimit, { conversation, day, tags, timeZone }: Situation): ReadonlyArray<Scope> => {
+const scopesOf = (
+  { per, tag }: SpendLimit,
+  { conversation, day, tags, timeZone, turn }: Situation
+): ReadonlyArray<Scope> => {
   const when = `since midnight (${timeZone})`
   const ofTag = (name: string): Scope => ({
     allowed: `a day on turns with the tag ${name}`,
@@ -131,6 +141,8 @@ const scopesOf = ({ per, tag }: SpendLimit, { conversation, day, tags, timeZone 
       return (tag === undefined ? tags : tags.filter((name) => name === tag)).map(ofTag)
     case "conversation":
       return [{ allowed: "a conversation", when: "in this one", spent: conversation }]
+    case "turn":
+      return [{ allowed: "a turn", when: "in this one", spent: turn }]
     default:
       return per satisfies never
   }

@@ -41,6 +41,7 @@ import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
 import * as IncidentTable from "../tables/IncidentTable.ts"
 import * as OutboxTable from "../tables/OutboxTable.ts"
+import * as RecordOutlines from "../tables/RecordOutlines.ts"
 import * as RecordingTable from "../tables/RecordingTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
@@ -157,9 +158,12 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const findConversation = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
-  const resume = yield* together(Resumptions.AT_ONCE, Resumptions.find(sql))
-  const outline = yield* together(Resumptions.AT_ONCE, Resumptions.outlines(sql))
-  const history = yield* together(Resumptions.AT_ONCE, Resumptions.histories(sql))
+  const resumptions = yield* Resumptions.make(database)
+  const recordOutline = yield* together(READS_AT_ONCE, RecordOutlines.load(sql))
+  const findTurn = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findEach(sql, ids))
+  const findLast = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
+    TurnTable.lastEach(sql, ids)
+  )
 
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
@@ -193,17 +197,18 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
           accept({ turn, opening, ahead })
         ).pipe(failed(`record turn ${turn.turnId}`))
       ),
-    turn: (id) => TurnTable.find(sql, id).pipe(read(`turn ${id}`)),
+    turn: (id) => Effect.map(findTurn(id), Option.fromUndefinedOr).pipe(failed(`read turn ${id}`)),
     prompt: (id) =>
       TurnTable.findAll(sql, [id]).pipe(
         read(`the prompt of turn ${id}`),
         Effect.map(([turn]) => turn && promptOf(turn))
       ),
     resumption: (id) =>
-      Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
+      Effect.map(resumptions.find(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     resumptionOutline: (id) =>
-      Effect.map(outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
-    lastTurn: (id) => TurnTable.last(sql, id).pipe(read(`the last turn of conversation ${id}`)),
+      Effect.map(resumptions.outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
+    lastTurn: (id) =>
+      Effect.map(findLast(id), Option.fromUndefinedOr).pipe(failed(`read the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => SealTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
     // Many rows, for which only the start waits.
     unsealedTurns: SealTable.unsealed(sql).pipe(
@@ -218,7 +223,9 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     turnOutline: (id) => EventTable.outlineOf(sql, id).pipe(read(`the events of turn ${id}`)),
-    history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
+    turnDigest: (id) => EventTable.digestOf(sql, id).pipe(read(`the events of turn ${id}`)),
+    recordOutline: (id) => recordOutline(id).pipe(failed(`read the journal of turn ${id}`)),
+    history: (id) => resumptions.history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
@@ -234,7 +241,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })
-  const claim = lane((queries: ReadonlyArray<readonly [now: number, until: number, limit: number]>) =>
+  const claim = lane((queries: ReadonlyArray<Parameters<Outbox["Service"]["claim"]>>) =>
     Effect.forEach(queries, (query) => OutboxTable.claim(sql, ...query))
   )
   const remove = lane(DeletionTable.conversations(sql))

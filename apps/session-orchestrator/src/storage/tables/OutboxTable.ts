@@ -55,18 +55,20 @@ export const ofEnded = (sql: SqlClient.SqlClient, endedSince: number): Statement
     WHERE t.status IN ('completed', 'failed', 'aborted') AND t.ended_at >= ${endedSince}
       AND o.turn = t.number AND o.state = 'pending' AND o.due_at = ${NOT_YET}`
 
-/** Claims due messages, the first of each lane, oldest first. */
+/** Claims due messages, the first of each lane, oldest first; none of the receivers in `except`. */
 export const claim = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   now: number,
   until: number,
-  limit: number
+  limit: number,
+  except: ReadonlyArray<string> = []
 ): Effect.fn.Return<ReadonlyArray<Claimed>, TableError> {
   const lock = sql.onDialectOrElse({ pg: () => sql.literal("FOR UPDATE SKIP LOCKED"), orElse: () => sql.literal("") })
+  const others = except.length === 0 ? sql.literal("") : sql`AND NOT (${sql.in("o.receiver", except)})`
   const numbers = yield* sql<{ readonly number: number }>`
     UPDATE outbox SET claimed_until = ${until} WHERE number IN (
       SELECT o.number FROM outbox o
-      WHERE o.state = 'pending' AND o.due_at <= ${now} AND o.claimed_until <= ${now} AND NOT EXISTS (
+      WHERE o.state = 'pending' AND o.due_at <= ${now} AND o.claimed_until <= ${now} ${others} AND NOT EXISTS (
         SELECT 1 FROM outbox e WHERE e.state = 'pending' AND e.lane = o.lane AND e.number < o.number
       ) ORDER BY o.due_at, o.number LIMIT ${limit} ${lock}
     ) RETURNING ${RowNumbers.read(sql, "number")} AS "number"`

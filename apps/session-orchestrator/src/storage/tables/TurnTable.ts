@@ -49,7 +49,17 @@ export const insert = (
 
 /** A turn by its id. */
 export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, TableError> =>
-  Effect.map(select(sql, sql`t.turn_id = ${id}`), ([turn]) => Option.fromUndefinedOr(turn))
+  Effect.map(findEach(sql, [id]), ([turn]) => Option.fromUndefinedOr(turn))
+
+/** Turns in the order of their ids; `undefined` for an unknown id. */
+export const findEach = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.TurnId>
+): Effect.Effect<ReadonlyArray<Turn | undefined>, TableError> =>
+  Effect.map(select(sql, hasId(sql, ids)), (turns) => {
+    const found = new Map(turns.map((turn) => [turn.turnId, turn]))
+    return ids.map((id) => found.get(id))
+  })
 
 /** The turns with these ids and their parts (`Turn.content`), oldest first; unknown ids are left out. */
 export const findAll = (
@@ -58,20 +68,33 @@ export const findAll = (
 ): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
   select(sql, IdList.has(sql, "t.turn_id", ids), `${COLUMNS}, ${CONTENT}`)
 
-/** The newest turn of a conversation. */
-export const last = (
+/** The newest turn of each conversation, in the order of their ids; `undefined` where there is none. */
+export const lastEach = (
   sql: SqlClient.SqlClient,
-  id: Ids.ConversationId
-): Effect.Effect<Option.Option<Turn>, TableError> =>
-  Effect.map(
-    select(
-      sql,
-      sql`t.number = (
-        SELECT max(o.number) FROM turns o
-        WHERE o.conversation = (SELECT number FROM conversations WHERE conversation_id = ${id}))`
-    ),
-    ([turn]) => Option.fromUndefinedOr(turn)
-  )
+  ids: ReadonlyArray<Ids.ConversationId>
+): Effect.Effect<ReadonlyArray<Turn | undefined>, TableError> =>
+  Effect.map(select(sql, isLastOf(sql, ids)), (turns) => {
+    const found = new Map(turns.map((turn) => [turn.conversationId, turn]))
+    return ids.map((id) => found.get(id))
+  })
+
+/** The condition of `findEach`, for `statement`. */
+export const hasId = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>): Statement.Fragment =>
+  IdList.has(sql, "t.turn_id", ids)
+
+/** The condition of `lastEach`, for `statement`. */
+export const isLastOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.ConversationId>): Statement.Fragment => sql`
+  t.number IN (
+    SELECT (SELECT max(o.number) FROM turns o WHERE o.conversation = k.number)
+    FROM conversations k WHERE ${IdList.has(sql, "k.conversation_id", ids)})`
+
+/** Selects turns, oldest first, each with the event that ended it. */
+export const statement = (
+  sql: SqlClient.SqlClient,
+  where: Statement.Fragment,
+  columns = COLUMNS
+): Statement.Statement<object> =>
+  sql`SELECT ${sql.literal(columns)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`
 
 /** The turns without an end, oldest first. */
 export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
@@ -126,16 +149,12 @@ const Row = Schema.Struct({
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodeEnd = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.TurnEnd))
 
-/** Turns, oldest first, each with the event that ended it. */
 const select = (
   sql: SqlClient.SqlClient,
   where: Statement.Fragment,
-  columns = COLUMNS
+  columns?: string
 ): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
-  Effect.flatMap(
-    sql`SELECT ${sql.literal(columns)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`,
-    (rows) => read(rows)
-  )
+  Effect.flatMap(statement(sql, where, columns), (rows) => read(rows))
 
 const turnOf = Effect.fnUntraced(function* (row: typeof Row.Type): Effect.fn.Return<Turn, Schema.SchemaError> {
   const turn: NewTurn = {

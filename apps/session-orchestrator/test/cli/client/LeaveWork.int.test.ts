@@ -43,7 +43,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
         lines(again.stdout).map((line) => JSON.parse(line)),
         ids.map((turnId) => ({ turnId, conversationId: turnId, isNew: false }))
       )
-      assert.include(again.stderr, "3 of 3 had been submitted before.")
+      assert.include(again.stderr, "All 3 had been submitted before.")
       assert.strictEqual(service.provider.count(), 3)
 
       assert.deepInclude(yield* holdfast(service, ["answer", "why"]), { code: 0, stdout: "Because.\n", stderr: "" })
@@ -64,6 +64,8 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       const service = yield* Service.start()
       service.provider.fallback(() => ProcessSetup.answer("Here."))
       assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
+      const again = yield* holdfast(service, ["submit", "Why?", "--id", "one"])
+      assert.deepInclude(again, { code: 0, stdout: "one\n", stderr: "It had been submitted before.\n" })
       assert.strictEqual(
         (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
         "two\n"
@@ -192,7 +194,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       assert.strictEqual(code, 0)
       assert.match(
         stdout,
-        /^# two\n\n\S+ \| scripted\/m \| tags: night\n\n## User, \S+\n\nWhy\?\n\n## scripted\/m, \S+\n\nBecause\.\n\n$/
+        /^# Why\?\n\ntwo \| \S+ \| scripted\/m \| tags: night\n\n## User, \S+\n\nWhy\?\n\n## scripted\/m, \S+\n\nBecause\.\n\n$/
       )
       assert.strictEqual((yield* holdfast(service, ["export", "--since", "soon"])).code, 2)
     })

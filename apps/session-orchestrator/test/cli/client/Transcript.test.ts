@@ -49,6 +49,26 @@ it("X15: a conversation as Markdown has each message, its calls and their result
     `## Holdfast, ${at}`,
     "TURN-FAILED",
     `## a/b, ${at}`,
-    "Broke off: reset\n"
+    "Failed: reset\n"
+  ])
+  const [, brokenOff] = messages
+  if (brokenOff?.role !== "assistant") return expect.fail("it is an answer")
+  const error = { reason: "network", message: "reset", retryable: true } as const
+  expect(Transcript.inMarkdown(conversation, [{ ...brokenOff, error }])).toContain("\n\nBroke off: reset\n")
+})
+
+it("a conversation as Markdown is headed by its title, with its id and its metadata beneath", () => {
+  const conversation = {
+    conversationId: Ids.ConversationId.make("c"),
+    model: "a/b",
+    createdAt: 0,
+    isBusy: false,
+    title: "Failures\nof last week",
+    metadata: { ticket: 7 }
+  }
+  expect(Transcript.inMarkdown(conversation, []).split("\n\n")).toEqual([
+    "# Failures of last week",
+    "c | 1970-01-01T00:00:00.000Z | a/b",
+    '```\n{\n  "ticket": 7\n}\n```\n'
   ])
 })

@@ -11,7 +11,6 @@
 import { type Failure, FilePart, type Message } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -176,18 +175,24 @@ const broken = (failure: Failure.Failure, body?: string): End => ({
   ...CallFailure.withBody(failure, body)
 })
 
-const conclude = Effect.fnUntraced(function* (end: End | TurnStopped, content: Content) {
-  if (end._tag === "TurnStopped") return yield* end
-  const endedAt = yield* Clock.currentTimeMillis
-  const said = {
-    content: content.parts(),
-    endedAt,
-    ...(content.usage === undefined ? undefined : { usage: content.usage })
-  }
-  if (end._tag === "Finished") {
-    return { _tag: "Completed", ...said, finishReason: end.finishReason } satisfies AttemptOutcome
-  }
-  const { _tag: _, ...failed } = end
-  const spread = yield* Random.next
-  return { _tag: "Failed", ...said, ...failed, contentSeen: content.seen, spread } satisfies AttemptOutcome
-})
+const conclude = (end: End | TurnStopped, content: Content): Effect.Effect<Made, TurnStopped> => {
+  if (end._tag === "TurnStopped") return Effect.fail(end)
+  return Effect.clockWith((clock): Effect.Effect<Made> => {
+    const said = {
+      content: content.parts(),
+      endedAt: clock.currentTimeMillisUnsafe(),
+      ...(content.usage === undefined ? undefined : { usage: content.usage })
+    }
+    if (end._tag === "Finished") {
+      return Effect.succeed({ _tag: "Completed", ...said, finishReason: end.finishReason })
+    }
+    const { _tag: _, ...failed } = end
+    return Effect.map(Random.next, (spread) => ({
+      _tag: "Failed",
+      ...said,
+      ...failed,
+      contentSeen: content.seen,
+      spread
+    }))
+  })
+}

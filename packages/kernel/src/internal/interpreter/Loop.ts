@@ -41,20 +41,19 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
 })
 
 /** Runs the turn from its present state to its seal. */
-export const toSeal = Effect.fnUntraced(function* (
-  run: Run
-): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
-  for (;;) {
-    if (run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger)) yield* run.flush // Loop.L4
+export const toSeal = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> => {
+  const next: Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> = Effect.suspend(() => {
+    if (run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger)) return Effect.andThen(run.flush, next) // Loop.L4
     const { phase } = run.ledger
     const commands = commandsOf(run.ledger, run.offers)
     const [command] = commands
-    if (phase._tag === "Sealed" || command === undefined) return yield* seal(run)
-    if (phase._tag === "Tools" && command._tag === "RunTool") yield* runTools(run, commands, phase.round)
-    else if (command._tag === "Seal") return yield* seal(run, command.cut && { status: "failed", failure: command.cut })
-    else if (command._tag !== "RunTool") yield* perform(run, command)
-  }
-})
+    if (phase._tag === "Sealed" || command === undefined) return seal(run)
+    if (command._tag === "Seal") return seal(run, command.cut && { status: "failed", failure: command.cut })
+    if (command._tag !== "RunTool") return Effect.andThen(perform(run, command), next)
+    return phase._tag === "Tools" ? Effect.andThen(runTools(run, commands, phase.round), next) : next
+  })
+  return next
+}
 
 /** The reason that cuts a turn off. */
 export interface Cut {

@@ -1,4 +1,4 @@
-/** Pages without anything of ours, for figures to stand beside: a static page, a text that streams, and a long list. */
+/** Pages without anything of ours, for figures to stand beside: a static page, a text that streams, clocks, and long lists. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -10,6 +10,9 @@ export interface BarePages {
   readonly close: () => void
 }
 
+/** Lines of `/clocks` that change each second. */
+export const CLOCKS = 40
+
 interface Options {
   /** The bytes of the script of `/static`. */
   readonly scriptBytes: number
@@ -17,20 +20,23 @@ interface Options {
   /** The pieces that `/stream` shows, and how many milliseconds lie between them. */
   readonly pieces: ReadonlyArray<string>
   readonly everyMs: number
-  /** The texts of `/list`. */
+  /** The texts of `/list`; `/rows` has half of them. */
   readonly texts: ReadonlyArray<string>
 }
 
 export const start = async ({ everyMs, pieces, scriptBytes, styleBytes, texts }: Options): Promise<BarePages> => {
   const files: Readonly<Record<string, readonly [type: string, text: string]>> = {
-    // A script of the same size that has to be read and does nothing but its text.
+    // Its text is in the document; a script of the same size has to be read, and adds one element.
     "/static": [
       "text/html",
-      '<!doctype html><link rel="stylesheet" href="/style.css"><div id="page"></div><script type="module" src="/script.js"></script>'
+      '<!doctype html><link rel="stylesheet" href="/style.css"><div id="page">There</div><script type="module" src="/script.js"></script>'
     ],
     "/script.js": [
       "text/javascript",
-      `document.querySelector("#page").textContent = "There"\nconst unused = "${"0123456789".repeat(scriptBytes / 10)}"\n`
+      `const ready = document.createElement("p")
+       ready.id = "ready"
+       document.body.append(ready)
+       const unused = "${"0123456789".repeat(scriptBytes / 10)}"`
     ],
     "/style.css": ["text/css", `/*${"0123456789".repeat(styleBytes / 10)}*/ body { margin: 0 }`],
     "/stream": ["text/html", '<!doctype html><pre id="text"></pre><script type="module" src="/stream.js"></script>'],
@@ -41,9 +47,21 @@ export const start = async ({ everyMs, pieces, scriptBytes, styleBytes, texts }:
        events.onmessage = ({ data }) => { text.append(JSON.parse(data)) }
        events.addEventListener("end", () => { events.close(); document.title = "ended" })`
     ],
-    "/list": [
+    "/clocks": [
       "text/html",
-      `<!doctype html><div id="list" style="height:100vh;overflow-y:auto">${texts.map((text) => `<p>${text}</p>`).join("")}</div>`
+      `<!doctype html>${"<p>0</p>".repeat(CLOCKS)}<script type="module" src="/clocks.js"></script>`
+    ],
+    "/clocks.js": [
+      "text/javascript",
+      `const began = Date.now()
+       setInterval(() => {
+         for (const line of document.querySelectorAll("p")) line.firstChild.data = String(Math.round((Date.now() - began) / 1000))
+       }, 1000)`
+    ],
+    "/list": ["text/html", listOf(texts.map((text) => `<p>${text}</p>`))],
+    "/rows": [
+      "text/html",
+      listOf(texts.map((text) => `<p style="height:46px;margin:0">${text}</p>`).slice(texts.length / 2))
     ]
   }
   const server = createServer((request, response) => {
@@ -72,3 +90,8 @@ export const start = async ({ everyMs, pieces, scriptBytes, styleBytes, texts }:
     }
   }
 }
+
+// --- internal
+
+const listOf = (entries: ReadonlyArray<string>): string =>
+  `<!doctype html><div id="list" style="height:100vh;overflow-y:auto">${entries.join("")}</div>`
