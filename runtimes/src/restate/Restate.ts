@@ -9,12 +9,9 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import type { Check } from "../Report.ts"
+import type { Check } from "../../../tools/src/acceptance/Report.ts"
 import { DEADLINE_MS, within } from "../scenario/Deadline.ts"
 import * as Endpoint from "./Endpoint.ts"
-
-/** How late a wait may end, in milliseconds. */
-const LATE_MS = 1_000
 
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, "127.0.0.1")
@@ -85,6 +82,20 @@ class Service {
   }
 }
 
+/** A wait whose process was killed; times in epoch milliseconds. */
+interface Wait {
+  readonly retryAt: number
+  /** What the engine was asked for. */
+  readonly asked: ReadonlyArray<number>
+  readonly calledAt: number
+}
+
+/** The engine has slept once, up to the time that the event named, and the call came after that. */
+const isKept = ({ asked: [wakeAt = NaN, ...more], calledAt, retryAt }: Wait): boolean =>
+  more.length === 0 && wakeAt >= retryAt && calledAt >= wakeAt
+
+const rangeOf = (values: ReadonlyArray<number>): string => `${Math.min(...values)} to ${Math.max(...values)}`
+
 /** Shows that turns survive `kills` deaths of each kind. */
 export const run = async (
   project: string,
@@ -137,6 +148,13 @@ export const run = async (
         readonly rows: ReadonlyArray<{ readonly [name: string]: unknown }>
       }
     ).rows
+  /** The times at which the engine was asked to wake a turn, by its journal. */
+  const sleepsOf = async (turn: string): Promise<ReadonlyArray<number>> =>
+    (
+      await rows(
+        `SELECT entry_json FROM sys_journal WHERE id = '${turn}' AND entry_type = 'Command: Sleep' ORDER BY index`
+      )
+    ).map((row) => JSON.parse(String(row["entry_json"])).Command.Sleep.wake_up_time)
 
   try {
     await service.begin()
@@ -145,7 +163,7 @@ export const run = async (
     )
 
     const problems: { readonly [script: string]: Array<string> } = { tool: [], wait: [], stream: [] }
-    const latest: Array<number> = []
+    const waits: Array<Wait> = []
     const REACHED: { readonly [script: string]: readonly [path: RegExp, requests: number] } = {
       tool: [/^\/tool\//, 3],
       wait: [/^\/model\/wait\//, 1],
@@ -170,18 +188,21 @@ export const run = async (
         }
         const calls = arrivals.filter((arrival) => arrival.path.startsWith("/model/"))
         if (calls.length !== 2) found.push(`kill ${n}: ${calls.length} calls of the model`)
-        if (script === "wait") latest.push((calls[1]?.at ?? Infinity) - Number(waiting.split(" ")[2]))
+        if (script !== "wait") continue
+        const [, turn = "", retryAt] = waiting.split(" ")
+        waits.push({ retryAt: Number(retryAt), asked: await sleepsOf(turn), calledAt: calls[1]?.at ?? NaN })
       }
     }
     const said = (script: string) => (problems[script]?.length === 0 ? undefined : problems[script]?.join("\n"))
     check(`Restate: ${kills} kills in tools, and none that is not idempotent ran twice`, said("tool"))
     check(`Restate: ${kills} kills in waits, and each turn was answered`, said("wait"))
     check(`Restate: ${kills} kills in streams, and each turn was answered once`, said("stream"))
-    const [most, least] = [Math.max(...latest), Math.min(...latest)]
     check(
-      `Restate: waits ended ${least} to ${most} ms late`,
-      least >= 0 && most < LATE_MS ? undefined : `expected 0 to ${LATE_MS} ms: ${latest.join(", ")}`
+      `Restate: ${kills} kills in waits, and each wait was one sleep of the engine, with no call before its time`,
+      waits.every(isKept) ? undefined : JSON.stringify(waits)
     )
+    // Not checked: a busy machine is late by as much as it likes, and so are the engine's own retries of the connection.
+    console.log(`Restate: waits ended ${rangeOf(waits.map(({ calledAt, retryAt }) => calledAt - retryAt))} ms late`)
 
     const asked = ask("wait")
     const from = service.lines.length

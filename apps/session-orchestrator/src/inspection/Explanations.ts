@@ -4,7 +4,7 @@ import type { Ids, TurnCourse, TurnExplanation } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Secrets } from "../redaction/Secrets.ts"
 import { ConversationNotFound } from "../conversation/Conversations.ts"
-import { Journal } from "../storage/EventJournal.ts"
+import type { Journal } from "../storage/EventJournal.ts"
 import { Store } from "../storage/Store.ts"
 import * as Course from "./Course.ts"
 import * as StoredTurn from "./StoredTurn.ts"
@@ -36,25 +36,19 @@ export const layer: Layer.Layer<Explanations, never, Store | Journal | Interrupt
     Explanations,
     Effect.gen(function* () {
       const store = yield* Store
-      const journal = yield* Journal
       const read = yield* StoredTurn.reader
+      const readOutline = yield* StoredTurn.outlineReader
       const { redact } = yield* Secrets
 
-      const courseOf = Effect.fnUntraced(function* (turnId: Ids.TurnId) {
-        const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
-        if (turn === undefined) return undefined
-        // A turn's row refers to it, so it exists.
-        const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
-        // The outline will do: no message of a user or a tool is read.
-        const events = (yield* store.turnOutline(turnId)).map(({ event }) => event)
-        const records = yield* journal.load(turnId)
-        const explanation = Explanation.of({ turn, conversation, events, records }, redact)
-        return Course.of(explanation, yield* Clock.currentTimeMillis)
+      const courseOf = Effect.fnUntraced(function* (turnId: Ids.TurnId, deaths: ReadonlyArray<number>) {
+        const evidence = Option.getOrUndefined(yield* readOutline(turnId))
+        return evidence && Course.of(Explanation.of({ ...evidence, deaths }, redact), yield* Clock.currentTimeMillis)
       })
 
       return {
         courses: Effect.fn("Explanations.courses")(function* (turnIds) {
-          const courses = yield* Effect.forEach(turnIds, courseOf, { concurrency: AT_ONCE })
+          const deaths = yield* store.deaths(0)
+          const courses = yield* Effect.forEach(turnIds, (turnId) => courseOf(turnId, deaths), { concurrency: AT_ONCE })
           return courses.filter((course) => course !== undefined)
         }),
         explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {

@@ -3,6 +3,8 @@
  *
  * StoredTurn.R1. No turn is woken and no owner is asked: any process that shares the database can read a turn that another one runs.
  * StoredTurn.R2. The row is read first: a turn that seals meanwhile appears as it was before.
+ * StoredTurn.R3. The conversation is read last. A conversation is deleted as a whole, so all that was read before belongs together if it still
+ *     exists, and there is no such turn if it does not.
  */
 import { type Interruption, Interruptions, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -20,29 +22,67 @@ export interface StoredTurn {
   readonly records: ReadonlyArray<Records.Stored>
   /** Absent for a turn that was never interrupted. */
   readonly interruption?: Interruption.Interruption | undefined
+  /** Deaths of the service, by the moments at which they were found; some may be older than the turn. Absent: they were not read. */
+  readonly deaths?: ReadonlyArray<number>
 }
 
 /** Removes secrets from a text. */
 export type Redact = (text: string) => string
 
 /** Reads turns from a service's storage. */
-type Read = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
+type Read<A> = (turnId: Ids.TurnId) => Effect.Effect<Option.Option<A>, StorageError>
 
 /** The reader of the storage in the context. */
-export const reader: Effect.Effect<Read, never, Store | Journal | Interruptions.Interruptions> = Effect.gen(
+export const reader: Effect.Effect<Read<StoredTurn>, never, Store | Journal | Interruptions.Interruptions> = Effect.gen(
   function* () {
     const store = yield* Store
     const journal = yield* Journal
     const interruptions = yield* Interruptions.Interruptions
-    return Effect.fnUntraced(function* (turnId) {
-      const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
-      if (turn === undefined) return Option.none()
-      // A turn's row refers to it, so it exists.
-      const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
-      const events = (yield* store.turnEvents(turnId)).map(({ event }) => event)
-      const records = yield* journal.load(turnId)
-      const interruption = Option.getOrUndefined(yield* interruptions.find(turnId))
-      return Option.some({ turn, conversation, events, records, interruption })
-    })
+    return existing(store, (turnId) =>
+      Effect.all({
+        events: eventsBy(store.turnEvents(turnId)),
+        records: journal.load(turnId),
+        interruption: Effect.map(interruptions.find(turnId), Option.getOrUndefined),
+        deaths: store.deaths(0)
+      })
+    )
   }
 )
+
+/** The same without messages of users and tools, which may have files, and without interruptions and deaths: of the events only the outline is read. */
+export const outlineReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>, never, Store | Journal> = Effect.gen(
+  function* () {
+    const store = yield* Store
+    const journal = yield* Journal
+    return existing(store, (turnId) =>
+      Effect.all({ events: eventsBy(store.turnOutline(turnId)), records: journal.load(turnId) })
+    )
+  }
+)
+
+/** What the state of a turn is made of, and no more: of the events the digest, and of the records the outline. */
+export const digestReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>, never, Store> = Effect.map(
+  Store,
+  (store) =>
+    existing(store, (turnId) =>
+      Effect.all({ events: eventsBy(store.turnDigest(turnId)), records: store.recordOutline(turnId) })
+    )
+)
+
+// --- internal
+
+/** The row and the conversation of a turn, and what is read between them. */
+const existing = <A extends object>(
+  store: Pick<Store["Service"], "turn" | "conversation">,
+  more: (turnId: Ids.TurnId) => Effect.Effect<A, StorageError>
+) =>
+  Effect.fnUntraced(function* (turnId: Ids.TurnId) {
+    const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
+    if (turn === undefined) return Option.none()
+    const read = yield* more(turnId)
+    const conversation = yield* store.conversation(turn.conversationId) // StoredTurn.R3
+    return Option.map(conversation, (conversation) => ({ ...read, turn, conversation }))
+  })
+
+const eventsBy = (read: ReturnType<Store["Service"]["turnEvents"]>) =>
+  Effect.map(read, (stored) => stored.map(({ event }) => event))

@@ -1,7 +1,7 @@
 /**
  * Reads a turn's state for a client that left it running (rule X15).
  *
- * A client polls it, so messages of the user and of tools are not read: they may have files. Results of tools are read once, in the records.
+ * A client polls it, so what it does not give is not read: prompts, results of tools, and all answers but the last.
  */
 import type { StorageError } from "@holdfast/journal"
 import { defined, FilePart, type Ids, type PeriodReport, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
@@ -11,10 +11,9 @@ import { PriceTable } from "./period/PriceTable.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import { Lists, type TurnRow } from "../storage/Lists.ts"
-import { Journal } from "../storage/EventJournal.ts"
 import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
-import type * as StoredTurn from "./StoredTurn.ts"
+import * as StoredTurn from "./StoredTurn.ts"
 import * as TurnCost from "./period/TurnCost.ts"
 import { TurnNotFound } from "../conversation/TurnNotFound.ts"
 import * as TurnReport from "./TurnReport.ts"
@@ -33,12 +32,12 @@ export class TurnStates extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
 /** Reads the states from the stored data. */
-export const layer: Layer.Layer<TurnStates, never, Store | Journal | Lists | Secrets | PriceTable> = Layer.effect(
+export const layer: Layer.Layer<TurnStates, never, Store | Lists | Secrets | PriceTable> = Layer.effect(
   TurnStates,
   Effect.gen(function* () {
     const prices = yield* PriceTable
     const store = yield* Store
-    const journal = yield* Journal
+    const read = yield* StoredTurn.digestReader
     const lists = yield* Lists
     const { redact } = yield* Secrets
     return {
@@ -52,14 +51,10 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Lists | Sec
         ),
       newestOf: (id) => Effect.map(store.lastTurn(id), (turn) => Option.getOrUndefined(turn)?.turnId),
       find: Effect.fn("TurnStates.find")(function* (turnId) {
-        const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
-        if (turn === undefined) return yield* new TurnNotFound({ turnId })
-        // A turn's row refers to it, so it exists.
-        const conversation = Option.getOrThrow(yield* store.conversation(turn.conversationId))
-        const events = (yield* store.turnOutline(turnId)).map(({ event }) => event)
-        const records = yield* journal.load(turnId)
+        const evidence = Option.getOrUndefined(yield* read(turnId))
+        if (evidence === undefined) return yield* new TurnNotFound({ turnId })
         return {
-          ...of({ turn, conversation, events, records }, redact, prices),
+          ...of(evidence, redact, prices),
           ...(yield* lists.labelsOf(turnId))
         }
       })
@@ -67,7 +62,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Lists | Sec
   })
 )
 
-/** The state of a turn, from its stored data; of its events the outline will do. */
+/** The state of a turn, from its stored data; of its events and records the digest and the outline will do. */
 export const of = (
   evidence: Omit<StoredTurn.StoredTurn, "interruption">,
   redact: StoredTurn.Redact,

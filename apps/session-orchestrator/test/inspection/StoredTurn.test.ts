@@ -1,0 +1,65 @@
+/** Tests reads of a turn whose conversation is deleted meanwhile. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as Explanations from "../../src/inspection/Explanations.ts"
+import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
+import * as TurnStates from "../../src/inspection/TurnStates.ts"
+import * as Secrets from "../../src/redaction/Secrets.ts"
+import { Deletions } from "../../src/storage/Deletions.ts"
+import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
+
+/** A store whose conversation is deleted right after the row of its turn was read. */
+const deleting = Layer.effect(
+  Store,
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { conversation } = yield* Deletions
+    return Store.of({
+      ...store,
+      turn: (id) => Effect.tap(store.turn(id), () => conversation(NumberedData.conversationId(1)))
+    })
+  })
+)
+
+const ended = Effect.gen(function* () {
+  const store = yield* NumberedData.oneTurn
+  const [conversationId, turnId] = [NumberedData.conversationId(1), NumberedData.turnId(1)]
+  yield* store.appendEvents(conversationId, turnId, [NumberedData.message(1, 1, 1), NumberedData.end(1, 1)], 0)
+  return turnId
+})
+
+const readers = Layer.mergeAll(TurnStates.layer, Explanations.layer).pipe(
+  Layer.provideMerge(deleting),
+  Layer.provideMerge(SqlStore.layerMemory),
+  Layer.provide([Layer.succeed(Secrets.Secrets, Secrets.shapes), Layer.succeed(PriceTable, {})])
+)
+
+describe("a turn whose conversation is deleted while it is read", () => {
+  it.effect("R3: has no state: there is no such turn", () =>
+    Effect.gen(function* () {
+      const turnId = yield* ended
+      const states = yield* TurnStates.TurnStates
+      const { message } = yield* Effect.flip(states.find(turnId))
+      assert.strictEqual(message, `There is no turn ${turnId}.`)
+    }).pipe(Effect.provide(readers))
+  )
+
+  it.effect("R3: is left out of courses", () =>
+    Effect.gen(function* () {
+      const turnId = yield* ended
+      const { courses } = yield* Explanations.Explanations
+      assert.deepStrictEqual(yield* courses([turnId]), [])
+    }).pipe(Effect.provide(readers))
+  )
+
+  it.effect("R3: is not explained: there is no such conversation", () =>
+    Effect.gen(function* () {
+      const turnId = yield* ended
+      const { explain } = yield* Explanations.Explanations
+      const error = yield* Effect.flip(explain(NumberedData.conversationId(1), turnId))
+      assert.strictEqual(error._tag, "ConversationNotFound")
+    }).pipe(Effect.provide(readers))
+  )
+})
