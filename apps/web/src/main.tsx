@@ -4,8 +4,11 @@ import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
 // First: the styles of the parts stand behind it.
 import "./style/page.css"
-import { App } from "./shell/App.tsx"
+import * as Conversations from "./list/useConversations.ts"
+import { ACCESS, App } from "./shell/App.tsx"
 import { ErrorScreen } from "./shell/ErrorScreen.tsx"
+import * as Parts from "./shell/Parts.ts"
+import * as Route from "./shell/Route.ts"
 import * as Focus from "./shell/Focus.ts"
 
 const place = document.querySelector("#page")
@@ -15,6 +18,12 @@ if (place === null) throw new Error("index.html has an element with the id page"
 const queries = new QueryClient({
   defaultOptions: { queries: { retry: false, networkMode: "always" }, mutations: { networkMode: "always" } }
 })
+
+const route = Route.parse(location.hash)
+Parts.loadAhead(route)
+// The list does not wait for the answer of the first call, nor either for React.
+void queries.prefetchQuery(ACCESS)
+if (Route.hasList(route)) void queries.prefetchQuery(Conversations.list(Conversations.FIRST))
 
 Focus.keep()
 createRoot(place).render(

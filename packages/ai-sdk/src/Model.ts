@@ -11,9 +11,10 @@ import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import type { Provider } from "@holdfast/kernel"
 import { FromAsyncIterable } from "@holdfast/providers"
 import { cut, type Model, type ModelRequest } from "holdfast"
+import { type Event, ResponseReader } from "holdfast/bridge"
 import { concealed } from "./internal/ConcealedError.ts"
+import { names, type Part } from "./internal/PartNames.ts"
 import { promptOf } from "./internal/PromptParts.ts"
-import { type Event, type Part, ResponseEvents } from "./internal/ResponseEvents.ts"
 
 /** A model of any version of the specification that the AI SDK supports. */
 export type AnyModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
@@ -82,12 +83,13 @@ async function* events(
   // The prompts of all versions have the same parts, as far as they are used here.
   const { stream } = await begun(languageModel as LanguageModelV4, call)
   const reader = (stream as ReadableStream<Part>).getReader()
-  const response = new ResponseEvents()
+  const response = new ResponseReader(names)
   try {
     for (;;) {
       const { done, value } = await reader.read()
       if (done) throw cut() // Model.M2; without an event the library would take the response for an empty answer
-      for (const event of response.of(value)) {
+      if (value.type === "error") throw value.error
+      for (const event of response.read(value)) {
         yield event
         if (event.type === "finish") return
       }

@@ -22,13 +22,13 @@ import {
   APICallError,
   type LanguageModelV4,
   type LanguageModelV4CallOptions,
-  type LanguageModelV4GenerateResult,
   type LanguageModelV4Middleware,
   type LanguageModelV4StreamPart,
   type LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
 import { defined } from "@holdfast/wire"
 import { cut, patience, type PatienceOptions } from "holdfast"
+import { isContentPart, whole } from "holdfast/bridge"
 import * as CallId from "./internal/CallId.ts"
 import { isCut } from "./internal/FinishPart.ts"
 
@@ -41,18 +41,15 @@ export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middlewa
   return {
     specificationVersion: "v4",
     wrapGenerate: async ({ model, params }) => {
-      const responses = patient<LanguageModelV4GenerateResult>({
+      const call = {
         ...(await named(model, params)),
         target: { provider: model.provider, model: model.modelId },
         signal: params.abortSignal,
-        isContent: () => true,
-        call: async function* (abortSignal) {
+        call: async function* (abortSignal: AbortSignal) {
           yield await model.doGenerate({ ...params, abortSignal })
         }
-      })
-      const { value } = await settled(responses.next())
-      await responses.return()
-      return value as LanguageModelV4GenerateResult
+      }
+      return settled(whole(patient, call))
     },
     wrapStream: async ({ model, params }) => {
       let answered: LanguageModelV4StreamResult | undefined
@@ -60,7 +57,7 @@ export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middlewa
         ...(await named(model, params)),
         target: { provider: model.provider, model: model.modelId },
         signal: params.abortSignal,
-        isContent,
+        isContent: isContentPart,
         call: async function* (abortSignal) {
           answered = await model.doStream({ ...params, abortSignal })
           yield* partsOf(answered.stream)
@@ -107,26 +104,6 @@ async function* partsOf(
     if (!isFinished) throw cut()
   } finally {
     void reader.cancel().catch(() => {})
-  }
-}
-
-const isContent = (part: LanguageModelV4StreamPart): boolean => {
-  switch (part.type) {
-    case "text-delta":
-    case "reasoning-delta":
-    case "tool-input-delta":
-      return part.delta !== ""
-    case "custom":
-    case "reasoning-file":
-    case "tool-input-start":
-    case "tool-call":
-    case "tool-result":
-    case "tool-approval-request":
-    case "file":
-    case "source":
-      return true
-    default:
-      return false
   }
 }
 

@@ -58,6 +58,8 @@ export interface TurnFilter extends CallOptions {
   readonly tag?: string
   /** A text in the prompt or the answer. */
   readonly search?: string
+  /** Entries that one call reads: 1 to 200, 50 by default. */
+  readonly limit?: number
 }
 
 /** Which conversations a list has. */

@@ -18,8 +18,8 @@ import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as ResponseIdTracker from "effect/ai/ResponseIdTracker"
 import * as Telemetry from "effect/ai/Telemetry"
+import type { BridgeOptions } from "holdfast/bridge"
 import * as EncodedParts from "./EncodedParts.ts"
-import type { PatienceOptions } from "./index.ts"
 import * as PatientResponses from "./PatientResponses.ts"
 
 type Service = LanguageModel.LanguageModel
@@ -33,7 +33,7 @@ type Service = LanguageModel.LanguageModel
  */
 export const holdfast = <ROut, E, RIn>(
   model: Layer.Layer<ROut | Service, E, RIn>,
-  options: PatienceOptions = {}
+  options: BridgeOptions = {}
 ): Layer.Layer<ROut | Service, E, RIn> => {
   const calls = PatientResponses.make(options)
   const patient = Layer.effect(

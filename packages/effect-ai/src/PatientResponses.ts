@@ -14,8 +14,7 @@ import * as AiError from "effect/ai/AiError"
 import * as Model from "effect/ai/Model"
 import * as Response from "effect/ai/Response"
 import type * as Tool from "effect/ai/Tool"
-import { cut, policyOf } from "holdfast"
-import type { PatienceOptions } from "./index.ts"
+import { type BridgeOptions, cut, isContentPart, policyOf } from "holdfast/bridge"
 
 /** Any part of a stream. */
 export type StreamPart = Response.StreamPart<Record<string, Tool.Any>, "deferred">
@@ -27,7 +26,7 @@ export type Part = Response.Part<Record<string, Tool.Any>, "deferred">
 export type PatientResponses = ReturnType<typeof make>
 
 /** Reads the options once. Throws a `HoldfastError` that names what is wrong. */
-export const make = ({ onRetry, retry, signal }: PatienceOptions) => {
+export const make = ({ onRetry, retry, signal }: BridgeOptions) => {
   const policy = policyOf(retry)
   const patient = <A, R>(
     method: string,
@@ -53,7 +52,7 @@ export const make = ({ onRetry, retry, signal }: PatienceOptions) => {
     streamed: <R>(
       method: string,
       call: Stream.Stream<StreamPart, AiError.AiError, R>
-    ): Stream.Stream<StreamPart, AiError.AiError, R> => patient(method, whole(call), isContent)
+    ): Stream.Stream<StreamPart, AiError.AiError, R> => patient(method, whole(call), isContentPart)
   }
 }
 
@@ -85,24 +84,6 @@ const whole = <R>(parts: Stream.Stream<StreamPart, AiError.AiError, R>): Stream.
       Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail<unknown>(cut()))))
     )
   })
-
-const isContent = (part: StreamPart): boolean => {
-  switch (part.type) {
-    case "text-delta":
-    case "reasoning-delta":
-    case "tool-params-delta":
-      return part.delta !== ""
-    case "tool-params-start":
-    case "tool-call":
-    case "tool-result":
-    case "tool-approval-request":
-    case "file":
-    case "source":
-      return true
-    default:
-      return false
-  }
-}
 
 /** M2 */
 const givenUp = <A>(

@@ -18,6 +18,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Model from "effect/ai/Model"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
+import { countsOf, Metadata } from "holdfast/bridge"
 import * as Prompts from "./Prompts.ts"
 
 /** The model `target.model` of a provider. */
@@ -28,8 +29,13 @@ export const model = (
   const streamText = (method: string) => (options: LanguageModel.ProviderOptions) =>
     Stream.suspend(() => {
       const writer = new Writer()
-      return Effect.flatMap(Clock.currentTimeMillis, (now) => requestOf(method, target, now, options)).pipe(
-        Stream.fromEffect,
+      const request = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.try({
+          try: () => requestOf(target, now, options),
+          catch: (error) => errorOf(method, { reason: "bad-request", message: (error as Error).message })
+        })
+      )
+      return Stream.fromEffect(request).pipe(
         Stream.flatMap((request) => provider.stream(request)),
         Stream.catchTag("ProviderFailure", ({ failure }) => Stream.fail(errorOf(method, failure))),
         Stream.flatMap((event) =>
@@ -54,43 +60,31 @@ export const model = (
 // --- internal
 
 const requestOf = (
-  method: string,
   target: Target.Target,
   now: number,
   { prompt, responseFormat, toolChoice, tools }: LanguageModel.ProviderOptions
-): Effect.Effect<Provider.ProviderRequest, AiError.AiError> => {
-  const isForced =
+): Provider.ProviderRequest => {
+  if (
     toolChoice === "required" ||
     (typeof toolChoice === "object" && ("tool" in toolChoice || toolChoice.mode === "required"))
-  if (isForced) {
-    const message = "toolChoice: a provider of Holdfast cannot be made to call a tool, expected auto, none or oneOf."
-    return Effect.fail(errorOf(method, { reason: "bad-request", message })) // M2
-  }
-  return Effect.map(
-    Effect.try({
-      try: () => Prompts.messagesOf(prompt, target, now),
-      catch: (error) => errorOf(method, { reason: "bad-request", message: String(error) })
-    }),
-    ({ messages, system }) => ({
-      conversationId: Ids.ConversationId.make(Prompts.TURN),
-      turnId: Prompts.TURN,
-      step: 0,
-      attempt: 0,
-      target,
-      messages,
-      tools:
-        toolChoice === "none"
-          ? []
-          : tools.map((tool) => ({
-              name: tool.name,
-              inputSchema: Tool.getJsonSchema(tool) as never,
-              ...defined({ description: Tool.getDescription(tool) })
-            })),
-      ...defined({
-        system: [system, formatOf(responseFormat)].filter((text) => text !== undefined).join("\n\n") || undefined
-      })
-    })
   )
+    throw new Error("toolChoice: a provider of Holdfast cannot be made to call a tool, expected auto, none or oneOf.") // M2
+  const { messages, system } = Prompts.messagesOf(prompt, target, now)
+  const offered = toolChoice === "none" ? [] : tools
+  return {
+    conversationId: Ids.ConversationId.make(Prompts.TURN),
+    turnId: Prompts.TURN,
+    step: 0,
+    attempt: 0,
+    target,
+    messages,
+    tools: offered.map((tool) => ({
+      name: tool.name,
+      inputSchema: Tool.getJsonSchema(tool) as never,
+      ...defined({ description: Tool.getDescription(tool) })
+    })),
+    ...defined({ system: [system, formatOf(responseFormat)].filter(Boolean).join("\n\n") || undefined })
+  }
 }
 
 /** M3 */
@@ -99,38 +93,41 @@ const formatOf = (format: LanguageModel.ProviderOptions["responseFormat"]): stri
     ? undefined
     : `Answer with the JSON of one ${format.objectName} and nothing else. Its JSON Schema: ${JSON.stringify(Tool.getJsonSchemaFromSchema(format.schema))}`
 
+type Event = Exclude<Provider.ProviderEvent, { readonly type: "error" }>
+type Parts = ReadonlyArray<Response.StreamPartEncoded>
+
 /** Writes the events of one response as parts, with the blocks that Effect AI has. */
 class Writer {
   private blocks = 0
   private open: "text" | "reasoning" | undefined
   private usage: Message.Usage = {}
 
-  partsOf(
-    event: Exclude<Provider.ProviderEvent, { readonly type: "error" }>
-  ): ReadonlyArray<Response.StreamPartEncoded> {
+  partsOf(event: Event): Parts {
     switch (event.type) {
       case "text-delta":
-        return [...this.begin("text"), { type: "text-delta", id: this.id, delta: event.delta }]
       case "reasoning-delta":
-        return [...this.begin("reasoning"), { type: "reasoning-delta", id: this.id, delta: event.delta }]
+        return [...this.begin(event.type === "text-delta" ? "text" : "reasoning"), { ...event, id: this.id }]
       case "reasoning-end":
-        return [...this.begin("reasoning"), ...this.end(Prompts.withProof(event))]
-      case "tool-call":
-        return [...this.end(), callOf(event)]
-      case "file":
-        return "data" in event
-          ? [
-              ...this.end(),
-              { type: "file", mediaType: event.mediaType, data: event.data, metadata: Prompts.withProof(event) }
-            ]
-          : []
+        return [...this.begin("reasoning"), ...this.end(Metadata.metadataOf(event, "info"))]
+      case "tool-call": {
+        const { input, toolCallId, toolName, type } = event
+        return [
+          ...this.end(),
+          { type, id: toolCallId, name: toolName, params: input, metadata: Metadata.metadataOf(event) }
+        ]
+      }
+      case "file": {
+        if (!("data" in event)) return [] // Effect AI has no files at an address.
+        const { data, mediaType, type } = event
+        return [...this.end(), { type, mediaType, data, metadata: Metadata.metadataOf(event) }]
+      }
       case "usage":
         this.usage = event.usage
         return []
       case "finish":
         return [
           ...this.end(),
-          { type: "finish", reason: event.finishReason, usage: usageOf(this.usage), response: undefined }
+          { type: event.type, reason: event.finishReason, usage: countsOf(this.usage), response: undefined }
         ]
       case "tool-calls-cut":
         return []
@@ -141,7 +138,7 @@ class Writer {
     return String(this.blocks)
   }
 
-  private begin(kind: "text" | "reasoning"): ReadonlyArray<Response.StreamPartEncoded> {
+  private begin(kind: "text" | "reasoning"): Parts {
     if (this.open === kind) return []
     const ended = this.end()
     this.open = kind
@@ -149,7 +146,7 @@ class Writer {
     return [...ended, { type: `${kind}-start`, id: this.id }]
   }
 
-  private end(metadata = {}): ReadonlyArray<Response.StreamPartEncoded> {
+  private end(metadata = {}): Parts {
     if (this.open === undefined) return []
     const type = `${this.open}-end` as const
     this.open = undefined
@@ -157,71 +154,54 @@ class Writer {
   }
 }
 
-const callOf = ({ input, proof, toolCallId, toolName }: Message.ToolCallPart): Response.ToolCallPartEncoded => ({
-  type: "tool-call",
-  id: toolCallId,
-  name: toolName,
-  params: input,
-  metadata: Prompts.withProof(defined({ proof }))
-})
-
 /** The parts of a stream as those of a whole response. */
-const joined = (parts: ReadonlyArray<Response.StreamPartEncoded>): Array<Response.PartEncoded> => {
-  const whole: Array<Response.PartEncoded> = []
+const joined = (parts: Parts): Array<Response.PartEncoded> => {
   let text = ""
-  for (const part of parts) {
-    if (part.type === "text-delta" || part.type === "reasoning-delta") text += part.delta
-    else if (part.type === "text-end" || part.type === "reasoning-end") {
-      whole.push({ type: part.type === "text-end" ? "text" : "reasoning", text, metadata: part.metadata })
-      text = ""
-    } else if (part.type === "tool-call" || part.type === "file" || part.type === "finish") whole.push(part)
-  }
-  return whole
-}
-
-const usageOf = (usage: Message.Usage): typeof Response.Usage.Encoded => {
-  const { cacheWriteTokens, cachedInputTokens, inputTokens, outputTokens, reasoningTokens } = usage
-  const rest = (total: number | undefined, ...parts: ReadonlyArray<number | undefined>): number | undefined =>
-    total === undefined
-      ? undefined
-      : Math.max(
-          parts.reduce<number>((left, part = 0) => left - part, total),
-          0
-        )
-  return {
-    inputTokens: {
-      uncached: rest(inputTokens, cachedInputTokens, cacheWriteTokens),
-      total: inputTokens,
-      cacheRead: cachedInputTokens,
-      cacheWrite: cacheWriteTokens
-    },
-    outputTokens: { total: outputTokens, text: rest(outputTokens, reasoningTokens), reasoning: reasoningTokens }
-  }
+  return parts.flatMap((part): ReadonlyArray<Response.PartEncoded> => {
+    switch (part.type) {
+      case "text-delta":
+      case "reasoning-delta":
+        text += part.delta
+        return []
+      case "text-end":
+      case "reasoning-end": {
+        const block = { type: part.type === "text-end" ? "text" : "reasoning", text, metadata: part.metadata } as const
+        text = ""
+        return [block]
+      }
+      default:
+        return part.type === "tool-call" || part.type === "file" || part.type === "finish" ? [part] : []
+    }
+  })
 }
 
 /** A failure as Effect AI's error, by its reason. The failure goes with it: the classifier takes it as it is. */
-const errorOf = (method: string, failure: Provider.EmittedFailure): AiError.AiError =>
-  Object.assign(AiError.make({ module: "Holdfast", method, reason: reasonOf(failure) }), {
-    failure: { retryable: false, ...failure } satisfies Failure.Failure
-  })
+const errorOf = (method: string, failure: Provider.EmittedFailure): AiError.AiError => {
+  const { hint, message: description, reason } = failure
+  const make = REASONS[reason] ?? ((fields) => new AiError.InternalProviderError(fields))
+  return Object.assign(
+    AiError.make({ module: "Holdfast", method, reason: make({ description }, hint?.retryAfterMs) }),
+    {
+      failure: { retryable: false, ...failure } satisfies Failure.Failure
+    }
+  )
+}
 
-const reasonOf = ({ hint, message: description, reason }: Provider.EmittedFailure): AiError.AiErrorReason => {
-  switch (reason) {
-    case "rate-limited":
-      return new AiError.RateLimitError(hint && { retryAfter: Duration.millis(hint.retryAfterMs) })
-    case "quota-exhausted":
-      return new AiError.QuotaExhaustedError({})
-    case "auth":
-      return new AiError.AuthenticationError({ kind: "Unknown", description })
-    case "refused":
-      return new AiError.ContentPolicyError({ description })
-    case "context-overflow":
-    case "model-unavailable":
-    case "bad-request":
-      return new AiError.InvalidRequestError({ description })
-    case "invalid-response":
-      return new AiError.InvalidOutputError({ description })
-    default:
-      return new AiError.InternalProviderError({ description })
-  }
+const invalid = (fields: { readonly description: string }) => new AiError.InvalidRequestError(fields)
+
+/** Effect AI's errors by reason. All other failures are the provider's own. */
+const REASONS: {
+  readonly [reason in Failure.Reason]?: (
+    fields: { readonly description: string },
+    retryAfterMs: number | undefined
+  ) => AiError.AiErrorReason
+} = {
+  "rate-limited": (_, ms) => new AiError.RateLimitError(ms === undefined ? {} : { retryAfter: Duration.millis(ms) }),
+  "quota-exhausted": () => new AiError.QuotaExhaustedError({}),
+  auth: (fields) => new AiError.AuthenticationError({ kind: "Unknown", ...fields }),
+  refused: (fields) => new AiError.ContentPolicyError(fields),
+  "invalid-response": (fields) => new AiError.InvalidOutputError(fields),
+  "context-overflow": invalid,
+  "model-unavailable": invalid,
+  "bad-request": invalid
 }

@@ -68,15 +68,6 @@ describe("prompts", () => {
     assert.deepStrictEqual(message?.content, [{ type: "file", mediaType: "image/png", ...expected }] as never)
   })
 
-  it("Prompts.P1: keep what several parts of a block have, of every provider", () => {
-    const first = { anthropic: { info: { type: "thinking", signature: "s" }, more: 1 } }
-    const values = Prompts.merged(Prompts.merged(undefined, first), { anthropic: { other: 2 }, google: { a: 1 } })
-    const proof = Prompts.proofOf(values)
-    assert.deepStrictEqual(proof, { signature: "s", proof: '{"google":{"a":1},"anthropic":{"more":1,"other":2}}' })
-    assert.deepStrictEqual(Prompts.withProof(proof), values)
-    assert.deepStrictEqual(Prompts.proofOf({}), {})
-  })
-
   it("have malformed arguments as an object", () => {
     const call = { type: "tool-call" as const, toolCallId: "c", toolName: "look", input: "{oops", malformed: "no" }
     const [prompted] = Prompts.promptOf(undefined, [

@@ -5,7 +5,7 @@ export { holdfast, type Holdfast, type Options, type TurnOptions, type Unsubscri
 export { HoldfastError } from "./HoldfastError.ts"
 export type { Model, ModelEvent, ModelRequest, ToolDescription } from "./Model.ts"
 export { cut, patience, type PatienceOptions, type Patient, type PatientCall, type Retry } from "./PatientCall.ts"
-export { policyOf, type RetryChoice } from "./RetryChoice.ts"
+export type { RetryChoice } from "./RetryChoice.ts"
 export type { RetryOptions } from "./RetryOptions.ts"
 export {
   durableObjectStore,

@@ -1,4 +1,5 @@
 /** Reads the chunks and events of LangChain's streams: which are content, and which report the end of a response. */
+import { isFilled } from "holdfast/bridge"
 
 /** What is read of a `ChatGenerationChunk`. */
 interface Chunk {
@@ -37,7 +38,7 @@ export const isContentChunk = (chunk: unknown): boolean => {
     chunk as Chunk
   if (text !== "" || calls.length > 0) return true
   if (typeof content === "string" ? content !== "" : content.some(isContentPart)) return true
-  return BESIDE_CONTENT.some((key) => ![undefined, null, ""].includes(Reflect.get(beside, key)))
+  return BESIDE_CONTENT.some((key) => isFilled(Reflect.get(beside, key)))
 }
 
 const isContentPart = (part: string | { readonly type?: string; readonly text?: string }): boolean =>

@@ -9,8 +9,7 @@
  *     error that was given up is marked as LangChain marks errors that no middleware is to retry (rule C9).
  * LangChainModel.M3. A stream without an end was cut, and has failed (rule C6). Where models of a kind report no end, only one without content was.
  */
-import { cut, type Patient, patience } from "holdfast"
-import type { PatienceOptions } from "./index.ts"
+import { type BridgeOptions, cut, type Patient, patience, view, whole } from "holdfast/bridge"
 import { CONTENT, isEnd, isLast, reportsEnd } from "./Chunks.ts"
 import { HeldTokens } from "./HeldTokens.ts"
 import { withoutRetries } from "./UnderlyingRetries.ts"
@@ -23,9 +22,9 @@ export interface AnyModel {
 }
 
 /** Returns the same model with patience. Throws a `HoldfastError` where an option is wrong. */
-export const holdfast = <M extends AnyModel>(model: M, options: PatienceOptions = {}): M => {
+export const holdfast = <M extends AnyModel>(model: M, options: BridgeOptions = {}): M => {
   const patient = patience(options)
-  return patientModels.has(model) ? model : view(model, patient)
+  return patientModels.has(model) ? model : patientOf(model, patient)
 }
 
 // --- internal
@@ -41,12 +40,9 @@ type Method = (...args: ReadonlyArray<unknown>) => unknown
 type Streaming = (messages: unknown, options: CallOptions, runManager?: object) => AsyncIterable<unknown>
 type Generating = (messages: unknown, options: CallOptions, runManager?: object) => Promise<unknown>
 
-const view = <M extends object>(model: M & AnyModel, patient: Patient): M => {
+const patientOf = <M extends AnyModel>(model: M, patient: Patient): M => {
   withoutRetries(model)
-  const members = membersOf(model, patient)
-  const patientModel: M = new Proxy<M>(model, {
-    get: (target, key, receiver) => Reflect.get(Object.hasOwn(members, key) ? members : target, key, receiver)
-  })
+  const patientModel = view(model, membersOf(model, patient))
   patientModels.add(patientModel)
   return patientModel
 }
@@ -55,27 +51,19 @@ const view = <M extends object>(model: M & AnyModel, patient: Patient): M => {
 const membersOf = (model: AnyModel, patient: Patient): object => {
   const generate: Generating = model._generate.bind(model) as never
   return {
-    _generate: async (messages: unknown, options: CallOptions, runManager?: object) => {
-      const responses = settled(
-        patient<unknown>({
-          signal: options.signal,
-          isContent: () => true,
-          call: async function* (signal) {
-            const tokens = new HeldTokens(runManager)
-            try {
-              const response = await generate(messages, single(options, signal), tokens.runManager)
-              await tokens.release()
-              yield { response }
-            } catch (error) {
-              if (tokens.isShown) yield {} // M1: content, for callbacks
-              throw error
-            }
-          }
-        })
-      )
-      for await (const result of responses)
-        if (Object.hasOwn(result as object, "response")) return (result as { response: unknown }).response
-      throw cut()
+    _generate: async (messages: unknown, { signal, ...options }: CallOptions, runManager?: object) => {
+      const call = async function* (signal: AbortSignal) {
+        const tokens = new HeldTokens(runManager)
+        try {
+          const response = await generate(messages, single(options, signal), tokens.runManager)
+          await tokens.release()
+          yield response
+        } catch (error) {
+          if (tokens.isShown) yield undefined // M1: content, for callbacks
+          throw error
+        }
+      }
+      return whole(patient, { signal, call }).catch((error) => Promise.reject(marked(error)))
     },
     ...streaming(model, patient, "_streamResponseChunks"),
     ...streaming(model, patient, "_streamChatModelEvents"),
@@ -133,7 +121,7 @@ const copying = (model: AnyModel, patient: Patient, name: "bindTools" | "withCon
   return {
     [name](this: object, ...args: ReadonlyArray<unknown>): unknown {
       const made = Reflect.apply(method, this, args)
-      return isChatModel(made) && !patientModels.has(made) ? view(made, patient) : made
+      return isChatModel(made) && !patientModels.has(made) ? patientOf(made, patient) : made
     }
   }
 }
@@ -155,8 +143,11 @@ async function* settled<A>(elements: AsyncIterable<A>): AsyncGenerator<A, void, 
   try {
     yield* elements
   } catch (error) {
-    if (typeof error === "object" && error !== null && Object.isExtensible(error))
-      Object.defineProperty(error, RETRYABLE, { value: false, configurable: true })
-    throw error
+    throw marked(error)
   }
 }
+
+const marked = (error: unknown): unknown =>
+  typeof error === "object" && error !== null && Object.isExtensible(error)
+    ? Object.defineProperty(error, RETRYABLE, { value: false, configurable: true })
+    : error

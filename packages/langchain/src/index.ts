@@ -1,7 +1,3 @@
-import type { PatienceOptions as Options } from "holdfast"
-
-/** What the patience of calls is made from. */
-export type PatienceOptions = Omit<Options, "park">
-
 export { holdfast, type AnyModel } from "./LangChainModel.ts"
 export type { Retry } from "holdfast"
+export type { BridgeOptions as PatienceOptions } from "holdfast/bridge"

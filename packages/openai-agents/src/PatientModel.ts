@@ -8,8 +8,7 @@
  *     up, whatever `modelSettings.retry` is (rule C9).
  * PatientModel.M3. A stream without its `response_done`, or of chat chunks without a finish reason, was cut and has failed (rule C6).
  */
-import { cut, type Patient, patience } from "holdfast"
-import type { PatienceOptions } from "./index.ts"
+import { type BridgeOptions, cut, isContentPart, isFilled, type Patient, patience, view, whole } from "holdfast/bridge"
 
 /** A model: `Model` of `@openai/agents-core`. */
 export interface AnyModel {
@@ -24,9 +23,9 @@ export interface AnyModelProvider {
 }
 
 /** Returns the same model, or provider of models, with patience. Throws a `HoldfastError` where an option is wrong. */
-export const holdfast = <M extends AnyModel | AnyModelProvider>(model: M, options: PatienceOptions = {}): M => {
+export const holdfast = <M extends AnyModel | AnyModelProvider>(model: M, options: BridgeOptions = {}): M => {
   const patient = patience(options)
-  return "getModel" in model ? view(model, patientProvider(model, patient)) : view(model, patientModel(model, patient))
+  return view(model, "getModel" in model ? patientProvider(model, patient) : patientModel(model, patient), "bound")
 }
 
 // --- internal
@@ -44,37 +43,34 @@ interface Event {
   readonly event?: RawEvent
 }
 
-/** A chunk of chat completions, or an event of another format. */
+/** A chunk of chat completions, an event of the Responses API, or a part of the AI SDK. */
 interface RawEvent {
   readonly type?: string
-  readonly item?: { readonly type?: string }
+  readonly delta?: unknown
+  readonly item?: { readonly type?: string; readonly summary?: unknown }
   readonly choices?: ReadonlyArray<{ readonly finish_reason?: string | null; readonly delta?: object }>
 }
 
 const patientProvider = (provider: AnyModelProvider, patient: Patient): AnyModelProvider => ({
   getModel: async (name) => {
     const model = await provider.getModel(name)
-    return view(model, patientModel(model, patient))
+    return view(model, patientModel(model, patient), "bound")
   }
 })
 
 const patientModel = (model: AnyModel, patient: Patient): AnyModel => ({
-  getResponse: async (request: Request) => {
-    const responses = patient({
+  getResponse: (request: Request) =>
+    whole(patient, {
       signal: request.signal,
-      isContent: () => true,
       call: async function* (signal) {
         yield await model.getResponse(single(request, signal))
       }
-    })
-    for await (const response of responses) return response
-    throw cut()
-  },
+    }),
   getStreamedResponse: (request: Request) =>
     patient({
       signal: request.signal,
       isContent,
-      call: (signal) => whole(model.getStreamedResponse(single(request, signal)) as AsyncIterable<Event>)
+      call: (signal) => finished(model.getStreamedResponse(single(request, signal)) as AsyncIterable<Event>)
     }),
   getRetryAdvice: async (args: never) => {
     const advice = (await model.getRetryAdvice?.(args)) as { readonly normalized?: object } | undefined
@@ -88,7 +84,7 @@ const single = (request: Request, signal: AbortSignal): never =>
   ({ ...request, signal, _internal: Object.assign(request._internal ?? {}, { runnerManagedRetry: true }) }) as never // M2
 
 /** The events of a whole response (M3). */
-async function* whole(events: AsyncIterable<Event>): AsyncGenerator<Event, void, undefined> {
+async function* finished(events: AsyncIterable<Event>): AsyncGenerator<Event, void, undefined> {
   let isDone = false
   let isChat = false
   let isFinished = false
@@ -106,35 +102,14 @@ async function* whole(events: AsyncIterable<Event>): AsyncGenerator<Event, void,
   if (!isDone) throw cut()
 }
 
-const isContent = ({ delta, event, type }: Event): boolean => {
+const isContent = ({ delta, event = {}, type }: Event): boolean => {
   if (type === "output_text_delta") return delta !== ""
   if (type !== "model") return type === "response_done"
-  if (/[._-]delta$/.test(event?.type ?? "") || hasFile(event)) return true
-  return (event?.choices ?? []).some(({ delta = {} }) => hasContent(delta))
-}
-
-/** Whether an event has a file of the model: a draft or the image of the Responses API, or a file of the AI SDK. */
-const hasFile = ({ item, type = "" }: RawEvent = {}): boolean =>
-  /^(?:file|response\.image_generation_call\.partial_image)$/.test(type) ||
-  (type === "response.output_item.done" && item?.type === "image_generation_call")
-
-/** Whether the delta of a chat chunk has more than a role: text, a refusal, reasoning, audio or calls of tools. */
-const hasContent = (delta: object): boolean =>
-  Object.entries(delta).some(
-    ([key, value]) =>
-      key !== "role" &&
-      value !== null &&
-      value !== undefined &&
-      value !== "" &&
-      !(Array.isArray(value) && value.length === 0)
+  const { choices = [], item, type: raw = "" } = event
+  if (raw === "response.output_item.done") return item?.type !== "reasoning" || isFilled(item.summary)
+  if (raw.startsWith("response.")) return raw.endsWith(".delta") || raw.endsWith(".partial_image")
+  if (raw !== "") return isContentPart({ ...event, type: raw })
+  return choices.some(({ delta = {} }) =>
+    Object.entries(delta).some(([key, value]) => key !== "role" && isFilled(value))
   )
-
-/** `target` with members in place of its own. The others are called on `target` itself: the SDK's classes have private fields. */
-const view = <T extends object>(target: T, members: object): T =>
-  new Proxy(target, {
-    get: (_, key) => {
-      if (Object.hasOwn(members, key)) return Reflect.get(members, key)
-      const value: unknown = Reflect.get(target, key, target)
-      return typeof value === "function" ? value.bind(target) : value
-    }
-  })
+}

@@ -57,6 +57,8 @@ describe("events of a response", () => {
     chunk({ reasoning: "Well" }),
     chunk({ images: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] }),
     model({ type: "file", mediaType: "image/png", data: "AAAA" }),
+    model({ type: "tool-call", toolCallId: "c", toolName: "look", input: "{}" }),
+    model({ type: "response.output_item.done", item: { type: "function_call", name: "look", arguments: "{}" } }),
     model({ type: "response.image_generation_call.partial_image", partial_image_b64: "AAAA" }),
     model({ type: "response.output_item.done", item: { type: "image_generation_call", result: "AAAA" } })
   ])("D4: nothing is called again behind %j", async (event) => {
@@ -66,6 +68,10 @@ describe("events of a response", () => {
   it.each([
     { type: "output_text_delta", delta: "" },
     model({ type: "response.in_progress" }),
+    model({ type: "text-delta", delta: "" }),
+    model({ type: "tool-input-end", id: "c" }),
+    model({ type: "response.output_item.added", item: { type: "function_call", name: "look", arguments: "" } }),
+    model({ type: "response.output_item.done", item: { type: "reasoning", summary: [] } }),
     model({ type: "response.output_item.added", item: { type: "image_generation_call", result: null } }),
     chunk({ role: "assistant", content: "", refusal: null, tool_calls: [] }),
     chunk({})

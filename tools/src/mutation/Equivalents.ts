@@ -518,7 +518,7 @@ export const listed: ReadonlyArray<Listed> = [
     path: "apps/session-orchestrator/src/storage/sql/Resumptions.ts",
     operator: "constant",
     before: "64",
-    line: "export const AT_ONCE = 64",
+    line: "const AT_ONCE = 64",
     reason: "how many are read at once is a matter of memory and time"
   },
   {

@@ -14,7 +14,7 @@ import * as Account from "../recovery/Account.ts"
 import { PriceTable } from "./period/PriceTable.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Lists, type Position, type TurnFilter, type TurnRow } from "../storage/Lists.ts"
-import { Journal } from "../storage/EventJournal.ts"
+import { Store } from "../storage/Store.ts"
 import * as Cursor from "./Cursor.ts"
 import * as TurnStates from "./TurnStates.ts"
 
@@ -62,17 +62,17 @@ export class TurnLists extends Context.Service<
 export const MOST_READ = 200
 
 /** Over what is on disk. */
-export const layer: Layer.Layer<TurnLists, never, Lists | Journal | Secrets | PriceTable> = Layer.effect(
+export const layer: Layer.Layer<TurnLists, never, Lists | Store | Secrets | PriceTable> = Layer.effect(
   TurnLists,
   Effect.gen(function* () {
     const lists = yield* Lists
-    const journal = yield* Journal
+    const store = yield* Store
     const { redact } = yield* Secrets
     const prices = yield* PriceTable
 
     /** A turn as a list has it. Records are read of a turn that has not ended, and of no other. */
     const summaryOf = (row: TurnRow): Effect.Effect<TurnState.TurnSummary, StorageError> =>
-      Effect.map(row.turn.end === undefined ? journal.load(row.turn.turnId) : Effect.succeed([]), (records) =>
+      Effect.map(row.turn.end === undefined ? store.recordOutline(row.turn.turnId) : Effect.succeed([]), (records) =>
         TurnStates.summaryOf(row, Account.of(records), redact, prices)
       )
 

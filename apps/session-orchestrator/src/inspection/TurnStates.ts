@@ -1,7 +1,7 @@
 /**
  * Reads a turn's state for a client that left it running (rule X15).
  *
- * A client polls it, so messages of the user and of tools are not read: they may have files. Results of tools are read once, in the records.
+ * A client polls it, so what it does not give is not read: prompts, results of tools, and all answers but the last.
  */
 import type { StorageError } from "@holdfast/journal"
 import { defined, FilePart, type Ids, type PeriodReport, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
@@ -11,7 +11,6 @@ import { PriceTable } from "./period/PriceTable.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import { Lists, type TurnRow } from "../storage/Lists.ts"
-import type { Journal } from "../storage/EventJournal.ts"
 import { Store } from "../storage/Store.ts"
 import * as Account from "../recovery/Account.ts"
 import * as StoredTurn from "./StoredTurn.ts"
@@ -33,12 +32,12 @@ export class TurnStates extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/TurnStates") {}
 
 /** Reads the states from the stored data. */
-export const layer: Layer.Layer<TurnStates, never, Store | Journal | Lists | Secrets | PriceTable> = Layer.effect(
+export const layer: Layer.Layer<TurnStates, never, Store | Lists | Secrets | PriceTable> = Layer.effect(
   TurnStates,
   Effect.gen(function* () {
     const prices = yield* PriceTable
     const store = yield* Store
-    const read = yield* StoredTurn.outlineReader
+    const read = yield* StoredTurn.digestReader
     const lists = yield* Lists
     const { redact } = yield* Secrets
     return {
@@ -63,7 +62,7 @@ export const layer: Layer.Layer<TurnStates, never, Store | Journal | Lists | Sec
   })
 )
 
-/** The state of a turn, from its stored data; of its events the outline will do. */
+/** The state of a turn, from its stored data; of its events and records the digest and the outline will do. */
 export const of = (
   evidence: Omit<StoredTurn.StoredTurn, "interruption">,
   redact: StoredTurn.Redact,

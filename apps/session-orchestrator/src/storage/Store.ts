@@ -189,10 +189,19 @@ export class Store extends Context.Service<
     readonly turnEvents: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
     /** The same without the messages of the user and of tools, which may have files. */
     readonly turnOutline: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+    /** Its start, changes of its model and, once it has ended, its last answer: what the turn's state needs of its events. */
+    readonly turnDigest: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
+    /** The records of a turn without the results of tools and the content of long answers; the journal has them whole. */
+    readonly recordOutline: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<Records.Stored>, StorageError>
     /** The same as `messages`, read faster: for a turn that is about to be accepted. */
     readonly history: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
     /** The history, oldest first. */
     readonly messages: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
+
+    /** Records that the process before this one died, and when this one found that, in epoch milliseconds. */
+    readonly noteDeath: (foundAt: number) => Effect.Effect<void, StorageError>
+    /** The deaths that were found from a moment on, in epoch milliseconds, earliest first. */
+    readonly deaths: (since: number) => Effect.Effect<ReadonlyArray<number>, StorageError>
 
     /** Succeeds when the database can be read and written, and no damage of it is known; `/readyz` calls it. */
     readonly check: Effect.Effect<void, StorageError>

@@ -287,6 +287,8 @@ export const make = () => {
         setAutoRetry: () => die,
         setModel: () => die,
         setToolAnswers: () => die,
+        noteDeath: () => die,
+        deaths: () => die,
         acceptTurn: () => die,
         turn: () => die,
         prompt: () => die,
@@ -311,6 +313,8 @@ export const make = () => {
         events: () => Stream.die("not part of this test"),
         turnEvents: () => die,
         turnOutline: () => die,
+        turnDigest: () => die,
+        recordOutline: () => die,
         history: () => die,
         messages: () => die,
         check: Effect.suspend(() =>

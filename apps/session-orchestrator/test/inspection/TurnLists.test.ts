@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
 import * as TurnLists from "../../src/inspection/TurnLists.ts"
 import { Secrets } from "../../src/redaction/Secrets.ts"
-import { Journal } from "../../src/storage/EventJournal.ts"
+import { Store } from "../../src/storage/Store.ts"
 import { Lists, type TurnRow } from "../../src/storage/Lists.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -31,13 +31,13 @@ const listed = <A>(
       return Effect.succeed({ rows, next: rest.length > limit ? rows.at(-1)?.position : undefined })
     }
   }
-  const journal = { load: (id: string) => Effect.sync(() => (loaded.push(id), [])) }
+  const store = { recordOutline: (id: string) => Effect.sync(() => (loaded.push(id), [])) }
   return Effect.flatMap(TurnLists.TurnLists, (found) => test(found, loaded)).pipe(
     Effect.provide(
       TurnLists.layer.pipe(
         Layer.provide([
           Layer.succeed(Lists, lists as unknown as Lists["Service"]),
-          Layer.succeed(Journal, journal as unknown as Journal["Service"]),
+          Layer.succeed(Store, store as unknown as Store["Service"]),
           Layer.succeed(Secrets, { redact: String } as unknown as Secrets["Service"]),
           Layer.succeed(PriceTable, {})
         ])

@@ -158,7 +158,10 @@ it.effect("X15: is read from disk, by the turn's id alone; an unknown turn is na
       [NumberedData.message(1, 1, 1), NumberedData.end(1, 1)],
       0
     )
-    expect((yield* states.find(turn.turnId)).status).toBe("completed")
+    expect(yield* states.find(turn.turnId)).toMatchObject({
+      status: "completed",
+      text: NumberedData.textOf(NumberedData.message(1, 1, 1).message)
+    })
     const { message } = yield* Effect.flip(states.find(Ids.TurnId.make("none")))
     expect(message).toBe("There is no turn none.")
   }).pipe(

@@ -3,15 +3,26 @@ import { expect, it } from "@effect/vitest"
 import type { JournalConflict } from "@holdfast/journal"
 import { type StorageError } from "@holdfast/journal"
 import { JournalSuite } from "@holdfast/journal/testing"
-import type { Records } from "@holdfast/kernel"
+import { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
-import { Effect, type Layer, Option, Result } from "effect"
+import { Effect, type Layer, Option, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { type Events, Journal } from "../../src/storage/EventJournal.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 
 const { record } = JournalSuite
+
+/** A record as a checkpoint writes it. */
+const given = <K extends Records.Kind>(
+  kind: K,
+  step: number,
+  number: number,
+  value: Records.ValueOf<K>
+): Records.Stored => ({
+  name: Records.nameOf(kind, step, number),
+  value: JSON.stringify(Schema.encodeSync(Records.kinds[kind].schema)(value as never))
+})
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageError>) => {
@@ -60,6 +71,37 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       expect(yield* store.unsealedTurns).toEqual(expected)
       expect(yield* store.unsealedTurnsOf(NumberedData.conversationId(1))).toEqual(expected)
       expect(yield* store.unsealedTurnsOf(NumberedData.conversationId(2))).toEqual([])
+    }))
+
+  test("the outline of records leaves out long results of tools and the content of long answers, and keeps their usage", (journal) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { turnId } = NumberedData.turn(1, 1)
+      const long = "a\0\u{1f6f6}".repeat(20_000)
+      const usage = { inputTokens: 7, outputTokens: 9 }
+      const answer = (text: string) => ({ content: [{ type: "text" as const, text }], usage, endedAt: 5 })
+      const short = given("Attempt", 1, 0, { _tag: "Completed", ...answer("short"), finishReason: "stop" })
+      const records = [
+        given("Attempt", 0, 0, { _tag: "Completed", ...answer(long), finishReason: "tool-calls" }),
+        given("Tool", 0, 0, { output: long, isError: false, endedAt: 6 }),
+        given("Tool", 0, 1, { output: "short", isError: false, endedAt: 6 }),
+        short
+      ] as const
+      yield* journal.append(turnId, 0, ...records)
+      const [first, ...rest] = yield* store.recordOutline(turnId)
+      expect(first && Records.valueOf("Attempt", first)).toEqual({
+        _tag: "Completed",
+        content: [],
+        usage,
+        endedAt: 5,
+        finishReason: "tool-calls"
+      })
+      expect(rest).toEqual([records[2], short])
+      expect(yield* store.recordOutline(NumberedData.turnId(9))).toEqual([])
+      const failure = { reason: "network" as const, message: "cut", retryable: true }
+      const cut = { _tag: "Failed" as const, ...answer(long), failure, contentSeen: true, spread: 0 }
+      yield* journal.append(turnId, records.length, given("Attempt", 2, 0, cut)) // has no such end, so all is read
+      expect(yield* store.recordOutline(turnId)).toEqual(yield* journal.load(turnId))
     }))
 
   test("J2: records and the events that follow from them are stored together and once, also when they are written again", (journal) =>

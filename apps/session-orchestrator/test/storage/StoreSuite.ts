@@ -6,7 +6,7 @@ import { Turn } from "@holdfast/kernel"
 import { type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
-import { promptOf, Store, type StoredEvent } from "../../src/storage/Store.ts"
+import { promptOf, Store, type StoredEvent, storedPrompt } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 
 /** More than a store reads in one query. */
@@ -450,6 +450,54 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
+    "a history has long prompts, long files and long texts between short messages, in their order",
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.createConversation(NumberedData.conversation(1))
+      const conversationId = NumberedData.conversationId(1)
+      const long = "YWJj".repeat(50_000)
+      const file = { type: "file" as const, mediaType: "image/png", data: long }
+      const contents: ReadonlyArray<Exclude<Prompt.Prompt, string>> = [
+        [{ type: "text", text: "short" }],
+        [{ type: "text", text: "with a file" }, file],
+        [{ type: "text", text: `long ${long}` }],
+        [{ type: "text", text: "short again" }]
+      ]
+      const accepted = { acceptedAt: 1_760_000_000_000 } // that of the message, as the kernel makes it
+      for (const [n, content] of contents.entries()) {
+        yield* store.acceptTurn(NumberedData.turn(n, 1, { ...storedPrompt(content), ...accepted }))
+        const prompt = NumberedData.message(n, 1, 0)
+        const answer = NumberedData.message(n, 1, 1)
+        const said = n % 2 === 0 ? answer.message.content : [file, { type: "text", text: "seen" }]
+        yield* store.appendEvents(
+          conversationId,
+          NumberedData.turnId(n),
+          [
+            { ...prompt, message: { ...prompt.message, content } } as TurnEvent.MessageEvent, // its role is kept
+            { ...answer, message: { ...answer.message, content: said } } as TurnEvent.MessageEvent,
+            NumberedData.end(n, 1)
+          ],
+          0
+        )
+      }
+      const messages = yield* store.messages(conversationId)
+      expect(messages).toHaveLength(8)
+      expect(yield* store.history(conversationId)).toEqual(messages)
+      const turn = NumberedData.turn(9, 1, storedPrompt([{ type: "text", text: "and this" }, file]))
+      yield* store.acceptTurn(turn)
+      const [first, resumed] = yield* Effect.all(
+        [store.resumption(NumberedData.turnId(1)), store.resumption(NumberedData.turnId(9))],
+        { concurrency: "unbounded" }
+      )
+      expect(Option.getOrThrow(resumed)).toMatchObject({ turn, history: messages })
+      expect(Option.getOrThrow(first)).toMatchObject({
+        turn: { content: contents[1] },
+        history: messages.filter(({ turnId }) => turnId !== NumberedData.turnId(1))
+      })
+    })
+  )
+
+  test(
     "W2: events that are written again come back with their ids, and nothing changes",
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn
@@ -521,6 +569,15 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       }
       expect(yield* all(store, 1, 0)).toEqual([])
       expect(yield* store.turn(NumberedData.turnId(2))).toEqual(Option.none())
+    })
+  )
+
+  test(
+    "the deaths of the service are read from a moment on, each once",
+    Effect.gen(function* () {
+      const store = yield* Store
+      for (const foundAt of [2_000, 1_000, 2_000]) yield* store.noteDeath(foundAt)
+      expect([yield* store.deaths(0), yield* store.deaths(2_000)]).toEqual([[1_000, 2_000], [2_000]])
     })
   )
 

@@ -3,10 +3,11 @@
  *
  * The last line is the count. No page may request another host, report an error or violate its content security policy.
  */
+import { isPassed, same, show, summary } from "../../../../tools/src/acceptance/Report.ts"
 import * as HealthScenarios from "./HealthScenarios.ts"
 import * as Looks from "./Looks.ts"
-import { isPassed, same, show, summary } from "./Report.ts"
 import * as BeforeScenarios from "./BeforeScenarios.ts"
+import * as LongScenarios from "./LongScenarios.ts"
 import * as NightScenarios from "./NightScenarios.ts"
 import * as Rig from "./Rig.ts"
 import * as Scenarios from "./Scenarios.ts"
@@ -17,6 +18,7 @@ try {
   await BeforeScenarios.run(rig)
   await NightScenarios.run(rig)
   await HealthScenarios.run(rig)
+  await LongScenarios.run(rig)
   await Looks.run(rig)
   await show("no page has requested another host, reported an error or violated its policy", async () =>
     same(rig.problems, [], "problems")

@@ -1,7 +1,8 @@
 /**
  * Keeps what a screen shows of one conversation up to date: the view of its events, and how the page is connected.
  *
- * ConversationStore.S1. Listeners are called once a frame of the display at most, however many deltas arrive.
+ * ConversationStore.S1. Listeners are called once a frame of the display at most, however many deltas arrive. While a long history is read they are called
+ *     ten times a second: what is drawn then is gone at once.
  * ConversationStore.S2. The stream is connected again for as long as the store is open. Only a refusal of the service ends it.
  */
 import { type Connection, ConversationView } from "@holdfast/client"
@@ -46,8 +47,10 @@ export const make = (conversationId: string): ConversationStore => {
     latest = { ...latest, ...changed }
     if (isDue) return
     isDue = true
+    const added = latest.view.history.length - shown.view.history.length
     // ConversationStore.S1. A hidden page draws no frames.
     if (document.hidden) setTimeout(show, HIDDEN_MS)
+    else if (shown.isLoaded && added > LOADED_AT_ONCE) setTimeout(show, LOADING_MS)
     else requestAnimationFrame(show)
   }
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -85,3 +88,8 @@ export const make = (conversationId: string): ConversationStore => {
 // --- internal
 
 const HIDDEN_MS = 250
+
+/** More new entries than these in one read are of a history that is being loaded. */
+const LOADED_AT_ONCE = 50
+
+const LOADING_MS = 100

@@ -3,6 +3,8 @@
  *
  * History.H1. The entries in sight are drawn, and a few around them: ten thousand messages scroll like a few. The others have an estimated height until
  *     they are drawn once.
+ * History.H2. Where the page follows the end, the list never moves it: a list that is loaded grows while its entries are measured, and a correction from
+ *     before would take the page back.
  */
 import type { ConversationView } from "@holdfast/client"
 import { useVirtualizer } from "@tanstack/react-virtual"
@@ -21,16 +23,20 @@ interface HistoryProps {
   readonly results: Results
   /** The element that scrolls. */
   readonly scroller: RefObject<HTMLDivElement | null>
+  /** Whether the page follows the end. */
+  readonly isAtEnd: RefObject<boolean>
 }
 
 /** The entries of a history. */
-export const History = ({ history, results, scroller }: HistoryProps) => {
+export const History = ({ history, isAtEnd, results, scroller }: HistoryProps) => {
   const rows = useVirtualizer({
     count: history.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ESTIMATE_PX,
     overscan: AROUND
   })
+  // History.H2
+  rows.shouldAdjustScrollPositionOnItemSizeChange = isAtEnd.current ? never : undefined
   if (history.length === 0) return null
   const drawn = rows.getVirtualItems()
   return (
@@ -50,3 +56,7 @@ export const History = ({ history, results, scroller }: HistoryProps) => {
     </div>
   )
 }
+
+// --- internal
+
+const never = (): boolean => false

@@ -8,6 +8,7 @@ import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
 import { ModelList } from "./ModelList.tsx"
+import "./new.css"
 
 /** The form of a new conversation. */
 export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) => {

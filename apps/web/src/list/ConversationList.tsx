@@ -8,11 +8,10 @@ import { useNow } from "../time/Now.ts"
 import { BulkBar } from "../bulk/BulkBar.tsx"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as ConversationStatus from "./ConversationStatus.ts"
-import { type Entry, useConversations } from "./useConversations.ts"
+import { HeldCalls } from "./HeldCalls.tsx"
+import { type Entry, PAGE, useConversations } from "./useConversations.ts"
 import * as Problems from "../service/Problems.ts"
 import "./list.css"
-
-const PAGE = 40
 
 /** The list, with the selected conversation marked. */
 export const ConversationList = ({ selected }: { readonly selected: string | undefined }) => {
@@ -58,6 +57,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
           The service does not answer. The list is from before; it is read again by itself.
         </p>
       )}
+      {!isFiltered && <HeldCalls selected={selected} />}
       {entries.length === 0 && error === null && (
         <p className="quiet pad" role="status">
           {isPending

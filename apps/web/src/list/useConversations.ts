@@ -4,7 +4,7 @@
  * Two calls have most of it: the conversations, and the newest turns of all. A conversation whose newest turn is older needs a call of its own.
  */
 import type { ConversationState, TurnState } from "@holdfast/wire"
-import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query"
 import * as Service from "../service/Service.ts"
 import type { ShownTurn } from "./ConversationStatus.ts"
 
@@ -33,11 +33,25 @@ export interface Entries {
 
 const EVERY_MS = 2_000
 
+/** Conversations that are shown at first, and more at each request. */
+export const PAGE = 40
+
+/** What the list shows at first. */
+export const FIRST: Filter = { search: "", tag: undefined, most: PAGE }
+
+/** How the entries that match a filter are read, newest first. */
+export const list = (filter: Filter) =>
+  queryOptions({
+    queryKey: ["conversations", filter],
+    queryFn: ({ signal }) => read(filter, signal),
+    // A list that was read before the page was drawn is not read again at once.
+    staleTime: EVERY_MS / 2
+  })
+
 /** The entries that match a filter, newest first. */
 export const useConversations = (filter: Filter) =>
   useQuery({
-    queryKey: ["conversations", filter],
-    queryFn: ({ signal }) => read(filter, signal),
+    ...list(filter),
     refetchInterval: EVERY_MS,
     refetchOnWindowFocus: true,
     placeholderData: keepPreviousData
@@ -54,8 +68,11 @@ const ended = new Map<string, NewestTurn>()
 const read = async ({ most, search, tag }: Filter, signal: AbortSignal): Promise<Entries> => {
   const filter = { signal, ...(search === "" ? {} : { search }), ...(tag === undefined ? {} : { tag }) }
   const [conversations, turns] = await Promise.all([
-    Service.first(Service.client.listConversations(filter), most + 1),
-    Service.first(Service.client.listTurns({ signal }), TURNS)
+    Service.first(
+      Service.client.listConversations({ ...filter, limit: Math.min(most + 1, Service.MOST_OF_CALL) }),
+      most + 1
+    ),
+    Service.first(Service.client.listTurns({ signal, limit: TURNS }), TURNS)
   ])
   const newest = new Map<string, NewestTurn>(turns.map((turn) => [turn.turnId, turn]))
   const entries = await Promise.all(

@@ -49,13 +49,14 @@ export const NightPage = () => {
         ) : (
           <section aria-label="Turns">
             <p className="quiet" role="status">
-              {Counts.of(night.data.turns.length, "turn")}
+              {night.data.isPartial ? "Reading …" : Counts.of(night.data.turns.length, "turn")}
               {night.data.isCut && ", and more: narrow the filter"}
             </p>
-            <BulkBar turns={night.data.turns} />
+            {/* A command is for all turns that match. */}
+            <BulkBar turns={night.data.isPartial ? [] : night.data.turns} />
             <TurnTimeline
               night={night.data}
-              outages={report.data?.outages ?? []}
+              outages={report.data?.outages ?? NONE}
               selected={selected?.turn.turnId}
               onSelect={setSelected}
             />
@@ -75,6 +76,9 @@ export const NightPage = () => {
 }
 
 // --- internal
+
+/** One list for all renders: a row with the same outages is not drawn again. */
+const NONE: Parameters<typeof TurnTimeline>[0]["outages"] = []
 
 const STATUSES: ReadonlyArray<readonly [TurnState.TurnState["status"], string]> = [
   ["waiting", "waiting"],

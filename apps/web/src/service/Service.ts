@@ -37,6 +37,9 @@ export const readAccess = async (): Promise<Access> => {
 export const enter = async (token: string): Promise<Access> =>
   accessOf(await fetch(SESSION, { method: "POST", headers: { authorization: `Bearer ${token}` } }))
 
+/** The most items of a list that one call has. */
+export const MOST_OF_CALL = 200
+
 /** The first items of a list that the service has page by page. */
 export const first = async <A>(all: AsyncIterable<A>, most: number): Promise<ReadonlyArray<A>> => {
   const items: Array<A> = []

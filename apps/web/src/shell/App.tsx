@@ -1,29 +1,20 @@
 /** The frame of the page: it asks for the token if the service has one, then shows the list beside a conversation. */
 import { useQuery } from "@tanstack/react-query"
-import { lazy, Suspense, useEffect } from "react"
+import { Suspense, useEffect } from "react"
 import { TokenForm } from "../access/TokenForm.tsx"
-import { ConversationPage } from "../conversation/ConversationPage.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
 import { DesktopNotices } from "../notices/DesktopNotices.tsx"
 import * as Actions from "../palette/Actions.ts"
 import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
-import * as PageVersion from "./PageVersion.ts"
+import { BeforePage, ConversationPage, HealthPage, NightPage } from "./Parts.ts"
 import * as Route from "./Route.ts"
 import { UpdateNotice } from "./UpdateNotice.tsx"
 import "./shell.css"
 
-// Charts are loaded when they are first looked at.
-const NightPage = lazy(() =>
-  PageVersion.load(() => import("../night/NightPage.tsx")).then(({ NightPage }) => ({ default: NightPage }))
-)
-const HealthPage = lazy(() =>
-  PageVersion.load(() => import("../health/HealthPage.tsx")).then(({ HealthPage }) => ({ default: HealthPage }))
-)
-const BeforePage = lazy(() =>
-  PageVersion.load(() => import("../before/BeforePage.tsx")).then(({ BeforePage }) => ({ default: BeforePage }))
-)
+/** The first call: it can be made before the page is drawn. */
+export const ACCESS = { queryKey: ["access"], queryFn: Service.readAccess }
 
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
@@ -31,19 +22,17 @@ const ASK_AGAIN_MS = 2_000
 /** The whole page. */
 export const App = () => {
   const access = useQuery({
-    queryKey: ["access"],
-    queryFn: Service.readAccess,
+    ...ACCESS,
     refetchInterval: ({ state }) => (state.status === "error" ? ASK_AGAIN_MS : false),
     refetchIntervalInBackground: true
   })
   if (access.data === "token-needed") return <TokenForm />
-  if (access.data === "granted") return <Pages />
+  // Most services have no token, or have given this browser their cookie: the page does not wait for the first answer.
+  if (access.data === "granted" || (access.isPending && access.errorUpdateCount === 0)) return <Pages />
   return (
     <main className="alone">
       <h1>Holdfast</h1>
-      <p role="status">
-        {access.isError ? "The service does not answer. The page tries again every two seconds." : "Connecting …"}
-      </p>
+      <p role="status">The service does not answer. The page tries again every two seconds.</p>
     </main>
   )
 }
@@ -108,13 +97,13 @@ const Page = ({ route }: { readonly route: Route.Route }) => {
 }
 
 interface PageLinkProps {
-  readonly to: "conversations" | OtherPage
+  readonly to: "conversations" | Exclude<Route.Route, Route.OfConversations>["page"]
   readonly route: Route.Route
   readonly words: string
 }
 
 const PageLink = ({ route, to, words }: PageLinkProps) => {
-  const isShown = to === "conversations" ? !isOther(route.page) : to === route.page
+  const isShown = to === "conversations" ? Route.hasList(route) : to === route.page
   return (
     <a href={Route.format({ page: to })} aria-current={isShown ? "page" : undefined}>
       {words}
@@ -122,16 +111,7 @@ const PageLink = ({ route, to, words }: PageLinkProps) => {
   )
 }
 
-/** The pages beside the conversations. */
-type OtherPage = (typeof OTHERS)[number]
-
-const OTHERS = ["night", "before", "health"] as const
-
-const isOther = (page: Route.Route["page"]): page is OtherPage => OTHERS.some((other) => other === page)
-
-type ConversationRoute = Exclude<Route.Route, { readonly page: OtherPage }>
-
-const Conversations = ({ route }: { readonly route: ConversationRoute }) => {
+const Conversations = ({ route }: { readonly route: Route.OfConversations }) => {
   const isAtList = route.page === "conversations"
   useEffect(() => {
     if (isAtList) document.title = "Holdfast"
@@ -141,7 +121,9 @@ const Conversations = ({ route }: { readonly route: ConversationRoute }) => {
       <ConversationList selected={route.page === "conversation" ? route.conversationId : undefined} />
       <div id="detail" className="detail" tabIndex={-1}>
         {route.page === "conversation" ? (
-          <ConversationPage key={route.conversationId} conversationId={route.conversationId} />
+          <Suspense fallback={<p className="quiet pad">Reading …</p>}>
+            <ConversationPage key={route.conversationId} conversationId={route.conversationId} />
+          </Suspense>
         ) : (
           <NewConversation isFocused={route.page === "new"} />
         )}

@@ -10,6 +10,13 @@ export type Route =
   | { readonly page: "health" }
   | { readonly page: "conversation"; readonly conversationId: string }
 
+/** A place beside the list of conversations. */
+export type OfConversations = Extract<Route, { readonly page: "conversations" | "new" | "conversation" }>
+
+/** Whether the list of conversations is shown there. */
+export const hasList = (route: Route): route is OfConversations =>
+  route.page === "conversations" || route.page === "new" || route.page === "conversation"
+
 /** The place of an address; an unknown one is the list. */
 export const parse = (hash: string): Route => {
   const [page, id] = hash.replace(/^#\/?/, "").split("/")

@@ -22,7 +22,7 @@ export const duration = (ms: number): string => {
 
 /** A time of day to the second, with the date where it is not the day of `now`. */
 export const time = (at: number, now: number): string => {
-  const seconds = new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" })
+  const seconds = ofSecond().format(at)
   return new Date(at).toDateString() === new Date(now).toDateString() ? seconds : moment(at, now)
 }
 
@@ -31,17 +31,26 @@ export const moment = (at: number, now: number): string => {
   const date = new Date(at)
   const time = clock(at)
   if (date.toDateString() === new Date(now).toDateString()) return time
-  return `${date.toLocaleDateString(undefined, { weekday: "short", day: "numeric", month: "short" })}, ${time}`
+  return `${ofDay().format(date)}, ${time}`
 }
 
 /** A time of day alone: `04:57`. */
-export const clock = (at: number): string =>
-  new Date(at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })
+export const clock = (at: number): string => ofMinute().format(at)
 
 /** A moment as a field for local times (`datetime-local`) has it, to the minute. */
 export const forField = (at: number): string =>
   new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 
 // --- internal
+
+/** A format of the person's language, made at its first use: making one takes as long as hundreds of its uses. */
+const format = (options: Intl.DateTimeFormatOptions): (() => Intl.DateTimeFormat) => {
+  let made: Intl.DateTimeFormat | undefined = undefined
+  return () => (made ??= new Intl.DateTimeFormat(undefined, options))
+}
+
+const ofMinute = format({ hour: "2-digit", minute: "2-digit" })
+const ofSecond = format({ hour: "2-digit", minute: "2-digit", second: "2-digit" })
+const ofDay = format({ weekday: "short", day: "numeric", month: "short" })
 
 const padded = (value: number): string => String(value).padStart(2, "0")

@@ -9,6 +9,7 @@ import type {
   LanguageModelV4ToolResultOutput
 } from "@ai-sdk/provider"
 import type { FilePart, TextPart } from "holdfast"
+import { fileOf } from "holdfast/bridge"
 
 /** The version of a model's interface. */
 export type Version = "v2" | "v3" | "v4"
@@ -31,11 +32,9 @@ export const resultOutput = (parts: ReadonlyArray<Part>, version: Version): Lang
 
 /** The file of a response: in versions 2 and 3 it has bytes, in version 4 bytes or an address. */
 export const ofResponse = ({ data, mediaType }: ResponseFile): ReadonlyArray<FilePart> => {
-  const type = mediaType.split(";", 1)[0]?.trim().toLowerCase() ?? ""
-  if (typeof data === "string") return [{ type: "file", mediaType: type, data }]
-  if (data instanceof Uint8Array) return [{ type: "file", mediaType: type, data: base64(data) }]
-  if (data.type === "url") return [{ type: "file", mediaType: type, url: String(data.url) }]
-  return data.type === "data" ? ofResponse({ data: data.data, mediaType }) : []
+  if (typeof data === "string" || data instanceof Uint8Array) return [fileOf({ mediaType, data })]
+  if (data.type === "url") return [fileOf({ mediaType, data: new URL(data.url) })]
+  return data.type === "data" ? [fileOf({ mediaType, data: data.data })] : []
 }
 
 // --- internal
@@ -48,15 +47,6 @@ interface ResponseFile {
     | { readonly type: "data"; readonly data: string | Uint8Array }
     | { readonly type: "url"; readonly url: URL | string }
     | { readonly type: "reference" | "text" }
-}
-
-/** Arguments of one call at most; divisible by 3, so that no piece but the last has padding. */
-const PIECE = 0x6000
-
-const base64 = (bytes: Uint8Array): string => {
-  let text = ""
-  for (let at = 0; at < bytes.length; at += PIECE) text += btoa(String.fromCharCode(...bytes.subarray(at, at + PIECE)))
-  return text
 }
 
 const filePart = (part: FilePart, version: Version): Omit<LanguageModelV4FilePart, "type"> => {

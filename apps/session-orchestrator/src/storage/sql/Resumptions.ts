@@ -1,193 +1,148 @@
 /**
  * Reads everything that turns need to start or resume, for several turns at once.
  *
- * Every turn is read here each time it is taken up, with all messages of its conversation. So the database joins a history into one row,
- * and its JSON is parsed at once; it was written from the type that it is read as.
+ * Every turn is read here each time it is taken up. What is long is read by itself behind the others: messages (`Histories.H1`), and the
+ * turn's own prompt.
  */
-import { IdList, type TableError } from "@holdfast/journal/sql"
-import type { Ids, Message, TurnEvent } from "@holdfast/wire"
-import { Effect } from "effect"
+import { IdList, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import { defined, type Ids, type Message } from "@holdfast/wire"
+import { Array as Arr, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
-import * as EventTable from "../tables/EventTable.ts"
-import * as EventText from "../tables/EventText.ts"
 import type { Conversation, Resumption, ResumptionOutline, Turn } from "../Store.ts"
-import * as PromptTable from "../tables/PromptTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
+import * as Histories from "./Histories.ts"
+
+/** Reads of one database. */
+export interface Resumptions {
+  /** Everything that a turn needs to run; `undefined` for a turn that was never accepted. */
+  readonly find: (id: Ids.TurnId) => Effect.Effect<Resumption | undefined, TableError>
+  /** The same without messages and files. */
+  readonly outline: (id: Ids.TurnId) => Effect.Effect<ResumptionOutline | undefined, TableError>
+  /** The messages of a conversation, oldest first. */
+  readonly history: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, TableError>
+}
+
+/** Makes the reads, with their queues. */
+export const make = Effect.fnUntraced(function* (
+  database: Pick<SqlDatabase.SqlDatabase, "sql" | "together">
+): Effect.fn.Return<Resumptions> {
+  const { sql, together } = database
+  const turns = yield* together(AT_ONCE, findAll(sql))
+  const outline = yield* together(AT_ONCE, outlines(sql))
+  const histories = yield* together(AT_ONCE, historiesOf(sql))
+  const prompt = yield* together(1, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findAll(sql, ids))
+  const complete = yield* Histories.complete(database)
+  return {
+    find: Effect.fnUntraced(function* (id) {
+      const found = yield* turns(id)
+      if (found === undefined) return undefined
+      const { history, isLong, ...resumption } = found
+      const { conversationId } = resumption.conversation
+      const messages = yield* complete(conversationId, history)
+      return {
+        ...resumption,
+        turn: isLong ? { ...resumption.turn, ...contentOf(yield* prompt(id)) } : resumption.turn,
+        // A damaged history is read with the turn's own messages.
+        history: history === undefined ? messages.filter(({ turnId }) => turnId !== id) : messages
+      }
+    }),
+    outline,
+    history: (id) => Effect.flatMap(histories(id), (outline) => complete(id, outline))
+  }
+})
+
+// --- internal
 
 /** Conversations whose messages are read in one query: some ten milliseconds of the thread when they have a hundred each. */
-export const AT_ONCE = 64
+const AT_ONCE = 64
 
-/** The data of each turn, in the order of the ids; `undefined` for a turn that was never accepted. */
-export const find =
+/** A turn without what is long. */
+interface Outline extends Omit<Resumption, "history"> {
+  readonly history: Histories.Outline
+  /** Its prompt is left out. */
+  readonly isLong: boolean
+}
+
+/** The texts that the database joins, beside the columns of the turn and its conversation. */
+interface Row extends Histories.Row {
+  readonly content: string | null
+  /** Of the prompt's parts; null: it has no files. */
+  readonly bytes: number | null
+  /** The types of the turn's events. */
+  readonly types: string | null
+}
+
+/** The turns, in the order of the ids; `undefined` for a turn that was never accepted. */
+const findAll =
   (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<Resumption | undefined>, TableError> =>
+  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<Outline | undefined>, TableError> =>
     Effect.gen(function* () {
-      const rows = yield* select(sql, ids)
-      const turns = yield* TurnTable.read(rows)
-      const conversations = yield* ConversationTable.read(rows)
-      const hasHistory = rows.some(({ history }) => history !== null)
-      const facts = hasHistory
-        ? yield* turnFactsOf(
-            sql,
-            conversations.map(({ conversationId }) => conversationId)
-          )
-        : new Map<string, TurnFacts>()
-      const found = new Map<Ids.TurnId, Resumption>()
-      for (const [i, { history, types }] of rows.entries()) {
-        const [turn, conversation] = [turns[i], conversations[i]]
-        if (turn === undefined || conversation === undefined) continue // there is one for each row
-        found.set(turn.turnId, {
-          turn,
-          conversation: asOf(turn, conversation),
-          history: parse(history, facts) ?? (yield* readOneByOne(sql, turn)),
-          persisted: types?.split(",") ?? []
-        })
-      }
-      return ids.map((id) => found.get(id))
+      const rows = yield* sql<Row>`
+        SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)}, ${types(sql)},
+          CASE WHEN octet_length(p.content) <= ${sql.literal(String(Histories.LONG))} THEN p.content END AS content,
+          octet_length(p.content) AS bytes, c.conversation_id AS "conversationId",
+          ${Histories.column(sql, sql`m.conversation = t.conversation AND m.turn <> t.number`)}
+        FROM ${sql.literal(TurnTable.TABLES)} LEFT JOIN turn_prompts p ON p.turn = t.number
+        WHERE ${IdList.has(sql, "t.turn_id", ids)}`
+      const histories = yield* Histories.read(sql, rows)
+      return inOrder(ids, yield* readRows(rows), (resumption, i) => ({
+        ...resumption,
+        history: histories[i],
+        isLong: (rows[i]?.bytes ?? 0) > Histories.LONG
+      }))
     })
 
-/** The same without messages and files. */
-export const outlines =
+const outlines =
   (sql: SqlClient.SqlClient) =>
   (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ResumptionOutline | undefined>, TableError> =>
     Effect.gen(function* () {
       const rows = yield* sql<Pick<Row, "types">>`
         SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)}, ${types(sql)}
         FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
-      const turns = yield* TurnTable.read(rows)
-      const conversations = yield* ConversationTable.read(rows)
-      const found = new Map<Ids.TurnId, ResumptionOutline>()
-      for (const [i, { types }] of rows.entries()) {
-        const [turn, conversation] = [turns[i], conversations[i]]
-        if (turn === undefined || conversation === undefined) continue // there is one for each row
-        found.set(turn.turnId, { turn, conversation: asOf(turn, conversation), persisted: types?.split(",") ?? [] })
-      }
-      return ids.map((id) => found.get(id))
+      return inOrder(ids, yield* readRows(rows), (resumption) => resumption)
     })
 
-/** The messages of each of some conversations, oldest first. */
-export const histories =
+/** The messages of each of some conversations. */
+const historiesOf =
   (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Message.Message>>, TableError> =>
+  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<Histories.Outline>, TableError> =>
     Effect.gen(function* () {
-      const rows = yield* sql<JoinedHistory>`
-        SELECT c.conversation_id AS "conversationId", (SELECT ${joined(sql, "line", LINE)} FROM (
-          SELECT ${sql.literal(LINES)} WHERE m.conversation = c.number AND m.type = 'message' ORDER BY m.event_id
-        ) AS lines) AS history
+      const rows = yield* sql<Histories.Row>`
+        SELECT c.conversation_id AS "conversationId", ${Histories.column(sql, sql`m.conversation = c.number`)}
         FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`
-      const nonEmpty = rows.filter(({ history }) => history !== null)
-      if (nonEmpty.length === 0) return ids.map(() => [])
-      const facts = yield* turnFactsOf(
-        sql,
-        nonEmpty.map(({ conversationId }) => conversationId)
-      )
-      const found = yield* Effect.forEach(nonEmpty, ({ conversationId, history }) => {
-        const messages = parse(history, facts)
-        const read = messages === undefined ? EventTable.messages(sql, conversationId) : Effect.succeed(messages)
-        return Effect.map(read, (messages) => [conversationId, messages] as const)
-      })
-      const byId = new Map(found)
-      return ids.map((id) => byId.get(id) ?? [])
+      const histories = yield* Histories.read(sql, rows)
+      const byId = new Map(rows.map(({ conversationId }, i) => [conversationId, histories[i]]))
+      return ids.map((id) => (byId.has(id) ? byId.get(id) : []))
     })
 
-// --- internal
+/** The turns in rows with the columns of turns and conversations. */
+const readRows = (
+  rows: ReadonlyArray<Pick<Row, "types">>
+): Effect.Effect<ReadonlyArray<ResumptionOutline>, TableError> =>
+  Effect.zipWith(TurnTable.read(rows), ConversationTable.read(rows), (turns, conversations) =>
+    Arr.zipWith(turns, conversations, (turn, conversation) => ({ turn, conversation: asOf(turn, conversation) })).map(
+      (found, i) => ({ ...found, persisted: rows[i]?.types?.split(",") ?? [] })
+    )
+  )
 
-/** The texts that the database joins, beside the columns of the turn and its conversation. */
-interface Row {
-  /** The types of the turn's events. */
-  readonly types: string | null
-  /** A line for each message of the other turns, after the number of its turn. */
-  readonly history: string | null
-}
-
-interface JoinedHistory extends Pick<Row, "history"> {
-  readonly conversationId: Ids.ConversationId
+const inOrder = <A>(
+  ids: ReadonlyArray<Ids.TurnId>,
+  found: ReadonlyArray<ResumptionOutline>,
+  make: (outline: ResumptionOutline, i: number) => A
+): ReadonlyArray<A | undefined> => {
+  const byId = new Map(found.map((outline, i) => [outline.turn.turnId, make(outline, i)]))
+  return ids.map((id) => byId.get(id))
 }
 
 /** The conversation that a turn was accepted in: the turn's own model is older than the conversation's. */
 const asOf = ({ model }: Turn, conversation: Conversation): Conversation =>
   model === undefined ? conversation : { ...conversation, model, modelSince: undefined }
 
-/** A line for each message, after the number of its turn. */
-const LINES = "CAST(m.turn AS TEXT) || ' ' || m.payload AS line FROM events m"
-
-/** Ends a line in SQL. JSON contains no line break. */
-const LINE = "'\n'"
-
-/** Texts are joined in the order of the inner query, which both databases keep. An order in the call would sort all of the text again. */
-const select = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) => sql<Row>`
-  SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(TurnTable.CONTENT)}, ${sql.literal(ConversationTable.COLUMNS)},
-    ${types(sql)},
-    (SELECT ${joined(sql, "line", LINE)} FROM (
-      SELECT ${sql.literal(LINES)}
-      WHERE m.conversation = t.conversation AND m.type = 'message' AND m.turn <> t.number
-      ORDER BY m.event_id) AS lines) AS history
-  FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
+const contentOf = (turn: Turn | undefined): Pick<Turn, "content"> => defined({ content: turn?.content })
 
 /** The types of a turn's events, in order. */
-const types = (sql: SqlClient.SqlClient) => sql`(SELECT ${joined(sql, "type", "','")} FROM (
+const types = (sql: SqlClient.SqlClient) => sql`(SELECT ${Histories.joined(sql, "type", "','")} FROM (
   SELECT o.type FROM events o
   WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.turn = t.number
   ORDER BY o.event_id) AS own) AS types`
-
-/** Joins texts; the function has a different name in each database. */
-const joined = (sql: SqlClient.SqlClient, column: string, by: string) =>
-  sql.onDialectOrElse({
-    pg: () => sql.literal(`string_agg(${column}, ${by})`),
-    orElse: () => sql.literal(`group_concat(${column}, ${by})`)
-  })
-
-/** The facts of a turn's row that its messages leave out. */
-interface TurnFacts {
-  readonly number: string
-  readonly turnId: Ids.TurnId
-  readonly acceptedAt: number
-  readonly prompt: string | null
-  readonly content: string | null
-}
-
-/** The turns of conversations, by their numbers. */
-const turnFactsOf = (
-  sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.ConversationId>
-): Effect.Effect<ReadonlyMap<string, TurnFacts>, TableError> =>
-  Effect.map(
-    sql<TurnFacts>`
-      SELECT CAST(number AS TEXT) AS number, turn_id AS "turnId", accepted_at AS "acceptedAt", prompt,
-        ${sql.literal(PromptTable.COLUMN)} AS content
-      FROM turns t
-      WHERE conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})`,
-    (rows) => new Map(rows.map((row) => [row.number, row]))
-  )
-
-/** The messages of a history; `undefined` if it is damaged. */
-const parse = (
-  history: string | null,
-  facts: ReadonlyMap<string, TurnFacts>
-): ReadonlyArray<Message.Message> | undefined => {
-  if (history === null) return []
-  const events = history.split("\n").map((line) => eventOf(line, facts))
-  try {
-    const parsed = JSON.parse(`[${events.join(",")}]`) as ReadonlyArray<TurnEvent.MessageEvent> // what `EventTable` wrote
-    return parsed.map(({ message }) => message)
-  } catch {
-    return undefined
-  }
-}
-
-const eventOf = (line: string, facts: ReadonlyMap<string, TurnFacts>): string => {
-  const space = line.indexOf(" ")
-  const turn = facts.get(line.slice(0, space))
-  // Its row refers to that turn, so it is there.
-  return turn === undefined ? "" : EventText.unpackMessage(line.slice(space + 1), turn.turnId, turn)
-}
-
-/** Decodes each event by itself, so that the error names the damaged event. */
-const readOneByOne = (
-  sql: SqlClient.SqlClient,
-  { conversationId, turnId }: Turn
-): Effect.Effect<ReadonlyArray<Message.Message>, TableError> =>
-  Effect.map(EventTable.messages(sql, conversationId), (messages) =>
-    messages.filter((message) => message.turnId !== turnId)
-  )

@@ -23,6 +23,7 @@ import * as Damage from "../sqlite/Damage.ts"
 import { Standings } from "../Standings.ts"
 import { promptOf, Store } from "../Store.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
+import * as DeathTable from "../tables/DeathTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as SealTable from "../tables/SealTable.ts"
 import * as StandingTable from "../tables/StandingTable.ts"
@@ -41,6 +42,7 @@ import * as DeletionTable from "../tables/DeletionTable.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
 import * as IncidentTable from "../tables/IncidentTable.ts"
 import * as OutboxTable from "../tables/OutboxTable.ts"
+import * as RecordOutlines from "../tables/RecordOutlines.ts"
 import * as RecordingTable from "../tables/RecordingTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
@@ -129,6 +131,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const setAutoRetry = lane(ConversationTable.setAutoRetry(sql))
   const setModel = lane(ConversationTable.setModel(sql))
   const setToolAnswers = lane(ConversationTable.setToolAnswers(sql))
+  const noteDeath = lane((foundAt: ReadonlyArray<number>) => DeathTable.add(sql, foundAt))
   const accept = lane(Acceptances.accept(sql), ({ ahead }) => ahead)
   // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
   const journaling = yield* SqlJournal.make(database, {
@@ -157,13 +160,12 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const findConversation = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
+  const resumptions = yield* Resumptions.make(database)
+  const recordOutline = yield* together(READS_AT_ONCE, RecordOutlines.load(sql))
   const findTurn = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findEach(sql, ids))
   const findLast = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     TurnTable.lastEach(sql, ids)
   )
-  const resume = yield* together(Resumptions.AT_ONCE, Resumptions.find(sql))
-  const outline = yield* together(Resumptions.AT_ONCE, Resumptions.outlines(sql))
-  const history = yield* together(Resumptions.AT_ONCE, Resumptions.histories(sql))
 
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
@@ -204,9 +206,9 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
         Effect.map(([turn]) => turn && promptOf(turn))
       ),
     resumption: (id) =>
-      Effect.map(resume(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
+      Effect.map(resumptions.find(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
     resumptionOutline: (id) =>
-      Effect.map(outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
+      Effect.map(resumptions.outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
     lastTurn: (id) =>
       Effect.map(findLast(id), Option.fromUndefinedOr).pipe(failed(`read the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => SealTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
@@ -223,8 +225,12 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     events,
     turnEvents: (id) => EventTable.ofTurn(sql, id).pipe(read(`the events of turn ${id}`)),
     turnOutline: (id) => EventTable.outlineOf(sql, id).pipe(read(`the events of turn ${id}`)),
-    history: (id) => history(id).pipe(failed(`read the messages of conversation ${id}`)),
+    turnDigest: (id) => EventTable.digestOf(sql, id).pipe(read(`the events of turn ${id}`)),
+    recordOutline: (id) => recordOutline(id).pipe(failed(`read the journal of turn ${id}`)),
+    history: (id) => resumptions.history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
+    noteDeath: (foundAt) => noteDeath(foundAt).pipe(failed("record that the last process died")),
+    deaths: (since) => DeathTable.since(sql, since).pipe(read("the deaths of the service")),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
   const journal = Journal.of({

@@ -96,11 +96,31 @@ export const outlineOf = (
     select(
       sql,
       sql`${untilEnd(sql, id)}
-        AND NOT (e.type = 'message' AND (e.payload = '' OR substr(e.payload, 1, 5) IN ${sql.in(EventText.INPUTS)}))
+        AND NOT (e.type = 'message' AND NOT ${isAnswer(sql, "e.payload")})
         ORDER BY e.event_id`
     ),
-    // A message may be stored in a form that does not begin with its role (EventText).
     (events) => events.filter(({ event }) => event.type !== "message" || event.message.role === "assistant")
+  )
+
+/** What the state of a turn needs of its events: its start, changes of its model, and the last answer of a turn that has ended. */
+export const digestOf = (
+  sql: SqlClient.SqlClient,
+  id: Ids.TurnId
+): Effect.Effect<ReadonlyArray<StoredEvent>, TableError> =>
+  Effect.flatMap(
+    select(
+      sql,
+      sql`${untilEnd(sql, id)} AND (e.type IN ('turn-start', 'model-change') OR e.event_id = (
+          SELECT o.event_id FROM events o
+          WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.event_id <= t.end_event_id
+            AND o.turn = t.number AND o.type = 'message' AND ${isAnswer(sql, "o.payload")}
+          ORDER BY o.event_id DESC LIMIT 1))
+        ORDER BY e.event_id`
+    ),
+    (events) =>
+      events.some(({ event }) => event.type === "message" && event.message.role !== "assistant")
+        ? outlineOf(sql, id)
+        : Effect.succeed(events)
   )
 
 /** The messages of a conversation. */
@@ -224,6 +244,10 @@ const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Ap
     sql,
     sql`${ofOne(sql, turnId)} AND e.position >= ${position} AND e.position < ${position + events.length} ORDER BY e.event_id`
   )
+
+/** Whether a stored message is one of the model; a message may also be stored in a form that does not begin with its role (EventText). */
+const isAnswer = (sql: SqlClient.SqlClient, payload: string): Statement.Fragment =>
+  sql`(${sql.literal(payload)} <> '' AND substr(${sql.literal(payload)}, 1, 5) NOT IN ${sql.in(EventText.INPUTS)})`
 
 /** Events of a conversation: what follows `SELECT`, to go on with `AND`. */
 const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Statement.Fragment =>

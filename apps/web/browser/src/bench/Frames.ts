@@ -6,6 +6,7 @@ import * as MainThread from "./MainThread.ts"
 /** What was recorded. */
 export interface Frames {
   readonly seconds: number
+  readonly count: number
   /** The longest distance between two frames, in milliseconds. */
   readonly longestMs: number
   /** Distances above 50 ms. */
@@ -28,14 +29,40 @@ export const during = async ({ browser }: Rig, page: Page, action: () => Promise
   const times = await page.evaluate<ReadonlyArray<number>>(
     'isRecorded = false, performance.mark("recorded-to"), frameTimes'
   )
-  const work = MainThread.read(await browser.stopTracing(), "recorded-to", "recorded-from")
+  const work = MainThread.read(await browser.stopTracing(), {
+    from: "recorded-from",
+    to: "recorded-to"
+  })
   const gaps = times.slice(1).map((at, index) => at - (times[index] ?? at))
   return {
     seconds: gaps.reduce((sum, gap) => sum + gap, 0) / 1_000,
+    count: gaps.length,
     longestMs: Math.max(0, ...gaps),
     above50: gaps.filter((gap) => gap > 50).length,
     work
   }
+}
+
+/** How an address was opened. */
+export interface Opened {
+  readonly shownMs: number
+  readonly work: MainThread.Work
+}
+
+/** Opens an address, until a fact holds in a frame of the page. */
+export const open = async ({ browser }: Rig, page: Page, address: string, fact: string): Promise<Opened> => {
+  await browser.startTracing(page, { categories: MainThread.CATEGORIES })
+  await page.goto(address)
+  const shownMs = await page.evaluate<number>(`new Promise((resolve, reject) => {
+    const look = () => {
+      if (performance.now() > ${MOST_MS}) return reject(new Error("${address} did not show in ${MOST_MS} ms what was waited for."))
+      if (!(${fact})) return void requestAnimationFrame(look)
+      performance.mark("shown")
+      resolve(performance.now())
+    }
+    look()
+  })`)
+  return { shownMs, work: MainThread.read(await browser.stopTracing(), { to: "shown" }) }
 }
 
 /** Scrolls a place by so many pixels a frame; resolves after so many frames. */
@@ -64,3 +91,8 @@ export const until = (page: Page, fact: string): Promise<unknown> =>
       resolve()
     }, 100)
   })`)
+
+// --- internal
+
+/** A guard against hanging: many times what it takes on a busy machine. */
+const MOST_MS = 120_000

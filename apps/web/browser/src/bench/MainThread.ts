@@ -31,19 +31,30 @@ export interface Work {
 export type Kind = "script" | "layout" | "paint" | "other"
 
 /** What to record of a page for `read`. */
-export const CATEGORIES = ["devtools.timeline", "disabled-by-default-devtools.timeline", "blink.user_timing", "loading"]
+export const CATEGORIES = ["devtools.timeline", "disabled-by-default-devtools.timeline", "blink.user_timing"]
 
-/** The work between two moments of a page, each the name of a mark or of a paint. Without `from` it begins with the trace. */
-export const read = (trace: Buffer, to: string, from?: string): Work => {
+/** The moments between which work is read: names of marks of the page. */
+export interface Between {
+  readonly to: string
+  /** So many milliseconds earlier. */
+  readonly earlierMs?: number
+  /** Without it, from the beginning of the trace. */
+  readonly from?: string
+}
+
+/** The work between two moments of a page. */
+export const read = (trace: Buffer, { earlierMs = 0, from, to }: Between): Work => {
   const { traceEvents } = JSON.parse(trace.toString()) as { readonly traceEvents: ReadonlyArray<TraceEvent> }
   const end = traceEvents.findLast(({ name }) => name === to)
   if (end === undefined) throw new Error(`The trace has no ${to}.`)
   const { pid, tid } = end
   const begin = from === undefined ? undefined : traceEvents.find((event) => event.name === from && event.pid === pid)
   const beganAt = begin?.ts ?? 0
+  const endedAt = end.ts - earlierMs * 1_000
   const events = traceEvents
     .filter(
-      (event) => event.ph === "X" && event.pid === pid && event.tid === tid && event.ts >= beganAt && event.ts <= end.ts
+      (event) =>
+        event.ph === "X" && event.pid === pid && event.tid === tid && event.ts >= beganAt && event.ts <= endedAt
     )
     .toSorted((a, b) => a.ts - b.ts || (b.dur ?? 0) - (a.dur ?? 0))
   return tally(events)

@@ -1,13 +1,12 @@
 /** A conversation of thousands of messages, beside a bare list of their texts. */
-import type { Page } from "playwright-core"
 import type { Rig } from "../Rig.ts"
 import type { BarePages } from "./BarePages.ts"
 import * as Frames from "./Frames.ts"
-import * as Seed from "./Seed.ts"
+import * as Seed from "../Seed.ts"
 import * as Table from "./Table.ts"
 
 interface Round {
-  readonly shownMs: number
+  readonly opened: Frames.Opened
   readonly frames: Frames.Frames
   readonly homeMs: number
 }
@@ -30,14 +29,22 @@ export const measure = async (
     ours.push(await visit(rig, address, ".scroller", ".message", turns))
   }
   console.log(`${2 * turns} messages, beside a bare list of their texts (median of ${rounds})`)
-  const line = (name: string, of: (round: Round) => number): void =>
-    Table.figure(name, Table.median(ours.map(of)), Table.median(plain.map(of)), "ms")
-  line("  until the last one is shown", ({ shownMs }) => shownMs)
-  line("  from the end to the first one", ({ homeMs }) => homeMs)
+  Table.opened(
+    "the last one is shown",
+    ours.map(({ opened }) => opened),
+    plain.map(({ opened }) => opened)
+  )
+  Table.figure(
+    "  from the end to the first one",
+    Table.median(ours.map(({ homeMs }) => homeMs)),
+    Table.median(plain.map(({ homeMs }) => homeMs)),
+    "ms"
+  )
   console.log(`  ${FRAMES} frames of ${-STEP_PX} px upwards:`)
   Table.frames(
     ours.map(({ frames }) => frames),
-    plain.map(({ frames }) => frames)
+    plain.map(({ frames }) => frames),
+    "frame"
   )
 }
 
@@ -45,29 +52,19 @@ export const measure = async (
 
 const visit = async (rig: Rig, address: string, scroller: string, entry: string, turns: number): Promise<Round> => {
   const page = await rig.open()
-  await page.goto(address)
-  await sees(page, entry, Seed.promptOf(turns - 1))
-  const shownMs = await page.evaluate(() => performance.now())
+  const opened = await Frames.open(rig, page, address, has(entry, Seed.promptOf(turns - 1)))
   await page.evaluate(`document.querySelector("${scroller}").scrollTop = 1e9`)
   const frames = await Frames.during(rig, page, () => Frames.scroll(page, scroller, STEP_PX, FRAMES))
-  const from = await page.evaluate(() => performance.now())
-  await page.evaluate(`document.querySelector("${scroller}").scrollTop = 0`)
-  await sees(page, entry, Seed.promptOf(0))
-  const homeMs = (await page.evaluate(() => performance.now())) - from
+  const homeMs = await page.evaluate<number>(`new Promise((resolve) => {
+    const from = performance.now()
+    document.querySelector("${scroller}").scrollTop = 0
+    const look = () => ${has(entry, Seed.promptOf(0))} ? resolve(performance.now() - from) : requestAnimationFrame(look)
+    requestAnimationFrame(look)
+  })`)
   await page.context().close()
-  return { shownMs, frames, homeMs }
+  return { opened, frames, homeMs }
 }
 
-/** Waits until an entry with a text is drawn. */
-const sees = (page: Page, entry: string, text: string): Promise<unknown> =>
-  page.evaluate(
-    ({ entry, text }) =>
-      new Promise<void>((resolve) => {
-        const look = (): void => {
-          const found = [...document.querySelectorAll(entry)].some(({ textContent }) => textContent.includes(text))
-          requestAnimationFrame(found ? () => resolve() : look)
-        }
-        look()
-      }),
-    { entry, text }
-  )
+/** Whether an entry with a text is drawn. The newest are the last: they are looked at first. */
+const has = (entry: string, text: string): string =>
+  `[...document.querySelectorAll("${entry}")].findLast(({ textContent }) => textContent.includes("${text}")) !== undefined`

@@ -7,8 +7,8 @@
 import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
-import type { Reply } from "../Provider.ts"
-import { OVERLOADED, type Rig } from "../Rig.ts"
+import type { Reply } from "./Provider.ts"
+import { OVERLOADED, type Rig } from "./Rig.ts"
 
 /** Stands for the number of a copy in a prompt and in an answer. */
 export const NUMBER = "#0"

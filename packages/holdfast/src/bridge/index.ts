@@ -1,0 +1,9 @@
+/** For packages that give the models of another framework patience. */
+export { cut, type Patient, patience } from "../PatientCall.ts"
+export { policyOf } from "../RetryChoice.ts"
+export * from "./Calls.ts"
+export * from "./Files.ts"
+export * as Metadata from "./Metadata.ts"
+export * from "./Prompts.ts"
+export * from "./ResponseReader.ts"
+export * from "./Usage.ts"
