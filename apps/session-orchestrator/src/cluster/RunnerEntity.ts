@@ -1,5 +1,5 @@
 /**
- * Messages to a runner, about many conversations at once, or about one that another runner owns.
+ * Messages to a runner, about many conversations at once, or about a held call in a shard of another runner.
  *
  * An entity with a conversation's id is at the runner that owns the conversation. As for `ConversationEntity`, messages are volatile and can
  * be sent twice: a command carries its id.
