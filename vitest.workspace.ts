@@ -19,31 +19,37 @@ const unit = {
   sequence: { groupOrder: 0 }
 }
 
-/** Tests with real sockets, files and databases, in this process. As above, a worker loads each module once for all files. */
+/**
+ * Tests of the other two projects wait for facts most of their time: for processes, sockets, disks and clocks. Three files run side by
+ * side, whatever their project, so that two cores have work meanwhile. Tests of e2e come first, as they take longest.
+ */
+const waiting = { isolate: false, hookTimeout: GUARD_MS, maxWorkers: 3, sequence: { groupOrder: 1 } }
+
+/** Tests with real sockets, files and databases, in this process. */
 const integration = {
+  ...waiting,
   name: "int",
-  isolate: false,
   include: ["{packages,apps}/*/test/**/*.int.test.ts", "tools/test/**/*.int.test.ts"],
-  testTimeout: GUARD_MS,
-  hookTimeout: GUARD_MS,
-  /** Two files wait for sockets and disks side by side. */
-  maxWorkers: 2,
-  sequence: { groupOrder: 1 }
+  testTimeout: GUARD_MS
 }
 
-/** Tests that start the program as people do, and kill it. They wait for facts, so two files run side by side. */
+/** Tests that start the program as people do, and kill it. */
 const endToEnd = {
+  ...waiting,
   name: "e2e",
-  isolate: false,
   include: ["{packages,apps}/*/test/**/*.e2e.test.ts"],
-  testTimeout: 2 * GUARD_MS,
-  hookTimeout: GUARD_MS,
-  maxWorkers: 2,
-  sequence: { groupOrder: 2 }
+  testTimeout: 2 * GUARD_MS
 }
+
+const PROJECTS = [unit, endToEnd, integration]
 
 /** What takes longest, in this order: a file that began last would run alone. The others follow by their size or last duration. */
 const LONGEST = [
+  "gate/Gates.test",
+  "parking/Waking.test",
+  "kernel/test/Prefixes.test",
+  "conformance/Conformance.test",
+  "dry-run/DryRuns.test",
   "cluster/Cluster.e2e",
   "service/Crash.e2e",
   "service/Process.e2e",
@@ -67,8 +73,10 @@ class LongestFirst extends BaseSequencer {
       const place = LONGEST.findIndex((name) => moduleId.includes(name))
       return place === -1 ? LONGEST.length : place
     }
-    const groupOf = ({ project }: TestSpecification): number => project.config.sequence.groupOrder
-    return (await super.sort(files)).toSorted((a, b) => groupOf(a) - groupOf(b) || placeOf(a) - placeOf(b))
+    // Files of a project are neighbours: a worker that gets a file of another project is replaced.
+    const projectOf = ({ project }: TestSpecification): number =>
+      PROJECTS.findIndex(({ name }) => name === project.name)
+    return (await super.sort(files)).toSorted((a, b) => projectOf(a) - projectOf(b) || placeOf(a) - placeOf(b))
   }
 }
 
@@ -77,6 +85,6 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     globalSetup: "./tools/src/bundleProgram.ts",
     reporters: ["default", "./tools/src/CountReporter.ts"],
-    projects: [unit, integration, endToEnd].map((test) => ({ test: { ...test, passWithNoTests: true } }))
+    projects: PROJECTS.map((test) => ({ test: { ...test, passWithNoTests: true } }))
   }
 })

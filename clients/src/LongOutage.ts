@@ -7,12 +7,13 @@
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import * as Service from "../../tools/src/acceptance/Service.ts"
+import { count } from "../../tools/src/acceptance/Report.ts"
 import type { Client } from "./Client.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Member from "./Member.ts"
-import { check } from "./Report.ts"
 import * as Run from "./Run.ts"
-import * as Service from "./Service.ts"
+import * as Turns from "./Turns.ts"
 
 /** Runs the outage. */
 export const run = async (clients: ReadonlyArray<Client>, program: string, minutes: number): Promise<void> => {
@@ -64,7 +65,7 @@ const one = async (
   setTimeout(() => (endpoint.isDown = false), minutes * MINUTE_MS) // L2
   const ended = run.ended.then(async ({ exitCode, stderr, stdout }) => {
     const tookMs = performance.now() - beganAt
-    const turns = await service.turnsOf(provider).catch(() => [])
+    const turns = await Turns.of(service.url, provider).catch(() => [])
     const shown = stdout.split(text).length - 1
     const answers = Endpoint.answered(endpoint).length
     const isHeld = shown === 1 && exitCode === 0 && answers === 1
@@ -76,7 +77,7 @@ const one = async (
     console.log(
       `| ${client.name} | ${versions(client)} | ${isKilled ? "killed once" : "kept"} | ${clock(tookMs)} | ${attempts} | ${seen} |`
     )
-    check(isHeld)
+    count(isHeld)
     endpoint.close()
     await run.remove()
   })

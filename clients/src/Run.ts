@@ -4,9 +4,9 @@ import { once } from "node:events"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import * as Ports from "../../tools/src/acceptance/Ports.ts"
 import type { Client } from "./Client.ts"
 import type { Member } from "./Member.ts"
-import * as Ports from "./Ports.ts"
 import * as Starts from "./Starts.ts"
 
 /** A run. */

@@ -2,13 +2,14 @@
 import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import * as Service from "../../tools/src/acceptance/Service.ts"
+import { ensure, same } from "../../tools/src/acceptance/Report.ts"
 import type { Client } from "./Client.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Member from "./Member.ts"
 import * as Relay from "./Relay.ts"
-import { ensure, same } from "./Report.ts"
 import * as Run from "./Run.ts"
-import * as Service from "./Service.ts"
+import * as Turns from "./Turns.ts"
 
 /** A scenario. */
 export interface Scenario {
@@ -39,12 +40,12 @@ export const all: ReadonlyArray<Scenario> = [
       endpoint.plan(...Endpoint.FAILURES, { answer: { text } })
       await started(rig, `${service.url}/to/${provider}`, async (run) => {
         // Seven attempts have arrived; the eighth was refused when the turn has counted it.
-        await service.until(provider, ({ attempts }) => attempts >= Endpoint.FAILURES.length)
+        await Turns.until(service.url, provider, ({ attempts }) => attempts >= Endpoint.FAILURES.length)
         await endpoint.listen()
         answeredOnce(await run.ended, text)
       })
       same(Endpoint.answered(endpoint).length, 1, "answers of the provider")
-      await service.until(provider, ({ status }) => status === "completed")
+      await Turns.until(service.url, provider, ({ status }) => status === "completed")
     }
   },
   {
@@ -89,17 +90,17 @@ export const all: ReadonlyArray<Scenario> = [
         await service.start()
         endpoint.plan("overload", "overload", { answer: { text } })
         await started(rig, `${relay.url}/to/${provider}`, async (run) => {
-          const isWaiting = (turn: Service.Turn) => turn.wait !== undefined && turn.attempts === 2
-          const before = await service.until(provider, isWaiting)
+          const isWaiting = (turn: Turns.Turn) => turn.wait !== undefined && turn.attempts === 2
+          const before = await Turns.until(service.url, provider, isWaiting)
           if (client.repeats === "always") await relay.held
           relay.hold()
           await service.kill()
           await service.start()
           relay.open()
-          const after = await service.until(provider, isWaiting)
+          const after = await Turns.until(service.url, provider, isWaiting)
           same([after.turnId, after.wait?.retryAt], [before.turnId, before.wait?.retryAt], "the wait after the restart")
           // The command counts once the client is back.
-          const asking = setInterval(() => void service.retryNow(after).catch(() => {}), 250)
+          const asking = setInterval(() => void Turns.retryNow(service.url, after).catch(() => {}), 250)
           try {
             answeredOnce(await run.ended, text)
           } finally {
@@ -107,8 +108,8 @@ export const all: ReadonlyArray<Scenario> = [
           }
         })
         // A client ends before its turn does.
-        await service.until(provider, ({ status }) => status === "completed")
-        const turns = await service.turnsOf(provider)
+        await Turns.until(service.url, provider, ({ status }) => status === "completed")
+        const turns = await Turns.of(service.url, provider)
         same(
           turns.map(({ attempts }) => attempts),
           [3],

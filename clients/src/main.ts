@@ -7,14 +7,14 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { bundle } from "../../tools/src/bundleProgram.ts"
+import * as Service from "../../tools/src/acceptance/Service.ts"
+import { isPassed, show, summary } from "../../tools/src/acceptance/Report.ts"
 import * as Agents from "./Agents.ts"
 import * as LongOutage from "./LongOutage.ts"
 import * as Loopback from "./Loopback.ts"
 import * as Member from "./Member.ts"
 import * as Programs from "./Programs.ts"
-import { isPassed, show, summary } from "./Report.ts"
 import * as Scenarios from "./Scenarios.ts"
-import * as Service from "./Service.ts"
 
 const { client, minutes, scenario } = parseArgs({
   options: {
@@ -68,7 +68,7 @@ async function runScenarios(): Promise<void> {
     for (const [index, member] of queue) {
       const shown = cases[index]?.shown
       if (shown === undefined) continue
-      await show(`${member.client.name}: ${shown.title}`, GUARD_MS, () => shown.run({ ...member, service, program }))
+      await show(`${member.client.name}: ${shown.title}`, () => shown.run({ ...member, service, program }), GUARD_MS)
       member.endpoint.close()
     }
   }

@@ -9,7 +9,7 @@ import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import type { Check } from "./Report.ts"
+import type { Check } from "../../tools/src/acceptance/Report.ts"
 
 /** Runs `npx @holdfast/server` up to a served request, and `npx holdfast` where the service is not installed. */
 export const run = async (tarballs: ReadonlyArray<string>, folder: string, check: Check): Promise<void> => {
@@ -24,19 +24,20 @@ export const run = async (tarballs: ReadonlyArray<string>, folder: string, check
   try {
     const service = npx("@holdfast/server")
     const lines: Array<string> = []
-    let page: string | undefined
+    service.stderr.on("data", (text) => lines.push(String(text)))
+    let problem: string | undefined
     for await (const line of createInterface(service.stdout)) {
       lines.push(line)
       const [url] = /http:\/\/\S+:\d+/.exec(line) ?? []
       if (url === undefined) continue
-      page = await fetch(`${url}/healthz`).then(({ status }) => (status === 200 ? undefined : `/healthz: ${status}`))
+      problem = await fetch(`${url}/healthz`).then(({ status }) => (status === 200 ? undefined : `/healthz: ${status}`))
       lines.push("ready")
       break
     }
     if (service.pid !== undefined) process.kill(-service.pid)
     check(
       "npx @holdfast/server starts the service, in an empty folder and home",
-      lines.at(-1) === "ready" ? page : lines.join("\n")
+      lines.at(-1) === "ready" ? problem : lines.join("\n")
     )
     const library = npx("holdfast")
     const text: Array<string> = []

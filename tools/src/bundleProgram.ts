@@ -4,6 +4,7 @@
  * The published server is this bundle. `vitest` calls `setup` before the tests that start processes, so they run a bundle of the present sources.
  */
 import { join } from "node:path"
+import type { TestProject } from "vitest/node"
 import * as Manifest from "./pack/Manifest.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -44,8 +45,10 @@ export const bundle = async (target: string = folder): Promise<ReadonlyArray<str
   return output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
 }
 
-/** For `globalSetup` of vitest. */
-export const setup = async (): Promise<void> => void (await bundle())
+/** For `globalSetup` of vitest. Unit tests start no process. */
+export const setup = async ({ vitest }: TestProject): Promise<void> => {
+  if (vitest.projects.some(({ name }) => name !== "unit")) await bundle()
+}
 
 if (process.argv[1] === import.meta.filename) {
   await bundle(process.argv[2])

@@ -40,6 +40,8 @@ export const Outage = Schema.Struct({
   beganAt: Timestamp,
   /** Its next answer. Absent: it has answered no turn since. */
   endedAt: Schema.optionalKey(Timestamp),
+  /** No turn waits for it any more, so it was not called: whether it answers since `lastFailureAt` is not known. Absent: it is. */
+  hasUnknownEnd: Schema.optionalKey(Schema.Boolean),
   lastFailureAt: Timestamp,
   /** Calls that failed. */
   failures: Schema.Int,

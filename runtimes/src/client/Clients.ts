@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import type { Check } from "../../../tools/src/acceptance/Report.ts"
 import * as Chromium from "../chromium/Chromium.ts"
 import * as Provider from "../Provider.ts"
-import type { Check } from "../Report.ts"
 import * as Life from "../scenario/Life.ts"
 
 /** The programs to use. */

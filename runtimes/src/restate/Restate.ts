@@ -9,7 +9,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import type { Check } from "../Report.ts"
+import type { Check } from "../../../tools/src/acceptance/Report.ts"
 import { DEADLINE_MS, within } from "../scenario/Deadline.ts"
 import * as Endpoint from "./Endpoint.ts"
 

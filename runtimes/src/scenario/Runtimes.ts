@@ -3,7 +3,7 @@
  *
  * Two lives of a turn: the first is killed in its second wait, the second goes on. The events of the second begin with what the first persisted.
  */
-import type { Check } from "../Report.ts"
+import type { Check } from "../../../tools/src/acceptance/Report.ts"
 import * as Provider from "../Provider.ts"
 import type { Life } from "./Life.ts"
 

@@ -15,6 +15,7 @@ import * as Outages from "../dry-run/Outages.ts"
 import * as Picture from "../dry-run/Picture.ts"
 import * as Trial from "../dry-run/Trial.ts"
 import * as DurationText from "../text/DurationText.ts"
+import * as LengthOfTime from "../text/LengthOfTime.ts"
 import * as ReplayCommand from "./ReplayCommand.ts"
 import * as Since from "./Since.ts"
 import { Refused } from "./Ended.ts"
@@ -198,13 +199,13 @@ const sceneOf = Effect.fnUntraced(function* (
   outages: Outages.Outages,
   startAt: number
 ) {
-  const length = Option.getOrUndefined(Duration.fromInput(within as Duration.Input)) // `fromInput` checks the text
-  if (length === undefined || !Duration.isFinite(length))
+  const length = LengthOfTime.parse(within)
+  if (length === undefined)
     return yield* refuse(`--within: found ${JSON.stringify(within)}; expected a duration such as "10 minutes".`)
   return {
     outages,
     turns,
-    withinMs: Math.abs(Duration.toMillis(length)),
+    withinMs: Duration.toMillis(length),
     startAt,
     forMs: Duration.toMillis(Duration.hours(hours)),
     mostCalls: MOST_CALLS,

@@ -148,6 +148,7 @@ const takeUpAll = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, StorageError> {
   const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
+  if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
   const turns = (yield* store.unsealedTurns).filter(
     // The turn of a held call waits for its client (HeldCalls.H1).
     ({ conversationId, turnId }) => !tenancy.isElsewhere(turnId) && !HeldCallIds.isHeld(conversationId)

@@ -5,6 +5,7 @@ import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Exit, Layer, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as Condition from "../../src/system/Condition.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
@@ -152,13 +153,17 @@ export const prompts = (
     return ids
   })
 
-/** Runs a test over a database in memory. */
+/**
+ * Runs a test over a database in memory. Its clock waits for the work at one time, however long the machine takes: the usual test clock
+ * goes on after a second, and a crowd's calls would come at other times.
+ */
 export const onDisk = <A, E>(test: Effect.Effect<A, E, Scope.Scope | SqlStore.Storage | GateTable.GateTable>) =>
   test.pipe(
     Effect.scoped,
     Effect.provide(
       Layer.merge(SqlStore.layerSql(":memory:"), GateTable.layer(":memory:")).pipe(
-        Layer.provide(SqliteClient.layer({ filename: ":memory:" }))
+        Layer.provide(SqliteClient.layer({ filename: ":memory:" })),
+        Layer.provideMerge(TestClock.layer({ warningDelay: "1 hour" }))
       )
     )
   )

@@ -72,8 +72,8 @@ describe("a crowd before one endpoint", () => {
       Effect.gen(function* () {
         const from = 20 * MINUTE
         const isUp = (now: number) => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
-        const endpoint = yield* crowd(250, (now, busy) => isUp(now) && busy < 30)
-        assert.strictEqual(endpoint.answered, 250)
+        const endpoint = yield* crowd(200, (now, busy) => isUp(now) && busy < 30)
+        assert.strictEqual(endpoint.answered, 200)
         assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / endpoint.answered, 1.1)
       }),
     120_000
@@ -167,7 +167,7 @@ describe("turns of several runners before one endpoint", () => {
           const endpoint = new CrowdedEndpoint(answers)
           const one = yield* start({ endpoint, gates: "shared" })
           const other = yield* start({ endpoint, gates: "shared" })
-          const turns = 300
+          const turns = 240
           for (let n = 0; n < turns; n++) {
             const { conversations } = n % 2 === 0 ? one : other
             const id = yield* conversations.create({})

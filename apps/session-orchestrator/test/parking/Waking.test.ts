@@ -11,7 +11,7 @@ import { waits, withService } from "../conversation/ConversationSetup.ts"
 const { answer, emits, overloaded } = ScriptedProvider
 
 /** Several times the number that is taken up at once. */
-const CROWD = 400
+const CROWD = 200
 
 /** Fewer than all: shows that turns are not read all together. */
 const AT_MOST = 100

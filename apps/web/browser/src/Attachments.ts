@@ -1,5 +1,5 @@
 /** Files of a prompt: chosen, pasted, dropped; the limits before sending; images in their box. */
-import { ensure, same, show } from "./Report.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { type Rig, seen } from "./Rig.ts"
 
 /** One red pixel. */

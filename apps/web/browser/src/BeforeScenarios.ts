@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Page } from "playwright-core"
-import { ensure, same, show } from "./Report.ts"
+import * as Service from "../../../../tools/src/acceptance/Service.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { type Rig, seen } from "./Rig.ts"
-import * as Service from "./Service.ts"
 
 /** Runs the scenarios. */
 export const run = async (rig: Rig): Promise<void> => {
@@ -111,6 +111,7 @@ const faults = (rig: Rig) =>
       await page.getByLabel("Turns within a minute").fill("1000")
       await button(page, "Try it").click()
       await page.getByRole("progressbar", { name: "The dry run" }).waitFor()
+      await seen(page, "Simulates 1000 turns, up to 48 hours.")
       await button(page, "Stop").click()
       await button(page, "Stop").waitFor({ state: "detached" })
       same(await page.getByRole("region", { name: "Result of the dry run" }).count(), 0, "results of a stopped run")

@@ -1,6 +1,6 @@
 /** The place of the keyboard: where the focus is after what had it has gone away. */
 import { type Page } from "playwright-core"
-import { same, show } from "./Report.ts"
+import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { OVERLOADED, prompt, type Rig, seen, wait, waiting } from "./Rig.ts"
 
 export const run = async (rig: Rig): Promise<void> => {

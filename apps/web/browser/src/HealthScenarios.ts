@@ -1,5 +1,5 @@
 /** Health: an outage shuts the gate of its endpoint, and the configuration is searched. */
-import { same, show } from "./Report.ts"
+import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { type Rig, seen, waiting } from "./Rig.ts"
 
 export const run = async (rig: Rig): Promise<void> => {

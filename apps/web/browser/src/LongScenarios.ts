@@ -1,6 +1,6 @@
 /** Ten thousand messages and five thousand turns in a real browser. */
 import type { Locator } from "playwright-core"
-import { ensure, show } from "./Report.ts"
+import { ensure, show } from "../../../../tools/src/acceptance/Report.ts"
 import type { Rig } from "./Rig.ts"
 import * as Seed from "./Seed.ts"
 

@@ -1,7 +1,7 @@
 /** Axe over the states of the page, in light and dark, wide and narrow; and what a narrow screen shows. */
 import { AxeBuilder } from "@axe-core/playwright"
 import type { Page } from "playwright-core"
-import { ensure, same, show } from "./Report.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { tryOut } from "./TrialForm.ts"
 import { LONG, OVERLOADED, prompt, type Rig, seen, wait } from "./Rig.ts"
 

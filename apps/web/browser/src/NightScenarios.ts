@@ -1,7 +1,7 @@
 /** The night in a real browser: commands for many turns, and the line of time. */
 import { AxeBuilder } from "@axe-core/playwright"
 import type { Page } from "playwright-core"
-import { ensure, same, show } from "./Report.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { OVERLOADED, type Rig, seen } from "./Rig.ts"
 
 /** Runs the scenarios of the night. */

@@ -1,5 +1,5 @@
 /** Notices on the desktop: asked for by the button alone, and never about what a person is looking at. */
-import { ensure, same, show } from "./Report.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { LONG, OVERLOADED, prompt, type Rig, seen, wait } from "./Rig.ts"
 
 /** A browser without a desktop has no notices: this one writes down what the page asks of it. */

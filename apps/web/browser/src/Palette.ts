@@ -1,7 +1,7 @@
 /** The palette: by the keyboard alone, every command of a wait, and a conversation by its title. */
 import { AxeBuilder } from "@axe-core/playwright"
 import type { Page } from "playwright-core"
-import { same, show } from "./Report.ts"
+import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { OVERLOADED, type Rig, seen, wait, waiting } from "./Rig.ts"
 
 export const run = (rig: Rig): Promise<void> =>

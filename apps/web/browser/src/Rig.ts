@@ -1,10 +1,11 @@
 /** The packed service, a provider and a browser, for all scenarios; each has models and conversations of its own. */
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core"
 import { join } from "node:path"
+import * as Service from "../../../../tools/src/acceptance/Service.ts"
+import { ensure } from "../../../../tools/src/acceptance/Report.ts"
 import * as Chromium from "./Chromium.ts"
+import * as Program from "./Program.ts"
 import * as Provider from "./Provider.ts"
-import { ensure } from "./Report.ts"
-import * as Service from "./Service.ts"
 
 /** A wait that no scenario sees the end of. */
 export const LONG = { schedule: { type: "steps", delays: ["1 hour"] } }
@@ -37,7 +38,7 @@ export interface Rig {
 
 export const make = async (): Promise<Rig> => {
   const folder = join(import.meta.dirname, "../node_modules/.cache/program")
-  const [program, provider, browser] = await Promise.all([Service.packed(folder), Provider.start(), Chromium.launch()])
+  const [program, provider, browser] = await Promise.all([Program.packed(folder), Provider.start(), Chromium.launch()])
   const endpoint = { type: "openai-compatible", baseUrl: provider.url }
   const problems: Array<string> = []
   const serve = async (): Promise<Rig> => {

@@ -1,8 +1,8 @@
 /** A service with a token asks once a browser. */
 import { AxeBuilder } from "@axe-core/playwright"
-import { same, show } from "./Report.ts"
+import * as Service from "../../../../tools/src/acceptance/Service.ts"
+import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { type Rig, seen } from "./Rig.ts"
-import * as Service from "./Service.ts"
 
 const TOKEN = "a-token-of-some-length"
 

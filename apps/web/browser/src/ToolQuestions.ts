@@ -1,6 +1,6 @@
 /** Questions about tool calls, answered by the keyboard alone; and what moves where a person wants no motion. */
 import type { Locator, Page } from "playwright-core"
-import { same, show } from "./Report.ts"
+import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { prompt, type Rig, seen } from "./Rig.ts"
 
 export const run = async (rig: Rig): Promise<void> => {

@@ -2,9 +2,9 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { same, show } from "./Report.ts"
+import * as Service from "../../../../tools/src/acceptance/Service.ts"
+import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { type Rig, seen } from "./Rig.ts"
-import * as Service from "./Service.ts"
 
 export const run = (rig: Rig): Promise<void> =>
   show(

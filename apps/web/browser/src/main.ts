@@ -3,9 +3,9 @@
  *
  * The last line is the count. No page may request another host, report an error or violate its content security policy.
  */
+import { isPassed, same, show, summary } from "../../../../tools/src/acceptance/Report.ts"
 import * as HealthScenarios from "./HealthScenarios.ts"
 import * as Looks from "./Looks.ts"
-import { isPassed, same, show, summary } from "./Report.ts"
 import * as BeforeScenarios from "./BeforeScenarios.ts"
 import * as LongScenarios from "./LongScenarios.ts"
 import * as NightScenarios from "./NightScenarios.ts"

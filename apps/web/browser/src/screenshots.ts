@@ -1,8 +1,8 @@
 /** Writes the pictures of the page in docs/images: `npx --yes pnpm@12 screenshots [FOLDER]`. */
 import { join } from "node:path"
 import type { Page } from "playwright-core"
+import * as Service from "../../../../tools/src/acceptance/Service.ts"
 import * as Rig from "./Rig.ts"
-import * as Service from "./Service.ts"
 import { tryOut } from "./TrialForm.ts"
 
 const folder = process.argv[2] ?? join(import.meta.dirname, "../../../../docs/images")

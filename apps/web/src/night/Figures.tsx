@@ -50,12 +50,12 @@ export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport
         <>
           <h2>Outages</h2>
           <ul>
-            {outages.map(({ beganAt, code, endedAt, failures, reason, target }) => (
+            {outages.map(({ beganAt, code, endedAt, failures, hasUnknownEnd, lastFailureAt, reason, target }) => (
               <li key={`${target} ${beganAt}`}>
                 <strong>{target}</strong> {code !== undefined && <code className="code-tag">{code}</code>} from{" "}
                 {Durations.moment(beganAt, until)}{" "}
                 {endedAt === undefined
-                  ? "on; it has answered no turn since"
+                  ? `on; it has answered no turn since${hasUnknownEnd === true ? `, and was not called after ${Durations.moment(lastFailureAt, until)}` : ""}`
                   : `to ${Durations.moment(endedAt, until)}, ${Durations.duration(endedAt - beganAt)}`}
                 <span className="quiet">
                   {" "}

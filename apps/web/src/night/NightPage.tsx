@@ -56,7 +56,7 @@ export const NightPage = () => {
             <BulkBar turns={night.data.isPartial ? [] : night.data.turns} />
             <TurnTimeline
               night={night.data}
-              outages={report.data?.outages ?? []}
+              outages={report.data?.outages ?? NONE}
               selected={selected?.turn.turnId}
               onSelect={setSelected}
             />
@@ -76,6 +76,9 @@ export const NightPage = () => {
 }
 
 // --- internal
+
+/** One list for all renders: a row with the same outages is not drawn again. */
+const NONE: Parameters<typeof TurnTimeline>[0]["outages"] = []
 
 const STATUSES: ReadonlyArray<readonly [TurnState.TurnState["status"], string]> = [
   ["waiting", "waiting"],

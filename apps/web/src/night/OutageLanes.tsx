@@ -1,5 +1,6 @@
 /** The outages of each endpoint, above the turns, on the same line of time. */
 import type { PeriodReport } from "@holdfast/wire"
+import { memo } from "react"
 import * as Durations from "../text/Durations.ts"
 import * as Period from "./Period.ts"
 
@@ -13,7 +14,7 @@ interface OutageLanesProps {
 const MOST_LANES = 5
 
 /** A lane for each endpoint that had an outage, those with most of them first. */
-export const OutageLanes = ({ outages, since, until }: OutageLanesProps) => {
+export const OutageLanes = memo(({ outages, since, until }: OutageLanesProps) => {
   const lanes = new Map<string, Array<PeriodReport.Outage>>()
   for (const outage of outages) {
     const lane = lanes.get(outage.target)
@@ -27,8 +28,12 @@ export const OutageLanes = ({ outages, since, until }: OutageLanesProps) => {
       {shown.map(([target, outages]) => (
         <li key={target}>
           <span className="outage-line">
-            {outages.map(({ beganAt, endedAt }) => (
-              <span key={beganAt} className="outage" style={Period.spanOf(beganAt, endedAt ?? until, since, until)} />
+            {outages.map((outage) => (
+              <span
+                key={outage.beganAt}
+                className="outage"
+                style={Period.spanOf(outage.beganAt, Period.knownUntil(outage, until), since, until)}
+              />
             ))}
           </span>
           <span className="outage-words">
@@ -38,11 +43,14 @@ export const OutageLanes = ({ outages, since, until }: OutageLanesProps) => {
       ))}
     </ul>
   )
-}
+})
 
 // --- internal
 
 const lengthOf = (outages: ReadonlyArray<PeriodReport.Outage>, since: number, until: number): string =>
   Durations.duration(
-    outages.reduce((sum, { beganAt, endedAt = until }) => sum + Math.max(0, endedAt - Math.max(since, beganAt)), 0)
+    outages.reduce(
+      (sum, outage) => sum + Math.max(0, Period.knownUntil(outage, until) - Math.max(since, outage.beganAt)),
+      0
+    )
   )

@@ -1,4 +1,5 @@
 /** The periods that a person can look at. Pure. */
+import type { PeriodReport } from "@holdfast/wire"
 
 const HOUR_MS = 3_600_000
 
@@ -47,6 +48,10 @@ export const spanOf = (from: number, to: number, since: number, until: number) =
   const left = placeOf(from, since, until)
   return { left: percent(left), width: percent(placeOf(to, since, until) - left) }
 }
+
+/** Until when an outage is known to have lasted. */
+export const knownUntil = ({ endedAt, hasUnknownEnd, lastFailureAt }: PeriodReport.Outage, until: number): number =>
+  endedAt ?? (hasUnknownEnd === true ? lastFailureAt : until)
 
 /** A part of the width. */
 export const percent = (place: number): string => `${(place * 100).toFixed(3)}%`

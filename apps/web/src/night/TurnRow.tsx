@@ -1,6 +1,6 @@
 /** One turn on the line of time: its attempts, waits, switches and crashes, with the outages of its endpoints behind them. */
 import type { PeriodReport, TurnCourse, TurnState } from "@holdfast/wire"
-import type { KeyboardEvent, MouseEvent } from "react"
+import { type KeyboardEvent, memo, type MouseEvent } from "react"
 import * as Durations from "../text/Durations.ts"
 import * as Period from "./Period.ts"
 import * as Spans from "./Spans.ts"
@@ -21,8 +21,8 @@ interface TurnRowProps {
   readonly onSelect: (selection: Selection) => void
 }
 
-/** The row of a turn. A click explains the attempt at its place; by keyboard the turn is explained from its beginning. */
-export const TurnRow = ({ course, isSelected, onSelect, outages, since, turn, until }: TurnRowProps) => {
+/** The row of a turn. A click explains the attempt at its place; by keyboard the turn is explained from its beginning. A scroll draws new rows alone. */
+export const TurnRow = memo(({ course, isSelected, onSelect, outages, since, turn, until }: TurnRowProps) => {
   const targets = new Set([turn.model, ...(course?.attempts.map(({ target }) => target) ?? [])])
   const select = ({ clientX, currentTarget, detail }: MouseEvent<HTMLButtonElement>): void => {
     const line = currentTarget.querySelector(".line-of-time")?.getBoundingClientRect()
@@ -42,11 +42,11 @@ export const TurnRow = ({ course, isSelected, onSelect, outages, since, turn, un
       <span className="row-behind">
         {outages
           .filter(({ target }) => targets.has(target))
-          .map(({ beganAt, endedAt, target }) => (
+          .map((outage) => (
             <span
-              key={`${target} ${beganAt}`}
+              key={`${outage.target} ${outage.beganAt}`}
               className="outage"
-              style={Period.spanOf(beganAt, endedAt ?? until, since, until)}
+              style={Period.spanOf(outage.beganAt, Period.knownUntil(outage, until), since, until)}
             />
           ))}
       </span>
@@ -75,7 +75,7 @@ export const TurnRow = ({ course, isSelected, onSelect, outages, since, turn, un
       </span>
     </button>
   )
-}
+})
 
 // --- internal
 

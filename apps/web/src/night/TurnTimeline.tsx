@@ -4,7 +4,7 @@
  * TurnTimeline.T1. Only the rows in sight are drawn and read, so thousands of turns scroll like a few.
  */
 import type { PeriodReport } from "@holdfast/wire"
-import { useEffect, useRef, useState } from "react"
+import { memo, useEffect, useRef, useState } from "react"
 import * as Durations from "../text/Durations.ts"
 import { OutageLanes } from "./OutageLanes.tsx"
 import * as Period from "./Period.ts"
@@ -30,19 +30,7 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
   const courses = useCourses(turns, drawn, until)
   return (
     <>
-      <p className="legend" aria-hidden="true">
-        {Spans.SHAPES.map((shape) => (
-          <span key={shape}>
-            <svg className="course" viewBox={`0 0 18 ${Spans.HEIGHT}`} width="18" height="16">
-              <path className={shape} d={IS_SPAN.has(shape) ? "M1 8H17" : "M9 1V15"} />
-            </svg>{" "}
-            {Spans.WORDS[shape]}
-          </span>
-        ))}
-        <span>
-          <i className="outage" /> outage
-        </span>
-      </p>
+      <Legend />
       <div className="timeline">
         <div className="axis-labels" aria-hidden="true">
           {Period.ticksOf(since, until)
@@ -80,19 +68,39 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
 
 // --- internal
 
+const Legend = memo(() => (
+  <p className="legend" aria-hidden="true">
+    {Spans.SHAPES.map((shape) => (
+      <span key={shape}>
+        <svg className="course" viewBox={`0 0 18 ${Spans.HEIGHT}`} width="18" height="16">
+          <path className={shape} d={IS_SPAN.has(shape) ? "M1 8H17" : "M9 1V15"} />
+        </svg>{" "}
+        {Spans.WORDS[shape]}
+      </span>
+    ))}
+    <span>
+      <i className="outage" /> outage
+    </span>
+  </p>
+))
+
 /** A label behind this part of the width would be cut off. */
 const LAST_LABEL = 0.9
 
 const IS_SPAN: ReadonlySet<Spans.Shape> = new Set(["wait", "call"])
 
-/** The part of a list that is in sight. */
+/** The part of a list that is in sight, to the row: a scroll within a row changes nothing. */
 const useSight = () => {
   const scroller = useRef<HTMLDivElement>(null)
   const [sight, setSight] = useState({ top: 0, height: 0 })
   useEffect(() => {
     const element = scroller.current
     if (element === null) return undefined
-    const look = (): void => setSight({ top: element.scrollTop, height: element.clientHeight })
+    const look = (): void => {
+      const top = element.scrollTop - (element.scrollTop % Rows.ROW_PX)
+      const height = element.clientHeight
+      setSight((before) => (before.top === top && before.height === height ? before : { top, height }))
+    }
     const size = new ResizeObserver(look)
     size.observe(element)
     element.addEventListener("scroll", look, { passive: true })

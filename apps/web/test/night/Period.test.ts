@@ -25,3 +25,10 @@ it("moments outside of a period are at its nearer end", () => {
 it("a period has the same beginning for a minute", () => {
   expect(Period.sinceOf(1, 2 * HOUR_MS + 59_999)).toBe(HOUR_MS)
 })
+
+it("an outage lasts until its answer, until now, or until the last call that is known of it", () => {
+  const outage = { target: "a/b", beganAt: 1, lastFailureAt: 5, failures: 2, reason: "network" } as const
+  expect(Period.knownUntil({ ...outage, endedAt: 7 }, 100)).toBe(7)
+  expect(Period.knownUntil(outage, 100)).toBe(100)
+  expect(Period.knownUntil({ ...outage, hasUnknownEnd: true }, 100)).toBe(5)
+})

@@ -36,7 +36,8 @@ const sectionOf = (message: Message.Message): ReadonlyArray<string> => {
               ? [`Calls \`${part.toolName}\`:`, fenced(JSON.stringify(part.input, null, 2))]
               : []
       )
-      const end = message.error === undefined ? [] : [`Broke off: ${message.error.message}`]
+      const what = parts.length === 0 ? "Failed" : "Broke off"
+      const end = message.error === undefined ? [] : [`${what}: ${message.error.message}`]
       return [`## ${provider}/${model}, ${at}`, ...parts, ...end]
     }
     case "tool":

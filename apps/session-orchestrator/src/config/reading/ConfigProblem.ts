@@ -7,6 +7,7 @@
  */
 import { Quote } from "@holdfast/wire"
 import { SchemaIssue } from "effect"
+import * as LengthOfTime from "../../text/LengthOfTime.ts"
 import * as FormerNames from "./FormerNames.ts"
 import type { Position } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
@@ -150,44 +151,12 @@ const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<Proper
 const suggestionFor = (found: unknown, expected: string): string => {
   if (typeof found !== "string") return ""
   const near = expected.includes("duration")
-    ? spelledOut(found)
+    ? LengthOfTime.spelledOut(found)
     : nearest(
         found,
         Array.from(expected.matchAll(/"([^"]*)"/g), (match) => match[1] ?? "").filter((word) => /^[a-z-]+$/.test(word))
       )
   return near === undefined || near === found ? "" : ` Did you mean ${JSON.stringify(near)}?`
-}
-
-const UNITS: { readonly [abbreviation: string]: string } = {
-  ms: "millis",
-  msec: "millis",
-  msecs: "millis",
-  milliseconds: "millis",
-  millisecond: "millis",
-  s: "seconds",
-  sec: "seconds",
-  secs: "seconds",
-  second: "seconds",
-  seconds: "seconds",
-  m: "minutes",
-  min: "minutes",
-  mins: "minutes",
-  minute: "minutes",
-  minutes: "minutes",
-  h: "hours",
-  hr: "hours",
-  hrs: "hours",
-  hour: "hours",
-  hours: "hours",
-  d: "days",
-  day: "days",
-  days: "days"
-}
-
-const spelledOut = (text: string): string | undefined => {
-  const parts = /^\s*(\d{1,15}(?:\.\d{1,15})?)\s*([a-z]+)\s*$/i.exec(text)
-  const unit = parts?.[2] === undefined ? undefined : UNITS[parts[2].toLowerCase()]
-  return unit === undefined ? undefined : `${parts?.[1]} ${unit}`
 }
 
 /** ConfigProblem.P2. These keys contain headers, bodies, options, variables and their names, arguments, a webhook or a database's password. */

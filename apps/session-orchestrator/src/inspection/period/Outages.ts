@@ -30,10 +30,11 @@ export class Outages {
    */
   find(afterMs: number, until: number, isAwaited: (target: string) => boolean): ReadonlyArray<PeriodReport.Outage> {
     return Array.from(this.endpoints, ([target, endpoint]) =>
-      outagesOf(target, endpoint).filter(
-        ({ beganAt, endedAt, lastFailureAt }) =>
-          (endedAt ?? (isAwaited(target) ? until : lastFailureAt)) - beganAt >= afterMs
-      )
+      outagesOf(target, endpoint)
+        .map((outage) =>
+          outage.endedAt === undefined && !isAwaited(target) ? { ...outage, hasUnknownEnd: true } : outage
+        )
+        .filter((outage) => knownUntil(outage, until) - outage.beganAt >= afterMs)
     )
       .flat()
       .toSorted((a, b) => a.beganAt - b.beganAt || (a.target < b.target ? -1 : 1))
@@ -46,6 +47,10 @@ export class Outages {
     return known
   }
 }
+
+/** Until when an outage is known to have lasted; `until` is the end of the period. */
+export const knownUntil = ({ endedAt, hasUnknownEnd, lastFailureAt }: PeriodReport.Outage, until: number): number =>
+  endedAt ?? (hasUnknownEnd === true ? lastFailureAt : until)
 
 // --- internal
 

@@ -38,6 +38,13 @@ export const of = ({
   return [ends, ...downs, ...(more === 0 ? [] : [`${more} more outages`])].join("; ")
 }
 
-/** When an endpoint was down: `down 00:10-06:52`, or `down since 00:10`. */
-export const down = ({ beganAt, endedAt }: PeriodReport.Outage, moment: (at: number) => string): string =>
-  endedAt === undefined ? `down since ${moment(beganAt)}` : `down ${moment(beganAt)}-${moment(endedAt)}`
+/** When an endpoint was down: `down 00:10-06:52`, `down since 00:10`, or `down 00:10, not called after 00:40`. */
+export const down = (
+  { beganAt, endedAt, hasUnknownEnd, lastFailureAt }: PeriodReport.Outage,
+  moment: (at: number) => string
+): string => {
+  if (endedAt !== undefined) return `down ${moment(beganAt)}-${moment(endedAt)}`
+  return hasUnknownEnd === true
+    ? `down ${moment(beganAt)}, not called after ${moment(lastFailureAt)}`
+    : `down since ${moment(beganAt)}`
+}

@@ -3,6 +3,7 @@ import type { PeriodReport } from "@holdfast/wire"
 import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as Svg from "../../text/Svg.ts"
+import * as Outages from "./Outages.ts"
 import * as PeriodLine from "./PeriodLine.ts"
 
 /** Endpoints that get a lane. */
@@ -56,7 +57,7 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
           .filter((outage) => outage.target === target)
           .map((outage) => {
             const from = x(outage.beganAt)
-            const width = Math.max(2, x(outage.endedAt ?? until) - from)
+            const width = Math.max(2, x(Outages.knownUntil(outage, until)) - from)
             return Svg.bar(
               { x: from, y: y + 3, width, height: LANE - 8 },
               "bad",

@@ -182,6 +182,7 @@ export class PeriodTally {
     const tokensOf = ({ inputTokens, outputTokens }: PeriodReport.Spend): number => inputTokens + outputTokens
     return Array.from(this.conversations)
       .flatMap(([name, tally]) => (tally instanceof SpendTally ? [{ name, ...tally.total(this.period.prices) }] : []))
+      .filter(({ turns }) => turns > 0)
       .toSorted((a, b) => costOf(b) - costOf(a) || tokensOf(b) - tokensOf(a) || (a.name < b.name ? -1 : 1))
       .slice(0, PeriodReport.MOST_CONVERSATIONS)
   }

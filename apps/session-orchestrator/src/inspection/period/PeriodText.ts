@@ -9,6 +9,7 @@ import * as Columns from "../../text/Columns.ts"
 import * as DurationText from "../../text/DurationText.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
+import * as Outages from "./Outages.ts"
 
 /** Entries of a section that are written; the JSON has all. */
 const MOST = 20
@@ -120,8 +121,8 @@ const outages = (report: PeriodReport.PeriodReport): Section => {
     (outage) => [
       Prose.oneLine(outage.target),
       moment(outage.beganAt),
-      outage.endedAt === undefined ? "not over" : moment(outage.endedAt),
-      DurationText.rough((outage.endedAt ?? report.until) - outage.beganAt),
+      outage.endedAt !== undefined ? moment(outage.endedAt) : outage.hasUnknownEnd === true ? "unknown" : "not over",
+      DurationText.rough(Outages.knownUntil(outage, report.until) - outage.beganAt),
       named(outage),
       String(outage.failures)
     ]

@@ -23,6 +23,7 @@ import * as Damage from "../sqlite/Damage.ts"
 import { Standings } from "../Standings.ts"
 import { promptOf, Store } from "../Store.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
+import * as DeathTable from "../tables/DeathTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as SealTable from "../tables/SealTable.ts"
 import * as StandingTable from "../tables/StandingTable.ts"
@@ -130,6 +131,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const setAutoRetry = lane(ConversationTable.setAutoRetry(sql))
   const setModel = lane(ConversationTable.setModel(sql))
   const setToolAnswers = lane(ConversationTable.setToolAnswers(sql))
+  const noteDeath = lane((foundAt: ReadonlyArray<number>) => DeathTable.add(sql, foundAt))
   const accept = lane(Acceptances.accept(sql), ({ ahead }) => ahead)
   // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
   const journaling = yield* SqlJournal.make(database, {
@@ -227,6 +229,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     recordOutline: (id) => recordOutline(id).pipe(failed(`read the journal of turn ${id}`)),
     history: (id) => resumptions.history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
+    noteDeath: (foundAt) => noteDeath(foundAt).pipe(failed("record that the last process died")),
+    deaths: (since) => DeathTable.since(sql, since).pipe(read("the deaths of the service")),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
   const journal = Journal.of({

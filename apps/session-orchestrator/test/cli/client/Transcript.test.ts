@@ -49,8 +49,12 @@ it("X15: a conversation as Markdown has each message, its calls and their result
     `## Holdfast, ${at}`,
     "TURN-FAILED",
     `## a/b, ${at}`,
-    "Broke off: reset\n"
+    "Failed: reset\n"
   ])
+  const [, brokenOff] = messages
+  if (brokenOff?.role !== "assistant") return expect.fail("it is an answer")
+  const error = { reason: "network", message: "reset", retryable: true } as const
+  expect(Transcript.inMarkdown(conversation, [{ ...brokenOff, error }])).toContain("\n\nBroke off: reset\n")
 })
 
 it("a conversation as Markdown is headed by its title, with its id and its metadata beneath", () => {

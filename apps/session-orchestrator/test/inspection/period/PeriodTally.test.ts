@@ -4,6 +4,7 @@ import type { Failure } from "@holdfast/wire"
 import { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as Intervals from "../../../src/inspection/period/Intervals.ts"
+import * as PeriodText from "../../../src/inspection/period/PeriodText.ts"
 import { type Period, PeriodTally } from "../../../src/inspection/period/PeriodTally.ts"
 import type { TurnFacts } from "../../../src/inspection/period/TurnFacts.ts"
 import * as Night from "./Night.ts"
@@ -197,6 +198,20 @@ describe("PeriodTally", () => {
     expect(reportOf([Night.turn("a", { endedAt: Night.period.since - 1 })]).turns.answered).toBe(0)
     const waits = [{ from: Night.period.since - 60_000, to: Night.period.since + 60_000 }]
     expect(reportOf([Night.turn("a", { waits })])).toMatchObject({ waitedMs: 60_000, turnWaitedMs: 60_000, waited: 1 })
+  })
+
+  it("X12: does not know the end of an outage of an endpoint that no turn waits for", () => {
+    const why = { reason: "network", code: undefined } as const
+    const endpoints = ["01:00", "01:40"].map((at) => ({ target: "a/b", at: Night.at(at), why }))
+    const failed = Night.turn("a", { target: "a/b", state: "failed", endedAt: Night.at("01:40"), endpoints })
+    const waiting = Night.turn("b", { target: "a/b", state: "waiting" })
+    const unknown = reportOf([failed])
+    expect(unknown.outages).toMatchObject([{ hasUnknownEnd: true, lastFailureAt: Night.at("01:40") }])
+    expect(unknown.line).toContain("; a/b down 01:00, not called after 01:40")
+    expect(PeriodText.lines(unknown).join("\n")).toMatch(/a\/b +01:00 +unknown +40 m /)
+    const open = reportOf([failed, waiting])
+    expect(open.outages[0]).not.toHaveProperty("hasUnknownEnd")
+    expect(open.line).toContain("; a/b down since 01:00")
   })
 
   it("reports no outage that was shorter than an incident", () => {

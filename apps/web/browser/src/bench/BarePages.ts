@@ -1,4 +1,4 @@
-/** Pages without anything of ours, for figures to stand beside: a static page, a text that streams, and a long list. */
+/** Pages without anything of ours, for figures to stand beside: a static page, a text that streams, clocks, and long lists. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -9,6 +9,9 @@ export interface BarePages {
   readonly url: string
   readonly close: () => void
 }
+
+/** Lines of `/clocks` that change each second. */
+export const CLOCKS = 40
 
 interface Options {
   /** The bytes of the script of `/static`. */
@@ -43,6 +46,17 @@ export const start = async ({ everyMs, pieces, scriptBytes, styleBytes, texts }:
        const events = new EventSource("/events")
        events.onmessage = ({ data }) => { text.append(JSON.parse(data)) }
        events.addEventListener("end", () => { events.close(); document.title = "ended" })`
+    ],
+    "/clocks": [
+      "text/html",
+      `<!doctype html>${"<p>0</p>".repeat(CLOCKS)}<script type="module" src="/clocks.js"></script>`
+    ],
+    "/clocks.js": [
+      "text/javascript",
+      `const began = Date.now()
+       setInterval(() => {
+         for (const line of document.querySelectorAll("p")) line.firstChild.data = String(Math.round((Date.now() - began) / 1000))
+       }, 1000)`
     ],
     "/list": ["text/html", listOf(texts.map((text) => `<p>${text}</p>`))],
     "/rows": [

@@ -6,6 +6,7 @@ import * as MainThread from "./MainThread.ts"
 /** What was recorded. */
 export interface Frames {
   readonly seconds: number
+  readonly count: number
   /** The longest distance between two frames, in milliseconds. */
   readonly longestMs: number
   /** Distances above 50 ms. */
@@ -35,6 +36,7 @@ export const during = async ({ browser }: Rig, page: Page, action: () => Promise
   const gaps = times.slice(1).map((at, index) => at - (times[index] ?? at))
   return {
     seconds: gaps.reduce((sum, gap) => sum + gap, 0) / 1_000,
+    count: gaps.length,
     longestMs: Math.max(0, ...gaps),
     above50: gaps.filter((gap) => gap > 50).length,
     work

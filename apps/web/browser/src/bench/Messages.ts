@@ -43,7 +43,8 @@ export const measure = async (
   console.log(`  ${FRAMES} frames of ${-STEP_PX} px upwards:`)
   Table.frames(
     ours.map(({ frames }) => frames),
-    plain.map(({ frames }) => frames)
+    plain.map(({ frames }) => frames),
+    "frame"
   )
 }
 

@@ -33,7 +33,7 @@ export const measure = async (rig: Rig.Rig, bare: BarePages, rounds: number): Pr
   console.log(
     `${1_000 / EVERY_MS} deltas/s for ${(DELTAS * EVERY_MS) / 1_000} s, beside a stream of text nodes (median of ${rounds})`
   )
-  Table.frames(ours, plain)
+  Table.frames(ours, plain, "s")
 }
 
 // --- internal

@@ -9,7 +9,7 @@ export const progress = (words: string): void =>
 
 /** The first line. */
 export const head = (): void =>
-  console.log(`${"".padEnd(NAME)} ${"page".padStart(12)} ${"bare".padStart(12)} ${"ratio".padStart(8)}`)
+  console.log(`${"".padEnd(NAME)} ${"page".padStart(14)} ${"bare".padStart(14)} ${"ratio".padStart(8)}`)
 
 /** One line. */
 export const figure = (name: string, ours: number, bare: number, unit: string): void => {
@@ -26,8 +26,13 @@ export const opened = (name: string, ours: ReadonlyArray<Opened>, bare: Readonly
   line("    longest task, processor time", "ms", ({ work }) => work.longestTaskMs)
 }
 
-/** A line for each figure of two recordings, the median of their rounds. */
-export const frames = (ours: ReadonlyArray<Frames>, bare: ReadonlyArray<Frames>): void => {
+/**
+ * A line for each figure of two recordings, the median of their rounds.
+ *
+ * @param per what the work is counted by: a scroll has so many frames, however long they take; other things have a pace of their own
+ */
+export const frames = (ours: ReadonlyArray<Frames>, bare: ReadonlyArray<Frames>, per: "s" | "frame"): void => {
+  const share = ({ count, seconds }: Frames): number => (per === "s" ? seconds : count)
   const line = (name: string, unit: string, of: (frames: Frames) => number): void =>
     figure(name, median(ours.map(of)), median(bare.map(of)), unit)
   line("  longest distance of two frames", "ms", ({ longestMs }) => longestMs)
@@ -35,9 +40,9 @@ export const frames = (ours: ReadonlyArray<Frames>, bare: ReadonlyArray<Frames>)
   line("  tasks above 50 ms, by the clock", "", ({ work }) => work.tasksAbove50ByClock)
   line("  tasks above 50 ms, processor time", "", ({ work }) => work.tasksAbove50)
   line("  longest task, processor time", "ms", ({ work }) => work.longestTaskMs)
-  line("  main thread, processor time", "ms/s", ({ seconds, work }) => work.ms.all / seconds)
+  line("  main thread, processor time", `ms/${per}`, (recorded) => recorded.work.ms.all / share(recorded))
   for (const kind of ["script", "layout", "paint"] as const)
-    line(`    of it ${kind}`, "ms/s", ({ seconds, work }) => work.ms[kind] / seconds)
+    line(`    of it ${kind}`, `ms/${per}`, (recorded) => recorded.work.ms[kind] / share(recorded))
 }
 
 /** The middle one. */
@@ -49,6 +54,6 @@ export const median = (values: ReadonlyArray<number>): number =>
 const NAME = 58
 
 const shown = (value: number, unit: string): string => {
-  const digits = unit === "" || value >= 10 ? 0 : 1
-  return `${value.toFixed(digits)} ${unit}`.padStart(12)
+  const digits = unit === "" || value >= 10 ? 0 : value >= 1 ? 1 : 2
+  return `${value.toFixed(digits)} ${unit}`.padStart(14)
 }

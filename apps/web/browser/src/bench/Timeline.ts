@@ -40,7 +40,8 @@ export const measure = async (rig: Rig, bare: BarePages, rounds: number): Promis
   console.log(`  ${FRAMES} frames of ${STEP_PX} px downwards:`)
   Table.frames(
     ours.map(({ frames }) => frames),
-    plain.map(({ frames }) => frames)
+    plain.map(({ frames }) => frames),
+    "frame"
   )
 }
 

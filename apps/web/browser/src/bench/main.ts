@@ -8,7 +8,7 @@
  * |---|---|
  * | `HOLDFAST_BENCH_TURNS` | turns of the long conversation, and on the timeline; 5,000 by default |
  * | `HOLDFAST_BENCH_ROUNDS` | rounds of each part; 3 by default, and two more for the first paint |
- * | `HOLDFAST_BENCH_PARTS` | some of `paint,stream,messages,timeline` |
+ * | `HOLDFAST_BENCH_PARTS` | some of `paint,stream,messages,timeline,rest` |
  */
 import { readFileSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -17,13 +17,14 @@ import * as BarePages from "./BarePages.ts"
 import * as Messages from "./Messages.ts"
 import * as Paints from "./Paints.ts"
 import * as Seed from "../Seed.ts"
+import * as Rest from "./Rest.ts"
 import * as Streaming from "./Streaming.ts"
 import * as Table from "./Table.ts"
 import * as Timeline from "./Timeline.ts"
 
 const ROUNDS = Number(process.env["HOLDFAST_BENCH_ROUNDS"] ?? 3)
 const TURNS = Number(process.env["HOLDFAST_BENCH_TURNS"] ?? 5_000)
-const PARTS = (process.env["HOLDFAST_BENCH_PARTS"] ?? "paint,stream,messages,timeline").split(",")
+const PARTS = (process.env["HOLDFAST_BENCH_PARTS"] ?? "paint,stream,messages,timeline,rest").split(",")
 
 Table.progress("the service and its page are built")
 const rig = await Rig.make()
@@ -50,6 +51,7 @@ try {
   if (PARTS.includes("stream")) await Streaming.measure(rig, bare, ROUNDS)
   if (PARTS.includes("messages")) await Messages.measure(rig, bare, address, TURNS, ROUNDS)
   if (PARTS.includes("timeline")) await Timeline.measure(rig, bare, ROUNDS)
+  if (PARTS.includes("rest")) await Rest.measure(rig, bare, ROUNDS)
   Table.progress("done")
 } finally {
   bare.close()

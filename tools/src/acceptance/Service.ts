@@ -1,21 +1,12 @@
-/** The packed service as a process: the bundle with the built page beside it, as `@holdfast/server` has it. */
+/** Runs the packed service as a process, in a folder that outlives it. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { createServer, type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { bundle } from "../../../../tools/src/bundleProgram.ts"
-import * as PageBuild from "../../tools/PageBuild.ts"
+import * as Ports from "./Ports.ts"
 
-/** Bundles the program and its page into a folder; returns the program. */
-export const packed = async (folder: string): Promise<string> => {
-  await bundle(folder)
-  await PageBuild.build(join(folder, "page"))
-  return join(folder, "main.js")
-}
-
-/** A service with a folder of its own, which outlives its process. */
+/** A service. */
 export interface Service {
   readonly url: string
   /** Its folder, with its configuration. */
@@ -26,10 +17,10 @@ export interface Service {
   readonly remove: () => Promise<void>
 }
 
-/** Makes a service from a configuration. */
+/** Makes a service from a program and its configuration. Its folder is its home, and no variable of this process reaches it but `PATH`. */
 export const make = async (program: string, config: object, env: NodeJS.ProcessEnv = {}): Promise<Service> => {
-  const folder = mkdtempSync(join(tmpdir(), "holdfast-browser-"))
-  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-service-"))
+  const port = await Ports.free()
   writeFileSync(join(folder, "holdfast.config.json"), JSON.stringify(config))
   let child: ChildProcess | undefined
   const kill = async (): Promise<void> => {
@@ -44,7 +35,7 @@ export const make = async (program: string, config: object, env: NodeJS.ProcessE
     start: async () => {
       const started = spawn(process.execPath, [program, "serve", "--port", String(port)], {
         cwd: folder,
-        env: { ...process.env, ...env },
+        env: { PATH: process.env["PATH"], HOME: folder, ...env },
         stdio: ["ignore", "pipe", "pipe"]
       })
       child = started
@@ -64,15 +55,4 @@ export const make = async (program: string, config: object, env: NodeJS.ProcessE
       rmSync(folder, { recursive: true, force: true })
     }
   }
-}
-
-// --- internal
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
 }
