@@ -31,7 +31,9 @@ export const CourseWait = Schema.Struct({
   /** Its end; of a wait that lasts, when it is due. */
   to: Timestamp,
   /** Absent while it lasts. */
-  end: Schema.optionalKey(WaitEnd.fields.type)
+  end: Schema.optionalKey(WaitEnd.fields.type),
+  /** When the next process found that the service's had died during the wait (X1). Absent: it had not. */
+  deaths: Schema.optionalKey(Schema.Array(Timestamp))
 })
 export type CourseWait = typeof CourseWait.Type
 

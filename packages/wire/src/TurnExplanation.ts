@@ -153,12 +153,22 @@ export const Asked = Schema.Struct({
 })
 export type Asked = typeof Asked.Type
 
+/** The process of the service died during the wait; the next one went on with it (X1). */
+export const WaitDeath = Schema.Struct({
+  /** When the next process found that. */
+  at: Timestamp,
+  ...explained
+})
+export type WaitDeath = typeof WaitDeath.Type
+
 /** The wait before a retry, with the commands that changed it. */
 export const Wait = Schema.Struct({
   /** The scheduled end, as moved by commands and by a question. */
   retryAt: Timestamp,
   changes: Schema.Array(WaitChange),
   asked: Schema.optionalKey(Asked),
+  /** Absent: there was none, or an older version recorded none. */
+  deaths: Schema.optionalKey(Schema.Array(WaitDeath)),
   /** Absent while it lasts. */
   end: Schema.optionalKey(WaitEnd)
 })

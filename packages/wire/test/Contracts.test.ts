@@ -80,6 +80,7 @@ it("the main entry does not load the HTTP API", () => {
     "Failure",
     "FilePart",
     "Health",
+    "HeldCall",
     "Ids",
     "JsonShape",
     "LongJson",

@@ -54,11 +54,11 @@ const outcomeOf = ({ failure, outcome }: TurnExplanation.Attempt): TurnCourse.Co
 
 const waitOf = ({ decision, wait }: TurnExplanation.Attempt, from: number): TurnCourse.CourseWait | undefined => {
   if (wait === undefined || decision?.type !== "retry") return undefined
-  const { end, retryAt } = wait
+  const { deaths, end, retryAt } = wait
   return {
     from,
     // Older records lack the time of an end; an answered question has moved the end.
     to: Math.max(from, end === undefined ? retryAt : (end.at ?? retryAt)),
-    ...defined({ end: end?.type })
+    ...defined({ end: end?.type, deaths: deaths?.map(({ at }) => at) })
   }
 }

@@ -45,7 +45,7 @@ const hasDecided = (events: ReadonlyArray<TurnEvent.PersistedEvent>, { status }:
   status !== "aborted" || events.some(({ type }) => type === "retry-end" || type === "tool-call")
 
 const stepsOf = (
-  { conversation, events, records, turn }: StoredTurn,
+  { conversation, deaths = [], events, records, turn }: StoredTurn,
   account: Account.Account,
   redact: Redact
 ): ReadonlyArray<TurnExplanation.Step> => {
@@ -65,7 +65,7 @@ const stepsOf = (
     const final = cause === undefined ? undefined : { final: cause }
     const step = steps.get(attempt.step) ?? { step: attempt.step, ...final, attempts: [], tools: [] }
     steps.set(attempt.step, step)
-    step.attempts.push(attemptOf(attempt, attempt.target ?? first, bodies.get(attempt), turn.end, redact))
+    step.attempts.push(attemptOf(attempt, attempt.target ?? first, bodies.get(attempt), turn.end, deaths, redact))
     if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, account.tools, turn.end, redact)
   }
   return Array.from(steps.values())
@@ -115,6 +115,7 @@ const attemptOf = (
   target: string,
   body: string | undefined,
   end: TurnEvent.TurnEnd | undefined,
+  deaths: ReadonlyArray<number>,
   redact: Redact
 ): TurnExplanation.Attempt => {
   const { decision, hasContent, number, outcome } = account
@@ -130,7 +131,9 @@ const attemptOf = (
     ...voidOf(outcome, decision),
     ...defined({ finishReason: outcome?._tag === "Completed" ? outcome.finishReason : undefined }),
     ...compactionOf(outcome),
-    ...(failure === undefined || decision === undefined ? {} : decided(account, decision, failure, end, redact)),
+    ...(failure === undefined || decision === undefined
+      ? {}
+      : decided(account, decision, failure, end, deaths, redact)),
     rules: rulesOf(outcome)
   }
   return { ...fields, words: Words.attempt(fields) }
@@ -187,23 +190,25 @@ const decided = (
   directive: NonNullable<Account.AttemptAccount["decision"]>,
   failure: Failure.Failure,
   end: TurnEvent.TurnEnd | undefined,
+  deaths: ReadonlyArray<number>,
   redact: Redact
 ): Pick<TurnExplanation.Attempt, "decision" | "wait"> => {
   const outcome = DecisionAccount.of(directive, failure)
   const decision = { ...outcome, words: Words.decision(outcome, failure, at) }
   return outcome.type === "retry" && account.decision?._tag === "Retry" && !Directive.isImmediate(account.decision)
-    ? { decision, wait: waitOf(account.wakes, outcome.retryAt, end, redact) }
+    ? { decision, wait: waitOf(account.wakes, outcome, end, deaths, redact) }
     : { decision }
 }
 
 const waitOf = (
   wakes: ReadonlyArray<RetryStrategy.Wake>,
-  decidedAt: number,
+  decision: Pick<TurnExplanation.Retry, "decidedAt" | "retryAt">,
   end: TurnEvent.TurnEnd | undefined,
+  deaths: ReadonlyArray<number>,
   redact: Redact
 ): TurnExplanation.Wait => {
   const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
-  const retryAt = moved?.until ?? decidedAt
+  const retryAt = moved?.until ?? decision.retryAt
   const isAsking = moved?.type === "asked"
   const ended = wakes.map((wake) => endOf(wake, isAsking, redact)).find((end) => end !== undefined) ?? endedBy(end)
   const changes = wakes.flatMap((wake) => changeOf(wake, redact))
@@ -211,7 +216,24 @@ const waitOf = (
     retryAt,
     changes,
     ...askedOf(wakes, redact),
+    ...deathsOf(deaths, decision.decidedAt, ended === undefined ? undefined : (ended.at ?? retryAt)),
     ...(ended && { end: { ...ended, words: Words.waitEnd(ended, Words.dueAt({ changes, retryAt })) } })
+  }
+}
+
+/** The deaths of the service from the begin of a wait until its end; `undefined`: it has not ended. */
+const deathsOf = (
+  deaths: ReadonlyArray<number>,
+  from: number,
+  to = Number.POSITIVE_INFINITY
+): Pick<TurnExplanation.Wait, "deaths"> => {
+  const found = deaths.filter((at) => at >= from && at <= to)
+  if (found.length === 0) return {}
+  return {
+    deaths: found.map((foundAt) => {
+      const death = { at: foundAt, rules: ["X1"] }
+      return { ...death, words: Words.death(death, at) }
+    })
   }
 }
 

@@ -152,9 +152,10 @@ const writeAttempt = (
     at: change.at,
     text: Words.change(change, seenFrom(clock, change.at))
   }))
-  const { asked } = wait
+  const { asked, deaths = [] } = wait
+  const died = deaths.map((death) => ({ at: death.at, text: Words.death(death, seenFrom(clock, death.at)) }))
   const question = asked === undefined ? [] : [{ at: asked.at, text: Words.asked(asked, seenFrom(clock, asked.at)) }]
-  for (const { at, text } of [...changes, ...question].toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0)))
+  for (const { at, text } of [...changes, ...question, ...died].toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0)))
     page.entry(at, text)
   const { end } = wait
   const due = Words.dueAt(wait)

@@ -40,14 +40,15 @@ export const layer: Layer.Layer<Explanations, never, Store | Journal | Interrupt
       const readOutline = yield* StoredTurn.outlineReader
       const { redact } = yield* Secrets
 
-      const courseOf = Effect.fnUntraced(function* (turnId: Ids.TurnId) {
+      const courseOf = Effect.fnUntraced(function* (turnId: Ids.TurnId, deaths: ReadonlyArray<number>) {
         const evidence = Option.getOrUndefined(yield* readOutline(turnId))
-        return evidence && Course.of(Explanation.of(evidence, redact), yield* Clock.currentTimeMillis)
+        return evidence && Course.of(Explanation.of({ ...evidence, deaths }, redact), yield* Clock.currentTimeMillis)
       })
 
       return {
         courses: Effect.fn("Explanations.courses")(function* (turnIds) {
-          const courses = yield* Effect.forEach(turnIds, courseOf, { concurrency: AT_ONCE })
+          const deaths = yield* store.deaths(0)
+          const courses = yield* Effect.forEach(turnIds, (turnId) => courseOf(turnId, deaths), { concurrency: AT_ONCE })
           return courses.filter((course) => course !== undefined)
         }),
         explain: Effect.fn("Explanations.explain")(function* (conversationId, turnId) {

@@ -16,6 +16,7 @@ import * as Holders from "./Holders.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
+import * as DeathTable from "../storage/tables/DeathTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
 import * as Migrations from "../storage/migrations/Migrations.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
@@ -234,7 +235,8 @@ const evidenceOf = Effect.fnUntraced(function* (
   const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
   const records = yield* recordsOf(sql, turnId)
   const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, SealTable.TABLES, turnId))
-  return Option.some({ turn: turn.value, conversation, events, records, interruption })
+  const deaths = yield* DeathTable.since(sql, turn.value.acceptedAt)
+  return Option.some({ turn: turn.value, conversation, events, records, interruption, deaths })
 })
 
 /** A turn's row refers to it, so it exists. */

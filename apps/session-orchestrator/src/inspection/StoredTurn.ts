@@ -22,6 +22,8 @@ export interface StoredTurn {
   readonly records: ReadonlyArray<Records.Stored>
   /** Absent for a turn that was never interrupted. */
   readonly interruption?: Interruption.Interruption | undefined
+  /** Deaths of the service, by the moments at which they were found; some may be older than the turn. Absent: they were not read. */
+  readonly deaths?: ReadonlyArray<number>
 }
 
 /** Removes secrets from a text. */
@@ -40,13 +42,14 @@ export const reader: Effect.Effect<Read<StoredTurn>, never, Store | Journal | In
       Effect.all({
         events: eventsBy(store.turnEvents(turnId)),
         records: journal.load(turnId),
-        interruption: Effect.map(interruptions.find(turnId), Option.getOrUndefined)
+        interruption: Effect.map(interruptions.find(turnId), Option.getOrUndefined),
+        deaths: store.deaths(0)
       })
     )
   }
 )
 
-/** The same without messages of users and tools, which may have files, and without interruptions: of the events only the outline is read. */
+/** The same without messages of users and tools, which may have files, and without interruptions and deaths: of the events only the outline is read. */
 export const outlineReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>, never, Store | Journal> = Effect.gen(
   function* () {
     const store = yield* Store

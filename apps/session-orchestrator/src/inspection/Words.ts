@@ -82,6 +82,10 @@ export const change = (change: WithoutWords<TurnExplanation.WaitChange>, at: At)
     ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
     : `${DurationText.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
 
+/** A death of the service during a wait. */
+export const death = ({ at: foundAt, rules }: WithoutWords<TurnExplanation.WaitDeath>, at: At): string =>
+  `The service's process died; the next one found the wait at ${at(foundAt)}, and it went on to its own end ${ruled(rules)}.`
+
 /** A wait's question, and until when an answer is accepted. */
 export const asked = ({ asks, rules, until }: WithoutWords<TurnExplanation.Asked>, at: At): string =>
   `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${at(until)} ${ruled(rules)}.`

@@ -148,6 +148,7 @@ const takeUpAll = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, StorageError> {
   const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
+  if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
   const turns = (yield* store.unsealedTurns).filter(
     // The turn of a held call waits for its client (HeldCalls.H1).
     ({ conversationId, turnId }) => !tenancy.isElsewhere(turnId) && !HeldCallIds.isHeld(conversationId)
@@ -175,7 +176,11 @@ const takeUpAll = Effect.fnUntraced(function* (
     interrupted.set(turnId, interruption)
     if (Interruption.runPlanOf(interruption)._tag === "Alone") suspects.add(conversationId)
   }
-  yield* Effect.forEach(interrupted, ([turnId, interruption]) => interruptions.takeUp(turnId, interruption), {
+  const changed = others.flatMap(({ interruption: known, turnId }) => {
+    const interruption = interrupted.get(turnId)
+    return interruption === undefined || interruption === known ? [] : [{ turnId, interruption }]
+  })
+  yield* Effect.forEach(changed, ({ interruption, turnId }) => interruptions.takeUp(turnId, interruption), {
     concurrency: "unbounded",
     discard: true
   })

@@ -1,8 +1,8 @@
 /** Ids of the conversations of held calls (rule X13). They have the call's key, so that a wait is found by it after a restart. */
-import { Ids } from "@holdfast/wire"
+import { HeldCall, Ids } from "@holdfast/wire"
 
 /** The beginning of such ids; lists of conversations leave them out. */
-export const PREFIX = "holdfast-call-"
+export const PREFIX = HeldCall.PREFIX
 
 /** Characters of a call's key. */
 export const KEY_LENGTH = 22
@@ -24,4 +24,4 @@ export const read = (id: Ids.ConversationId): { readonly key: string; readonly s
 }
 
 /** Whether a conversation is that of a held call. */
-export const isHeld = (id: Ids.ConversationId): boolean => id.startsWith(PREFIX)
+export const isHeld: (id: Ids.ConversationId) => boolean = HeldCall.isHeld

@@ -198,6 +198,11 @@ export class Store extends Context.Service<
     /** The history, oldest first. */
     readonly messages: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
 
+    /** Records that the process before this one died, and when this one found that, in epoch milliseconds. */
+    readonly noteDeath: (foundAt: number) => Effect.Effect<void, StorageError>
+    /** The deaths that were found from a moment on, in epoch milliseconds, earliest first. */
+    readonly deaths: (since: number) => Effect.Effect<ReadonlyArray<number>, StorageError>
+
     /** Succeeds when the database can be read and written, and no damage of it is known; `/readyz` calls it. */
     readonly check: Effect.Effect<void, StorageError>
   }

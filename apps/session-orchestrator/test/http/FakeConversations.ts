@@ -287,6 +287,8 @@ export const make = () => {
         setAutoRetry: () => die,
         setModel: () => die,
         setToolAnswers: () => die,
+        noteDeath: () => die,
+        deaths: () => die,
         acceptTurn: () => die,
         turn: () => die,
         prompt: () => die,

@@ -5,6 +5,7 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
 import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
+import * as Course from "../../src/inspection/Course.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -95,6 +96,29 @@ describe("an explanation", () => {
       assert.deepStrictEqual(
         begun.steps.map(({ attempts, step }) => [step, attempts.map(({ words }) => words)]),
         [[0, ["Attempt 1 is under way."]]]
+      )
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("X1: has the deaths of the service during a wait, and so has the course of the turn", () =>
+    Effect.gen(function* () {
+      const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
+      const decision = steps[0]?.attempts[0]?.decision
+      if (decision?.type !== "retry") return assert.fail("no retry")
+      const { decidedAt, retryAt } = decision
+      const deaths = [decidedAt - 1, decidedAt + 2_000, retryAt + 60_000]
+      const explanation = Explanation.of({ ...(yield* evidence), deaths }, (text) => text)
+      assert.deepStrictEqual(explanation.steps[0]?.attempts[0]?.wait?.deaths, [
+        {
+          at: decidedAt + 2_000,
+          rules: ["X1"],
+          words:
+            "The service's process died; the next one found the wait at 2031-04-01 22:58:02 UTC, and it went on to its own end (X1)."
+        }
+      ])
+      assert.deepStrictEqual(
+        Course.of(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
+        [[decidedAt + 2_000], undefined]
       )
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )

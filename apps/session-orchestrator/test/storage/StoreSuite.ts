@@ -573,6 +573,15 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
+    "the deaths of the service are read from a moment on, each once",
+    Effect.gen(function* () {
+      const store = yield* Store
+      for (const foundAt of [2_000, 1_000, 2_000]) yield* store.noteDeath(foundAt)
+      expect([yield* store.deaths(0), yield* store.deaths(2_000)]).toEqual([[1_000, 2_000], [2_000]])
+    })
+  )
+
+  test(
     "X3: events after any id are read in order, for any number of them",
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn

@@ -225,6 +225,19 @@ describe("an observation of a turn", () => {
     )
   )
 
+  it.effect("X12: a turn that asks at a limit of spending waits for no endpoint", () =>
+    Effect.gen(function* () {
+      const limit = {
+        ...Observations.overloaded,
+        reason: "quota-exhausted",
+        code: "spend-limit",
+        shared: true
+      } as const
+      const { told } = yield* noticesOf((listeners) => waits(listeners, { failure: limit }))
+      assert.deepStrictEqual(told, [])
+    })
+  )
+
   it.effect("X12: failed turns are reported with the cause, cut and without secrets; others are not", () =>
     Effect.gen(function* () {
       const { taken, told } = yield* noticesOf((listeners) => {

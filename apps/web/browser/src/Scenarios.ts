@@ -4,6 +4,7 @@ import type { Page } from "playwright-core"
 import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import * as FocusScenarios from "./FocusScenarios.ts"
 import * as Attachments from "./Attachments.ts"
+import * as HeldCallScenarios from "./HeldCallScenarios.ts"
 import * as Notices from "./Notices.ts"
 import * as Palette from "./Palette.ts"
 import * as Token from "./Token.ts"
@@ -17,7 +18,9 @@ export const run = async (rig: Rig): Promise<void> => {
     outage(rig),
     commands(rig),
     questions(rig).then(() => hostile(rig)),
-    tabs(rig).then(() => night(rig)),
+    tabs(rig)
+      .then(() => night(rig))
+      .then(() => HeldCallScenarios.run(rig)),
     withService(rig, killed),
     withService(rig, cut),
     Token.run(rig).then(() => Updated.run(rig)),
@@ -250,8 +253,18 @@ const killed = async (rig: Rig): Promise<void> => {
     await rig.service.start()
     await until(page, () => document.querySelector(".link-lost") === null)
     await seen(wait(page), /in 59 min/)
+    await seen(wait(page), /^The service’s process died\. The next one went on with this wait at/)
     await button(page, "Retry now").click()
     await seen(page, "After the restart.")
+    const night = await page.context().newPage()
+    await night.goto(`${rig.service.url}/#/night`)
+    await night.getByLabel("Model", { exact: true }).fill("local/killed")
+    await night.locator(".row .course path.lost").first().waitFor({ state: "attached" })
+    ensure(
+      /1 death of the service in a wait/.test((await night.locator(".row").first().textContent()) ?? ""),
+      "words of the death"
+    )
+    await night.close()
     await button(page, "Send").click()
     await seen(page.locator(".message.user"), "A prompt that is not lost")
     await page.context().close()

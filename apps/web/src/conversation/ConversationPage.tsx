@@ -1,5 +1,6 @@
 /** One conversation: its history, the answer that is arriving, the wait, and the next prompt. */
 import { ConversationView } from "@holdfast/client"
+import { HeldCall } from "@holdfast/wire"
 import { useQuery } from "@tanstack/react-query"
 import { useEffect, useRef } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
@@ -45,6 +46,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
     )
   }
   const results = Results.of(view)
+  const isHeld = HeldCall.isHeld(conversationId)
   return (
     <>
       <Title
@@ -59,11 +61,16 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
           {!isLoaded && link.state !== "lost" && state.data?.turnId === undefined && !state.isSuccess && (
             <p className="quiet">Reading …</p>
           )}
+          {isHeld && <HeldCallNote model={view.model} />}
           <History history={view.history} results={results} scroller={scroller} isAtEnd={isAtEnd} />
           <Progress view={view} />
           {/* What has the focus in it goes away with its state, and the next one comes to the same place. */}
           <div className="now" tabIndex={-1}>
-            <TurnButtons conversationId={conversationId} status="idle" canRetry={ConversationView.canRetry(view)} />
+            <TurnButtons
+              conversationId={conversationId}
+              status="idle"
+              canRetry={!isHeld && ConversationView.canRetry(view)}
+            />
             {view.retry?.asks?.calls !== undefined && (
               <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
             )}
@@ -84,12 +91,35 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
       </div>
       <Announcement view={view} link={link} />
       <LinkNotice link={link} />
-      <Composer conversationId={conversationId} isBusy={view.status !== "idle"}>
-        <TurnButtons conversationId={conversationId} status={view.status} canRetry={false} />
-      </Composer>
+      {isHeld ? (
+        <div className="composer" tabIndex={-1}>
+          <TurnButtons conversationId={conversationId} status={view.status} canRetry={false} />
+        </div>
+      ) : (
+        <Composer conversationId={conversationId} isBusy={view.status !== "idle"}>
+          <TurnButtons conversationId={conversationId} status={view.status} canRetry={false} />
+        </Composer>
+      )}
     </>
   )
 }
+
+/** What is different about a call of another program (X13). */
+const HeldCallNote = ({ model }: { readonly model: string | undefined }) => (
+  <p className="quiet line">
+    A call of another program through the gateway. Its answer goes to that program and is not kept here; only the
+    program can ask again.
+    {model?.includes(CLIENT_KEY) === true && (
+      <>
+        {" "}
+        <code>{CLIENT_KEY}</code> in the name of the model: the call has the program’s own key.
+      </>
+    )}
+  </p>
+)
+
+/** Behind the name of the provider. */
+const CLIENT_KEY = "~client"
 
 /** The beginning of the first prompt. */
 const firstPromptOf = (history: ConversationView.ConversationView["history"]): string | undefined => {

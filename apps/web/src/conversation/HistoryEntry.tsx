@@ -1,5 +1,6 @@
 /** One entry of the history: a message, or a line about what happened. */
 import type { ConversationView } from "@holdfast/client"
+import { HeldCall } from "@holdfast/wire"
 import { memo } from "react"
 import * as Counts from "../text/Counts.ts"
 import * as Durations from "../text/Durations.ts"
@@ -19,7 +20,7 @@ interface HistoryEntryProps {
 export const HistoryEntry = memo(({ event, results }: HistoryEntryProps) => {
   switch (event.type) {
     case "message":
-      return <MessageEntry message={event.message} results={results} />
+      return <MessageEntry message={event.message} results={results} isHeld={HeldCall.isHeld(event.conversationId)} />
     case "turn-start":
       return event.retry === true ? <Line>The model runs again.</Line> : null
     case "step-discarded":
@@ -89,13 +90,22 @@ const TurnEnd = ({ end }: { readonly end: Of<"turn-end"> }) => {
 
 type AnyMessage = Of<"message">["message"]
 
-const MessageEntry = ({ message, results }: { readonly message: AnyMessage; readonly results: Results.Results }) => {
+interface MessageEntryProps {
+  readonly message: AnyMessage
+  readonly results: Results.Results
+  /** It belongs to a call of another program. */
+  readonly isHeld: boolean
+}
+
+const MessageEntry = ({ isHeld, message, results }: MessageEntryProps) => {
   switch (message.role) {
     case "user":
       if (message.summary !== undefined) return null
       return (
         <article className={message.synthetic === true ? "message synthetic" : "message user"}>
-          <h2 className="hidden">{message.synthetic === true ? "Holdfast to the model" : "You"}</h2>
+          <h2 className="hidden">
+            {message.synthetic === true ? "Holdfast to the model" : isHeld ? "The program" : "You"}
+          </h2>
           {message.content.map((part, index) =>
             part.type === "text" ? (
               <p key={index} className="verbatim">
@@ -138,6 +148,7 @@ const MessageEntry = ({ message, results }: { readonly message: AnyMessage; read
                 return null
             }
           })}
+          {isHeld && message.error === undefined && <p className="quiet">The answer went to the program.</p>}
           {message.error !== undefined && (
             <p className="quiet">This answer broke off. The model does not get it again.</p>
           )}

@@ -1,5 +1,5 @@
 /** The title of a conversation, which a person can change, and its model. */
-import type { ConversationState } from "@holdfast/wire"
+import { type ConversationState, HeldCall } from "@holdfast/wire"
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
 import { flushSync } from "react-dom"
@@ -41,7 +41,12 @@ export const Title = ({ conversationId, model, prompt, toolAnswers }: TitleProps
     refetchInterval: ({ state }) => (state.data === "" && prompt === undefined ? ASK_AGAIN_MS : false)
   })
   const shown = title === undefined || title === "" ? (prompt ?? "Conversation") : title
-  Actions.useActions("This conversation", [{ name: "Rename", words: "title", run: () => setIsEdited(true) }])
+  // Its title is that of the program's request, and its model that of the wait.
+  const isHeld = HeldCall.isHeld(conversationId)
+  Actions.useActions(
+    "This conversation",
+    isHeld ? [] : [{ name: "Rename", words: "title", run: () => setIsEdited(true) }]
+  )
   useEffect(() => {
     document.title = `${shown} · Holdfast`
   }, [shown])
@@ -74,12 +79,19 @@ export const Title = ({ conversationId, model, prompt, toolAnswers }: TitleProps
       ) : (
         <>
           <h1>{shown}</h1>
-          <button ref={rename} type="button" className="small" onClick={() => setIsEdited(true)}>
-            Rename
-          </button>
+          {!isHeld && (
+            <button ref={rename} type="button" className="small" onClick={() => setIsEdited(true)}>
+              Rename
+            </button>
+          )}
         </>
       )}
-      {model !== undefined && <Model conversationId={conversationId} model={model} />}
+      {model !== undefined &&
+        (isHeld ? (
+          <span className="model quiet">{model}</span>
+        ) : (
+          <Model conversationId={conversationId} model={model} />
+        ))}
       <ToolAnswers conversationId={conversationId} answers={toolAnswers ?? {}} />
       <CommandFailure failure={failure} />
     </div>

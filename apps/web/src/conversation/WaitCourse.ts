@@ -10,6 +10,8 @@ export interface Failed {
 /** The waiting step. */
 export interface WaitCourse {
   readonly failures: ReadonlyArray<Failed>
+  /** When the next process found that the service's had died during this wait. */
+  readonly deaths: ReadonlyArray<number>
   /** The waiting time, this wait included; absent where the strategy recorded none. */
   readonly budget: { readonly usedMs: number; readonly totalMs: number | undefined } | undefined
 }
@@ -21,8 +23,9 @@ export const of = ({ steps }: Pick<TurnExplanation.TurnExplanation, "steps">): W
     outcome === "failed" && endedAt !== undefined ? [{ at: endedAt, code: failure?.code }] : []
   )
   const newest = attempts.at(-1)
+  const deaths = (newest?.wait?.deaths ?? []).map(({ at }) => at)
   const decision = newest?.decision
-  if (decision?.type !== "retry" || decision.spending === undefined) return { failures, budget: undefined }
+  if (decision?.type !== "retry" || decision.spending === undefined) return { failures, deaths, budget: undefined }
   const { measure, spentMs, totalMs } = decision.spending
   const extendedMs = (newest?.wait?.changes ?? []).reduce(
     (sum, change) => (change.type === "extended" ? sum + change.byMs : sum),
@@ -30,6 +33,7 @@ export const of = ({ steps }: Pick<TurnExplanation.TurnExplanation, "steps">): W
   )
   return {
     failures,
+    deaths,
     budget: {
       // A clock that runs counts the wait as it passes; what counts sleeps has counted all of it.
       usedMs:

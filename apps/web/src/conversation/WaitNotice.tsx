@@ -57,6 +57,12 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
         ))}
         {credential !== undefined && <span>with the key “{credential}”</span>}
       </p>
+      {course?.deaths.map((at) => (
+        <p key={at} className="facts">
+          The service’s process died. The next one went on with this wait at{" "}
+          {Durations.moment(at - (retry.retryAt - retry.dueAt), Date.now())}.
+        </p>
+      ))}
       {course !== undefined && asks === undefined && <WaitPicture course={course} retry={retry} upcoming={upcoming} />}
       <WaitButtons conversationId={conversationId} retry={retry} hasBudget={course?.budget?.totalMs !== undefined} />
     </section>

@@ -114,7 +114,7 @@ const AttemptRecord = ({ asked, attempt: { body, decision, wait, words } }: Atte
     wait === undefined
       ? []
       : [
-          ...wait.changes,
+          ...[...wait.changes, ...(wait.deaths ?? [])].toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0)),
           ...(wait.asked === undefined ? [] : [wait.asked]),
           ...(wait.end === undefined ? [] : [wait.end])
         ]

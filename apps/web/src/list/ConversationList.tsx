@@ -8,6 +8,7 @@ import { useNow } from "../time/Now.ts"
 import { BulkBar } from "../bulk/BulkBar.tsx"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as ConversationStatus from "./ConversationStatus.ts"
+import { HeldCalls } from "./HeldCalls.tsx"
 import { type Entry, PAGE, useConversations } from "./useConversations.ts"
 import * as Problems from "../service/Problems.ts"
 import "./list.css"
@@ -56,6 +57,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
           The service does not answer. The list is from before; it is read again by itself.
         </p>
       )}
+      {!isFiltered && <HeldCalls selected={selected} />}
       {entries.length === 0 && error === null && (
         <p className="quiet pad" role="status">
           {isPending

@@ -15,7 +15,7 @@ export const WORDS: Readonly<Record<Shape, string>> = {
   call: "calls",
   failed: "call failed",
   shared: "failure of another turn’s call",
-  lost: "cut by a crash",
+  lost: "the service died",
   answered: "answered",
   switched: "other model"
 }
@@ -49,6 +49,7 @@ export const pathsOf = (
     if (outcome !== "under-way" && outcome !== "cut-short" && isShown(to)) add(outcome, mark(to))
     if (before !== undefined && before !== target && isShown(from)) add("switched", mark(from))
     if (wait !== undefined && wait.to >= since) add("wait", line(wait.from, wait.to))
+    for (const at of wait?.deaths ?? []) if (isShown(at)) add("lost", mark(at))
     before = target
   }
   return SHAPES.flatMap((shape) => {
@@ -73,6 +74,7 @@ export const attemptAt = ({ attempts }: TurnCourse.TurnCourse, at: number): Turn
 /** The course in words, for people who do not see it. */
 export const wordsOf = ({ attempts, omitted }: TurnCourse.TurnCourse): string => {
   const having = (outcome: TurnCourse.CourseOutcome) => attempts.filter((attempt) => attempt.outcome === outcome).length
+  const deaths = attempts.reduce((sum, { wait }) => sum + (wait?.deaths?.length ?? 0), 0)
   const waits = attempts.filter(({ wait }) => wait !== undefined).length
   const targets = [...new Set(attempts.map(({ target }) => target))]
   const codes = [...new Set(attempts.flatMap(({ code }) => code ?? []))]
@@ -83,6 +85,7 @@ export const wordsOf = ({ attempts, omitted }: TurnCourse.TurnCourse): string =>
     counted(having("shared"), "shared failure"),
     counted(having("lost"), "call cut by a crash", "calls cut by a crash"),
     counted(waits, "wait"),
+    counted(deaths, "death of the service in a wait", "deaths of the service in waits"),
     targets.length > 1 ? `on ${targets.join(", then ")}` : "",
     omitted > 0 ? `and ${counted(omitted, "earlier attempt")}` : ""
   ]

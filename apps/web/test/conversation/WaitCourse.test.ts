@@ -38,6 +38,7 @@ it("the course has the failed attempts of the step and what is left of its budge
       { at: 1_000, code: "429" },
       { at: 2_000, code: "429" }
     ],
+    deaths: [],
     budget: { usedMs: 10_000, totalMs: 60_000 }
   })
 })
@@ -51,6 +52,6 @@ it("an extension counts, and a budget by the clock counts the wait up to its end
 })
 
 it("a turn without a wait has no budget to show", () => {
-  expect(WaitCourse.of({ steps: [] })).toEqual({ failures: [], budget: undefined })
+  expect(WaitCourse.of({ steps: [] })).toEqual({ failures: [], deaths: [], budget: undefined })
   expect(courseOf(attempt(0, undefined)).budget).toBe(undefined)
 })

@@ -46,11 +46,20 @@ it("the attempt at a place is the one whose call or wait is there", () => {
 
 it("a course has words for people who do not see it", () => {
   const attempts: TurnCourse.TurnCourse["attempts"] = [
-    { step: 0, attempt: 0, target: "a/m", from: 0, to: 5, outcome: "failed", code: "529", wait: { from: 5, to: 9 } },
+    {
+      step: 0,
+      attempt: 0,
+      target: "a/m",
+      from: 0,
+      to: 5,
+      outcome: "failed",
+      code: "529",
+      wait: { from: 5, to: 9, deaths: [7] }
+    },
     { step: 0, attempt: 1, target: "b/m", from: 9, to: 12, outcome: "lost" },
     { step: 0, attempt: 2, target: "b/m", from: 12, to: 15, outcome: "answered" }
   ]
   expect(Spans.wordsOf({ turnId: Ids.TurnId.make("t"), attempts, omitted: 2 })).toBe(
-    "1 failed call (529), 1 call cut by a crash, 1 wait, on a/m, then b/m, and 2 earlier attempts"
+    "1 failed call (529), 1 call cut by a crash, 1 wait, 1 death of the service in a wait, on a/m, then b/m, and 2 earlier attempts"
   )
 })

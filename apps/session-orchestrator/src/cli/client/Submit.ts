@@ -222,7 +222,8 @@ const submitAll = Effect.fnUntraced(function* (
 
 const knownText = (known: number, all: number): string => {
   if (all === 1) return "It had been submitted before."
-  return `${known === all ? `All ${all}` : `${known} of ${all}`} had been submitted before.`
+  const which = known < all ? `${known} of ${all}` : all === 2 ? "Both" : `All ${all}`
+  return `${which} had been submitted before.`
 }
 
 const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))

@@ -156,9 +156,9 @@ const wording = (
 ): string => {
   const allowed = [
     ...(money === undefined ? [] : [dollars(money)]),
-    ...(tokens === undefined ? [] : [`${number(tokens)} tokens`])
+    ...(tokens === undefined ? [] : [tokensText(tokens)])
   ].join(" and ")
-  const known = `${number(spent.tokens)} tokens${money === undefined ? "" : ` for ${dollars(spent.money)}`}`
+  const known = `${tokensText(spent.tokens)}${money === undefined ? "" : ` for ${dollars(spent.money)}`}`
   const unpriced =
     money === undefined || spent.unpriced.length === 0
       ? ""
@@ -169,9 +169,11 @@ const wording = (
       : ` ${number(spent.unreported)} ${spent.unreported === 1 ? "answer" : "answers"} came without a count of tokens.`
   return (
     `The limit spend[${index}] of the configuration is reached: it allows ${allowed} ${scope}, and ${known} ` +
-    `were spent ${when}.${unpriced}${unreported}`
+    `${spent.tokens === 1 ? "was" : "were"} spent ${when}.${unpriced}${unreported}`
   )
 }
+
+const tokensText = (tokens: number): string => `${number(tokens)} ${tokens === 1 ? "token" : "tokens"}`
 
 const number = (n: number): string => n.toLocaleString("en-US")
 

@@ -32,6 +32,7 @@ import { migration as answeredCalls } from "./0019_answered_calls.ts"
 import { migration as models } from "./0020_models.ts"
 import { migration as toolAnswers } from "./0021_tool_answers.ts"
 import { migration as callKeys } from "./0022_call_keys.ts"
+import { migration as deaths } from "./0023_deaths.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -56,7 +57,8 @@ const migrations = {
   "0019_answered_calls": answeredCalls,
   "0020_models": models,
   "0021_tool_answers": toolAnswers,
-  "0022_call_keys": callKeys
+  "0022_call_keys": callKeys,
+  "0023_deaths": deaths
 }
 
 /** The table in which a database records its migrations. */

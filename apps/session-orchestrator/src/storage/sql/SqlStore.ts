@@ -23,6 +23,7 @@ import * as Damage from "../sqlite/Damage.ts"
 import { Standings } from "../Standings.ts"
 import { promptOf, Store } from "../Store.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
+import * as DeathTable from "../tables/DeathTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as SealTable from "../tables/SealTable.ts"
 import * as StandingTable from "../tables/StandingTable.ts"
@@ -130,6 +131,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const setAutoRetry = lane(ConversationTable.setAutoRetry(sql))
   const setModel = lane(ConversationTable.setModel(sql))
   const setToolAnswers = lane(ConversationTable.setToolAnswers(sql))
+  const noteDeath = lane((foundAt: ReadonlyArray<number>) => DeathTable.add(sql, foundAt))
   const accept = lane(Acceptances.accept(sql), ({ ahead }) => ahead)
   // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
   const journaling = yield* SqlJournal.make(database, {
@@ -164,6 +166,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const findLast = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     TurnTable.lastEach(sql, ids)
   )
+  const findUnsealed = yield* together(READS_AT_ONCE, SealTable.unsealedOfEach(sql))
 
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
@@ -209,7 +212,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       Effect.map(resumptions.outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
     lastTurn: (id) =>
       Effect.map(findLast(id), Option.fromUndefinedOr).pipe(failed(`read the last turn of conversation ${id}`)),
-    unsealedTurnsOf: (id) => SealTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
+    unsealedTurnsOf: (id) => findUnsealed(id).pipe(failed(`read the unsealed turns of conversation ${id}`)),
     // Many rows, for which only the start waits.
     unsealedTurns: SealTable.unsealed(sql).pipe(
       DatabaseWait.whileBusy(SqlDatabase.isBusy),
@@ -227,6 +230,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     recordOutline: (id) => recordOutline(id).pipe(failed(`read the journal of turn ${id}`)),
     history: (id) => resumptions.history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
+    noteDeath: (foundAt) => noteDeath(foundAt).pipe(failed("record that the last process died")),
+    deaths: (since) => DeathTable.since(sql, since).pipe(read("the deaths of the service")),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
   const journal = Journal.of({

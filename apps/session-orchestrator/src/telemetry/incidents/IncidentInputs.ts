@@ -21,8 +21,9 @@ export const listeners = (
     },
     decision: ({ at, conversationId, directive, failure, target }) => {
       if (directive._tag !== "Retry") return
-      // A turn that switches to another endpoint at once does not wait.
-      if (directive.delayMs <= 0) return record({ _tag: "WentOn", conversationId, at })
+      // A turn that switches to another endpoint at once does not wait. A turn at a limit of spending waits for a person.
+      if (directive.delayMs <= 0 || Failure.isOfSpendLimit(failure))
+        return record({ _tag: "WentOn", conversationId, at })
       record({
         _tag: "Waits",
         conversationId,
