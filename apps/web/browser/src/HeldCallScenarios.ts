@@ -1,5 +1,5 @@
 /** Calls of other programs through the gateway, on the page: the list, the wait, the night and health. */
-import { ensure, same, show } from "./Report.ts"
+import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { OVERLOADED, type Rig, seen, wait } from "./Rig.ts"
 
 export const run = (rig: Rig): Promise<void> =>

@@ -72,8 +72,15 @@ export const BeforePage = () => {
                 Undo the changes
               </button>
             )}
-            {dryRun.isRunning && <Running beganAt={dryRun.beganAt} onStop={dryRun.stop} />}
+            {dryRun.isRunning && (
+              <button type="button" onClick={dryRun.stop}>
+                Stop
+              </button>
+            )}
           </div>
+          {dryRun.isRunning && dryRun.request !== undefined && (
+            <Running beganAt={dryRun.beganAt} words={Trial.wordsOf(dryRun.request)} />
+          )}
         </form>
         <div className="tried">
           {dryRun.answer !== undefined && !dryRun.isRunning && <DryRunResult answer={dryRun.answer} />}
@@ -106,16 +113,16 @@ const lastEvening = (now: number): string => {
   return Durations.forField(evening.getTime())
 }
 
-const Running = ({ beganAt, onStop }: { readonly beganAt: number; readonly onStop: () => void }) => {
+const Running = ({ beganAt, words }: { readonly beganAt: number; readonly words: string }) => {
   const now = useNow()
   return (
-    <>
+    <div className="running">
       <progress aria-label="The dry run" />
-      <span className="quiet">{Durations.countdown(Math.max(0, now - beganAt))}</span>
-      <button type="button" onClick={onStop}>
-        Stop
-      </button>
-    </>
+      <p>
+        <span role="status">{words}.</span>{" "}
+        <span className="quiet">{Durations.countdown(Math.max(0, now - beganAt))} so far</span>
+      </p>
+    </div>
   )
 }
 

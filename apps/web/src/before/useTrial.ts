@@ -42,6 +42,8 @@ export const useDryRun = () => {
     forget: run.reset,
     isRunning: run.isPending,
     beganAt,
+    /** What was asked for. */
+    request: run.variables,
     answer: run.data,
     error: run.error
   }

@@ -76,3 +76,10 @@ it("each error is beside its field, once, and an error of no field at the form",
     ["form", ["against.retry.budgets: Five.", "Six."]]
   ])
 })
+
+it("a run is named by its turns, its time and what is compared", () => {
+  expect(Trial.wordsOf(Trial.requestOf(Trial.initial))).toBe("Simulates 20 turns, up to 48 hours")
+  expect(Trial.wordsOf(Trial.requestOf(fieldsOf({ isReplay: true, hours: "1", maxRetries: "3" })))).toBe(
+    "Simulates the turns of the record, up to 1 hour, as configured, then as changed"
+  )
+})
