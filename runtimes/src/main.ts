@@ -13,6 +13,7 @@ import * as Comparison from "./ai-sdk/Comparison.ts"
 import * as Bundles from "./Bundles.ts"
 import * as Chromium from "./chromium/Chromium.ts"
 import * as Clients from "./client/Clients.ts"
+import * as Registry from "./Registry.ts"
 import * as UseChat from "./chromium/UseChat.ts"
 import * as Restate from "./restate/Restate.ts"
 import * as Life from "./scenario/Life.ts"
@@ -298,6 +299,8 @@ for (const node of ["node-22", "node-24"])
     server,
     ..."run --model simulated/outage-1+instant Hello".split(" ")
   ])
+
+await Registry.run(tarballs, join(project, "npx"), check)
 
 end()
 

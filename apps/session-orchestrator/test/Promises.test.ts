@@ -59,7 +59,7 @@ const promises: Readonly<
     [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, RestartDelays.MOST_MS],
     [/leaves the memory of its runner (\d+) to 10 s after/, SECOND, TurnRunner.RESIDENT_MS],
     [/Up to (\d+) s \*\*before\*\*/, SECOND, Parking.NEAR_MS],
-    [/After\*\* all due turns have called, within (\d+) s/, SECOND, RightOfWay.LIMIT_MS],
+    [/After\*\* all due turns have called, within (\d+) ms/, 1, RightOfWay.LIMIT_MS],
     [/Right after a start, turns wait up to (\d+) s for servers/, SECOND, ToolServers.FIRST_PATIENCE],
     [/held until it is up, for (\d+) minutes at most/, MINUTE, MissingTools.HOLD],
     [/the count is reset once it has answered a call or lasted (\d+) s/, SECOND, ToolServer.STEADY],

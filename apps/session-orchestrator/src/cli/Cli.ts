@@ -47,7 +47,9 @@ type Platform =
 /** The root command with every command. */
 export const root = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make("holdfast").pipe(
-    Command.withDescription("Keeps LLM agent turns alive through provider outages"),
+    Command.withDescription(
+      "Keeps LLM agent turns alive through provider outages. Without a command it starts the service, as serve does."
+    ),
     Command.withSubcommands([
       Serve.command(parts),
       RunCommand.command(parts),
@@ -76,14 +78,14 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
     ])
   )
 
-/** Runs a command line to its exit code. Never fails. */
+/** Runs a command line to its exit code; without arguments, the service. Never fails. */
 export const make = <E extends StartFailure>(
   parts: Parts<E>,
   args: ReadonlyArray<string>
 ): Effect.Effect<ExitCode.ExitCode, never, Terminal | Platform> =>
   Effect.gen(function* () {
     const terminal = yield* Terminal
-    return yield* Command.runWith(root(parts), { version: parts.version })(args).pipe(
+    return yield* Command.runWith(root(parts), { version: parts.version })(args.length === 0 ? ["serve"] : args).pipe(
       Effect.as<ExitCode.ExitCode>(ExitCode.COMPLETED),
       Effect.catch((error) => Effect.sync(() => failed(terminal, error))),
       Effect.catchCause((cause) => Effect.sync(() => crashed(terminal, cause))),

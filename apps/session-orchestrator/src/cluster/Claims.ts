@@ -84,6 +84,25 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
+/** The shards of the runner that has claimed a call; none: no runner has, or it has no shards at the moment. A runner's sessions have one name. */
+export const shardsOfHolder = (
+  sql: SqlClient.SqlClient,
+  id: Ids.ConversationId
+): Effect.Effect<ReadonlySet<number>, SqlError.SqlError> =>
+  Effect.map(
+    sql<{ readonly shard: number }>`
+      SELECT DISTINCT (shards.objid::bigint % ${FIRST_LOCK})::int4 AS shard
+      FROM pg_locks claim
+      JOIN pg_stat_activity holder ON holder.pid = claim.pid
+      JOIN pg_stat_activity session ON session.application_name = holder.application_name AND session.datid = holder.datid
+      JOIN pg_locks shards ON shards.pid = session.pid AND shards.database = claim.database
+      WHERE claim.locktype = 'advisory' AND claim.granted AND claim.objsubid = 2
+        AND claim.classid::bigint = ${SPACE} AND claim.objid::bigint = ${numberOf(id)}
+        AND claim.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND shards.locktype = 'advisory' AND shards.granted AND shards.objsubid = 2 AND shards.classid::bigint <> ${SPACE}`,
+    (rows) => new Set(rows.map(({ shard }) => shard))
+  )
+
 /** A client that left one runner may ask another before the first one has noticed. */
 const PATIENCE = { times: 5, schedule: Schedule.spaced("60 millis") }
 
@@ -113,6 +132,9 @@ export const takeFirst = (
   })
 
 // --- internal
+
+/** The lock of a shard has this number and its own: of the cluster's groups of shards only the first is used. */
+const FIRST_LOCK = 1_000_000
 
 interface Session {
   readonly connection: SqlConnection.Connection

@@ -4,7 +4,7 @@
  * C1. A message whose owner goes is sent again, to the next one. So turns and commands get their ids here, before they are
  *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
  * C2. A stream goes on at the next owner after the last id that came (`Owner`).
- * C4. A held call whose client is here is reached here (`HeldRunner`).
+ * C4. A held call whose client is here is reached here (`HeldRunner`), and commands for one whose client is elsewhere there (`HeldCommands`).
  * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
  */
 import { type Command, defined, Ids } from "@holdfast/wire"
@@ -12,12 +12,14 @@ import { Effect, Layer, Option, Stream } from "effect"
 import type { Sharding } from "effect/cluster"
 import { Conversations } from "../conversation/Conversations.ts"
 import * as TurnCommands from "../conversation/TurnCommands.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store } from "../storage/Store.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
 import { Alarms } from "./Alarms.ts"
 import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import * as GroupedCommands from "./GroupedCommands.ts"
+import * as HeldCommands from "./HeldCommands.ts"
 import { HeldRunner } from "./HeldRunner.ts"
 import * as Owner from "./Owner.ts"
 import type { Residents } from "./Residents.ts"
@@ -58,22 +60,41 @@ export const layer = <E, R>(
             )
           : Effect.succeed(client(within))
 
-      const abort: Conversations["Service"]["abort"] = (id, meant) =>
+      const { find, locate } = yield* HeldRunner
+      const abortAtOwner: Conversations["Service"]["abort"] = (id, meant) =>
         Effect.flatMap(headOf(id, meant), (turnId) =>
           turnId === undefined ? Effect.succeed(false) : reached(client(id).Abort({ turnId }))
         )
+      const held = (sent: HeldCommands.Sent, unattached?: ReturnType<Conversations["Service"]["abort"]>) =>
+        HeldCommands.send(
+          {
+            store,
+            locate,
+            toRunner: (at, command, origin) => reached(runner(at).HeldCommand({ command, origin }))
+          },
+          sent,
+          unattached
+        )
+      const abort: Conversations["Service"]["abort"] = (id, meant) =>
+        HeldCallIds.isHeld(id)
+          ? Effect.catchTag(
+              held({ command: { type: "abort", conversationId: id }, origin: "", meant }, abortAtOwner(id, meant)),
+              "InvalidRequest",
+              Effect.die // Only other commands have anything to refuse.
+            )
+          : abortAtOwner(id, meant)
       const steer: Conversations["Service"]["steer"] = (steering, origin, meant) => {
         const command = identified(steering)
         const { conversationId } = command
+        if (HeldCallIds.isHeld(conversationId)) return held({ command, origin, meant })
         return Effect.flatMap(headOf(conversationId, meant), (turnId) =>
           reached(client(conversationId).Steer({ command, origin, ...defined({ turnId }) }))
         )
       }
 
-      const { find } = yield* HeldRunner
-      /** At this runner, if it holds the call (C4). */
       const retry: Conversations["Service"]["retry"] = (id, { isSubmitted, turnId = TurnIds.make() }) =>
         reached(client(id).Retry({ turnId, ...defined({ isSubmitted }) }))
+      /** At this runner, if it holds the call (C4). */
       const each: Pick<Conversations["Service"], "abort" | "retry" | "steer"> = {
         retry,
         abort: (id, meant) => find(id)?.abort(id, meant) ?? abort(id, meant),

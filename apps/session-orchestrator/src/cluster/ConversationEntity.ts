@@ -44,6 +44,9 @@ const Unheard = Schema.Union([ConversationNotFound, StorageError, Stopped])
 const Refused = Schema.Union([ConversationNotFound, TurnConflict, ShuttingDown, StorageError])
 const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, Stopped])
 
+/** The refusals of a command on a wait. */
+export const Unsteered = Schema.Union([...Unheard.members, InvalidRequest])
+
 /** Accepts a prompt as a turn with this id; answered when it is on disk. The same id again is the same turn. */
 export const Prompt = Rpc.make("Prompt", {
   payload: {
@@ -75,7 +78,7 @@ export const Abort = Rpc.make("Abort", {
 export const Steer = Rpc.make("Steer", {
   payload: { command: Command.Steering, origin: Schema.String, turnId: Schema.optionalKey(Ids.TurnId) },
   success: Schema.Boolean,
-  error: Schema.Union([...Unheard.members, InvalidRequest])
+  error: Unsteered
 })
 
 /** Switches the automatic retries of the conversation. */

@@ -3,11 +3,13 @@
  *
  * HeldRunner.R1. Of two runners that have a client of the same turn one has the claim (`Claims`); beyond that, the journal refuses the records of the
  *     second.
- * HeldRunner.R2. A new call gets an id in a shard of this runner, so commands of other runners arrive here while no shard moves. A command that
- *     arrives at a runner without the client finds no waiting turn.
+ * HeldRunner.R2. A new call gets an id in a shard of this runner, so all that other runners ask about it arrives here while no shard moves. Commands
+ *     arrive here in any case (`HeldCommands`).
  */
 import { Conversations } from "../conversation/Conversations.ts"
-import type { Ids } from "@holdfast/wire"
+import type { StorageError } from "@holdfast/journal"
+import { StorageFailure } from "@holdfast/journal/sql"
+import { Ids } from "@holdfast/wire"
 import { Context, Effect, Layer } from "effect"
 import { Sharding } from "effect/cluster"
 import { SqlClient } from "effect/sql"
@@ -18,6 +20,7 @@ import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store } from "../storage/Store.ts"
 import * as Condition from "../system/Condition.ts"
 import * as Alarms from "./Alarms.ts"
+import * as Claims from "./Claims.ts"
 import type { Residents } from "./Residents.ts"
 import * as SharedWaits from "./SharedWaits.ts"
 
@@ -27,6 +30,8 @@ export class HeldRunner extends Context.Service<
   {
     /** The calls to a conversation whose call has its client here; `undefined` for any other. */
     readonly find: (id: Ids.ConversationId) => Conversations["Service"] | undefined
+    /** An id in a shard of the runner that has claimed a call; `undefined`: no such runner is found. */
+    readonly locate: (id: Ids.ConversationId) => Effect.Effect<Ids.ConversationId | undefined, StorageError>
   }
 >()("@holdfast/session-orchestrator/cluster/HeldRunner") {}
 
@@ -62,14 +67,22 @@ export const layer = (residents: Residents, database: string) =>
         untilQuiet: Effect.never,
         isAnswering: () => Effect.runSync(condition.isAnswering)
       })
+      const sql = yield* SqlClient.SqlClient
       const shared = yield* SharedWaits.make({
-        sql: yield* SqlClient.SqlClient,
+        sql,
         database,
         turns,
         isHere: (id) => calls.has(id)
       })
+      const locate: HeldRunner["Service"]["locate"] = (id) =>
+        Claims.shardsOfHolder(sql, id).pipe(
+          Effect.mapError((error) => StorageFailure.explain(database, "find the runner of a held call", error)),
+          Effect.map((shards) =>
+            shards.size === 0 ? undefined : chosen(anyId, (id) => shards.has(Alarms.shardOf(sharding, id)))
+          )
+        )
       return Context.make(HeldTurns, { ...turns, shared }).pipe(
-        Context.add(HeldRunner, { find: (id) => (calls.has(id) ? conversations : undefined) })
+        Context.add(HeldRunner, { find: (id) => (calls.has(id) ? conversations : undefined), locate })
       )
     })
   )
@@ -78,6 +91,8 @@ export const layer = (residents: Residents, database: string) =>
 
 /** Sixty runners have a shard for one of so many ids, almost surely. */
 const MOST_TRIES = 300
+
+const anyId = () => Ids.ConversationId.make(globalThis.crypto.randomUUID())
 
 const chosen = (make: () => Ids.ConversationId, isOwn: (id: Ids.ConversationId) => boolean): Ids.ConversationId => {
   let id = make()

@@ -1,5 +1,5 @@
 /**
- * Messages to the runner that owns a conversation, about many conversations at once.
+ * Messages to a runner, about many conversations at once, or about a held call in a shard of another runner.
  *
  * An entity with a conversation's id is at the runner that owns the conversation. As for `ConversationEntity`, messages are volatile and can
  * be sent twice: a command carries its id.
@@ -10,6 +10,9 @@ import { ClusterSchema, Entity, type Sharding } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import * as TurnCommands from "../conversation/TurnCommands.ts"
 import type * as Alarms from "./Alarms.ts"
+import * as ConversationEntity from "./ConversationEntity.ts"
+import * as HeldCommands from "./HeldCommands.ts"
+import * as HeldRunner from "./HeldRunner.ts"
 import type { WriteClaims } from "./WriteClaims.ts"
 import type * as Lease from "./Lease.ts"
 import type * as Resident from "./Resident.ts"
@@ -36,16 +39,38 @@ export const CommandAll = Rpc.make("CommandAll", {
   )
 })
 
+/** A command for a held call; `elsewhere`: this runner does not have its client. */
+export const HeldCommand = Rpc.make("HeldCommand", {
+  payload: {
+    command: Schema.Union([...Command.Steering.members, Command.Abort]),
+    origin: Schema.String
+  },
+  success: Schema.Literals(["done", "idle", "elsewhere"]),
+  error: ConversationEntity.Unsteered
+})
+
 /** The entity, with all calls of a runner. */
-export const RunnerEntity = Entity.make("Runner", [CommandAll]).annotateRpcs(ClusterSchema.InterruptOnTermination, true)
+export const RunnerEntity = Entity.make("Runner", [CommandAll, HeldCommand]).annotateRpcs(
+  ClusterSchema.InterruptOnTermination,
+  true
+)
 
 /** The entity, on this runner. */
 export const layer = (
   claims: WriteClaims
-): Layer.Layer<never, never, Resident.Requirements | Sharding.Sharding | Alarms.Alarms | Lease.Lease> =>
+): Layer.Layer<
+  never,
+  never,
+  Resident.Requirements | Sharding.Sharding | Alarms.Alarms | Lease.Lease | HeldRunner.HeldRunner
+> =>
   RunnerEntity.toLayer(
-    Effect.map(StoredCommands.make(claims), (carryOut) =>
-      RunnerEntity.of({ CommandAll: ({ payload }) => carryOut(payload.commands, payload.origin) })
-    ),
+    Effect.gen(function* () {
+      const carryOut = yield* StoredCommands.make(claims)
+      const { find } = yield* HeldRunner.HeldRunner
+      return RunnerEntity.of({
+        CommandAll: ({ payload }) => carryOut(payload.commands, payload.origin),
+        HeldCommand: ({ payload }) => HeldCommands.carryOut(find, payload.command, payload.origin)
+      })
+    }),
     { concurrency: "unbounded", mailboxCapacity: "unbounded", maxIdleTime: "5 seconds" }
   )

@@ -11,8 +11,11 @@
 import type { Http } from "@holdfast/providers"
 import { Clock, Context, Effect, Latch, Layer, MutableList, type Scope } from "effect"
 
-/** Longer than the requests of two thousand turns take. Short beside the waits that follow, and beside a model's time to answer. */
-export const LIMIT_MS = 2_000
+/**
+ * A refusal that is held back is not on record, so its call is made again if the process dies now (rule X1). This is the time of some
+ * commits: the refusals of a crowd are recorded while the rest of the crowd still calls.
+ */
+export const LIMIT_MS = 50
 
 /** The priority of turns that are due. */
 export interface RightOfWay {
@@ -116,8 +119,8 @@ const givingWay =
 /** The lowest HTTP status of a refusal. */
 const REFUSED = 400
 
-/** Refusals that continue together: processing them takes the thread some milliseconds. */
-const AT_ONCE = 8
+/** Refusals that continue together: processing them takes the thread some milliseconds, and their records are one append. */
+const AT_ONCE = 32
 
 interface Held {
   /** Epoch milliseconds. */

@@ -63,6 +63,12 @@ const write = (name: string, content: string): string => {
 const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
 
 describe("holdfast", () => {
+  it("starts the service without a command, as npx does", async () => {
+    const { code, stderr } = await holdfast([], { env: { HOLDFAST_PORT: "none" } })
+    expect(code).not.toBe(0)
+    expect(stderr).toContain("server.port")
+  })
+
   it("--help names every command, and a command's help its flags", async () => {
     const root = await holdfast(["--help"])
     expect(root).toMatchObject({ code: 0, stderr: "" })

@@ -75,31 +75,37 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
 ;(isNightly ? describe : describe.concurrent)("runners", () => {
   test(
     "D4: J2: a runner that freezes past its lock and comes back late is fenced off: nothing is there twice",
-    Effect.gen(function* () {
-      const { both, first, runners, second } = yield* pair([`${WAIT_SECONDS} seconds`])
-      const turns = yield* UnderWay.begin(runners, both)
-      first.child.kill("SIGSTOP")
-      const frozenAt = Date.now()
-      // Subscribers of the frozen runner receive nothing until it resumes.
-      const late = yield* Audience.watch([second], turns.ids)
-      yield* turns.gate.open
-      yield* Audience.seenEnd(late, WAIT_SECONDS)
-      yield* measured(`one of two frozen: all ended after ${Date.now() - frozenAt} ms`)
-      const requests = runners.provider.count()
-      first.child.kill("SIGCONT")
-      // It finds out, and answers for all of them again.
-      const { cut } = yield* UnderWay.assertEnded(first, turns)
-      yield* UnderWay.assertEnded(second, turns)
-      UnderWay.assertAsked(requests, cut)
-      yield* runners.settled(2)
-      // There was nothing left to ask for.
-      assert.strictEqual(runners.provider.count(), requests)
-      assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
-      // And it takes part.
-      const id = yield* first.create()
-      assert.strictEqual((yield* first.call(ProcessSetup.request(id, id))).status, 200)
-      assert.deepStrictEqual(yield* first.history(id), [`user: ${id}`, `assistant: ${WHOLE}`])
-    })
+    withWait(
+      WAIT_SECONDS,
+      Effect.fnUntraced(function* (seconds) {
+        const { both, first, runners, second } = yield* pair([`${seconds} seconds`])
+        const turns = yield* UnderWay.begin(runners, both, seconds)
+        first.child.kill("SIGSTOP")
+        // A turn that wakes as its runner freezes has its call cut in two: the provider gets it when the runner resumes.
+        yield* stillWaits(turns.wakesAt)
+        const frozenAt = Date.now()
+        // Subscribers of the frozen runner receive nothing until it resumes.
+        const late = yield* Audience.watch([second], turns.ids)
+        yield* turns.gate.open
+        yield* Audience.seenEnd(late, seconds)
+        yield* measured(`one of two frozen: all ended after ${Date.now() - frozenAt} ms`)
+        const requests = runners.provider.count()
+        first.child.kill("SIGCONT")
+        // It finds out, and answers for all of them again.
+        const { cut } = yield* UnderWay.assertEnded(first, turns)
+        yield* UnderWay.assertEnded(second, turns)
+        UnderWay.assertAsked(requests, cut)
+        yield* runners.settled(2)
+        // There was nothing left to ask for.
+        assert.strictEqual(runners.provider.count(), requests)
+        assert.strictEqual((yield* first.call({ path: "/readyz" })).status, 200)
+        // And it takes part.
+        const id = yield* first.create()
+        assert.strictEqual((yield* first.call(ProcessSetup.request(id, id))).status, 200)
+        assert.deepStrictEqual(yield* first.history(id), [`user: ${id}`, `assistant: ${WHOLE}`])
+      })
+    ),
+    2 * TIMEOUT_MS
   )
 
   test(
@@ -120,7 +126,10 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       yield* Audience.seenEnd(audience, 0)
       UnderWay.assertAnswered(audience)
       yield* runners.settled(2)
-      assert.strictEqual(runners.provider.count(), ids.length)
+      assert.isAtLeast(runners.provider.count(), ids.length)
+      // The frozen one lost its locks once. A busy machine may take locks from a runner that lives: its turns begin their calls again.
+      const losses = both.map(({ stderr }) => stderr().split("Could not keep the locks of this runner").length - 1)
+      if (losses[0] === 1 && losses[1] === 0) assert.strictEqual(runners.provider.count(), ids.length)
     })
   )
 

@@ -71,7 +71,7 @@ const make = () => {
     Layer.succeed(Lease, { sure: () => Effect.suspend(() => (state.isSure ? Effect.void : Effect.never)) }),
     Gates.layerNoop,
     Tools.layerNoop,
-    Layer.succeed(HeldRunner, { find: () => undefined })
+    Layer.succeed(HeldRunner, { find: () => undefined, locate: () => Effect.undefined })
   )
   const runner = EntityHandlers.layer(new Residents()).pipe(
     Layer.provideMerge(Alarms.layer),

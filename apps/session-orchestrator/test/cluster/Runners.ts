@@ -5,6 +5,7 @@
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Context, Data, Duration, Effect, Layer, Redacted, type Scope, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import * as Claims from "../../src/cluster/Claims.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import * as Process from "../service/Process.ts"
 import { freePort } from "../FreePort.ts"
@@ -165,11 +166,11 @@ export const nobodyInMemory = (runners: ReadonlyArray<Runner>): Effect.Effect<nu
 
 // --- internal
 
-/** The locks of shards, and the session that holds each. What else is locked has keys of another form. */
+/** The locks of shards, and the session that holds each, without the claims of held calls. What else is locked has keys of another form. */
 const locksOf = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Lock>> =>
   sql<Lock>`
     SELECT pid, objid::text AS shard FROM pg_locks
-    WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+    WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid::bigint <> ${Claims.SPACE}
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     ORDER BY objid`.pipe(
     // It may be about to start.

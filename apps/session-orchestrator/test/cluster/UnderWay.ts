@@ -51,7 +51,8 @@ export const waiting = Effect.fnUntraced(function* (
 /** Sleeping turns, and streaming turns in the middle of their text; every second one has a subscriber. */
 export const begin = Effect.fnUntraced(function* (
   { provider }: Runners.Runners,
-  runners: ReadonlyArray<Runners.Runner>
+  runners: ReadonlyArray<Runners.Runner>,
+  waitSeconds = WAIT_SECONDS
 ) {
   const { gate, response } = halved(CUT)
   const asleep = yield* create(runners, SLEEPING)
@@ -60,7 +61,7 @@ export const begin = Effect.fnUntraced(function* (
     ...asleep.map((id) => [id, ProcessSetup.overloaded] as const),
     ...streaming.map((id) => [id, response] as const)
   ])
-  yield* post(runners, asleep, "provider-retry")
+  const waits = yield* post(runners, asleep, "provider-retry")
   yield* post(runners, streaming, "text-delta")
   const ids = [...asleep, ...streaming]
   const audience = yield* Audience.watch(
@@ -76,7 +77,9 @@ export const begin = Effect.fnUntraced(function* (
       (current) => current.startsWith("cut0")
     )
   }
-  return { asleep, streaming, ids, gate, audience }
+  /** When the first of the sleeping turns wakes. */
+  const wakesAt = Math.min(...waits.map((text) => Number(/"retryAt":(\d+)/.exec(text)?.[1])))
+  return { asleep, streaming, ids, gate, audience, waitSeconds, wakesAt }
 })
 
 export type UnderWay = Effect.Success<ReturnType<typeof begin>>
@@ -87,11 +90,11 @@ export type UnderWay = Effect.Success<ReturnType<typeof begin>>
  */
 export const assertEnded = Effect.fnUntraced(function* (
   runner: Runners.Runner,
-  { asleep, streaming, ids, audience }: UnderWay
+  { asleep, streaming, ids, audience, waitSeconds }: UnderWay
 ) {
-  yield* Audience.seenEnd(audience, WAIT_SECONDS)
+  yield* Audience.seenEnd(audience, waitSeconds)
   const late = yield* Audience.watch([runner], ids)
-  yield* Audience.seenEnd(late, WAIT_SECONDS)
+  yield* Audience.seenEnd(late, waitSeconds)
   for (const [id, watcher] of [...audience, ...late]) {
     assert.deepStrictEqual(watcher.faults, [])
     const ends = watcher.events.filter((event) => event.type === "turn-end")
@@ -103,7 +106,7 @@ export const assertEnded = Effect.fnUntraced(function* (
     const [answer] = watcher.answers
     if (asleep.includes(id)) {
       assert.strictEqual(answer, WHOLE)
-      assert.strictEqual(ends[0]?.sleptMs, WAIT_SECONDS * 1000)
+      assert.strictEqual(ends[0]?.sleptMs, waitSeconds * 1000)
     } else {
       // D4, X2: it continues as it began, or `step-discarded` voids the shown text.
       assert.strictEqual(watcher.has("step-discarded", id), answer === WHOLE)
@@ -143,7 +146,7 @@ export const assertAnswered = (audience: Audience.Audience): void => {
 export const create = (runners: ReadonlyArray<Runners.Runner>, count: number) =>
   Effect.forEach(Array.from({ length: count }), (_, i) => Runners.at(runners, i).create(), { concurrency: 8 })
 
-/** Submits turns, each to another runner than the one of its conversation, and disconnects after its first event. */
+/** Submits turns, each to another runner than the one of its conversation, and disconnects after an event. Returns what was received. */
 export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<string>, until: string) =>
   Effect.forEach(
     ids,
@@ -154,7 +157,7 @@ export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<
           Effect.flatMap((live) => live.until(until)),
           Effect.scoped
         ),
-    { concurrency: 8, discard: true }
+    { concurrency: 8 }
   )
 
 /** What turns are answered the first time that they ask; after that, and all others, they get the whole answer. */

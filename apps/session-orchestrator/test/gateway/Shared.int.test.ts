@@ -1,8 +1,10 @@
 /** Tests held calls of two runners that share a PostgreSQL. */
 import { describe, expect, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
 import { Context, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Claims from "../../src/cluster/Claims.ts"
+import * as Holders from "../../src/inspection/Holders.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import * as CallTable from "../../src/storage/tables/CallTable.ts"
 import { freePort } from "../FreePort.ts"
@@ -35,17 +37,18 @@ describe("a held call of runners that share a database", () => {
         isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)
       )
       const start = Effect.gen(function* () {
+        const runnerPort = yield* freePort
         const { service } = yield* GatewayRig.start({
           endpoint,
           answer: () => {},
           file: { gate: { enabled: false } },
-          postgres: { url, runnerPort: yield* freePort },
+          postgres: { url, runnerPort },
           retry: { schedule: { type: "steps", delays: [Duration.millis(5), Duration.hours(1)] } }
         })
-        return service
+        return { ...service, address: `127.0.0.1:${runnerPort}` }
       })
-      const [one, two] = [yield* start, yield* start]
-      const post = (at: typeof one) => Effect.forkChild(GatewayRig.post(at.port, CHAT, ASK, KEY))
+      const one = yield* start
+      const post = (at: typeof one, ask: object = ASK) => Effect.forkChild(GatewayRig.post(at.port, CHAT, ask, KEY))
       /** The turns that wait, once there are so many with an hour to go. */
       const waiting = (count: number) =>
         Process.eventually(
@@ -61,15 +64,40 @@ describe("a held call of runners that share a database", () => {
         sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${Claims.SPACE}`,
         (rows) => rows.length
       )
-      // From then on no conversation moves, so commands reach the runner that has the client (HeldRunner.R2).
+
+      // Calls in every shard, whose clients stay where they are when some of the shards go to another runner.
+      const early: Array<Effect.Success<ReturnType<typeof post>>> = []
+      const shards = new Set<number>()
+      while (shards.size < GatewayRig.SHARDS) {
+        early.push(yield* post(one, { ...ASK, user: `${early.length}` }))
+        for (const { conversationId } of yield* waiting(early.length)) {
+          shards.add(Holders.shardOf(Ids.ConversationId.make(conversationId), GatewayRig.SHARDS))
+        }
+      }
+      const two = yield* start
       yield* Runners.settledOn(sql, 2, GatewayRig.SHARDS)
+      const holders = yield* Holders.read(sql)
+      const calls = yield* waiting(early.length)
+      const owners = calls.map(({ conversationId }) => holders?.of(Ids.ConversationId.make(conversationId)))
+      expect(new Set(owners)).toEqual(new Set([one.address, two.address]))
+      // A command reaches them all, wherever it comes in.
+      for (const { conversationId } of calls) {
+        const { status } = yield* two.call({ path: `/v1/conversations/${conversationId}/abort-retry`, body: {} })
+        expect(status).toBe(202)
+      }
+      const ends = yield* Effect.forEach(early, (call) => Fiber.join(call))
+      expect(ends.map(({ headers, status }) => [status, headers["x-holdfast-call"]]).toSorted()).toEqual(
+        calls.map(({ turnId }) => [503, turnId]).toSorted()
+      )
+      const before = endpoint.calls.length
+
       const first = yield* post(one)
       const [left] = yield* waiting(1)
 
       // While its client is there, the same call is a call of its own.
       const twin = yield* post(two)
       const other = (yield* waiting(2)).find(({ turnId }) => turnId !== left?.turnId)
-      expect(endpoint.calls.length).toBe(4)
+      expect(endpoint.calls.length - before).toBe(4)
       const open = yield* CallTable.open(sql)
       expect(open.toSorted()).toEqual([left?.conversationId, other?.conversationId].toSorted())
       expect(open.map(yield* (yield* Claims.make(sql)).read)).toEqual([true, true])
@@ -91,7 +119,7 @@ describe("a held call of runners that share a database", () => {
       yield* Process.eventually(
         "the call to go on",
         two.call({ path: `/v1/conversations/${left?.conversationId}/retry-now`, body: {} }),
-        () => endpoint.calls.length === 8
+        () => endpoint.calls.length - before === 8
       )
       const answer = yield* Fiber.join(again)
       expect([answer.status, answer.headers["x-holdfast-call"], answer.headers["x-holdfast-attempts"]]).toEqual([
@@ -108,7 +136,7 @@ describe("a held call of runners that share a database", () => {
       const failed = yield* Fiber.join(twin)
       expect([failed.status, failed.headers["x-holdfast-call"]]).toEqual([503, other?.turnId])
       const same = yield* GatewayRig.post(one.port, CHAT, ASK, KEY)
-      expect([same.status, endpoint.calls.length]).toEqual([503, 8])
+      expect([same.status, endpoint.calls.length - before]).toEqual([503, 8])
     }).pipe(Effect.scoped)
   )
 })

@@ -3,6 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { TemporaryFile } from "@holdfast/journal/testing"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Duration, Effect } from "effect"
+import { freePort } from "../FreePort.ts"
+import * as PostgresServer from "../storage/PostgresServer.ts"
+import * as Process from "./Process.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Service from "./Service.ts"
 
@@ -105,6 +108,68 @@ describe("an image of the model", () => {
         ["user", "assistant", "user", "user"]
       )
       assert.include(JSON.stringify(messages[2]), url)
+    })
+  )
+})
+
+describe("files of runners that share a PostgreSQL", () => {
+  it.live("X6: go through every runner, over a wait and the end of one of them", () =>
+    Effect.gen(function* () {
+      const postgres = yield* PostgresServer.start
+      const url = yield* postgres.withTables
+      const provider = yield* ScriptedServer.start()
+      const drawnUrl = `data:image/png;base64,${image.data.replaceAll("B", "D")}`
+      const drawn = {
+        choices: [{ index: 0, delta: { images: [{ image_url: { url: drawnUrl } }] }, finish_reason: null }]
+      }
+      const sent: Array<string> = []
+      let isAway = true
+      provider.fallback((request) => {
+        sent.push(JSON.stringify(request.body))
+        const { frames } = ProcessSetup.answer("Here.")
+        if (isAway) return overloaded
+        return { frames: sent.at(-1)?.includes("Again") ? frames : [`data: ${JSON.stringify(drawn)}\n\n`, ...frames] }
+      })
+      const start = Effect.flatMap(freePort, (runnerPort) =>
+        Service.start({ provider, postgres: { url, runnerPort }, retry: HOURS })
+      )
+      type Runner = Effect.Success<typeof start>
+      /** Ownership may move while a runner starts or ends, so each call is made until it is answered. */
+      const until = (runner: Runner, request: Parameters<Runner["call"]>[0], expected: string) =>
+        Process.eventually(
+          `${request.path} to have ${expected}`,
+          Effect.map(runner.call(request), ({ text }) => text),
+          (text) => text.includes(expected)
+        )
+      const submit = (runner: Runner, turnId: string, prompt: unknown) =>
+        until(runner, { path: `${path}/turns`, headers: { prefer: "respond-async" }, body: { prompt, turnId } }, turnId)
+
+      const [one, two] = [yield* start, yield* start]
+      const path = `/v1/conversations/${yield* one.create()}`
+      yield* submit(one, "first", prompt)
+      for (const runner of [one, two]) yield* until(runner, { path: "/v1/turns/first" }, '"waiting"')
+      isAway = false
+      yield* Process.eventually(
+        "the retry",
+        two.call({ path: `${path}/retry-now`, body: {} }),
+        ({ status }) => status === 202
+      )
+      for (const runner of [one, two]) {
+        const state = JSON.parse(yield* until(runner, { path: "/v1/turns/first" }, '"completed"'))
+        assert.deepStrictEqual([state.text, state.files], ["Here.", [{ mediaType: "image/png", sizeBytes: 90_000 }]])
+        const { messages } = JSON.parse((yield* runner.call({ path: `${path}/messages` })).text)
+        assert.deepStrictEqual(messages[0].content, prompt)
+        assert.include(JSON.stringify(messages[1].content), drawnUrl.slice(22))
+      }
+      const ask = Effect.fnUntraced(function* (runner: Runner, turnId: string) {
+        yield* submit(runner, turnId, `Again: ${turnId}`)
+        yield* until(runner, { path: `/v1/turns/${turnId}` }, '"completed"')
+        const last = sent.findLast((body) => body.includes(`Again: ${turnId}`)) ?? ""
+        for (const data of [image.data, drawnUrl]) assert.include(last, data)
+      })
+      yield* ask(two, "second")
+      yield* two.stop
+      yield* ask(one, "third")
     })
   )
 })

@@ -126,31 +126,34 @@ const turnFactsOf = (
 
 const outlineOf = (history: string | null, facts: ReadonlyMap<string, TurnFacts>): Outline => {
   if (history === null) return []
+  const lines = history.split("\n").map((line) => lineOf(line, facts))
   try {
-    // What `EventTable` wrote.
-    return JSON.parse(
-      `[${history
-        .split("\n")
-        .map((line) => entryOf(line, facts))
-        .join(",")}]`
+    const messages = EventText.parseMessages(
+      lines.flatMap((line) => (line !== undefined && "packed" in line ? [line] : []))
     )
+    let next = 0
+    return lines.map((line): Entry => {
+      if (line !== undefined && "eventId" in line) return line
+      const message = messages[next++]
+      if (message === undefined) throw new Error("A stored message has no turn.")
+      return { message }
+    })
   } catch {
     return undefined
   }
 }
 
-/** The JSON of an entry. */
-const entryOf = (line: string, facts: ReadonlyMap<string, TurnFacts>): string => {
+/** A message's stored text, or its place where that is left out; `undefined` without the row of its turn, which it refers to. */
+const lineOf = (line: string, facts: ReadonlyMap<string, TurnFacts>): EventText.PackedMessage | Omitted | undefined => {
   const space = line.indexOf(" ")
   const turn = facts.get(line.slice(0, space))
-  if (turn === undefined) return "" // Its row refers to that turn, so it is there.
+  if (turn === undefined) return undefined
   const payload = line.slice(space + 1)
-  if (!payload.startsWith("@")) return EventText.unpackMessage(payload, turn.turnId, turn)
-  const [eventId, stored] = payload.slice(1).split(" ")
-  const bytes = stored === "0" ? turn.bytes : Number(stored)
-  return bytes > LONG
-    ? JSON.stringify({ eventId: Number(eventId), bytes })
-    : EventText.unpackMessage("", turn.turnId, turn)
+  const stored = (packed: string) => ({ packed, turnId: turn.turnId, opening: turn })
+  if (!payload.startsWith("@")) return stored(payload)
+  const [eventId, size] = payload.slice(1).split(" ")
+  const bytes = size === "0" ? turn.bytes : Number(size)
+  return bytes > LONG ? { eventId: Number(eventId), bytes } : stored("")
 }
 
 function* batchesOf(entries: ReadonlyArray<Entry>): Generator<ReadonlyArray<number>> {

@@ -65,6 +65,29 @@ describe("EventText", () => {
     )
   })
 
+  it("T1: a history is parsed to the messages of its events", () => {
+    const some = fc.array(fc.tuple(event, opening), { maxLength: 5 })
+    fc.assert(
+      fc.property(some, (events) => {
+        const messages = events.flatMap(([event, opening = { acceptedAt: 0, prompt: undefined }]) =>
+          event.type === "message"
+            ? [{ stored: { packed: packed(event, opening), turnId: event.turnId, opening }, message: event.message }]
+            : []
+        )
+        expect(JSON.stringify(EventText.parseMessages(messages.map(({ stored }) => stored)))).toBe(
+          JSON.stringify(messages.map(({ message }) => message))
+        )
+      }),
+      { numRuns: 1_000 }
+    )
+  })
+
+  it("a damaged history is not parsed", () => {
+    const opening = { acceptedAt: 0, prompt: undefined }
+    for (const text of ['user.1,"createdAt":0', "user.1", 'user.1,"a":0},{}', "x"])
+      expect(() => EventText.parseMessages([{ packed: text, turnId: Ids.TurnId.make("t-1"), opening }])).toThrow()
+  })
+
   it("a turn's first event is stored as its row alone, with a prompt and without", () => {
     for (const prompt of ["Hi", "", "\u{1f6f6}\n", undefined]) {
       const { acceptedAt, conversationId, turnId } = NumberedData.turn(1, 1)
@@ -133,6 +156,7 @@ describe("EventText", () => {
       if (type === "message") {
         const { message } = JSON.parse(EventText.unpackMessage(packed, of.turnId, opening))
         expect(message).toEqual(JSON.parse(json).message)
+        expect(EventText.parseMessages([{ packed, turnId: of.turnId, opening }])).toEqual([message])
       }
     }
   })
