@@ -14,7 +14,7 @@ export const page = (): string =>
     "Written by `npx --yes pnpm@12 --filter @holdfast/policy write-crowd`: each figure is a simulation by the functions that the service runs.",
     "1,000 turns of the profile `overnight` are prompted within a minute, at an endpoint that is down. It comes back with room for 20",
     "calls at once; it refuses any more, after 1 s, and takes 10 s for an answer. *Ideal* is to call it from the moment of its return on, 20 at",
-    "a time, and never before: 500 s and no call wasted. `apps/session-orchestrator/test/gate/Gates.test.ts` sends such a",
+    "a time, and never before: 500 s and no call wasted. `apps/session-orchestrator/test/gate/Crowds.int.test.ts` sends such a",
     "crowd through the service itself.",
     "",
     `![${alternative(picture())}](images/crowd.svg)`,

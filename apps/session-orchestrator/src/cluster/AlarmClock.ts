@@ -12,11 +12,15 @@
  *     entry. At its time the entry leaves the gate, and the turn asks the gate again from memory.
  * AlarmClock.A5. `moved` is called for a conversation that goes to another runner, from memory or from here. It is not called when this
  *     runner shuts down: the conversation may come back.
+ * AlarmClock.A6. At most `AT_ONCE` conversations come into memory at their times at once, and the others follow in the order of their times: a
+ *     thousand that are due together would hold up every request. A conversation whose gate has admitted it does not wait for that. A
+ *     conversation that is not in memory by its second ring holds up no other.
  */
 import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { GateWait, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
+import { type Leave, Turnstile } from "../pacing/Turnstile.ts"
 
 /** A conversation that is not in memory. */
 export interface Alarm {
@@ -24,6 +28,8 @@ export interface Alarm {
   readonly at: number
   /** Its first turn waits for a provider; otherwise that turn was interrupted in a call or a tool. */
   readonly isWaiting: boolean
+  /** The first turn has begun nothing since its last record, or since it was accepted: it has not been interrupted. */
+  readonly isUnbegun?: boolean
   /** The number of turns behind the first. */
   readonly queued: number
   /** The first turn; absent: it does not wait. */
@@ -54,11 +60,15 @@ export const AGAIN_MS = 2_000
  */
 export const PASS_MS = 10_000
 
+/** Half of what is read in one query: a request waits some ten milliseconds for them, and a thousand are in memory within seconds. */
+export const AT_ONCE = 32
+
 /** The conversations of this runner's shards that are not in memory. */
 export class AlarmClock {
   private readonly entries = new Map<Ids.ConversationId, Entry>()
   private readonly covered = new Set<number>()
   private readonly inMemory = new Map<Ids.ConversationId, object>()
+  private readonly turnstile = new Turnstile(AT_ONCE, { enter: () => () => {} })
   private readonly dependencies: Dependencies
   private isSilent = false
 
@@ -142,6 +152,7 @@ export class AlarmClock {
   /** Rings no more: the runner goes down. */
   silence(): void {
     this.isSilent = true
+    this.turnstile.close()
     for (const id of this.entries.keys()) this.remove(id)
   }
 
@@ -149,10 +160,24 @@ export class AlarmClock {
     const entry = this.entries.get(id)
     if (entry === undefined) return
     if (!this.isOwned(id)) return
-    const { now, rouse, timer } = this.dependencies
     entry.leaveGate()
-    if (now() >= entry.ticketUntil) giveBack(entry) // AlarmClock.A4
+    if (this.dependencies.now() >= entry.ticketUntil) giveBack(entry) // AlarmClock.A4
+    if (entry.hasRung || entry.ticket !== undefined) return this.rouse(id, entry, undefined)
+    entry.hasRung = true
+    this.turnstile.request((leave) => {
+      if (this.entries.get(id) === entry) this.rouse(id, entry, leave)
+      else leave()
+    })
+  }
+
+  /** AlarmClock.A6 */
+  private rouse(id: Ids.ConversationId, entry: Entry, place: Leave | undefined): void {
+    const { now, rouse, timer } = this.dependencies
+    entry.cancel()
     entry.cancel = timer.at(now() + AGAIN_MS, () => this.ring(id)) // AlarmClock.A2
+    const before = entry.place
+    entry.place = place
+    before?.()
     rouse(id)
   }
 
@@ -170,7 +195,16 @@ export class AlarmClock {
     const cancel = this.dependencies.timer.at(alarm.at, () => this.ring(id))
     const leaveGate = () => sleeper?.gatekeeper.leave(sleeper)
     const shard = this.dependencies.shardOf(id)
-    this.entries.set(id, { ...alarm, shard, cancel, leaveGate, ticket: undefined, ticketUntil: 0 })
+    this.entries.set(id, {
+      ...alarm,
+      shard,
+      cancel,
+      leaveGate,
+      hasRung: false,
+      place: undefined,
+      ticket: undefined,
+      ticketUntil: 0
+    })
     sleeper?.gatekeeper.enter(sleeper)
   }
 
@@ -191,6 +225,7 @@ export class AlarmClock {
     entry.cancel()
     entry.leaveGate()
     giveBack(entry)
+    entry.place?.()
   }
 
   /** Whether a conversation is this runner's (AlarmClock.A3). */
@@ -209,6 +244,9 @@ interface Entry extends Alarm {
   readonly shard: number
   /** Takes it out of the timer. */
   cancel: () => void
+  hasRung: boolean
+  /** Among the conversations that come into memory. */
+  place: Leave | undefined
   /** Waits no more before its gate, if it has one. */
   readonly leaveGate: () => void
   ticket: GateTicket | undefined

@@ -10,8 +10,17 @@
  *     or the first one waits on disk, it may leave memory, and the alarm clock calls it back. A turn whose time has come, and that its gate
  *     holds, stays: the gate would hold it again at each return.
  * Resident.R4. A turn with a delayed start (`Spread`) is not started earlier by a request for its conversation.
+ * Resident.R5. A turn that has begun nothing since its last record counts as taken up by this process already: no process has died in its
+ *     attempt (rule X14).
  */
-import { type Interruptions, JournalConflict, type StorageError, type Timer } from "@holdfast/journal"
+import {
+  Interruption,
+  type Interruptions,
+  JournalConflict,
+  ProcessName,
+  type StorageError,
+  type Timer
+} from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import { defined, type Ids } from "@holdfast/wire"
 import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
@@ -27,7 +36,7 @@ import { Journal } from "../storage/EventJournal.ts"
 import type { Standings } from "../storage/Standings.ts"
 import type { Lists } from "../storage/Lists.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
-import { Store } from "../storage/Store.ts"
+import { Store, type Unsealed } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
 
 /** A conversation in memory. */
@@ -75,7 +84,9 @@ export const make = Effect.fnUntraced(function* ({
 }: Options): Effect.fn.Return<Resident, StorageError, Requirements | Scope.Scope> {
   const store = yield* Store
   // The turn of a held call is run where its client is (`HeldRunner`).
-  const unsealed = HeldCallIds.isHeld(id) ? Effect.succeed([]) : store.unsealedTurnsOf(id)
+  const found = HeldCallIds.isHeld(id) ? Effect.succeed([]) : store.unsealedTurnsOf(id)
+  const life = yield* ProcessName.ProcessName
+  const unsealed = alarms.find(id)?.isUnbegun === true ? Effect.map(found, uninterrupted(life)) : found
   const journal = yield* Journal
   const parked = new ParkedTurn(id, alarms, busy)
   const leaving = yield* Deferred.make<void>()
@@ -127,6 +138,15 @@ export const make = Effect.fnUntraced(function* ({
 })
 
 // --- internal
+
+/** Resident.R5 */
+const uninterrupted =
+  (life: string) =>
+  (turns: ReadonlyArray<Unsealed>): ReadonlyArray<Unsealed> =>
+    turns.map((turn) => ({
+      ...turn,
+      interruption: { ...Interruption.none(life), defects: turn.interruption?.defects ?? 0 }
+    }))
 
 /** The turn of the conversation that waits on disk, if any. */
 class ParkedTurn {

@@ -54,7 +54,7 @@ export const make = Effect.gen(function* () {
     }
     const accepted = Effect.map(store.acceptTurn(turn, Acceptance.openingOf(turn)), ({ _tag }): RunnerOutcome => {
       if (_tag !== "Accepted") return LOADED // StoredRetries.R3
-      alarms.add(conversationId, { at: now, isWaiting: false, queued: 0 }) // StoredRetries.R1
+      alarms.add(conversationId, { at: now, isWaiting: false, isUnbegun: true, queued: 0 }) // StoredRetries.R1
       return { outcome: "done" }
     })
     return yield* Effect.uninterruptible(accepted)

@@ -158,9 +158,12 @@ const keep = ({ alarms, gates }: Parts, id: Ids.ConversationId, { next }: Waitin
         ...defined({ turnId, awaited: Gates.waitOf(gates, next.awaited) })
       })
     case "Continues":
-      return alarms.change(id, { at: now, isWaiting: false, queued })
+      return alarms.change(id, { at: now, isWaiting: false, isUnbegun: true, queued })
     case "Sealed":
-      return alarms.change(id, queued === 0 ? undefined : { at: now, isWaiting: false, queued: queued - 1 })
+      return alarms.change(
+        id,
+        queued === 0 ? undefined : { at: now, isWaiting: false, isUnbegun: true, queued: queued - 1 }
+      )
     default:
       return next satisfies never
   }

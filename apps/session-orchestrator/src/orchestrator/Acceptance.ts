@@ -176,7 +176,11 @@ const takeUpAll = Effect.fnUntraced(function* (
     interrupted.set(turnId, interruption)
     if (Interruption.runPlanOf(interruption)._tag === "Alone") suspects.add(conversationId)
   }
-  yield* Effect.forEach(interrupted, ([turnId, interruption]) => interruptions.takeUp(turnId, interruption), {
+  const changed = others.flatMap(({ interruption: known, turnId }) => {
+    const interruption = interrupted.get(turnId)
+    return interruption === undefined || interruption === known ? [] : [{ turnId, interruption }]
+  })
+  yield* Effect.forEach(changed, ({ interruption, turnId }) => interruptions.takeUp(turnId, interruption), {
     concurrency: "unbounded",
     discard: true
   })

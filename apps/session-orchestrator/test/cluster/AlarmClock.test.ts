@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { AGAIN_MS, type Alarm, AlarmClock, PASS_MS } from "../../src/cluster/AlarmClock.ts"
+import { AGAIN_MS, type Alarm, AlarmClock, AT_ONCE, PASS_MS } from "../../src/cluster/AlarmClock.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -261,6 +261,52 @@ describe("AlarmClock", () => {
       yield* TestClock.adjust(AGAIN_MS)
       expect(roused).toEqual([])
       expect(alarms.counts).toEqual({ running: 0, retrying: 0, queued: 0 })
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect(
+    "AlarmClock.A6: conversations that are due together come a few at a time, in the order of their times",
+    () =>
+      Effect.gen(function* () {
+        const { alarms, leaves, roused } = yield* make
+        const ids = Array.from({ length: 3 * AT_ONCE }, (_, n) => NumberedData.conversationId(10 + n))
+        for (const [n, id] of ids.entries()) leaves(id, waiting(1_000 + n))
+        yield* TestClock.adjust(1_000 + ids.length)
+        expect(roused).toEqual(ids.slice(0, AT_ONCE))
+        // Each that comes, or has nothing to do any more, makes room for the next.
+        alarms.arrive(NumberedData.conversationId(10), {})
+        alarms.change(NumberedData.conversationId(11), undefined)
+        expect(roused).toEqual(ids.slice(0, AT_ONCE + 2))
+        // A conversation that has come meanwhile takes no room.
+        alarms.arrive(NumberedData.conversationId(10 + AT_ONCE + 2), {})
+        alarms.arrive(NumberedData.conversationId(12), {})
+        expect(roused.at(-1)).toBe(NumberedData.conversationId(10 + AT_ONCE + 3))
+        expect(roused).toHaveLength(AT_ONCE + 3)
+      }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("AlarmClock.A6: a conversation that does not come holds up the others until its second ring", () =>
+    Effect.gen(function* () {
+      const { leaves, roused } = yield* make
+      const ids = Array.from({ length: 2 * AT_ONCE }, (_, n) => NumberedData.conversationId(10 + n))
+      for (const id of ids) leaves(id, waiting(1_000))
+      yield* TestClock.adjust(1_000)
+      expect(roused).toHaveLength(AT_ONCE)
+      yield* TestClock.adjust(AGAIN_MS)
+      expect(new Set(roused)).toEqual(new Set(ids))
+      expect(roused).toHaveLength(3 * AT_ONCE)
+    }).pipe(Effect.provide(Timer.layer))
+  )
+
+  it.effect("X5: a conversation that its gate admits does not wait for those that are due", () =>
+    Effect.gen(function* () {
+      const { answers, gated, leaves, roused } = yield* make
+      const ids = Array.from({ length: 2 * AT_ONCE }, (_, n) => NumberedData.conversationId(10 + n))
+      for (const id of ids) leaves(id, waiting(1_000))
+      leaves(one, gated)
+      yield* TestClock.adjust(1_000)
+      answers()
+      expect(roused).toEqual([...ids.slice(0, AT_ONCE), one])
     }).pipe(Effect.provide(Timer.layer))
   )
 })

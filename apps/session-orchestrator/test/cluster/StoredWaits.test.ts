@@ -5,6 +5,7 @@ import { Ids } from "@holdfast/wire"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Alarms from "../../src/cluster/Alarms.ts"
+import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 import { type Given, has, left, MINUTE, onDisk, secondsUntil, send, test, until, waits } from "./LoneRunner.ts"
 
@@ -128,4 +129,18 @@ test("C1: the turn behind one that was given up runs", (state) =>
     state.isUp = true
     expect(yield* send(giveUp, 1)).toEqual(["done"])
     yield* secondsUntil(has(2, "completed"))
+  }))
+
+test("X14: an attempt that was ordered on disk counts no death of a process", (state) =>
+  Effect.gen(function* () {
+    yield* TestClock.adjust("5 seconds")
+    yield* waits(1)
+    yield* left(state, 1)
+    const { calls } = state
+    const now = (n: number): Given => ({ type: "retry-now", conversationId: conversationId(n), commandId })
+    expect(yield* send(now, 1)).toEqual(["done"])
+    yield* secondsUntil(Effect.sync(() => state.calls > calls))
+    yield* left(state, 1)
+    const [turn] = yield* (yield* Store).unsealedTurnsOf(conversationId(1))
+    expect(turn).toMatchObject({ turnId: turnId(1), interruption: undefined })
   }))

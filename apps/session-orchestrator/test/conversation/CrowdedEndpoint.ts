@@ -1,7 +1,7 @@
 /** Runs a crowd of turns against one endpoint with little room, under a test clock. */
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Timer } from "@holdfast/journal"
-import type { Provider } from "@holdfast/kernel"
+import { type Provider, Records } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Exit, Layer, Scope, Stream } from "effect"
@@ -134,6 +134,14 @@ export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", ret
 export type Service = Effect.Success<ReturnType<typeof start>>
 
 export const turnIdOf = (n: number): Ids.TurnId => Ids.TurnId.make(`turn-${n}`)
+
+/** The recorded ends of a turn's waits. */
+export const wakesOf = ({ journal }: Service, turnId: Ids.TurnId) =>
+  Effect.map(journal.load(turnId), (records) => records.flatMap((record) => Records.valueOf("Wake", record) ?? []))
+
+/** Whether the gate has ended a wait of a turn before its time. */
+export const isEarly = (service: Service, turnId: Ids.TurnId) =>
+  Effect.map(wakesOf(service, turnId), (wakes) => wakes.some(({ by }) => by?.origin.startsWith("the gate") === true))
 
 /** Sends prompts in separate conversations, evenly over `arrivalMs`; the clock moves to the end of that time. */
 export const prompts = (

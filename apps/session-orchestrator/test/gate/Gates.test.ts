@@ -1,189 +1,26 @@
-/** Tests the gates in the whole service. A crowd's figures are compared with the simulation's. */
+/** Tests a turn at the gate, in the whole service. */
 import { assert, describe, it } from "@effect/vitest"
-import { Records } from "@holdfast/kernel"
-import { Crowd, Profile } from "@holdfast/policy"
-import { Ids } from "@holdfast/wire"
+import type { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { HOLD_LIMIT_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import {
-  type Answers,
   CrowdedEndpoint,
+  isEarly,
   LATENCY_MS,
   onDisk,
   prompts,
-  SERVICE_MS,
   type Service,
   start,
-  turnIdOf
+  turnIdOf,
+  wakesOf
 } from "../conversation/CrowdedEndpoint.ts"
 import { watching } from "../conversation/ConversationSetup.ts"
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
-
-/** A crowd in the service, and the same crowd in the simulation. */
-const crowd = (turns: number, answers: Answers) =>
-  onDisk(
-    Effect.gen(function* () {
-      const endpoint = new CrowdedEndpoint(answers)
-      const service = yield* start({ endpoint })
-      yield* prompts(service, turns, TestClock.adjust)
-      for (let hour = 0; hour < 9 && endpoint.answered < turns; hour++) yield* TestClock.adjust(Duration.hours(1))
-      return endpoint
-    })
-  )
-
-const simulated = (turns: number, answers: Answers, gated: boolean) =>
-  Crowd.play({
-    turns,
-    policy: Profile.profiles.overnight,
-    endpoint: { answers, latencyMs: LATENCY_MS, serviceMs: SERVICE_MS },
-    arrivalMs: MINUTE,
-    gated
-  })
-
-describe("a crowd before one endpoint", () => {
-  it.effect(
-    "X5: 400 turns waste few calls, and are served in about the minimum time",
-    () =>
-      Effect.gen(function* () {
-        const [turns, room] = [400, 20]
-        const until = 5 * MINUTE
-        const answers: Answers = (now, busy) => now >= until && busy < room
-        const idealMs = (turns / room) * SERVICE_MS
-        const endpoint = yield* crowd(turns, answers)
-        assert.strictEqual(endpoint.answered, turns)
-        assert.isAtMost(endpoint.refused, 0.05 * simulated(turns, answers, false).wasted)
-        assert.isAtMost(endpoint.doneAt - until, 1.25 * idealMs)
-        // The picture in the docs is the simulation's: the service has to match it.
-        const expected = simulated(turns, answers, true)
-        assert.closeTo(endpoint.refused, expected.wasted, 0.05 * expected.wasted)
-        assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.05 * (expected.doneMs - until))
-      }),
-    120_000
-  )
-
-  it.effect(
-    "X5: an endpoint that comes and goes is called little more often than it answers",
-    () =>
-      Effect.gen(function* () {
-        const from = 20 * MINUTE
-        const isUp = (now: number) => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
-        const endpoint = yield* crowd(200, (now, busy) => isUp(now) && busy < 30)
-        assert.strictEqual(endpoint.answered, 200)
-        assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / endpoint.answered, 1.1)
-      }),
-    120_000
-  )
-
-  it.effect(
-    "X5: an endpoint that answers every other call is called twice per answer",
-    () =>
-      Effect.gen(function* () {
-        const from = 20 * MINUTE
-        let calls = 0
-        const endpoint = yield* crowd(100, (now, busy) => now >= from && busy < 10 && calls++ % 2 === 0)
-        assert.strictEqual(endpoint.answered, 100)
-        assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / (2 * endpoint.answered), 1.1)
-      }),
-    120_000
-  )
-
-  it.effect("X5: held turns are taken up by the next process, and none is lost", () =>
-    onDisk(
-      Effect.gen(function* () {
-        const endpoint = new CrowdedEndpoint((now, busy) => now >= 20 * MINUTE && busy < 3)
-        const turns = 60
-        const first = yield* start({ endpoint })
-        const ids = yield* prompts(first, turns, TestClock.adjust)
-        while (endpoint.answered < 10) yield* TestClock.adjust("1 second")
-        // In the middle of the ramp some turns are being answered, some are asleep; then many are due at once.
-        yield* first.stop
-        const before = endpoint.answered
-        yield* TestClock.adjust("1 hour")
-        const second = yield* start({ endpoint })
-        yield* TestClock.adjust("31 seconds")
-        // Turns that are due and not admitted announce until when they wait.
-        const now = yield* Clock.currentTimeMillis
-        const states = yield* Effect.forEach(ids, (id) => second.conversations.state(id))
-        const held = states.filter(({ retryAt = 0, status }) => status === "retrying" && retryAt > now)
-        assert.isAbove(held.length, 10)
-        yield* second.stop
-        const third = yield* start({ endpoint })
-        yield* TestClock.adjust("1 hour")
-        assert.isBelow(before, turns)
-        const ends = yield* Effect.forEach(ids, (_, n) => third.conversations.result(turnIdOf(n)))
-        assert.isTrue(ends.every(({ end, text }) => end.status === "completed" && text === "At last"))
-        // An answer in progress at the crash was shown, and is requested once more; nothing else is answered twice.
-        assert.isAtMost(endpoint.answered, turns)
-      })
-    )
-  )
-})
-
-describe("turns of several runners before one endpoint", () => {
-  const TURNS = 60
-  const until = 20 * MINUTE
-
-  /** A crowd on one runner, and a turn on another; whether and when that turn is answered. */
-  const play = (gates: "own" | "shared") =>
-    onDisk(
-      Effect.gen(function* () {
-        const from = yield* Clock.currentTimeMillis
-        const endpoint = new CrowdedEndpoint((now, busy) => now - from >= until && busy < 10)
-        const one = yield* start({ endpoint, gates })
-        const other = yield* start({ endpoint, gates })
-        const id = yield* other.conversations.create({})
-        const turnId = Ids.TurnId.make("elsewhere")
-        yield* other.conversations.prompt(id, { prompt: "Hi", turnId })
-        yield* prompts(one, TURNS, TestClock.adjust)
-        for (let hour = 0; hour < 9 && endpoint.answered <= TURNS; hour++) yield* TestClock.adjust("1 hour")
-        const { end } = yield* other.conversations.result(turnId)
-        assert.strictEqual(end.status, "completed")
-        return { answeredAt: end.endedAt - from, isEarly: yield* isEarly(other, turnId), refused: endpoint.refused }
-      })
-    )
-
-  it.effect("X5: the turns of one runner are woken early by the findings of another", () =>
-    Effect.gen(function* () {
-      const shared = yield* play("shared")
-      assert.isTrue(shared.isEarly)
-      assert.isBelow(shared.answeredAt, until + 10 * MINUTE)
-      const apart = yield* play("own")
-      assert.isFalse(apart.isEarly)
-      assert.isAbove(apart.answeredAt, until + 10 * MINUTE)
-    })
-  )
-
-  it.effect(
-    "X5: two crowds are served in about the minimum time, and waste half as many calls again as one",
-    () =>
-      onDisk(
-        Effect.gen(function* () {
-          const answers: Answers = (now, busy) => now >= until && busy < 20
-          const endpoint = new CrowdedEndpoint(answers)
-          const one = yield* start({ endpoint, gates: "shared" })
-          const other = yield* start({ endpoint, gates: "shared" })
-          const turns = 240
-          for (let n = 0; n < turns; n++) {
-            const { conversations } = n % 2 === 0 ? one : other
-            const id = yield* conversations.create({})
-            yield* conversations.prompt(id, { prompt: "Hi", turnId: turnIdOf(n) })
-            yield* TestClock.adjust(MINUTE / turns)
-          }
-          for (let hour = 0; hour < 9 && endpoint.answered < turns; hour++) yield* TestClock.adjust("1 hour")
-          assert.strictEqual(endpoint.answered, turns)
-          const single = simulated(turns, answers, true)
-          assert.isAtMost(endpoint.refused, 1.6 * single.wasted)
-          assert.isAtMost(endpoint.doneAt - until, 1.25 * (single.doneMs - until))
-        })
-      ),
-    120_000
-  )
-})
 
 describe("a turn at the gate", () => {
   it.effect("X5: alone keeps its schedule to the millisecond", () =>
@@ -366,12 +203,6 @@ class Switched extends CrowdedEndpoint {
     super(() => this.isUp)
   }
 }
-
-const wakesOf = ({ journal }: Service, turnId: Ids.TurnId) =>
-  Effect.map(journal.load(turnId), (records) => records.flatMap((record) => Records.valueOf("Wake", record) ?? []))
-
-const isEarly = (service: Service, turnId: Ids.TurnId) =>
-  Effect.map(wakesOf(service, turnId), (wakes) => wakes.some(({ by }) => by?.origin.startsWith("the gate") === true))
 
 /** The explanation of a turn's attempts, decisions and waits. */
 const explained = Effect.fnUntraced(function* ({ journal, store }: Service, turnId: Ids.TurnId) {

@@ -203,12 +203,15 @@ describe.concurrent("a night of twenty mixed turns", () => {
         { concurrency: 5 }
       )
       const failing = turns.filter(({ reason }) => reason !== undefined)
-      const isFailed = ({ type }: Body) => type === "turns-failed"
-      // One for each endpoint and cause.
-      yield* Process.eventually(
+      const reasons = Object.values(kinds).flatMap(({ reason }) => reason ?? [])
+      // On a slow machine the outage is an incident before its turns have failed: its notice has their failures then.
+      const isFailed = ({ reason, type }: Body) =>
+        type === "turns-failed" || (type === "incident-gave-up" && reason === "overloaded")
+      // One for each endpoint and cause; the outage may have several.
+      const reported = yield* Process.eventually(
         "every notice",
         Effect.sync(() => bodiesOf(webhook.requests).filter(isFailed)),
-        ({ length }) => length >= 4
+        (notices) => reasons.every((reason) => notices.some((notice) => notice.reason === reason))
       )
       const after = yield* metricsOf(service)
 
@@ -252,13 +255,8 @@ describe.concurrent("a night of twenty mixed turns", () => {
 
       const notices = bodiesOf(webhook.requests)
       // The count of failures in the notice depends on the machine; the log and the metrics have all of them.
-      const reported = notices.filter(isFailed)
-      assert.deepStrictEqual(reported.map(({ reason }) => reason).toSorted(), [
-        "auth",
-        "context-overflow",
-        "overloaded",
-        "quota-exhausted"
-      ])
+      const others = reported.flatMap(({ reason }) => (reason === "overloaded" ? [] : [reason]))
+      assert.deepStrictEqual(others.toSorted(), reasons.filter((reason) => reason !== "overloaded").toSorted())
       for (const { failed } of reported) assert.isTrue(failed >= 1 && failed <= EACH, `${failed} failed`)
 
       const increase = (name: string, labels: Readonly<Record<string, string>>) =>

@@ -14,6 +14,7 @@ import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
 import * as EventTable from "../../src/storage/tables/EventTable.ts"
 import * as OutboxTable from "../../src/storage/tables/OutboxTable.ts"
+import * as SealTable from "../../src/storage/tables/SealTable.ts"
 import * as TurnTable from "../../src/storage/tables/TurnTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
 import * as TurnSearch from "../../src/storage/tables/TurnSearch.ts"
@@ -361,11 +362,16 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       }
       // What a bulk command reads of its turns.
       const ids = [1, 50_000, 99_999]
-      for (const [index, where] of [
-        [/turn_id=\?|turns_turn_id_key/, TurnTable.hasId(sql, ids.map(NumberedData.turnId))],
-        [/\(conversation=\?\)|turns_by_conversation/, TurnTable.isLastOf(sql, ids.map(NumberedData.conversationId))]
+      const [turnIds, conversationIds] = [ids.map(NumberedData.turnId), ids.map(NumberedData.conversationId)]
+      for (const [index, statement] of [
+        [/turn_id=\?|turns_turn_id_key/, TurnTable.statement(sql, TurnTable.hasId(sql, turnIds))],
+        [
+          /\(conversation=\?\)|turns_by_conversation/,
+          TurnTable.statement(sql, TurnTable.isLastOf(sql, conversationIds))
+        ],
+        [/\(conversation_id=\?\)|conversations_conversation_id_key/, SealTable.unsealedStatement(sql, conversationIds)]
       ] as const) {
-        const plan = yield* planOf(sql, TurnTable.statement(sql, where))
+        const plan = yield* planOf(sql, statement)
         expect(plan).toMatch(index)
         expect(plan).not.toMatch(/SCAN [tceok]\b|Seq Scan on (turns|conversations|events)/)
       }

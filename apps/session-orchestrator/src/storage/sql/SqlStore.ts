@@ -166,6 +166,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const findLast = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     TurnTable.lastEach(sql, ids)
   )
+  const findUnsealed = yield* together(READS_AT_ONCE, SealTable.unsealedOfEach(sql))
 
   const events = (id: Ids.ConversationId, after: number) =>
     Stream.paginate(after, (after) =>
@@ -211,7 +212,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       Effect.map(resumptions.outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
     lastTurn: (id) =>
       Effect.map(findLast(id), Option.fromUndefinedOr).pipe(failed(`read the last turn of conversation ${id}`)),
-    unsealedTurnsOf: (id) => SealTable.unsealed(sql, id).pipe(read(`the unsealed turns of conversation ${id}`)),
+    unsealedTurnsOf: (id) => findUnsealed(id).pipe(failed(`read the unsealed turns of conversation ${id}`)),
     // Many rows, for which only the start waits.
     unsealedTurns: SealTable.unsealed(sql).pipe(
       DatabaseWait.whileBusy(SqlDatabase.isBusy),

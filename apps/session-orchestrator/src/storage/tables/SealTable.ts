@@ -1,8 +1,8 @@
 /** Reads which turns have a seal, across the tables of turns, events and journals. */
-import { InterruptionTable, type SqlJournal, type TableError, type Tables } from "@holdfast/journal/sql"
+import { IdList, InterruptionTable, type SqlJournal, type TableError, type Tables } from "@holdfast/journal/sql"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import type { Unsealed } from "../Store.ts"
 import * as TurnTable from "./TurnTable.ts"
 
@@ -29,32 +29,45 @@ export const sealed = (
   )
 
 /**
- * The turns without a seal, of all conversations or of one, oldest first, each with its newest record.
+ * The turns without a seal, of all conversations or of some, oldest first, each with its newest record.
  *
  * A start waits for this query, with ten thousand rows and more. All columns are text that was written from these types.
  */
 export const unsealed = (
   sql: SqlClient.SqlClient,
-  of?: Ids.ConversationId
+  of?: ReadonlyArray<Ids.ConversationId>
 ): Effect.Effect<ReadonlyArray<Unsealed>, TableError> =>
-  Effect.map(
-    sql<UnsealedRow>`
-      SELECT t.turn_id, c.conversation_id, COALESCE(t.model, c.model) AS model, j.seq, j.name, j.value, ${sql.literal(InterruptionTable.COLUMNS)}
-      FROM turns t
-      JOIN conversations c ON c.number = t.conversation
-      LEFT JOIN interruptions i ON i.turn = t.number
-      LEFT JOIN journal j ON j.turn = t.number AND j.seq = (SELECT max(seq) FROM journal WHERE turn = t.number)
-      WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND c.conversation_id = ${of}`} ORDER BY t.number`,
-    (rows) =>
-      rows.map(({ conversation_id, model, name, seq, turn_id, value, ...row }) => ({
-        turnId: turn_id,
-        conversationId: conversation_id,
-        model,
-        tail: name === null || value === null ? undefined : { name, value },
-        records: (seq ?? -1) + 1,
-        interruption: isPresent(row) ? InterruptionTable.read(row) : undefined
-      }))
+  Effect.map(unsealedStatement(sql, of), (rows) =>
+    rows.map(({ conversation_id, model, name, seq, turn_id, value, ...row }) => ({
+      turnId: turn_id,
+      conversationId: conversation_id,
+      model,
+      tail: name === null || value === null ? undefined : { name, value },
+      records: (seq ?? -1) + 1,
+      interruption: isPresent(row) ? InterruptionTable.read(row) : undefined
+    }))
   )
+
+/** The turns without a seal of each of some conversations, oldest first. */
+export const unsealedOfEach =
+  (sql: SqlClient.SqlClient) =>
+  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Unsealed>>, TableError> =>
+    Effect.map(unsealed(sql, ids), (turns) => {
+      const found = Map.groupBy(turns, ({ conversationId }) => conversationId)
+      return ids.map((id) => found.get(id) ?? [])
+    })
+
+/** The query of `unsealed`. */
+export const unsealedStatement = (
+  sql: SqlClient.SqlClient,
+  of: ReadonlyArray<Ids.ConversationId> | undefined
+): Statement.Statement<UnsealedRow> => sql<UnsealedRow>`
+  SELECT t.turn_id, c.conversation_id, COALESCE(t.model, c.model) AS model, j.seq, j.name, j.value, ${sql.literal(InterruptionTable.COLUMNS)}
+  FROM turns t
+  JOIN conversations c ON c.number = t.conversation
+  LEFT JOIN interruptions i ON i.turn = t.number
+  LEFT JOIN journal j ON j.turn = t.number AND j.seq = (SELECT max(seq) FROM journal WHERE turn = t.number)
+  WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND ${IdList.has(sql, "c.conversation_id", of)}`} ORDER BY t.number`
 
 // --- internal
 
