@@ -59,6 +59,8 @@ export const TurnState = Schema.Struct({
   ...Labels.fields,
   /** Calls of a provider that have ended. */
   attempts: Schema.Int,
+  /** Present once the turn has ended: how long the waits before its retries really took. */
+  waitedMs: Schema.optionalKey(Schema.Finite),
   /** Present while its status is `waiting`. */
   wait: Schema.optionalKey(Wait),
   error: Schema.optionalKey(TurnError),

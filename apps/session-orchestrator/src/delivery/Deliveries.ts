@@ -3,8 +3,8 @@
  *
  * Deliveries.D1. Every runner takes part. A message is claimed before it is sent and settled afterwards, so one whose process dies is sent
  *     again under the same id.
- * Deliveries.D2. A message that has ended makes room for the next one at once. At most `AT_ONCE` are under way, one of each lane, and a receiver
- *     with `OF_ONE_RECEIVER` of them gets no more: one that hangs holds up its own messages alone.
+ * Deliveries.D2. A message that has ended makes room for the next one at once. At most `AT_ONCE` are under way, one of each lane. A receiver with
+ *     `OF_ONE_RECEIVER` of them gets no more, so a receiver that hangs delays its own messages alone.
  * Deliveries.D3. A message that is given up is logged as an error, without its address. The next one of its lane follows.
  * Deliveries.D4. A storage error is logged once, and the loop goes on. No turn waits for a delivery.
  * Deliveries.D5. A service that stops ends its attempts and gives their messages back, so that the next process need not wait until the

@@ -144,10 +144,11 @@ const questionOf = (asks: TurnEvent.Asks, redact: StoredTurn.Redact): TurnEvent.
 })
 
 const sealedOf = (
-  { endedAt, error, usage }: TurnEvent.TurnEnd,
+  { endedAt, error, sleptMs, usage, waitedMs = sleptMs }: TurnEvent.TurnEnd,
   redact: StoredTurn.Redact
-): Pick<TurnState.TurnState, "endedAt" | "usage" | "error"> => ({
+): Pick<TurnState.TurnState, "endedAt" | "waitedMs" | "usage" | "error"> => ({
   endedAt,
+  waitedMs,
   usage,
   ...(error === undefined ? {} : { error: cleaned(TurnReport.errorOf(error), redact) })
 })

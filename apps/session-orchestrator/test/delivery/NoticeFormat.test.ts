@@ -66,10 +66,19 @@ describe("a notice", () => {
 
   it("NoticeFormat.F1: a template names fields of a notice alone", () => {
     const isTemplate = Schema.is(NoticeFormats.Template)
-    for (const template of ["{{secret}}", "{{constructor}}", "{{text}} {{env}}", ""]) {
+    for (const template of [
+      "{{secret}}",
+      "{{constructor}}",
+      "{{text}} {{env}}",
+      "{{env.KEY}}",
+      "{{text",
+      "{{{{text}}}}",
+      ""
+    ]) {
       expect(isTemplate(template)).toBe(false)
     }
     expect(isTemplate("{{text}} {{at}} $HOME {x}")).toBe(true)
+    expect(isTemplate('{"a":{"b":{"c":"{{text}}"}}}')).toBe(true)
     expect(Schema.is(NoticeFormats.Email)({ from: "a@b\r\nBcc: c@d", to: "a@b" })).toBe(false)
   })
 })

@@ -76,7 +76,7 @@ describe("the state of a turn", () => {
   })
 
   it("X15: has the answer and the usage when completed, and no wait", () => {
-    expect(of({ ...ended(), records: waits })).toEqual({
+    expect(of({ ...ended({ sleptMs: 40_000, waitedMs: 15_000 }), records: waits })).toEqual({
       conversationId: turn.conversationId,
       turnId: turn.turnId,
       status: "completed",
@@ -84,10 +84,15 @@ describe("the state of a turn", () => {
       acceptedAt: 0,
       endedAt: 1_760_000_001_000,
       attempts: 3,
+      waitedMs: 15_000,
       usage: { inputTokens: 10 },
       cost: "unknown",
       text: `message 1 of turn 1: "quoted", \u{1f6f6}, line\nbreak`
     })
+  })
+
+  it("X15: has the scheduled waits of a turn whose end has no others", () => {
+    expect(of(ended({ sleptMs: 40_000 })).waitedMs).toBe(40_000)
   })
 
   it("X15: has the final report", () => {

@@ -115,6 +115,7 @@ export const endedTurn: TurnState = {
   acceptedAt: 1_901_232_000_000,
   endedAt: 1_901_232_006_900,
   attempts: 2,
+  waitedMs: 5_000,
   usage,
   text: "Nothing happened."
 }

@@ -19,10 +19,11 @@ export const FIELDS = [
 /** A field in a template. */
 export const PLACEHOLDER = /\{\{\s*([a-zA-Z]+)\s*\}\}/g
 
+/** Braces that name no field are a mistake, such as `{{env.KEY}}`: they would be sent as they stand. */
 const isTemplate = (template: string): boolean =>
-  Array.from(template.matchAll(PLACEHOLDER), ([, name]) => name ?? "").every((name) =>
-    FIELDS.some((field) => field === name)
-  )
+  !template
+    .replaceAll(PLACEHOLDER, (braces, name: string) => (FIELDS.some((field) => field === name) ? "" : braces))
+    .includes("{{")
 
 const TEMPLATE = `a text with {{${FIELDS.join("}}, {{")}}}; in a JSON text values are escaped`
 const ADDRESS = 'an e-mail address, such as "oncall@example.org"'
