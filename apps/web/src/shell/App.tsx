@@ -1,5 +1,5 @@
 /** The frame of the page: it asks for the token if the service has one, then shows the list beside a conversation. */
-import { useQuery } from "@tanstack/react-query"
+import { queryOptions, useQuery } from "@tanstack/react-query"
 import { Suspense, useEffect } from "react"
 import { TokenForm } from "../access/TokenForm.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
@@ -13,11 +13,16 @@ import * as Route from "./Route.ts"
 import { UpdateNotice } from "./UpdateNotice.tsx"
 import "./shell.css"
 
-/** The first call: it can be made before the page is drawn. */
-export const ACCESS = { queryKey: ["access"], queryFn: Service.readAccess }
-
 /** How often the page asks whether the service is there, while it is not. */
 const ASK_AGAIN_MS = 2_000
+
+/** The first call: it can be made before the page is drawn. */
+export const ACCESS = queryOptions({
+  queryKey: ["access"],
+  queryFn: Service.readAccess,
+  // An answer from before the page was drawn is not asked for again at once.
+  staleTime: ASK_AGAIN_MS
+})
 
 /** The whole page. */
 export const App = () => {
@@ -26,13 +31,15 @@ export const App = () => {
     refetchInterval: ({ state }) => (state.status === "error" ? ASK_AGAIN_MS : false),
     refetchIntervalInBackground: true
   })
+  const route = Route.useRoute()
+  const isFirst = access.isPending && access.errorUpdateCount === 0
   if (access.data === "token-needed") return <TokenForm />
-  // Most services have no token, or have given this browser their cookie: the page does not wait for the first answer.
-  if (access.data === "granted" || (access.isPending && access.errorUpdateCount === 0)) return <Pages />
+  // Most services have no token, or have given this browser their cookie: the list does not wait for the first answer. Other pages need its clock.
+  if (access.data === "granted" || (isFirst && Route.hasList(route))) return <Pages />
   return (
     <main className="alone">
       <h1>Holdfast</h1>
-      <p role="status">The service does not answer. The page tries again every two seconds.</p>
+      <p role="status">{!isFirst && "The service does not answer. The page tries again every two seconds."}</p>
     </main>
   )
 }

@@ -11,10 +11,12 @@ export const useIsOutdated = (): boolean => {
   const { data } = useQuery({
     queryKey: ["page-version"],
     queryFn: ({ signal }) => readVersion(signal),
+    initialData: own,
+    staleTime: EVERY_MS,
     refetchInterval: EVERY_MS,
     refetchOnWindowFocus: "always"
   })
-  return data !== undefined && data !== own
+  return data !== own
 }
 
 /** Loads a part of the page; waits where the service is away, and loads the page anew where the part is gone (PageVersion.V1). */

@@ -43,8 +43,8 @@ export const make = Effect.fnUntraced(function* (
       return {
         ...resumption,
         turn: isLong ? { ...resumption.turn, ...contentOf(yield* prompt(id)) } : resumption.turn,
-        // A damaged history is read with the turn's own messages.
-        history: history === undefined ? messages.filter(({ turnId }) => turnId !== id) : messages
+        // A damaged history is read as a whole, with the turn's own messages.
+        history: messages.filter(({ turnId }) => turnId !== id)
       }
     }),
     outline,
