@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** A guard against hanging, many times what a test takes: no test may fail because its machine is slow or busy. */
-const GUARD_MS = 90_000
+const GUARD_MS = 180_000
 
 /**
  * Tests without a process, a disk or a socket of their own; time is the TestClock's. They mock no modules and keep nothing in
@@ -23,22 +23,26 @@ const unit = {
  * Tests of the other two projects wait for facts most of their time: for processes, sockets, disks and clocks. Three files run side by
  * side, whatever their project, so that two cores have work meanwhile. Tests of e2e come first, as they take longest.
  */
-const waiting = { isolate: false, hookTimeout: GUARD_MS, maxWorkers: 3, sequence: { groupOrder: 1 } }
+const waiting = {
+  isolate: false,
+  testTimeout: GUARD_MS,
+  hookTimeout: GUARD_MS,
+  maxWorkers: 3,
+  sequence: { groupOrder: 1 }
+}
 
 /** Tests with real sockets, files and databases, in this process. */
 const integration = {
   ...waiting,
   name: "int",
-  include: ["{packages,apps}/*/test/**/*.int.test.ts", "tools/test/**/*.int.test.ts"],
-  testTimeout: GUARD_MS
+  include: ["{packages,apps}/*/test/**/*.int.test.ts", "tools/test/**/*.int.test.ts"]
 }
 
 /** Tests that start the program as people do, and kill it. */
 const endToEnd = {
   ...waiting,
   name: "e2e",
-  include: ["{packages,apps}/*/test/**/*.e2e.test.ts"],
-  testTimeout: 2 * GUARD_MS
+  include: ["{packages,apps}/*/test/**/*.e2e.test.ts"]
 }
 
 const PROJECTS = [unit, endToEnd, integration]

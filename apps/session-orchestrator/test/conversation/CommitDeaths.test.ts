@@ -75,8 +75,7 @@ describe("a process that dies at a write of its turn", () => {
                 if (starts === 0) lost.push(`${write} ${isMade ? "behind" : "before"}: ${accepted}`)
               }
             assert.deepStrictEqual(lost, ["0 before: undefined"])
-          }).pipe(Effect.provide(Logger.layer([]))),
-        60_000
+          }).pipe(Effect.provide(Logger.layer([])))
       )
     }
   }

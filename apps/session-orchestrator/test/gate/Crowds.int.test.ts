@@ -40,50 +40,41 @@ const simulated = (turns: number, answers: Answers, gated: boolean) =>
   })
 
 describe("a crowd before one endpoint", () => {
-  it.effect(
-    "X5: 400 turns waste few calls, and are served in about the minimum time",
-    () =>
-      Effect.gen(function* () {
-        const [turns, room] = [400, 20]
-        const until = 5 * MINUTE
-        const answers: Answers = (now, busy) => now >= until && busy < room
-        const idealMs = (turns / room) * SERVICE_MS
-        const endpoint = yield* crowd(turns, answers)
-        assert.strictEqual(endpoint.answered, turns)
-        assert.isAtMost(endpoint.refused, 0.05 * simulated(turns, answers, false).wasted)
-        assert.isAtMost(endpoint.doneAt - until, 1.25 * idealMs)
-        // The picture in the docs is the simulation's: the service has to match it.
-        const expected = simulated(turns, answers, true)
-        assert.closeTo(endpoint.refused, expected.wasted, 0.05 * expected.wasted)
-        assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.05 * (expected.doneMs - until))
-      }),
-    120_000
+  it.effect("X5: 400 turns waste few calls, and are served in about the minimum time", () =>
+    Effect.gen(function* () {
+      const [turns, room] = [400, 20]
+      const until = 5 * MINUTE
+      const answers: Answers = (now, busy) => now >= until && busy < room
+      const idealMs = (turns / room) * SERVICE_MS
+      const endpoint = yield* crowd(turns, answers)
+      assert.strictEqual(endpoint.answered, turns)
+      assert.isAtMost(endpoint.refused, 0.05 * simulated(turns, answers, false).wasted)
+      assert.isAtMost(endpoint.doneAt - until, 1.25 * idealMs)
+      // The picture in the docs is the simulation's: the service has to match it.
+      const expected = simulated(turns, answers, true)
+      assert.closeTo(endpoint.refused, expected.wasted, 0.05 * expected.wasted)
+      assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.05 * (expected.doneMs - until))
+    })
   )
 
-  it.effect(
-    "X5: an endpoint that comes and goes is called little more often than it answers",
-    () =>
-      Effect.gen(function* () {
-        const from = 20 * MINUTE
-        const isUp = (now: number) => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
-        const endpoint = yield* crowd(200, (now, busy) => isUp(now) && busy < 30)
-        assert.strictEqual(endpoint.answered, 200)
-        assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / endpoint.answered, 1.1)
-      }),
-    120_000
+  it.effect("X5: an endpoint that comes and goes is called little more often than it answers", () =>
+    Effect.gen(function* () {
+      const from = 20 * MINUTE
+      const isUp = (now: number) => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
+      const endpoint = yield* crowd(200, (now, busy) => isUp(now) && busy < 30)
+      assert.strictEqual(endpoint.answered, 200)
+      assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / endpoint.answered, 1.1)
+    })
   )
 
-  it.effect(
-    "X5: an endpoint that answers every other call is called twice per answer",
-    () =>
-      Effect.gen(function* () {
-        const from = 20 * MINUTE
-        let calls = 0
-        const endpoint = yield* crowd(100, (now, busy) => now >= from && busy < 10 && calls++ % 2 === 0)
-        assert.strictEqual(endpoint.answered, 100)
-        assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / (2 * endpoint.answered), 1.1)
-      }),
-    120_000
+  it.effect("X5: an endpoint that answers every other call is called twice per answer", () =>
+    Effect.gen(function* () {
+      const from = 20 * MINUTE
+      let calls = 0
+      const endpoint = yield* crowd(100, (now, busy) => now >= from && busy < 10 && calls++ % 2 === 0)
+      assert.strictEqual(endpoint.answered, 100)
+      assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / (2 * endpoint.answered), 1.1)
+    })
   )
 
   it.effect("X5: held turns are taken up by the next process, and none is lost", () =>
@@ -152,29 +143,26 @@ describe("turns of several runners before one endpoint", () => {
     })
   )
 
-  it.effect(
-    "X5: two crowds are served in about the minimum time, and waste half as many calls again as one",
-    () =>
-      onDisk(
-        Effect.gen(function* () {
-          const answers: Answers = (now, busy) => now >= until && busy < 20
-          const endpoint = new CrowdedEndpoint(answers)
-          const one = yield* start({ endpoint, gates: "shared" })
-          const other = yield* start({ endpoint, gates: "shared" })
-          const turns = 240
-          for (let n = 0; n < turns; n++) {
-            const { conversations } = n % 2 === 0 ? one : other
-            const id = yield* conversations.create({})
-            yield* conversations.prompt(id, { prompt: "Hi", turnId: turnIdOf(n) })
-            yield* TestClock.adjust(MINUTE / turns)
-          }
-          for (let hour = 0; hour < 9 && endpoint.answered < turns; hour++) yield* TestClock.adjust("1 hour")
-          assert.strictEqual(endpoint.answered, turns)
-          const single = simulated(turns, answers, true)
-          assert.isAtMost(endpoint.refused, 1.6 * single.wasted)
-          assert.isAtMost(endpoint.doneAt - until, 1.25 * (single.doneMs - until))
-        })
-      ),
-    120_000
+  it.effect("X5: two crowds are served in about the minimum time, and waste half as many calls again as one", () =>
+    onDisk(
+      Effect.gen(function* () {
+        const answers: Answers = (now, busy) => now >= until && busy < 20
+        const endpoint = new CrowdedEndpoint(answers)
+        const one = yield* start({ endpoint, gates: "shared" })
+        const other = yield* start({ endpoint, gates: "shared" })
+        const turns = 240
+        for (let n = 0; n < turns; n++) {
+          const { conversations } = n % 2 === 0 ? one : other
+          const id = yield* conversations.create({})
+          yield* conversations.prompt(id, { prompt: "Hi", turnId: turnIdOf(n) })
+          yield* TestClock.adjust(MINUTE / turns)
+        }
+        for (let hour = 0; hour < 9 && endpoint.answered < turns; hour++) yield* TestClock.adjust("1 hour")
+        assert.strictEqual(endpoint.answered, turns)
+        const single = simulated(turns, answers, true)
+        assert.isAtMost(endpoint.refused, 1.6 * single.wasted)
+        assert.isAtMost(endpoint.doneAt - until, 1.25 * (single.doneMs - until))
+      })
+    )
   )
 })

@@ -163,8 +163,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
           expect([kind, events]).toEqual([kind, isMade && kind !== "records" ? ["message", "turn-end"] : []])
         }
       }).pipe(Effect.provide(layer)),
-    { numRuns: 15 },
-    60_000
+    { numRuns: 15 }
   )
 
   test("a record of a turn that was never accepted is refused, alone", (journal) =>

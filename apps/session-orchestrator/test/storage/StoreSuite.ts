@@ -692,9 +692,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
         }
       }).pipe(Effect.provide(layer)),
-    { numRuns: 30 },
-    // Each run creates a database.
-    60_000
+    { numRuns: 30 }
   )
 
   test(

@@ -83,7 +83,14 @@ const everything = Effect.gen(function* () {
   yield* prompt(service, id, "t1")
   yield* prompt(service, id, "t2")
   yield* service.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
-  yield* Receivers.sent(webhook, 3)
+  // A notice is counted when its receiver's answer has come, which is later than the receiver has it.
+  yield* Process.eventually(
+    "3 notices to be counted",
+    Effect.map(metricsOf(service), (metrics) =>
+      PrometheusText.valueOf(metrics, "holdfast_notifications_total", { receiver: "webhook", outcome: "taken" })
+    ),
+    (count) => count >= 3
+  )
   yield* Effect.forEach(turnsOfTheKernel, (run) => Effect.flatMap(run, ({ fiber }) => Fiber.join(fiber)))
   return service
 })
