@@ -3,7 +3,7 @@ import { Duration, Option } from "effect"
 
 /** A finite length of time; `undefined` if the text is none. A sign is ignored. */
 export const parse = (text: string): Duration.Duration | undefined => {
-  const parts = WHOLE.test(text) ? Array.from(text.matchAll(PART), ([part]) => spelledOut(part)) : [text]
+  const parts = WHOLE.test(text) ? Array.from(text.matchAll(PART), ([part]) => spelledOut(part) ?? part) : [text]
   let sum = Duration.zero
   for (const part of parts) {
     // `fromInput` checks the text.
@@ -36,6 +36,7 @@ const UNITS = new Map(
     seconds: ["s", "sec", "secs", "second", "seconds"],
     minutes: ["m", "min", "mins", "minute", "minutes"],
     hours: ["h", "hr", "hrs", "hour", "hours"],
-    days: ["d", "day", "days"]
+    days: ["d", "day", "days"],
+    weeks: ["w", "wk", "wks", "week", "weeks"]
   }).flatMap(([unit, names]) => names.map((name): [string, string] => [name, unit]))
 )

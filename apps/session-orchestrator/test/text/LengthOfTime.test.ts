@@ -13,6 +13,9 @@ it.each([
   ["90s", 1.5 * MINUTE],
   ["1.5h", 90 * MINUTE],
   ["2d", 2880 * MINUTE],
+  ["2 weeks", 20_160 * MINUTE],
+  ["1w2d", 12_960 * MINUTE],
+  ["500 micros", 0.5],
   ["100 millis", 100]
 ])("%j is a length of time", (text, millis) => {
   expect(Duration.toMillis(LengthOfTime.parse(text) ?? expect.fail("none"))).toBe(millis)
