@@ -9,7 +9,7 @@
  */
 import { IdList, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
 import type { Ids, Message } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Array as Arr, Effect } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
@@ -150,11 +150,14 @@ const lineOf = (line: string, facts: ReadonlyMap<string, TurnFacts>): EventText.
   if (turn === undefined) return undefined
   const payload = line.slice(space + 1)
   const stored = (packed: string) => ({ packed, turnId: turn.turnId, opening: turn })
-  if (!payload.startsWith("@")) return stored(payload)
-  const [eventId, size] = payload.slice(1).split(" ")
+  const [, eventId, size] = OMITTED.exec(payload) ?? []
+  if (eventId === undefined) return stored(payload)
   const bytes = size === "0" ? turn.bytes : Number(size)
   return bytes > LONG ? { eventId: Number(eventId), bytes } : stored("")
 }
+
+/** The place of a message in the joined row: its event and its bytes. A damaged text may begin with the sign alone. */
+const OMITTED = /^@(\d+) (\d+)$/
 
 function* batchesOf(entries: ReadonlyArray<Entry>): Generator<ReadonlyArray<number>> {
   let eventIds: Array<number> = []
@@ -187,10 +190,10 @@ const readBatch =
         WHERE c.conversation_id = ${conversationId} AND m.event_id IN ${sql.in(eventIds)}`,
       (rows) => {
         try {
-          return rows.map((row) => [
-            row.eventId,
-            JSON.parse(EventText.unpackMessage(row.payload, row.turnId, row)).message
-          ])
+          const messages = EventText.parseMessages(
+            rows.map((row) => ({ packed: row.payload, turnId: row.turnId, opening: row }))
+          )
+          return Arr.zipWith(rows, messages, ({ eventId }, message) => [eventId, message])
         } catch {
           return undefined
         }

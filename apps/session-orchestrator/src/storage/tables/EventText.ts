@@ -83,7 +83,9 @@ export const parseMessages = (history: ReadonlyArray<PackedMessage>): ReadonlyAr
   if (parsed.length !== history.length) throw new SyntaxError("A stored message is more than one JSON value.")
   return parsed.map((rest, i) => {
     const { packed = "", turnId = "" } = history[i] ?? {} // there is one for each
-    return isMessage(packed) ? Object.assign(headOf(packed, turnId), rest) : rest.message
+    const message = isMessage(packed) ? Object.assign(headOf(packed, turnId), rest) : rest.message
+    if (message === undefined) throw new SyntaxError("A stored text is not that of a message.")
+    return message
   })
 }
 

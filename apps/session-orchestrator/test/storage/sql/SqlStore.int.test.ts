@@ -470,6 +470,37 @@ describe("a disk that refuses", () => {
     })
   )
 
+  for (const length of [1, 100_000])
+    it.live(`a message of another shape is reported as damaged, and is not left out (${length} characters)`, () =>
+      Effect.gen(function* () {
+        const filename = yield* TemporaryFile.temporaryFile
+        yield* withDatabase(filename, (store, sql) =>
+          Effect.gen(function* () {
+            yield* store.createConversation(NumberedData.conversation(1))
+            yield* store.acceptTurn(NumberedData.turn(1, 1))
+            const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
+            yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), events, 0)
+            yield* store.acceptTurn(NumberedData.turn(2, 1))
+            const damages = [JSON.stringify({ type: "message", other: "x".repeat(length) }), `@${"x".repeat(length)}`]
+            for (const payload of damages) {
+              yield* sql`UPDATE events SET payload = ${payload}
+                WHERE event_id = (SELECT max(event_id) FROM events WHERE type = 'message')`
+              for (const read of [
+                store.history(NumberedData.conversationId(1)),
+                store.resumption(NumberedData.turnId(2))
+              ]) {
+                const error = yield* Effect.flip(Effect.asVoid<unknown, StorageError, never>(read))
+                expect(error).toMatchObject({
+                  concerns: "one",
+                  message: expect.stringContaining("a row does not hold what Holdfast writes")
+                })
+              }
+            }
+          })
+        )
+      })
+    )
+
   it.live("a row with a foreign value is reported as damaged, and the others are still read", () =>
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
