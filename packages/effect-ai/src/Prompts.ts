@@ -3,9 +3,10 @@
  *
  * Prompts.P1. A reasoning block keeps its signature, or its redacted data, in the place where Effect AI has Anthropic's: it must go back with the block.
  *     What other providers give with a reasoning block or a tool call is its `proof`, and goes back as it came.
- * Prompts.P2. What a message of Holdfast has no place for fails the call before it is made: a file that is neither bytes nor an https address.
+ * Prompts.P2. What a message of Holdfast has no place for fails the call before it is made: a file that is neither bytes nor an https address, or has
+ *     no media type.
  */
-import { defined, Ids, Message, type Target } from "@holdfast/wire"
+import { defined, FilePart, Ids, type Message, type Target } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import type * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
@@ -40,24 +41,10 @@ export const messagesOf = (
   createdAt: number
 ): { readonly system?: string; readonly messages: ReadonlyArray<Message.Message> } => {
   const system = content.flatMap((message) => (message.role === "system" ? [message.content] : []))
-  const messages = content.flatMap((message, n): ReadonlyArray<object> => {
-    if (message.role === "system") return []
-    const { role } = message
-    const parts = message.content.flatMap(messagePart)
-    const isLeftOut = parts.length === 0 && role !== "user"
-    const common = {
-      id: Ids.messageIdOf(TURN, n),
-      turnId: TURN,
-      createdAt,
-      ...(role === "assistant" ? { target } : {})
-    }
-    return isLeftOut ? [] : [{ role, ...common, content: parts }]
-  })
-  // Each role has the parts that a message has for it.
-  return {
-    messages: messages as ReadonlyArray<Message.Message>,
-    ...defined({ system: system.join("\n\n") || undefined })
-  }
+  const messages = content.flatMap((message, n) =>
+    messageOf(message, target, { id: Ids.messageIdOf(TURN, n), turnId: TURN, createdAt })
+  )
+  return { messages, ...defined({ system: system.join("\n\n") || undefined }) }
 }
 
 /** Names the calls of a language model, which belong to no turn. */
@@ -72,10 +59,29 @@ const inputPart = (part: Message.InputPart) => {
   return { type, mediaType, data, ...defined({ fileName: name }) }
 }
 
-type Part = Exclude<Prompt.Message, Prompt.SystemMessage>["content"][number]
+const messageOf = (
+  message: Prompt.Message,
+  target: Target.Target,
+  common: Pick<Message.Message, "id" | "turnId" | "createdAt">
+): ReadonlyArray<Message.Message> => {
+  switch (message.role) {
+    case "system":
+      return []
+    case "user":
+      return [{ role: "user", ...common, content: message.content.map(messagePart) }]
+    case "assistant": {
+      const content = message.content.flatMap(assistantPart)
+      return content.length === 0 ? [] : [{ role: "assistant", ...common, target, content }]
+    }
+    case "tool": {
+      const content = message.content.flatMap((part) => (part.type === "tool-result" ? [resultPart(part)] : []))
+      return content.length === 0 ? [] : [{ role: "tool", ...common, content }]
+    }
+  }
+}
 
-/** A part of a message; none for a call that the provider ran itself, and for approvals of tools. */
-const messagePart = (part: Part): ReadonlyArray<object> => {
+/** A part of an answer; none for a call that the provider ran itself, its result, and approvals of tools. */
+const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Message.AssistantPart> => {
   switch (part.type) {
     case "text":
       return [{ type: part.type, text: part.text }]
@@ -87,31 +93,41 @@ const messagePart = (part: Part): ReadonlyArray<object> => {
       const { id, name, options, params, providerExecuted, type } = part
       return providerExecuted
         ? []
-        : [{ type, toolCallId: id, toolName: name, input: params, ...Metadata.proofOf(options) }]
-    }
-    case "tool-result": {
-      const { id, isFailure, modelOutput, name, result, type } = part
-      const content = modelOutput?.flatMap(messagePart)
-      return [
-        {
-          type,
-          toolCallId: id,
-          toolName: name,
-          output: result,
-          isError: isFailure,
-          ...(content?.length ? { content } : {})
-        }
-      ]
+        : [{ type, toolCallId: id, toolName: name, input: params as never, ...Metadata.proofOf(options) }]
     }
     default:
       return []
   }
 }
 
-const isFile = Schema.is(Message.FilePart)
+const resultPart = ({
+  id,
+  isFailure,
+  modelOutput,
+  name,
+  result,
+  type
+}: Prompt.ToolResultPart): Message.ToolResultPart => {
+  const [first, ...rest] = modelOutput?.map(messagePart) ?? []
+  return {
+    type,
+    toolCallId: id,
+    toolName: name,
+    output: result as never,
+    isError: isFailure,
+    ...defined({ content: first && ([first, ...rest] as const) })
+  }
+}
+
+const messagePart = (part: Prompt.TextPart | Prompt.FilePart): Message.InputPart =>
+  part.type === "text" ? { type: part.type, text: part.text } : checked(part)
+
+const decode = Schema.decodeUnknownResult(FilePart.FileInput)
 
 const checked = ({ data, fileName, mediaType }: Prompt.FilePart): Message.FilePart => {
-  const file = fileOf({ mediaType, data, name: fileName })
-  if (isFile(file)) return file
-  throw new Error(`A file (${mediaType}) is ${String(data).slice(0, 40)}: expected bytes, base64 or an https address.`) // P2
+  const file = fileOf({ mediaType, data, name: fileName?.replace(/^.*[/\\]/s, "") || undefined })
+  const read = decode(file)
+  if (Result.isSuccess(read)) return read.success
+  const where = "url" in file ? `at ${file.url.slice(0, 40)} ` : ""
+  throw new Error(`A file (${mediaType}) ${where}is not valid: ${read.failure.message.replace(/\s+/g, " ")}.`) // P2
 }

@@ -79,6 +79,47 @@ describe("prompts", () => {
   it("name the file that they cannot take", () => {
     const data = new URL("http://example.com/a.png")
     const prompt = Prompt.make([{ role: "user", content: [{ type: "file", mediaType: "image/png", data }] }])
-    assert.throws(() => Prompts.messagesOf(prompt, target, 0), "http://example.com/a.png: expected bytes")
+    assert.throws(
+      () => Prompts.messagesOf(prompt, target, 0),
+      "A file (image/png) at http://example.com/a.png is not valid: expected an https address"
+    )
+  })
+
+  it("name the media type that is none", () => {
+    const file = { type: "file" as const, mediaType: "image", data: "AAEC" }
+    const prompt = Prompt.make([{ role: "user", content: [file] }])
+    assert.throws(() => Prompts.messagesOf(prompt, target, 0), "A file (image) is not valid: expected a media type")
+  })
+
+  it("keep of options and results what a message has a place for", () => {
+    const options = { openai: { imageDetail: "high" } }
+    const file = { type: "file" as const, mediaType: "image/png", fileName: "docs/a.png", data: "AAEC", options }
+    const call = { type: "tool-call" as const, id: "s", name: "search", params: {}, providerExecuted: true }
+    const result = { type: "tool-result" as const, id: "s", name: "search", isFailure: false, result: "Found." }
+    const prompt = Prompt.make([
+      { role: "user", content: [file] },
+      { role: "assistant", content: [call, result, { type: "text", text: "I looked." }] },
+      { role: "tool", content: [{ ...result, modelOutput: [file] }] }
+    ])
+    const { messages } = Prompts.messagesOf(prompt, target, 0)
+    const sent = { type: "file", mediaType: "image/png", name: "a.png", data: "AAEC" }
+    assert.deepStrictEqual<unknown>(
+      messages.map(({ content }) => content),
+      [
+        [sent],
+        [{ type: "text", text: "I looked." }],
+        [
+          {
+            type: "tool-result",
+            toolCallId: "s",
+            toolName: "search",
+            output: "Found.",
+            isError: false,
+            content: [sent]
+          }
+        ]
+      ]
+    )
+    assert.isTrue(messages.every(Schema.is(Message.Message)))
   })
 })

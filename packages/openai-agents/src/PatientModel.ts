@@ -107,7 +107,7 @@ const isContent = ({ delta, event = {}, type }: Event): boolean => {
   if (type !== "model") return type === "response_done"
   const { choices = [], item, type: raw = "" } = event
   if (raw === "response.output_item.done") return item?.type !== "reasoning" || isFilled(item.summary)
-  if (raw.startsWith("response.")) return raw.endsWith(".delta") || raw.endsWith(".partial_image")
+  if (/[._]delta$|\.partial_image$/.test(raw)) return event.delta !== "" // of any provider
   if (raw !== "") return isContentPart({ ...event, type: raw })
   return choices.some(({ delta = {} }) =>
     Object.entries(delta).some(([key, value]) => key !== "role" && isFilled(value))

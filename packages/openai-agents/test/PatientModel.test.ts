@@ -52,6 +52,7 @@ describe("events of a response", () => {
     { type: "output_text_delta", delta: "It" },
     model({ type: "response.function_call_arguments.delta", delta: "{" }),
     model({ type: "reasoning-delta" }),
+    model({ type: "content_block_delta", delta: { type: "thinking_delta", thinking: "Well" } }),
     chunk({ content: "It" }),
     chunk({ role: "assistant", tool_calls: [{ index: 0 }] }),
     chunk({ reasoning: "Well" }),
@@ -68,6 +69,7 @@ describe("events of a response", () => {
   it.each([
     { type: "output_text_delta", delta: "" },
     model({ type: "response.in_progress" }),
+    model({ type: "response.output_text.delta", delta: "" }),
     model({ type: "text-delta", delta: "" }),
     model({ type: "tool-input-end", id: "c" }),
     model({ type: "response.output_item.added", item: { type: "function_call", name: "look", arguments: "" } }),

@@ -33,7 +33,7 @@ export const resultOutput = (parts: ReadonlyArray<Part>, version: Version): Lang
 /** The file of a response: in versions 2 and 3 it has bytes, in version 4 bytes or an address. */
 export const ofResponse = ({ data, mediaType }: ResponseFile): ReadonlyArray<FilePart> => {
   if (typeof data === "string" || data instanceof Uint8Array) return [fileOf({ mediaType, data })]
-  if (data.type === "url") return [fileOf({ mediaType, data: new URL(data.url) })]
+  if (data.type === "url") return [fileOf({ mediaType, data: String(data.url) })]
   return data.type === "data" ? [fileOf({ mediaType, data: data.data })] : []
 }
 
