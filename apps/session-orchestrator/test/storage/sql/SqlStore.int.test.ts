@@ -478,7 +478,11 @@ describe("a disk that refuses", () => {
           Effect.gen(function* () {
             yield* store.createConversation(NumberedData.conversation(1))
             yield* store.acceptTurn(NumberedData.turn(1, 1))
-            const events = [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), NumberedData.end(1, 1)] as const
+            const events = [
+              NumberedData.message(1, 1, 0),
+              NumberedData.message(1, 1, 1),
+              NumberedData.end(1, 1)
+            ] as const
             yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), events, 0)
             yield* store.acceptTurn(NumberedData.turn(2, 1))
             const damages = [JSON.stringify({ type: "message", other: "x".repeat(length) }), `@${"x".repeat(length)}`]
