@@ -4,15 +4,19 @@
  * Other packages come from the registry that npm is configured for.
  */
 import { execFileSync, spawn } from "node:child_process"
-import { mkdirSync, readFileSync } from "node:fs"
+import { once } from "node:events"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import type { Check } from "../../tools/src/acceptance/Report.ts"
 
 /** Runs `npx @holdfast/server` up to a served request, and `npx holdfast` where the service is not installed. */
-export const run = async (tarballs: ReadonlyArray<string>, folder: string, check: Check): Promise<void> => {
+export const run = async (tarballs: ReadonlyArray<string>, check: Check): Promise<void> => {
+  // npx takes programs of the folders above it, and the project of the other checks has a Node of its own.
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-npx-"))
   const server = await serve(tarballs)
   const registry = urlOf(server)
   const env = { ...process.env, HOME: folder, npm_config_registry: registry, npm_config_cache: join(folder, "cache") }
@@ -23,24 +27,23 @@ export const run = async (tarballs: ReadonlyArray<string>, folder: string, check
   }
   try {
     const service = npx("@holdfast/server")
+    const ended = once(service, "close")
     const lines: Array<string> = []
     service.stderr.on("data", (text) => lines.push(String(text)))
-    let problem: string | undefined
+    /** The status of the first request, or what came in its place. */
+    let answer: number | string = "no address was printed"
     for await (const line of createInterface(service.stdout)) {
       lines.push(line)
       const [url] = /http:\/\/\S+:\d+/.exec(line) ?? []
       if (url === undefined) continue
-      problem = await fetch(`${url}/healthz`).then(
-        ({ status }) => (status === 200 ? undefined : `/healthz: ${status}`),
-        String
-      )
-      lines.push("ready")
+      answer = await fetch(`${url}/healthz`).then(({ status }) => status, String)
       break
     }
     if (service.pid !== undefined) kill(service.pid)
+    await ended
     check(
       "npx @holdfast/server starts the service, in an empty folder and home",
-      lines.at(-1) === "ready" ? problem : lines.join("\n")
+      answer === 200 ? undefined : `/healthz: ${answer}\n${lines.join("\n")}`
     )
     const library = npx("holdfast")
     const text: Array<string> = []
@@ -51,6 +54,7 @@ export const run = async (tarballs: ReadonlyArray<string>, folder: string, check
     )
   } finally {
     server.close()
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 

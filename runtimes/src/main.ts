@@ -300,7 +300,7 @@ for (const node of ["node-22", "node-24"])
     ..."run --model simulated/outage-1+instant Hello".split(" ")
   ])
 
-await Registry.run(tarballs, join(project, "npx"), check)
+await Registry.run(tarballs, check)
 
 end()
 
