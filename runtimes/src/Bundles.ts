@@ -106,13 +106,17 @@ export const sizeOf = (project: string, { program }: Bundle): number => {
 /** The aim for the page of the service, in kB of gzip, up to its first use. */
 export const PAGE_AIM_KB = 250
 
-/** The size of the page in the packed service, in bytes of gzip: the index, scripts and styles. */
-export const pageSizeOf = (project: string): number => {
+/** The sizes of the page in the packed service, in bytes of gzip: the index with the scripts and styles that it names, and with all. */
+export const pageSizesOf = (project: string): { readonly firstUse: number; readonly whole: number } => {
   const folder = join(project, "node_modules/@holdfast/server/program/page")
-  return globSync("{index.html,assets/*.{js,css}}", { cwd: folder }).reduce(
-    (sum, name) => sum + gzipSync(readFileSync(join(folder, name)), { level: 9 }).length,
-    0
-  )
+  const files = globSync("{index.html,assets/*.{js,css}}", { cwd: folder })
+  const sum = (names: ReadonlyArray<string>) =>
+    names.reduce((sum, name) => sum + gzipSync(readFileSync(join(folder, name)), { level: 9 }).length, 0)
+  const index = files.includes("index.html") ? readFileSync(join(folder, "index.html"), "utf8") : ""
+  return {
+    firstUse: sum(files.filter((name) => name === "index.html" || index.includes(`"/${name}"`))),
+    whole: sum(files)
+  }
 }
 
 /** The most kB that a bundle may have, by name: half a kB above its size, taken down when it falls. */
