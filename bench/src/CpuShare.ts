@@ -1,6 +1,7 @@
 /**
- * Limits a process to a share of one core, by a control group of Linux, so that processes on one machine are as slow as on machines of
- * their own. It needs the rights to make such a group; without them nothing is limited.
+ * Limits a process to a share of one core, by a control group of Linux, so that processes that share a machine do not compete for its cores.
+ *
+ * It needs the rights to make such a group; without them nothing is limited.
  */
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -39,14 +40,14 @@ export const limit = (pid: number, share: number): boolean => {
 
 // --- internal
 
-/** Makes a group, and removes it when this process ends; by then its own has ended. */
+/** Makes a group, and removes it when this process ends; by then the limited process has ended. */
 const made = (group: string): string => {
   mkdirSync(group)
   process.on("exit", () => {
     try {
       rmdirSync(group)
     } catch {
-      // its process has not ended yet: an empty group is harmless
+      // The limited process has not ended yet. Its group is harmless.
     }
   })
   return group

@@ -35,7 +35,9 @@ export const run = (): Promise<void> =>
       const start = (count: number) => startRunners(place, postgres, count, providers)
       const [one, two] = [await start(1), await start(2)]
       await Processes.pause(SETTLE_MS)
-      const isLimited = [...one, ...two].every(({ child }) => CpuShare.limit(child.pid ?? 0, SHARE))
+      const isLimited = [...one, ...two].every(
+        ({ child }) => child.pid !== undefined && CpuShare.limit(child.pid, SHARE)
+      )
       const parks = await Rounds.alternate({ one: () => park(one), two: () => park(two) }, Rounds.count(3), 1)
       const streams = await Rounds.alternate({ one: () => stream(one), two: () => stream(two) }, Rounds.count(3), 1)
       FigureTable.print("Two runners on one PostgreSQL, against one", [

@@ -30,11 +30,14 @@ export const run = async (tarballs: ReadonlyArray<string>, folder: string, check
       lines.push(line)
       const [url] = /http:\/\/\S+:\d+/.exec(line) ?? []
       if (url === undefined) continue
-      problem = await fetch(`${url}/healthz`).then(({ status }) => (status === 200 ? undefined : `/healthz: ${status}`))
+      problem = await fetch(`${url}/healthz`).then(
+        ({ status }) => (status === 200 ? undefined : `/healthz: ${status}`),
+        String
+      )
       lines.push("ready")
       break
     }
-    if (service.pid !== undefined) process.kill(-service.pid)
+    if (service.pid !== undefined) kill(service.pid)
     check(
       "npx @holdfast/server starts the service, in an empty folder and home",
       lines.at(-1) === "ready" ? problem : lines.join("\n")
@@ -53,6 +56,15 @@ export const run = async (tarballs: ReadonlyArray<string>, folder: string, check
 
 // --- internal
 
+/** Ends a process with all that it started. */
+const kill = (pid: number): void => {
+  try {
+    process.kill(-pid)
+  } catch {
+    // They have ended, and the check says why.
+  }
+}
+
 const urlOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 
 /** The registry: a document for each package, and its tarball. */
@@ -60,7 +72,7 @@ const serve = async (tarballs: ReadonlyArray<string>): Promise<Server> => {
   const upstream = execFileSync("npm", ["config", "get", "registry"], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "ignore"]
-  })
+  }).replace(/\/?\s*$/, "")
   const packages = new Map(
     tarballs.map((path) => {
       const manifest = JSON.parse(execFileSync("tar", ["-xzOf", path, "package/package.json"], { encoding: "utf8" }))
@@ -70,7 +82,7 @@ const serve = async (tarballs: ReadonlyArray<string>): Promise<Server> => {
   const server = createServer(({ url = "/" }, response) => {
     const [name = "", file] = decodeURIComponent(url.slice(1)).split("/-/")
     const found = packages.get(name)
-    if (found === undefined) return response.writeHead(302, { location: new URL(url, upstream.trim()).href }).end()
+    if (found === undefined) return response.writeHead(302, { location: `${upstream}${url}` }).end()
     if (file !== undefined) return response.end(readFileSync(found.path))
     const { manifest } = found
     const dist = { tarball: `${urlOf(server)}${name}/-/${manifest.version}.tgz` }

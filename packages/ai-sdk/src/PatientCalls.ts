@@ -41,15 +41,15 @@ export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middlewa
   return {
     specificationVersion: "v4",
     wrapGenerate: async ({ model, params }) => {
-      const call = {
+      const response = whole(patient, {
         ...(await named(model, params)),
         target: { provider: model.provider, model: model.modelId },
         signal: params.abortSignal,
-        call: async function* (abortSignal: AbortSignal) {
+        call: async function* (abortSignal) {
           yield await model.doGenerate({ ...params, abortSignal })
         }
-      }
-      return settled(whole(patient, call))
+      })
+      return settled(response)
     },
     wrapStream: async ({ model, params }) => {
       let answered: LanguageModelV4StreamResult | undefined

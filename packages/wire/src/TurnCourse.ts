@@ -32,7 +32,7 @@ export const CourseWait = Schema.Struct({
   to: Timestamp,
   /** Absent while it lasts. */
   end: Schema.optionalKey(WaitEnd.fields.type),
-  /** When the next process found that the service's had died during the wait (X1). Absent: it had not. */
+  /** The process of the service died during the wait (X1): when each next process found that. Absent: none died. */
   deaths: Schema.optionalKey(Schema.Array(Timestamp))
 })
 export type CourseWait = typeof CourseWait.Type

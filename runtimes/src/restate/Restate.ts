@@ -201,7 +201,7 @@ export const run = async (
       `Restate: ${kills} kills in waits, and each wait was one sleep of the engine, with no call before its time`,
       waits.every(isKept) ? undefined : JSON.stringify(waits)
     )
-    // Not checked: a busy machine is late by as much as it likes, and so are the engine's own retries of the connection.
+    // Not checked: on a busy machine the process and the engine's retries of its connection may be late by any time.
     console.log(`Restate: waits ended ${rangeOf(waits.map(({ calledAt, retryAt }) => calledAt - retryAt))} ms late`)
 
     const asked = ask("wait")

@@ -38,12 +38,12 @@ export const reader: Effect.Effect<Read<StoredTurn>, never, Store | Journal | In
     const store = yield* Store
     const journal = yield* Journal
     const interruptions = yield* Interruptions.Interruptions
-    return existing(store, (turnId) =>
+    return existing(store, ({ acceptedAt, turnId }) =>
       Effect.all({
         events: eventsBy(store.turnEvents(turnId)),
         records: journal.load(turnId),
         interruption: Effect.map(interruptions.find(turnId), Option.getOrUndefined),
-        deaths: store.deaths(0)
+        deaths: store.deaths(acceptedAt)
       })
     )
   }
@@ -54,7 +54,7 @@ export const outlineReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>
   function* () {
     const store = yield* Store
     const journal = yield* Journal
-    return existing(store, (turnId) =>
+    return existing(store, ({ turnId }) =>
       Effect.all({ events: eventsBy(store.turnOutline(turnId)), records: journal.load(turnId) })
     )
   }
@@ -64,7 +64,7 @@ export const outlineReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>
 export const digestReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>, never, Store> = Effect.map(
   Store,
   (store) =>
-    existing(store, (turnId) =>
+    existing(store, ({ turnId }) =>
       Effect.all({ events: eventsBy(store.turnDigest(turnId)), records: store.recordOutline(turnId) })
     )
 )
@@ -74,12 +74,12 @@ export const digestReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>,
 /** The row and the conversation of a turn, and what is read between them. */
 const existing = <A extends object>(
   store: Pick<Store["Service"], "turn" | "conversation">,
-  more: (turnId: Ids.TurnId) => Effect.Effect<A, StorageError>
+  more: (turn: Turn) => Effect.Effect<A, StorageError>
 ) =>
   Effect.fnUntraced(function* (turnId: Ids.TurnId) {
     const turn = Option.getOrUndefined(yield* store.turn(turnId)) // StoredTurn.R2
     if (turn === undefined) return Option.none()
-    const read = yield* more(turnId)
+    const read = yield* more(turn)
     const conversation = yield* store.conversation(turn.conversationId) // StoredTurn.R3
     return Option.map(conversation, (conversation) => ({ ...read, turn, conversation }))
   })

@@ -50,16 +50,23 @@ export class SpendAccount {
     const kept = this.conversations.get(conversationId)
     // It has made no call: what it would add is in no sum.
     if (kept !== undefined && turn.counted === Prices.NO_TOKENS)
-      Object.assign(turn, { conversation: kept, isWhole: true })
+      Object.assign(turn, { conversation: kept, hasOthers: true, isWhole: true })
     return turn.isWhole
   }
 
   /** Adds what the other turns of a turn's conversation have spent, once (SpendAccount.A4). */
   enterConversation(turnId: Ids.TurnId, others: ReadonlyArray<SpendSums.Use>): void {
     const turn = this.turn(turnId)
-    if (turn.isWhole) return
     turn.isWhole = true
+    if (turn.hasOthers) return
+    turn.hasOthers = true
     for (const use of others) turn.conversation.add(use)
+  }
+
+  /** A turn is taken up here. Where runners share the database it may have been at another one since its last step here. */
+  resume(turnId: Ids.TurnId): void {
+    const turn = this.turns.get(turnId)
+    if (this.limited.isShared === true && turn !== undefined) turn.isWhole = false
   }
 
   /** Adds what a turn has used at another runner, as far as it was not counted here. */
@@ -218,6 +225,7 @@ export class SpendAccount {
         counted: Prices.NO_TOKENS,
         conversation: new SpendSums.SpendSum(),
         own: new SpendSums.SpendSum(),
+        hasOthers: false,
         isWhole: false,
         asks: undefined,
         allowed: new Set()
@@ -244,8 +252,10 @@ interface OpenTurn {
   tags: ReadonlyArray<string> | undefined
   /** The tokens that were added to the sums. */
   counted: Prices.Tokens
-  /** The calls of its conversation: its own, and those of the other turns once they were read (`isWhole`). */
+  /** The calls of its conversation: its own, and those of the other turns once they were read (`hasOthers`). */
   conversation: SpendSums.SpendSum
+  hasOthers: boolean
+  /** Nothing is missing: neither calls of the other turns, nor its own at another runner. */
   isWhole: boolean
   /** Its own calls. */
   readonly own: SpendSums.SpendSum

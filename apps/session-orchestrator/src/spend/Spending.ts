@@ -117,8 +117,9 @@ export const make = Effect.fn("Spending.make")(function* (
   const prepared = (turn: CheckedTurn) =>
     Effect.gen(function* () {
       const { conversationId, turnId } = turn
-      if (readsConversations && !account.knowsConversation(turnId, conversationId)) yield* readConversation(turn)
+      // The tags come first: what the turn has used at another runner counts for them too.
       if (hasTags && !account.knows(turnId)) account.enter(turnId, (yield* lists.labelsOf(turnId)).tags)
+      if (readsConversations && !account.knowsConversation(turnId, conversationId)) yield* readConversation(turn)
       if (isShared) yield* reread
     }).pipe(
       Effect.tapError(({ message }) => Effect.logWarning(`The limits of spending cannot be checked: ${message}`)),
@@ -140,38 +141,41 @@ export const make = Effect.fn("Spending.make")(function* (
   return {
     listeners: account.listeners,
     asks: limits.some((limit) => limit.then === "ask"),
-    checked: (provider, turn) => ({
-      stream: (request) => {
-        const { tags, turnId } = turn
-        if (tags !== undefined) account.enter(turnId, tags)
-        if (request.attempt > 0) {
-          account.goesOn(turnId)
-          return provider.stream(request)
-        }
-        return Opening.through(
-          () => provider.stream(request),
-          (inner) =>
-            Push.unwrap(
-              Effect.gen(function* () {
-                yield* warned(Target.format(request.target))
-                yield* prepared(turn)
-                const refusal = account.refusal(turnId, clock.currentTimeMillisUnsafe())
-                return refusal === undefined ? inner() : Stream.make({ type: "error" as const, failure: refusal })
-              })
-            ),
-          (opening) => {
-            const target = Target.format(request.target)
-            if (!isPrepared(turn) || !logged.has(target)) return undefined
-            return (world, listener) => {
-              const refusal = account.refusal(turnId, world.now())
-              if (refusal === undefined) return opening(world, listener)
-              listener.refused({ type: "error", failure: refusal })
-              return () => {}
-            }
+    checked: (provider, turn) => {
+      account.resume(turn.turnId)
+      return {
+        stream: (request) => {
+          const { tags, turnId } = turn
+          if (tags !== undefined) account.enter(turnId, tags)
+          if (request.attempt > 0) {
+            account.goesOn(turnId)
+            return provider.stream(request)
           }
-        )
+          return Opening.through(
+            () => provider.stream(request),
+            (inner) =>
+              Push.unwrap(
+                Effect.gen(function* () {
+                  yield* warned(Target.format(request.target))
+                  yield* prepared(turn)
+                  const refusal = account.refusal(turnId, clock.currentTimeMillisUnsafe())
+                  return refusal === undefined ? inner() : Stream.make({ type: "error" as const, failure: refusal })
+                })
+              ),
+            (opening) => {
+              const target = Target.format(request.target)
+              if (!isPrepared(turn) || !logged.has(target)) return undefined
+              return (world, listener) => {
+                const refusal = account.refusal(turnId, world.now())
+                if (refusal === undefined) return opening(world, listener)
+                listener.refused({ type: "error", failure: refusal })
+                return () => {}
+              }
+            }
+          )
+        }
       }
-    }),
+    },
     asking: (strategy, turnId) => {
       let isRefused = false
       return {

@@ -1,13 +1,16 @@
 /** Tests limits of spending in the service, on a store in memory and a test clock. */
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
-import type { Ids } from "@holdfast/wire"
-import { Duration, Effect, Layer, type Scope } from "effect"
+import type { Provider } from "@holdfast/kernel"
+import { Ids } from "@holdfast/wire"
+import { Duration, Effect, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as TurnUse from "../../src/inspection/TurnUse.ts"
 import * as Account from "../../src/recovery/Account.ts"
+import * as Spending from "../../src/spend/Spending.ts"
 import type * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
+import type { TurnRow } from "../../src/storage/Lists.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 
 /** Its answers report 15 tokens each. */
@@ -239,6 +242,55 @@ describe("a limit of a turn", () => {
       }).pipe(Effect.scoped)
     )
   }
+})
+
+describe("a turn that other runners had before", () => {
+  const [conversationId, turnId] = [Ids.ConversationId.make("one"), Ids.TurnId.make("a")]
+  const call = { target: "test/m", tokens: { input: 10, output: 5, cachedInput: 0, cacheWrite: 0 }, at: 0 }
+
+  /** Takes the turn up for a step each time, after more calls at another runner. Returns the message of each refusal. */
+  const refusals = (limit: SpendLimits.SpendLimit, calls: ReadonlyArray<number>) =>
+    Effect.gen(function* () {
+      let made = 0
+      const row = { turn: { turnId } } as unknown as TurnRow
+      const uses = () => ({ uses: Array.from({ length: made }, () => call), wasAsked: false })
+      const limits = [limit, { per: "turn", tokens: 1_000, then: "fail" }] as const
+      const spending = yield* Spending.make(
+        { limits, prices: {}, isShared: true, reading: { needsRecords: () => false, of: uses } },
+        {
+          lists: {
+            turns: (filter) => Effect.succeed({ rows: "conversationId" in filter ? [row] : [], next: undefined }),
+            labelsOf: () => Effect.succeed({ tags: ["nightly"] })
+          },
+          journal: { load: () => Effect.succeed([]) }
+        }
+      )
+      const request = { attempt: 0, target: { provider: "test", model: "m" } } as unknown as Provider.ProviderRequest
+      return yield* Effect.forEach(calls, (n) =>
+        Effect.gen(function* () {
+          made += n
+          const provider = spending.checked({ stream: () => Stream.empty }, { conversationId, turnId })
+          const [event] = yield* Stream.runCollect(provider.stream(request))
+          return event?.type === "error" ? event.failure.message : undefined
+        })
+      )
+    })
+
+  it.effect("X11: their calls count for the turn's tags", () =>
+    Effect.gen(function* () {
+      const [refusal] = yield* refusals({ per: "tag", tokens: 30, then: "fail" }, [2])
+      assert.include(refusal, "the tag nightly, and 30 tokens were spent")
+    })
+  )
+
+  for (const per of ["turn", "conversation"] as const)
+    it.effect(`X11: a limit of a ${per} counts the calls at each of them, also after the turn has been here`, () =>
+      Effect.gen(function* () {
+        const [first, second, third] = yield* refusals({ per, tokens: 45, then: "fail" }, [1, 1, 1])
+        assert.deepStrictEqual([first, second], [undefined, undefined])
+        assert.include(third, "45 tokens were spent in this one")
+      })
+    )
 })
 
 describe("X11: a limit of the day that asks", () => {

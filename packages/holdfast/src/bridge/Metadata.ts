@@ -1,5 +1,5 @@
 /**
- * What a provider gives with a part of a response, and must get back with it.
+ * Reads and writes the metadata that a provider gives with a part and must get back.
  *
  * Metadata.M1. The signature and the redacted data of a reasoning block have fields of their own in a message. All else is a part's `proof`.
  */

@@ -1,4 +1,4 @@
-/** For packages that give the models of another framework patience. */
+/** Exports what packages need that make the models of another framework patient. */
 export { cut, type Patient, patience } from "../PatientCall.ts"
 export { policyOf } from "../RetryChoice.ts"
 export * from "./Calls.ts"
