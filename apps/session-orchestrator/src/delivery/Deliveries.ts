@@ -21,7 +21,7 @@ import * as Patience from "./Patience.ts"
 /** Messages under way at once. */
 export const AT_ONCE = 32
 
-/** The most messages that a look starts, and messages of one receiver under way after which a look starts none of its. */
+/** The most messages that one look starts. A receiver with as many under way gets no more until one of them has ended. */
 export const OF_ONE_RECEIVER = 4
 
 /** How long a message is claimed: longer than an attempt may take. */
