@@ -9,8 +9,10 @@
  * Deliveries.D4. A storage error is logged once, and the loop goes on. No turn waits for a delivery.
  * Deliveries.D5. A service that stops ends its attempts and gives their messages back, so that the next process need not wait until the
  *     claims are over.
+ * Deliveries.D6. An attempt that ends with a defect of Holdfast counts as a failed attempt: it is logged, and tried again by the same schedule.
  */
 import type { StorageError } from "@holdfast/journal"
+import { TurnStopped } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Duration, Effect, FiberSet, Queue, type Scope } from "effect"
 import type { Claimed, Outbox } from "../storage/Outbox.ts"
@@ -19,7 +21,7 @@ import * as Patience from "./Patience.ts"
 /** Messages under way at once. */
 export const AT_ONCE = 32
 
-/** The most messages that a look starts, and messages of one receiver under way after which a look starts none of its. */
+/** The most messages that one look starts. A receiver with as many under way gets no more until one of them has ended. */
 export const OF_ONE_RECEIVER = 4
 
 /** How long a message is claimed: longer than an attempt may take. */
@@ -132,12 +134,21 @@ const deliver = (options: Options, message: Claimed): Effect.Effect<void, Storag
   Effect.uninterruptibleMask((restore) => {
     const kind = options.kindOf(message)
     if (kind === undefined) return settle(options, message, undefined, UNKNOWN_RECEIVER)
-    return restore(kind.send(message)).pipe(
+    return restore(Effect.suspend(() => kind.send(message))).pipe(
+      Effect.catchDefect((defect) => Effect.fail(failedBy(defect))),
       Effect.match({ onSuccess: () => undefined, onFailure: (failure) => failure }),
       Effect.onInterrupt(() => giveBack(options, message)),
       Effect.flatMap((failure) => settle(options, message, kind, failure))
     )
   })
+
+/** Deliveries.D6 */
+const failedBy = (defect: unknown): Failure.Failure => ({
+  reason: "unknown",
+  message: `Holdfast failed: ${TurnStopped.describe(defect)}`,
+  retryable: true,
+  defect: true
+})
 
 /** Deliveries.D5 */
 const giveBack = ({ outbox }: Options, { attempts, number }: Claimed) =>

@@ -49,7 +49,7 @@ export const reader: Effect.Effect<Read<StoredTurn>, never, Store | Journal | In
   }
 )
 
-/** The same without messages of users and tools, which may have files, and without interruptions and deaths: of the events only the outline is read. */
+/** The same without interruptions and deaths, and of the events the outline: without messages of users and tools, which may have files. */
 export const outlineReader: Effect.Effect<Read<Omit<StoredTurn, "interruption">>, never, Store | Journal> = Effect.gen(
   function* () {
     const store = yield* Store

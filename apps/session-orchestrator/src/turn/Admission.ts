@@ -2,8 +2,8 @@
  * Connects a turn to its endpoint's gate, for its waits and calls (rule X5).
  *
  * Admission.A1. A retry calls with the ticket that ended its wait, or fails with the shared failure that came with the ticket. A retry that a
- *     person ordered calls in any case (rule X4), also in another life of its turn. A first attempt is never held. It shares a failure that is beyond doubt, if its turn will
- *     wait and try again: no turn fails without its own call.
+ *     person ordered calls in any case (rule X4), also in another life of its turn. A first attempt is never held. It shares a failure that is
+ *     beyond doubt, if its turn will wait and try again: no turn fails without its own call.
  * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and counts there as a first attempt.
  * Admission.A3. The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its
  *     last event.

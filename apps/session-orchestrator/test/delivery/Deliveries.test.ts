@@ -94,6 +94,28 @@ describe("deliveries", () => {
     }).pipe(Effect.provide(SqlStore.layerMemory))
   )
 
+  it.effect("Deliveries.D6: a bug in Holdfast delays a message like a failed attempt, and holds up no other", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      yield* outbox.add([message("a"), message("b")])
+      const { kind, taken } = receiver("taken")
+      let bugs = 2
+      const send: Deliveries.Send = (claimed) => {
+        if (claimed.id === "a" && bugs-- > 0) {
+          if (bugs === 1) throw new TypeError("undefined is not a function")
+          return Effect.die("a defect")
+        }
+        return kind.send(claimed)
+      }
+      yield* pass({ ...kind, send }, 60, "1 second")
+      // 5 s after the first attempt, 30 s after the second.
+      assert.deepStrictEqual(taken, [
+        ["b", 0],
+        ["a", 35_000]
+      ])
+    }).pipe(Effect.provide(SqlStore.layerMemory))
+  )
+
   it.effect("X15, Deliveries.D2: a receiver that hangs, of many messages, holds up no other receiver", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox

@@ -5,7 +5,7 @@
  * one row, and holding the lock is a write transaction on it that is begun and never ended. The row is a note by the holder. Every
  * process can read it meanwhile, because such a transaction excludes writers only.
  *
- * FileLock.L1. At most one process holds the lock. `kill -9` releases it; no file has to be deleted.
+ * FileLock.L1. At most one process holds the lock, until it releases it or ends. `kill -9` releases it; no file has to be deleted.
  * FileLock.L2. A note that is read beside a held lock is its holder's.
  * FileLock.L3. Releasing the lock deletes the file. So a lock counts only while its name belongs to the locked file: a process that
  *     waited on a deleted file starts again.
@@ -41,8 +41,10 @@ export const acquireUnsafe = (filename: string, note: string): Attempt => {
     try {
       const left = readNote(database)
       const holds = hold(database, note)
-      if (holds && noteUnder(filename) === note)
+      if (holds && noteUnder(filename) === note) {
+        held.add(database)
         return { _tag: "Held", release: () => giveUp(filename, database), left }
+      }
       const taken = holds ? undefined : ({ _tag: "Taken", note: readNote(database) } as const)
       database.close()
       if (taken !== undefined) return taken
@@ -67,6 +69,9 @@ export const holderUnsafe = (filename: string): { readonly note: string | undefi
 }
 
 // --- internal
+
+/** The databases whose transactions are locks. One that is collected is closed, and its lock is gone (FileLock.L1). */
+const held = new Set<DatabaseSync>()
 
 /** `holderUnsafe` takes the lock for a moment; an acquisition in that moment waits this long. */
 const ACQUIRE_TIMEOUT_MS = 250
@@ -112,6 +117,7 @@ const giveUp = (filename: string, database: DatabaseSync): void => {
   } catch {
     // Some systems cannot delete an open file. It stays, and counts as no lock.
   }
+  held.delete(database)
   database.close()
 }
 

@@ -9,6 +9,8 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
+import * as v8 from "node:v8"
+import * as vm from "node:vm"
 import * as Backup from "../../../src/storage/sqlite/Backup.ts"
 import * as FileLock from "../../../src/storage/sqlite/FileLock.ts"
 import * as Tenancy from "../../../src/storage/sqlite/Tenancy.ts"
@@ -95,6 +97,21 @@ it.live("T1: of many processes that start at once one owns the file", () =>
     const holders = yield* Effect.forEach([1, 2, 3, 4, 5], () => holder(filename))
     const said = yield* Effect.forEach(holders, (each) => each.said, { concurrency: "unbounded" })
     expect(said.filter((text) => !text.includes("belongs to another Holdfast"))).toHaveLength(1)
+  })
+)
+
+it.live("L1: a lock whose holder nothing refers to any more is held", () =>
+  Effect.gen(function* () {
+    const filename = lockOf(yield* TemporaryFile.temporaryFile)
+    fs.mkdirSync(path.dirname(filename))
+    expect(FileLock.acquireUnsafe(filename, "first")._tag).toBe("Held")
+    v8.setFlagsFromString("--expose-gc")
+    const collect = vm.runInNewContext("gc") as () => void // what V8 offers behind the flag
+    for (let i = 0; i < 3; i++) {
+      collect()
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    }
+    expect(FileLock.acquireUnsafe(filename, "second")).toEqual({ _tag: "Taken", note: "first" })
   })
 )
 
