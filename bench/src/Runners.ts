@@ -13,11 +13,11 @@ import * as Processes from "./Processes.ts"
 import * as FigureTable from "./FigureTable.ts"
 import * as Rounds from "./Rounds.ts"
 
-const PARKS = Number(process.env["HOLDFAST_BENCH_TURNS"] ?? 1_000)
+const PARKS = Number(process.env["HOLDFAST_BENCH_TURNS"] ?? 300)
 const AT_ONCE = 32
 const FULL: Client.Manner = { deltas: 2_000, chunk: 20, every: 0 }
-/** Of one core, for each runner. */
-const SHARE = Number(process.env["HOLDFAST_BENCH_SHARE"] ?? 0.2)
+/** Of one core, for each runner. With less, a runner that gets all prompts at once takes its own slowness for the database's, and refuses some. */
+const SHARE = Number(process.env["HOLDFAST_BENCH_SHARE"] ?? 0.4)
 /** Runners divide the shards among them meanwhile. */
 const SETTLE_MS = 10_000
 
