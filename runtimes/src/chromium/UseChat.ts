@@ -2,10 +2,9 @@
  * The real `useChat` of the AI SDK in Chromium, over the service's `/v1/chat` on another origin: two outages, `kill -9` of the service in the first wait,
  * a tool, and an answer. Then a page that was away at the end of the turn.
  */
-import { once } from "node:events"
-import { createServer } from "node:net"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import * as Ports from "../../../tools/src/acceptance/Ports.ts"
 import type { Check } from "../../../tools/src/acceptance/Report.ts"
 import * as Provider from "../Provider.ts"
 import * as Life from "../scenario/Life.ts"
@@ -38,7 +37,7 @@ export const run = async (
   check: Check
 ): Promise<void> => {
   const provider = await Provider.listen(page)
-  const port = await freePort()
+  const port = await Ports.free() // the service comes back on it
   const config = join(folder, "use-chat.json")
   const origin = provider.url.replace(/\/$/, "")
   writeFileSync(
@@ -112,14 +111,3 @@ export const run = async (
 
 /** The page shows the end of the turn. */
 const isWhole = ({ end, status, type }: Printed): boolean => type === "shown" && end !== undefined && status === "ready"
-
-/** The service comes back on the same port. */
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  await once(server, "close")
-  if (address === null || typeof address === "string") throw new Error("no port")
-  return address.port
-}

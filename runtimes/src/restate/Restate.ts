@@ -5,22 +5,12 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import * as Ports from "../../../tools/src/acceptance/Ports.ts"
 import type { Check } from "../../../tools/src/acceptance/Report.ts"
 import { DEADLINE_MS, within } from "../scenario/Deadline.ts"
 import * as Endpoint from "./Endpoint.ts"
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
-}
 
 /** Tries until it succeeds; a server that starts is asked again and again. */
 const eventually = async <A>(attempt: () => Promise<A>): Promise<A> => {
@@ -104,7 +94,7 @@ export const run = async (
   kills: number,
   check: Check
 ): Promise<void> => {
-  const [ingress, admin, fabric, port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+  const [ingress, admin, fabric, port] = await Promise.all([Ports.free(), Ports.free(), Ports.free(), Ports.free()])
   const server = spawn(
     join(project, `node_modules/@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`),
     ["--no-logo", "--listen-mode", "tcp"],
