@@ -35,7 +35,7 @@ export interface WaitCommand {
 
 /** The waits of this runner's conversations that are not in memory. */
 export interface StoredWaits {
-  /** Whether the turn is the one that the alarm clock keeps (StoredWaits.S2). */
+  /** Whether the alarm clock keeps this turn (StoredWaits.S2). */
   readonly has: (command: WaitCommand) => boolean
   /** Carries out a command; `sure` waits until this runner surely owns the conversation, which stays out of memory meanwhile. */
   readonly steer: (

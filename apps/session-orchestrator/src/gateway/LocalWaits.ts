@@ -12,7 +12,7 @@ export interface GivenUp {
 
 /** The waits of this process. */
 export class LocalWaits implements HeldWaits {
-  /** Waits without a client. The one that its client left last is the last. */
+  /** Waits without a client, in the order in which their clients left. */
   private readonly waits = new Set<{ readonly wait: Wait }>()
   private readonly givenUp = new Map<string, { readonly failure: Failure.Failure; readonly until: number }>()
   private readonly abort: (id: Ids.ConversationId) => Effect.Effect<void>

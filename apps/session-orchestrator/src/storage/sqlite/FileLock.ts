@@ -70,7 +70,7 @@ export const holderUnsafe = (filename: string): { readonly note: string | undefi
 
 // --- internal
 
-/** The databases whose transactions are locks. One that is collected is closed, and its lock is gone (FileLock.L1). */
+/** Keeps the databases that hold locks from the garbage collector, which would close them and so release their locks (FileLock.L1). */
 const held = new Set<DatabaseSync>()
 
 /** `holderUnsafe` takes the lock for a moment; an acquisition in that moment waits this long. */
