@@ -7,7 +7,7 @@
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import * as Ports from "../../tools/src/acceptance/Ports.ts"
 import { type Answer, type Asked, type Format, modelOf } from "./formats/Format.ts"
 
 /** The ways in which an attempt fails. */
@@ -59,11 +59,10 @@ export const start = async (format: Format, isCounted: (asked: Asked) => boolean
   const reached = Promise.withResolvers<void>()
   const first = Promise.withResolvers<Call>()
   const server = createServer((request, response) => void take(request, response))
-  let port = 0
+  const port = await Ports.free()
   const listen = async (): Promise<void> => {
     server.listen(port, "127.0.0.1")
     await once(server, "listening")
-    port = (server.address() as AddressInfo).port
   }
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = request.url ?? ""

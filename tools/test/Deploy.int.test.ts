@@ -21,6 +21,7 @@ import { promisify } from "node:util"
 import { parse as parseYaml } from "yaml"
 import * as ExitCode from "../../apps/session-orchestrator/src/cli/ExitCode.ts"
 import * as Environment from "../../apps/session-orchestrator/src/config/reading/Environment.ts"
+import * as Ports from "../src/acceptance/Ports.ts"
 import * as Dockerfile from "../src/deploy/Dockerfile.ts"
 import * as SystemdUnit from "../src/deploy/SystemdUnit.ts"
 
@@ -275,10 +276,10 @@ describe("deploy/health.mjs", () => {
     const server = createServer((request, response) => {
       const isAdmitted = request.url === "/healthz" || request.headers.authorization === "Bearer the-token-of-a-test"
       response.writeHead(isAdmitted ? 200 : 401).end(isAdmitted ? "ok" : "no token")
-    }).listen(0, "127.0.0.1")
+    })
+    const port = String(await Ports.free())
+    server.listen(Number(port), "127.0.0.1")
     await once(server, "listening")
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? String(address.port) : ""
     try {
       const token = { HOLDFAST_TOKEN: "the-token-of-a-test" }
       assert.deepStrictEqual(await probe({ HOLDFAST_PORT: port }), { code: 0, stdout: "/healthz: 200 ok\n" })

@@ -11,7 +11,7 @@ import type { AddressInfo } from "node:net"
 export const AT_ONCE = {
   schedule: { type: "steps", delays: Array.from({ length: 10 }, () => "0 millis"), tail: "1 millis" },
   maxRetries: 6,
-  requestTimeout: { firstContent: "2 seconds", idle: "2 seconds" }
+  requestTimeout: { firstContent: "5 seconds", idle: "5 seconds" }
 } as const
 
 /** A provider that follows a script of the simulated provider, for as long as `use` runs. */
@@ -28,12 +28,17 @@ export const withProvider = async (
   }
 }
 
-/** A provider that never answers. `asked` resolves at the first request, `closed` when its connection is closed by the client. */
+/**
+ * A provider that never answers. `asked` resolves at the first request, after which `isAsked` is true, and `closed` when its connection is closed by
+ * the client.
+ */
 export const silentProvider = async () => {
+  let isAsked = false
   const asked = Promise.withResolvers<void>()
   const closed = Promise.withResolvers<void>()
   const server = createServer((request, response) => {
     request.resume()
+    isAsked = true
     asked.resolve()
     response.once("close", () => closed.resolve())
   })
@@ -42,6 +47,7 @@ export const silentProvider = async () => {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     asked: asked.promise,
+    isAsked: () => isAsked,
     closed: closed.promise,
     close: () => {
       server.closeAllConnections()

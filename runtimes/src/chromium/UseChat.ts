@@ -1,6 +1,8 @@
 /**
  * The real `useChat` of the AI SDK in Chromium, over the service's `/v1/chat` on another origin: two outages, `kill -9` of the service in the first wait,
  * a tool, and an answer. Then a page that was away at the end of the turn.
+ *
+ * A wait lasts until the page has shown it: a command ends it then.
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -47,7 +49,7 @@ export const run = async (
       database: { path: join(folder, "use-chat.db") },
       model: "scripted/m",
       providers: { scripted: { type: "openai-compatible", baseUrl: origin, headers: {} } },
-      retry: { schedule: { type: "steps", delays: ["2 seconds"], tail: "2 seconds" }, jitter: "none" }
+      retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, jitter: "none" }
     })
   )
   const serve = (): Life.Life =>
@@ -63,9 +65,11 @@ export const run = async (
     for await (const line of browser.lines) {
       const printed: Printed = JSON.parse(line)
       seen.push(printed)
-      if (printed.type === "data-provider-retry" && waits++ === 0) {
-        await service.kill()
-        service = serve()
+      if (printed.type === "data-provider-retry") {
+        if (waits++ === 0) {
+          await service.kill()
+          service = serve()
+        } else await retryNow(port)
       }
       if (isWhole(printed)) break
     }
@@ -90,7 +94,7 @@ export const run = async (
     [last?.end === "completed" && last.text === "It rains.", "the answer is not there once"],
     [[...texts].every((text) => "It rains.".startsWith(text)), "a text was shown that is no part of the answer"],
     [seen.some(({ type }) => type === "lost"), "the page lost no connection"],
-    [waits >= 3, "a wait was not shown, or not again after the restart"],
+    [waits >= 4, "a wait was not shown, or not again after the restart"],
     [last?.tools?.[0]?.startsWith("weather output"), "the tool is not there"],
     [new Set(last?.ids).size === 2, "there are other messages than the question and its answer"],
     [provider.requests() === 5, `the provider got ${provider.requests()} requests, and 5 are expected`]
@@ -108,6 +112,16 @@ export const run = async (
 }
 
 // --- internal
+
+/** Ends the wait of the only turn. */
+const retryNow = async (port: number): Promise<void> => {
+  const api = `http://127.0.0.1:${port}/v1`
+  const { turns } = (await (await fetch(`${api}/turns?status=waiting`)).json()) as {
+    readonly turns: ReadonlyArray<{ readonly conversationId: string }>
+  }
+  for (const { conversationId } of turns)
+    await fetch(`${api}/conversations/${conversationId}/retry-now`, { method: "POST" })
+}
 
 /** The page shows the end of the turn. */
 const isWhole = ({ end, status, type }: Printed): boolean => type === "shown" && end !== undefined && status === "ready"

@@ -77,7 +77,7 @@ const start = async (
   const config = {
     server: { port: 0, token: TOKEN, allowedOrigins: [origin] },
     model: "simulated/steady+instant",
-    retry: { schedule: { type: "steps", delays: ["300 millis"] }, midStream: "discard" }
+    retry: { schedule: { type: "steps", delays: ["1 hour"] }, midStream: "discard" }
   }
   writeFileSync(join(cwd, "holdfast.config.json"), JSON.stringify(config))
   const child = spawn(node, [program, "serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })

@@ -1,7 +1,10 @@
 /** A user's program over @holdfast/client, for every runtime: a turn through an outage and a broken answer, over both transports. */
 import { ConversationView, HoldfastClient, webSocket } from "@holdfast/client"
 
-/** Prints one line for each transport: how the turn ended, and whether the screen has the messages that the service has. */
+/**
+ * Prints one line for each transport: how the turn ended, and whether the screen has the messages that the service has. A wait lasts until it was
+ * seen.
+ */
 export const runClient = async ({ print, token, url }) => {
   for (const transport of ["http", "websocket"]) {
     const client = new HoldfastClient({ url, token, transport: transport === "http" ? undefined : webSocket() })
@@ -10,7 +13,10 @@ export const runClient = async ({ print, token, url }) => {
     let waits = 0
     let last = ConversationView.empty
     for await (const view of conversation.events().views()) {
-      if (view.retry !== undefined && view.retry.attempt !== last.retry?.attempt) waits++
+      if (view.retry !== undefined && view.retry.attempt !== last.retry?.attempt) {
+        waits++
+        await conversation.retryNow()
+      }
       last = view
       if (view.turn?.end !== undefined) break
     }

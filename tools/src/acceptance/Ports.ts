@@ -1,12 +1,31 @@
-/** Free ports of this machine. */
+/**
+ * Finds free ports for programs that need a number before they listen.
+ *
+ * Ports.P1. A port is below those that systems assign to connections and to `listen(0)`: one of these could take it before its program does.
+ * Ports.P2. A process gets each port once, and the workers of one run of tests get different ports.
+ */
 import { once } from "node:events"
-import { createServer, type AddressInfo } from "node:net"
+import { createServer } from "node:net"
 
-/** A port on which nothing listens. */
+const FIRST = 12_000
+
+/** The ports of one worker. */
+const PORTS = 4_500
+const WORKERS = 4
+
+const own = FIRST + (Number(process.env["VITEST_POOL_ID"] ?? 0) % WORKERS) * PORTS
+let next = Math.floor(Math.random() * PORTS)
+
+/** A port on which no program listens. */
 export const free = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
+  const port = own + (next++ % PORTS) // Ports.P2
+  const server = createServer()
+  try {
+    server.listen(port, "127.0.0.1")
+    await once(server, "listening")
+  } catch {
+    return free()
+  }
   server.close()
   await once(server, "close")
   return port

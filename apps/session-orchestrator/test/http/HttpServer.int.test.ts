@@ -3,6 +3,7 @@ import { Context, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
 import { HttpServer as EffectHttpServer } from "effect/http"
 import { createServer } from "node:net"
 import * as HttpServer from "../../src/http/HttpServer.ts"
+import { freePort } from "../FreePort.ts"
 import * as Events from "./Events.ts"
 import * as FakeConversations from "./FakeConversations.ts"
 import * as Socket from "./Socket.ts"
@@ -104,7 +105,7 @@ it.effect("text that is no HTTP, or too long, is a problem too", () =>
 /** A server in its own scope, which the test closes. */
 const closable = Effect.gen(function* () {
   const scope = yield* Scope.make()
-  const server = yield* Scope.provide(TestServer.start(), scope)
+  const server = yield* Scope.provide(TestServer.start({ port: yield* freePort }), scope)
   const conversation = yield* server.create
   const path = `/v1/conversations/${conversation}`
   return { close: Scope.close(scope, Exit.void), conversation, path, server }

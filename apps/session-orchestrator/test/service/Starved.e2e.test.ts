@@ -3,6 +3,7 @@ import { NodeSqlite } from "@holdfast/journal/sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber } from "effect"
+import { freePort } from "../FreePort.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -12,7 +13,7 @@ describe("a process that is starved", () => {
   it.live("D3: a provider that dies, and comes up on the same port, answers the turn that waited", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
-      const { port, url } = yield* Effect.scoped(ScriptedServer.start())
+      const { port, url } = yield* Effect.scoped(ScriptedServer.start({ port: yield* freePort }))
       const service = yield* Process.start({
         directory,
         config: ProcessSetup.configOf({ url }, { delays: ["50 millis"] })
