@@ -1,5 +1,5 @@
 /** The library without Effect, over models that fail and stores that live on. */
-import { assert, describe, it } from "vitest"
+import { afterEach, assert, describe, it, vi } from "vitest"
 import * as fc from "fast-check"
 import {
   holdfast,
@@ -371,6 +371,8 @@ describe("commands", () => {
 })
 
 describe("another process", () => {
+  afterEach(() => void vi.restoreAllMocks())
+
   it("X1: resumes a turn in its wait, with its attempts", async () => {
     const store = memoryStore()
     const { model, requests } = scripted([failure(529), ["Hi"]])
@@ -392,19 +394,36 @@ describe("another process", () => {
     assert.deepStrictEqual(await holdfast({ model, store }).resume(), [])
   })
 
-  it("parks each wait, and continues when it is resumed", async () => {
+  it("X1: parks each wait until the moment of its event, and continues when it is resumed", async () => {
+    let now = 1_800_000_000_000
+    vi.spyOn(Date, "now").mockImplementation(() => now++) // a slow machine: each look at the clock is later
     const store = memoryStore()
     const { model } = scripted([failure(529), ["Hi"]])
     const parked: Array<{ readonly id: string; readonly retryAt: Date }> = []
     const options: Options = { model, retry: HOURS, store, park: (one) => parked.push(one) }
-    const result = await holdfast(options).turn("Hello", { id: "t" }).result
-    assert.strictEqual(result.status, "parked")
-    assert.deepStrictEqual(
-      parked.map(({ id }) => id),
-      ["t"]
-    )
+    const turn = holdfast(options).turn("Hello", { id: "t" })
+    const result = await turn.result
+    const { retryAt } = await toWait(turn)
+    assert.deepStrictEqual(result, { status: "parked", retryAt: new Date(retryAt) })
+    assert.deepStrictEqual(parked, [{ id: "t", retryAt: new Date(retryAt) }])
     const [again] = await holdfast(options).resume()
     assert.deepStrictEqual(await again?.result, result, "its time has not come")
+  })
+
+  it("parks until the time on record, though the clock goes on between two reads", async () => {
+    const store = memoryStore()
+    const { model } = scripted([failure(529), ["Hi"]])
+    const now = Date.now
+    let reads = 0
+    Date.now = () => now() + reads++
+    try {
+      const turn = holdfast({ model, retry: HOURS, store, park: () => {} }).turn("Hello", { id: "t" })
+      const events = await all(turn)
+      const [retryAt] = events.flatMap((event) => (event.type === "provider-retry" ? [event.retryAt] : []))
+      assert.deepStrictEqual(await turn.result, { status: "parked", retryAt: new Date(retryAt ?? NaN) })
+    } finally {
+      Date.now = now
+    }
   })
 
   /** A store that refuses every write after the first ones. */

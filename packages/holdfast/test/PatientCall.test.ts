@@ -42,7 +42,10 @@ const overloaded = () => Object.assign(new Error("Overloaded"), { status: 529 })
 describe("a call that parks", () => {
   const HOURLY = { schedule: { type: "steps", delays: ["1 hour", "2 hours"], tail: "3 hours" }, maxRetries: 2 } as const
   let stop = new AbortController()
-  afterEach(() => void vi.useRealTimers())
+  afterEach(() => {
+    vi.restoreAllMocks()
+    vi.useRealTimers()
+  })
 
   /** The time that the waits are counted by; nothing else is of the test. */
   const at = (hours: number) => vi.setSystemTime(hours * 3_600_000)
@@ -61,6 +64,16 @@ describe("a call that parks", () => {
     assert.instanceOf(error, CallParked)
     assert.deepStrictEqual([error.name, error.id, error.retryAt.getTime()], ["CallParked", "c1", hours * 3_600_000])
   }
+
+  it("X1: parks until the moment of its retry's event, however slow the machine", async () => {
+    const { ask, retries } = begin([[overloaded()]])
+    let now = Date.now()
+    vi.spyOn(Date, "now").mockImplementation(() => now++)
+    const first = (await ask()).error
+    assert.instanceOf(first, CallParked)
+    assert.deepStrictEqual(first.retryAt, retries[0]?.retryAt)
+    assert.deepStrictEqual((await ask()).error, first, "its time has not come")
+  })
 
   it("P4: goes on where it parked: at its time, with the attempts that are left", async () => {
     const { ask, call, retries, store } = begin([[overloaded()], [overloaded()], ["Here."], ["Anew."]])

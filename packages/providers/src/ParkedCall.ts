@@ -25,7 +25,7 @@ export const sleep =
     const ms = Duration.toMillis(delay)
     if (ms <= afterMs) return RetryStrategies.sleepInMemory(delay, awaited)
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.fail(new TurnParked.TurnParked({ retryAt: now + ms }))
+      Effect.fail(new TurnParked.TurnParked({ retryAt: awaited?.retryAt ?? now + ms }))
     )
   }
 

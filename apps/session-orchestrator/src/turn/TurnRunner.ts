@@ -231,7 +231,7 @@ const strategyOf = ({
   const sleep: RetryStrategies.Sleep = (delay, wanted, calls) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       wait.expect(calls)
-      const end = now + Duration.toMillis(delay)
+      const end = wanted?.retryAt ?? now + Duration.toMillis(delay)
       const awaited = wanted && Gates.waitOf(gates, wanted)
       if (life.standsBy)
         return Effect.flatMap(wait.standBy(resume), () => {

@@ -34,10 +34,10 @@ export class Waiting {
   }
 
   /** The port's `sleep`. */
-  readonly sleep: RetryStrategy.RetryStrategy["Service"]["sleep"] = (delay, _awaited, calls) =>
+  readonly sleep: RetryStrategy.RetryStrategy["Service"]["sleep"] = (delay, awaited, calls) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       this.calls = calls
-      const retryAt = now + Duration.toMillis(delay)
+      const retryAt = awaited?.retryAt ?? now + Duration.toMillis(delay)
       if (this.parks && retryAt > now) return Effect.fail(new TurnParked.TurnParked({ retryAt }))
       const command = this.kept?.shift()
       if (command !== undefined) return Effect.sync(() => this.taken(command))

@@ -149,6 +149,7 @@ export class RetryStrategy extends Context.Service<
      * **Details**
      *
      * If it fails with `TurnParked`, the turn leaves memory for the time of the wait: it ends unsealed, and runs again from its records.
+     * Its time is `awaited.retryAt`, as recorded: `delay` was computed from it by a clock that has gone on since.
      *
      * With `calls` it waits for a person's answers to these tool calls (by `toolCallId`) instead of a retry: of the commands only
      * `answered` for one of them, `until` and `cancelled` have an effect.
