@@ -30,7 +30,7 @@ export const configFlag = Flag.String("config").pipe(
 /** Runs a body under a configuration. */
 export const withConfig = <A, E extends StartFailure | Ended, R>(
   parts: Pick<Parts<StartFailure>, "environment" | "simulated">,
-  options: { readonly file: string | undefined; readonly flags?: Flags },
+  options: { readonly file: string | undefined; readonly flags?: Flags; readonly isService?: false },
   body: (config: Values) => Effect.Effect<A, E, R>
 ): Effect.Effect<
   A,
@@ -43,7 +43,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
       Load.load({
         file: options.file,
         environment: parts.environment,
-        ...defined({ flags: options.flags }),
+        ...defined({ flags: options.flags, isService: options.isService }),
         simulated: parts.simulated
       }),
       refusedBy(Secrets.shapes)

@@ -26,6 +26,8 @@ interface Options {
   readonly environment: Environment.Environment
   readonly flags?: Sources.Flags
   readonly simulated: SimulatedModels
+  /** `false`: the process runs no service, and needs no secrets of one (Resolve.V4). */
+  readonly isService?: boolean
 }
 
 /** Reads and checks everything. */
@@ -43,7 +45,8 @@ export const load = Effect.fn("Load.load")(function* (
     flags: options.flags ?? {},
     absolute: (relative, from) =>
       from === "file" ? path.resolve(path.dirname(location), relative) : path.resolve(relative),
-    simulated: options.simulated
+    simulated: options.simulated,
+    isService: options.isService ?? true
   })
   return yield* Effect.fromResult(
     Result.mapBoth(resolved, {

@@ -40,9 +40,9 @@ export const choose = (
 ): ModelChoice => {
   const written = settings.model === undefined ? undefined : Target.parse(settings.model)
   if (written !== undefined) {
-    const message = unusable(written, providers, models) // ModelChoice.M1
+    const refusal = refusalOf(written, providers, models) // ModelChoice.M1
     const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
-    return { model: written, notices: [], problems: message === undefined ? [] : [{ place, message }] }
+    return { model: written, notices: [], problems: refusal === undefined ? [] : [{ place, ...refusal }] }
   }
   const [turns] = settings.retry?.routing?.type === "round-robin" ? (settings.retry.routing.targets ?? []) : []
   const inTurn = turns === undefined ? undefined : Target.parse(turns)
@@ -81,25 +81,32 @@ const foundKey = (
 }
 
 /** Why a model cannot be used, in one sentence or two; `undefined` if it can. */
-export const unusable = (
+export const unusable = (...of: Parameters<typeof refusalOf>): string | undefined => refusalOf(...of)?.message
+
+/** The same as a problem without its place: a missing key stops a service alone. */
+export const refusalOf = (
   model: Target.Target,
   providers: Values["providers"],
   { describe }: SimulatedModels
-): string | undefined => {
+): Omit<Problem, "place"> | undefined => {
   const provider = providers.get(model.provider)
   if (provider === undefined) {
     const near = nearest(model.provider, providers.keys())
-    return (
-      `there is no provider ${Quote.of(model.provider)}.` +
-      (near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`) +
-      ` Known: ${[...providers.keys()].join(", ")}; others can be added under "providers".`
-    )
+    return {
+      message:
+        `there is no provider ${Quote.of(model.provider)}.` +
+        (near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`) +
+        ` Known: ${[...providers.keys()].join(", ")}; others can be added under "providers".`
+    }
   }
   if (provider.type === "simulated") {
-    return Result.match(describe(model.model), { onSuccess: () => undefined, onFailure: ({ message }) => message })
+    return Result.match(describe(model.model), {
+      onSuccess: () => undefined,
+      onFailure: ({ message }) => ({ message })
+    })
   }
   const missing = ProviderTable.missingKey(provider)
-  return (
-    missing && `${Quote.clip(Target.format(model))} needs a key, and ${missing}. Export it, or choose another model.`
-  )
+  if (missing === undefined) return undefined
+  const message = `${Quote.clip(Target.format(model))} needs a key, and ${missing}. Export it, or choose another model.`
+  return { message, isOfService: true }
 }

@@ -15,8 +15,8 @@ export const problems = (
 ): ReadonlyArray<ConfigProblem.Problem> => {
   const unusable = (path: ReadonlyArray<PropertyKey>, name: string): ReadonlyArray<ConfigProblem.Problem> => {
     const target = Target.parse(name)
-    const message = target && ModelChoice.unusable(target, providers, simulated)
-    return message === undefined ? [] : [{ place: ConfigProblem.formatPath(path), message }]
+    const refusal = target && ModelChoice.refusalOf(target, providers, simulated)
+    return refusal === undefined ? [] : [{ place: ConfigProblem.formatPath(path), ...refusal }]
   }
   const schema = ReportSchema.problemOf(retry)
   return [

@@ -5,6 +5,7 @@
  * Resolve.V2. Each source is checked as a whole, even where another source overrides it.
  * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
  *     reported together. A problem that may result from another mistake is not reported beside it.
+ * Resolve.V4. Secrets that only a service needs may be missing where none is run: a shell that reads a report has no keys.
  */
 import { RetrySettings } from "@holdfast/policy"
 import * as SpendLimits from "../spend/limits/SpendLimits.ts"
@@ -80,7 +81,12 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
     ...PolicyChecks.problems(settings, judged, sources.simulated)
   ]
-  const problems = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))] // Resolve.V3
+  const problems = [
+    ...unsound,
+    ...meant
+      .filter(({ place }) => !Partial.explains(missing, place)) // Resolve.V3
+      .filter(({ isOfService }) => sources.isService || isOfService !== true) // Resolve.V4
+  ]
   if (problems.length > 0) {
     return Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
   }
@@ -205,5 +211,6 @@ const unprotected = (host: string, origin: Origin): ConfigProblem.Problem => ({
   message:
     `${host} can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) ` +
     `to a secret of at least ${Settings.SHORTEST_TOKEN} characters, which clients then send as "Authorization: Bearer ...", ` +
-    `or listen on ${Settings.DEFAULTS.server.host}.`
+    `or listen on ${Settings.DEFAULTS.server.host}.`,
+  isOfService: true
 })

@@ -1,4 +1,5 @@
 /** Chooses a secret that the file has, or that it names the variable of. Pure. */
+import { defined } from "@holdfast/wire"
 import { Redacted } from "effect"
 import * as Environment from "./reading/Environment.ts"
 import type { Problem } from "./reading/ConfigProblem.ts"
@@ -18,10 +19,13 @@ export const choose = (
   environment: Environment.Environment
 ): { readonly value: Redacted.Redacted | undefined; readonly problems: ReadonlyArray<Problem> } => {
   if (variable === undefined) return { value, problems: [] }
-  const refused = (message: string) => ({ value: undefined, problems: [{ place: `${key}Env`, message }] })
+  const refused = (message: string, isOfService?: true) => ({
+    value: undefined,
+    problems: [{ place: `${key}Env`, message, ...defined({ isOfService }) }]
+  })
   if (value !== undefined) return refused(`there is a ${key} too. Keep one of them.`)
   const found = Environment.get(environment, variable)
-  if (found === undefined) return refused(`the environment variable ${variable} is not set.`)
+  if (found === undefined) return refused(`the environment variable ${variable} is not set.`, true)
   if (found.length >= Settings.SHORTEST_TOKEN) return { value: Redacted.make(found), problems: [] }
   const name = key.slice(key.indexOf(".") + 1)
   return refused(

@@ -37,6 +37,8 @@ export interface Sources {
   /** Makes a path absolute, from the file's directory (`file`) or the working directory (`here`). */
   readonly absolute: (path: string, from: "file" | "here") => string
   readonly simulated: ModelChoice.SimulatedModels
+  /** Whether the process serves, or calls providers, tools or receivers. Otherwise it needs no secret of these. */
+  readonly isService: boolean
 }
 
 /** One decoded source. */

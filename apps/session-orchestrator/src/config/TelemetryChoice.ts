@@ -157,7 +157,7 @@ const fromVariable = (
   const place = "telemetry.notifications.webhookEnv"
   const text = Environment.get(environment, webhookEnv)
   if (text === undefined) {
-    problems.push({ place, message: `the environment variable ${webhookEnv} is not set.` })
+    problems.push({ place, message: `the environment variable ${webhookEnv} is not set.`, isOfService: true })
   } else if (!Settings.isWebhook(text)) {
     problems.push({ place, message: `${webhookEnv} is not an ${Settings.WEBHOOK}.` })
   } else {

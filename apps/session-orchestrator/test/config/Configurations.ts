@@ -12,15 +12,17 @@ export interface ConfigurationInput {
   readonly file?: unknown
   readonly environment?: Environment
   readonly flags?: Sources.Flags
+  readonly isService?: boolean
 }
 
-export const resolve = ({ environment, file, flags }: ConfigurationInput) =>
+export const resolve = ({ environment, file, flags, isService = true }: ConfigurationInput) =>
   Resolve.resolve({
     file: file === undefined ? undefined : { name: FILE, path: `/etc/${FILE}`, content: file },
     environment: environment ?? {},
     flags: flags ?? {},
     absolute: (path, from) => `${from === "file" ? "/etc" : "/home"}/${path.replace(/^\.\//, "")}`,
-    simulated: Simulated
+    simulated: Simulated,
+    isService
   })
 
 /** The configuration in force; throws if it has problems. */

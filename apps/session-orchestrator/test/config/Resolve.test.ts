@@ -8,7 +8,25 @@ const TOKEN = "a-token-of-24-characters"
 
 const KNOWN = `Known: simulated, ${[...BuiltIn.builtIns, ...BuiltIn.otherFormats].map(({ name }) => name).join(", ")}`
 
+/** A configuration whose secrets are all in variables. */
+const BY_VARIABLES = {
+  model: "openai/gpt-5",
+  retry: { routing: { type: "fallback-chain", chains: { default: ["anthropic/claude-sonnet-4-5"] } } },
+  server: { host: "0.0.0.0", tokenEnv: "TOKEN" },
+  providers: { own: { type: "openai-compatible", baseUrl: "https://own.example", headers: { "x-key": "${OWN}" } } },
+  tools: { files: { command: "files", env: { FILES_KEY: "${FILES}" } } },
+  webhooks: { secretEnv: "SIGNED", turnEnd: "https://ends.example" },
+  telemetry: { notifications: { webhookEnv: "HOOK" } }
+}
+
 describe("Resolve", () => {
+  it("a command that runs no service needs none of its secrets; a mistake stops it all the same", () => {
+    const set = (file: object, isService: boolean) => Configurations.problems({ file, isService })
+    expect(set(BY_VARIABLES, false)).toEqual([])
+    expect(set(BY_VARIABLES, true)).toHaveLength(7)
+    expect(set({ ...BY_VARIABLES, model: "opnai/gpt-5", sever: {} }, false)).toHaveLength(2)
+  })
+
   describe("refuses values that do not fit, by name", () => {
     it.each<[string, Configurations.ConfigurationInput, ReadonlyArray<string>]>([
       [

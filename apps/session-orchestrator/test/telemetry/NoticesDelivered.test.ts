@@ -152,7 +152,7 @@ describe("a notice", () => {
           fails(listeners, 2, "other")
           yield* TestClock.adjust(5 * MINUTE)
           assert.lengthOf(said, 1)
-          assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5m /)
+          assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5 m /)
         })
       )
   )

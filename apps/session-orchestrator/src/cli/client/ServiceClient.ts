@@ -153,11 +153,14 @@ const refusalOf = (response: Response): Effect.Effect<Refusal> =>
     Effect.map((text) => {
       const problem = Option.getOrUndefined(Schema.decodeUnknownOption(ProblemBody)(text))
       const errors = (problem?.errors ?? []).map(({ message, path }) => (path === "" ? message : `${path}: ${message}`))
+      if (response.status === 401) return new Refusal({ status: 401, message: NO_TOKEN })
       const detail =
         errors.length > 0 ? errors.join("; ") : (problem?.detail ?? problem?.title ?? `status ${response.status}`)
       return new Refusal({ status: response.status, message: detail })
     })
   )
+
+const NO_TOKEN = "The service needs its token. Export HOLDFAST_TOKEN, or the variable of server.tokenEnv, with it."
 
 /** `ECONNREFUSED` and the like; `fetch` wraps it. */
 const reasonOf = (error: unknown): string => {

@@ -48,7 +48,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       )
     },
     ({ all, config: file, failed, json, limit, model, since }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, () =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(file), isService: false }, () =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const filter = yield* filterOf({ failed, limit, model, since }, now)
@@ -94,7 +94,8 @@ const print = Effect.fnUntraced(function* ({
     return
   }
   const { database } = inspection
-  terminal.stdout(`${redact(lines(turns, terminal, { now, database }).join("\n"))}\n`)
+  const isChosen = all || Object.values(filter).some((value) => value !== undefined && value !== false)
+  terminal.stdout(`${redact(lines(turns, terminal, { now, database, isChosen }).join("\n"))}\n`)
   const note = noteOf(turns, yield* inspection.service)
   if (note !== undefined) terminal.stderr(`${paint(terminal.colors.stderr, "yellow", note)}\n`)
 })
@@ -121,10 +122,10 @@ const refused = (message: string) => Effect.fail(new Refused({ message, exitCode
 const lines = (
   turns: ReadonlyArray<TurnReport>,
   terminal: Terminal["Service"],
-  { database, now }: { readonly database: string; readonly now: number }
+  { now, ...shown }: Pick<TurnsTable.Display, "database" | "isChosen"> & { readonly now: number }
 ): ReadonlyArray<string> =>
   TurnsTable.view(turns, {
-    database,
+    ...shown,
     // A file or a pipe has no limit of width.
     columns: terminal.isStdoutTerminal ? terminal.columns() : Number.POSITIVE_INFINITY,
     moment: LocalTime.toSeconds(now),

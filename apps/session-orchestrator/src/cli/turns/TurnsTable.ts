@@ -14,6 +14,8 @@ import type { Color } from "../terminal/Terminal.ts"
 /** The width of the terminal, the local form of a moment, colours, and the name of the database. */
 export interface Display {
   readonly database: string
+  /** Whether the turns were chosen by more than that they have not ended. */
+  readonly isChosen: boolean
   readonly columns: number
   readonly moment: (epochMs: number) => string
   readonly paint: (color: Color, text: string) => string
@@ -25,7 +27,11 @@ export const TABLE_COLUMNS = 170
 /** The turns, and a summary line. */
 export const view = (turns: ReadonlyArray<TurnReport>, surroundings: Display): ReadonlyArray<string> => {
   if (turns.length === 0) {
-    return Prose.wrap(`There are no such turns in ${surroundings.database}.`, surroundings.columns, 2)
+    const { columns, database, isChosen } = surroundings
+    const none = isChosen
+      ? `There are no such turns in ${database}.`
+      : `No turn waits or runs in ${database}. Those that have ended: holdfast turns --all`
+    return Prose.wrap(none, columns, 2)
   }
   const lines = table(turns, surroundings) ?? cards(turns, surroundings)
   return [...lines, "", ...Prose.wrap(sum(turns, surroundings), surroundings.columns, 2)]

@@ -20,6 +20,8 @@ export interface Problem {
   readonly message: string
   /** The position in the file; absent for other sources. */
   readonly position?: Position
+  /** It stops a service alone: a secret or a guard that other commands do without. */
+  readonly isOfService?: true
 }
 
 /** A problem as one line. */

@@ -1,7 +1,7 @@
 /**
  * Expands `${NAME}` in a configured value to the environment variable of that name.
  *
- * Expansion.E1. A variable that is not set is a problem, not an empty string.
+ * Expansion.E1. A variable that is not set is a problem of a service, not an empty string.
  * Expansion.E2. The value of a variable is a secret in every place.
  */
 import { Redacted, type Schema } from "effect"
@@ -49,7 +49,7 @@ export const json = (
   if (typeof given === "string") {
     const { problems, text, ...rest } = expand(given, environment)
     const place = ConfigProblem.formatPath(path)
-    return { ...rest, value: text, problems: problems.map((message) => ({ place, message })) }
+    return { ...rest, value: text, problems: problems.map((message) => ({ place, message, isOfService: true })) }
   }
   if (typeof given !== "object" || given === null) return { value: given, variables: [], secrets: [], problems: [] }
   const parts = Object.entries(given).map(
@@ -85,12 +85,13 @@ export const record = (
     values: Object.fromEntries(fields.map(({ expansion, field }) => [field, Redacted.make(expansion.text)])),
     variables: fields.flatMap(({ expansion }) => expansion.variables),
     secrets: fields.flatMap(({ expansion }) => expansion.secrets),
-    problems: fields.flatMap(({ expansion: { problems, text }, field }) =>
-      [...problems, ...(kind === "headers" && !HEADER_VALUE.test(text) ? [NO_HEADER] : [])].map((message) => ({
-        place: ConfigProblem.formatPath([...path, field]),
-        message
-      }))
-    )
+    problems: fields.flatMap(({ expansion: { problems, text }, field }): ReadonlyArray<ConfigProblem.Problem> => {
+      const place = ConfigProblem.formatPath([...path, field])
+      return [
+        ...problems.map((message) => ({ place, message, isOfService: true as const })),
+        ...(kind === "headers" && !HEADER_VALUE.test(text) ? [{ place, message: NO_HEADER }] : [])
+      ]
+    })
   }
 }
 

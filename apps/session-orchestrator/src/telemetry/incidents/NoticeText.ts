@@ -1,7 +1,7 @@
 /** Writes a notice as JSON and as a sentence, without control characters. Pure. */
 import { Target } from "@holdfast/wire"
-import { Duration } from "effect"
 import type { NoticeBody } from "../../delivery/NoticeFormat.ts"
+import * as DurationText from "../../text/DurationText.ts"
 import * as Prose from "../../text/Prose.ts"
 import { NO_OUTCOMES, type Notice, type Outcomes } from "./Notice.ts"
 
@@ -53,7 +53,7 @@ export const bodyOf = (notice: Notice): Body => {
 /** The notice as a sentence, or two. */
 export const textOf = ({ at, outcomes = NO_OUTCOMES, said, since, target, type, waiting }: Notice): string => {
   const name = Target.format(target)
-  const lasted = Duration.format(Duration.seconds(Math.max(1, Math.round((at - since) / 1_000))))
+  const lasted = DurationText.format(Math.max(1, Math.round((at - since) / 1_000)) * 1_000)
   const code = said.code === undefined ? "" : ` ${said.code}`
   const because = `(${said.reason}${code}: ${said.message})`
   const { failed } = outcomes

@@ -1,6 +1,9 @@
 /** The commands that leave work to a running service and read it later, on the whole service in this process (X15). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import * as ProcessSetup from "../../service/ProcessSetup.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
@@ -10,6 +13,17 @@ type Running = Effect.Success<ReturnType<typeof Service.start>>
 
 const holdfast = (service: Pick<Running, "port">, args: ReadonlyArray<string>, given: CommandLine.CommandInput = {}) =>
   CommandLine.run([...args, "--url", `http://127.0.0.1:${service.port}`], given)
+
+/** A server that answers every call with one status. */
+const refusing = (status: number) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer((_, response) => void response.writeHead(status).end()).listen(0, "127.0.0.1")
+      await once(server, "listening")
+      return { server, port: (server.address() as AddressInfo).port }
+    }),
+    ({ server }) => Effect.sync(() => void server.close())
+  )
 
 const lines = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "")
 
@@ -205,6 +219,13 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       const away = yield* CommandLine.run(["answer", "one", "--url", "http://127.0.0.1:1"])
       assert.deepInclude(away, { code: 1, stdout: "" })
       assert.match(away.stderr, /^holdfast: The service at http:\/\/127\.0\.0\.1:1 does not answer \(.+\)\. .+\n$/)
+      const service = yield* refusing(401)
+      assert.deepInclude(yield* holdfast(service, ["answer", "one"]), {
+        code: 1,
+        stdout: "",
+        stderr:
+          "holdfast: The service needs its token. Export HOLDFAST_TOKEN, or the variable of server.tokenEnv, with it.\n"
+      })
     })
   )
 })

@@ -28,6 +28,7 @@ const waiting = turn(1, {
 const at = (columns: number): TurnsTable.Display => ({
   columns,
   database: "a.db",
+  isChosen: true,
   moment: (epochMs) => `T${epochMs}`,
   paint: (_color, text) => text
 })
@@ -204,6 +205,9 @@ describe("TurnsTable", () => {
 
   it("reports an empty result, and the summary, in two lines at most", () => {
     expect(text([], 80)).toBe("There are no such turns in a.db.")
+    expect(TurnsTable.view([], { ...at(80), isChosen: false })).toEqual([
+      "No turn waits or runs in a.db. Those that have ended: holdfast turns --all"
+    ])
     const long = { ...at(40), database: "a long name ".repeat(20) }
     expect(TurnsTable.view([], long)).toHaveLength(2)
     const lines = TurnsTable.view([waiting], long)

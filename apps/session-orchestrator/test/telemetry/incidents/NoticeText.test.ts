@@ -15,22 +15,22 @@ const notice: Notice = {
 describe("a notice", () => {
   it("has in one sentence the endpoint, since when it is down, why, and the state of the turns", () => {
     expect(NoticeText.textOf(notice)).toBe(
-      "openai/gpt-5 has answered no turn for 5m (overloaded 529: Overloaded). 12 turns wait for it, and will go on when it answers."
+      "openai/gpt-5 has answered no turn for 5 m (overloaded 529: Overloaded). 12 turns wait for it, and will go on when it answers."
     )
     expect(NoticeText.textOf({ ...notice, type: "incident-ended", at: 11_001_000 })).toBe(
-      "openai/gpt-5 answers again, after 3h 3m 20s."
+      "openai/gpt-5 answers again, after 3 h 3 m 20 s."
     )
   })
 
   it("X12: says that failed turns do not continue, in every notice about them", () => {
     const outcomes = { failed: 12, aborted: 1, elsewhere: 2 }
     expect(NoticeText.textOf({ ...notice, type: "incident-gave-up", at: 28_801_000, waiting: 0, outcomes })).toBe(
-      "openai/gpt-5 has answered no turn for 8h (overloaded 529: Overloaded), and no turn waits for it any more: " +
+      "openai/gpt-5 has answered no turn for 8 h (overloaded 529: Overloaded), and no turn waits for it any more: " +
         "12 have failed, 1 was aborted, 2 were answered elsewhere. A turn that failed does not go on by itself."
     )
     const one = { ...outcomes, failed: 1 }
     expect(NoticeText.textOf({ ...notice, type: "incident-ended", at: 11_001_000, outcomes: one })).toBe(
-      "openai/gpt-5 answers again, after 3h 3m 20s. 1 turn that waited for it has failed. A turn that failed does not go on by itself."
+      "openai/gpt-5 answers again, after 3 h 3 m 20 s. 1 turn that waited for it has failed. A turn that failed does not go on by itself."
     )
     const said = { reason: "auth" as const, message: "Incorrect API key.", code: "401" }
     expect(NoticeText.textOf({ ...notice, type: "turns-failed", said, waiting: 0, outcomes })).toBe(
