@@ -114,8 +114,10 @@ export const run: Effect.Effect<
   SqlClient.SqlClient
 > = Effect.gen(function* () {
   // Runs the migrations above the newest in the database: in a newer database, none.
-  yield* Progress.reported("Changing the database", (progress) =>
-    Migrator.make({})({ loader: Migrator.fromRecord(announced(progress)), table: TABLE })
+  yield* Progress.reported(
+    "Changing the database",
+    (progress) => Migrator.make({})({ loader: Migrator.fromRecord(announced(progress)), table: TABLE }),
+    { fromPosition: true }
   )
   yield* refuseNewer
 })
@@ -135,16 +137,15 @@ const announced = (
           progress.at(() => `version ${number} of ${VERSION}, ${beginningOf(statement)}`),
           statement
         )
-      const announce = Effect.suspend(() => {
+      const announce = Effect.logInfo(
+        `Changing the database to version ${number} of its schema, in one transaction. No turn runs meanwhile.`
+      )
+      const reported = Effect.provideService(migration, Statement.CurrentTransformer, reporting)
+      const run = Effect.suspend(() => {
         isNew ||= number === 1
-        return isNew
-          ? Effect.void
-          : Effect.logInfo(
-              `Changing the database to version ${number} of its schema, in one transaction. No turn runs meanwhile.`
-            )
+        return isNew ? migration : Effect.andThen(announce, reported)
       })
-      const run = Effect.provideService(migration, Statement.CurrentTransformer, reporting)
-      return [name, Effect.andThen(announce, run)]
+      return [name, run]
     })
   )
 }

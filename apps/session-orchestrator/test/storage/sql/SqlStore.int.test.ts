@@ -243,9 +243,9 @@ describe("a SQLite file", () => {
       lines.length = 0
       yield* opened(filename)
       yield* withStore(`${filename}.new`, (store) => store.check)
-      expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+      expect(lines.filter((line) => line.includes("Changing the database"))).toEqual([])
       yield* opened(`${filename}.newer`)
-      expect(lines.filter((line) => line.includes("to version"))).toEqual([])
+      expect(lines.filter((line) => line.includes("Changing the database"))).toEqual([])
     })
   )
 
