@@ -6,7 +6,7 @@
  */
 import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import process from "node:process"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
@@ -146,17 +146,25 @@ export const assertAnswered = (audience: Audience.Audience): void => {
 export const create = (runners: ReadonlyArray<Runners.Runner>, count: number) =>
   Effect.forEach(Array.from({ length: count }), (_, i) => Runners.at(runners, i).create(), { concurrency: 8 })
 
-/** Submits turns, each to another runner than the one of its conversation, and disconnects after an event. Returns what was received. */
+/**
+ * Submits turns, each to another runner than the one of its conversation, and disconnects after an event. Returns what was received. Where a busy
+ * machine moves a conversation the answer is over early: it is asked for again, as clients do, and is the same turn's.
+ */
 export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<string>, until: string) =>
   Effect.forEach(
     ids,
     (id, i) =>
-      Runners.at(runners, i + 1)
-        .open(ProcessSetup.request(id, id))
-        .pipe(
-          Effect.flatMap((live) => live.until(until)),
-          Effect.scoped
-        ),
+      Runners.inTime(
+        `${until} of turn ${id}`,
+        0,
+        Runners.at(runners, i + 1)
+          .open(ProcessSetup.request(id, id))
+          .pipe(
+            Effect.flatMap((live) => live.until(until)),
+            Effect.scoped,
+            Effect.retry({ schedule: Schedule.spaced("100 millis") })
+          )
+      ),
     { concurrency: 8 }
   )
 
