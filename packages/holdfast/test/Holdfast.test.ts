@@ -410,22 +410,6 @@ describe("another process", () => {
     assert.deepStrictEqual(await again?.result, result, "its time has not come")
   })
 
-  it("parks until the time on record, though the clock goes on between two reads", async () => {
-    const store = memoryStore()
-    const { model } = scripted([failure(529), ["Hi"]])
-    const now = Date.now
-    let reads = 0
-    Date.now = () => now() + reads++
-    try {
-      const turn = holdfast({ model, retry: HOURS, store, park: () => {} }).turn("Hello", { id: "t" })
-      const events = await all(turn)
-      const [retryAt] = events.flatMap((event) => (event.type === "provider-retry" ? [event.retryAt] : []))
-      assert.deepStrictEqual(await turn.result, { status: "parked", retryAt: new Date(retryAt ?? NaN) })
-    } finally {
-      Date.now = now
-    }
-  })
-
   /** A store that refuses every write after the first ones. */
   const dyingAfter = (store: Store, writes: number): Store => ({
     ...store,

@@ -149,7 +149,7 @@ const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   if (Result.isSuccess(known) && (yield* answers(known.success.url))) {
     return { isOwn: false, url: known.success.url }
   }
-  yield* Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, () => Effect.void)
+  yield* Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, () => Effect.void) // its own service needs the secrets (Resolve.V4)
   const terminal = yield* Terminal
   const log = join(dirname(config.database.path), "chat.log")
   terminal.stderr(
