@@ -89,7 +89,9 @@ describe("mistakes are named", () => {
       "a template with a field that notices lack, once",
       {
         file: {
-          telemetry: { notifications: { command: ["notify"], commandFormat: "template", template: "{{text}} {{env.KEY}}" } }
+          telemetry: {
+            notifications: { command: ["notify"], commandFormat: "template", template: "{{text}} {{env.KEY}}" }
+          }
         }
       },
       [
