@@ -23,7 +23,23 @@ describe("parts of a response", () => {
   it("have a block for each run of deltas, and none for a file at an address", () => {
     assert.deepStrictEqual(
       parts.map((part) => ("id" in part ? `${part.type} ${part.id}` : part.type)),
-      ['reasoning-start 1', 'reasoning-delta 1', 'reasoning-delta 1', 'reasoning-end 1', 'reasoning-start 2', 'reasoning-end 2', 'text-start 3', 'text-delta 3', 'text-end 3', 'file', 'text-start 4', 'text-delta 4', 'text-end 4', 'tool-call c', 'finish']
+      [
+        "reasoning-start 1",
+        "reasoning-delta 1",
+        "reasoning-delta 1",
+        "reasoning-end 1",
+        "reasoning-start 2",
+        "reasoning-end 2",
+        "text-start 3",
+        "text-delta 3",
+        "text-end 3",
+        "file",
+        "text-start 4",
+        "text-delta 4",
+        "text-end 4",
+        "tool-call c",
+        "finish"
+      ]
     )
   })
 
