@@ -111,7 +111,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   test(
     "X6: a runner that was frozen accepts nothing and calls no provider before it is sure of its ownership",
     Effect.gen(function* () {
-      const { both, first, runners, second } = yield* pair(["20 millis"])
+      const { both, first, runners } = yield* pair(["20 millis"])
       runners.provider.fallback(whole)
       // Half of them are its own: a conversation belongs to the runner that made it.
       const ids = yield* UnderWay.create(both, 8)
