@@ -9,7 +9,7 @@ export type Fleet = ReadonlyArray<Processes.Process>
 /**
  * Which runner a client asks.
  *
- * `stay`: the one that made the conversation, as over a connection that is kept, or behind a balancer that knows its clients. `either`: any
+ * `stay`: the runner that made the conversation, as over a connection that is kept, or behind a balancer that knows its clients. `either`: any
  * runner, so that every second call is for a conversation of the other.
  */
 export type ClientKind = "stay" | "either"
