@@ -42,5 +42,5 @@ const isFree = async (port: number): Promise<boolean> => {
   return true
 }
 
-/** A port that is taken, and one that the system keeps for itself. */
+/** Refusals of a port that another program listens on, and of a port that the system reserves. */
 const REFUSED: ReadonlySet<string> = new Set(["EADDRINUSE", "EACCES"])
