@@ -8,11 +8,13 @@
  * EntityHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
  *     would not learn of it. A caller waits for the ownership no longer than for a disk.
  */
+import { Push } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
-import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
+import { Array as Arr, Channel, Effect, FiberSet, type Layer, type Pull, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { Conversations, Frame } from "../conversation/Conversations.ts"
 import { Alarms } from "./Alarms.ts"
+import { AnswerablePull } from "./AnswerablePull.ts"
 import { type Batch, ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import { HeldRunner } from "./HeldRunner.ts"
@@ -90,10 +92,32 @@ const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
     Effect.orDie
   )
 
-/** One message for the frames of one read of the provider; between them empty ones, by which the owner is known to be there (`Owner.O6`). */
+/** One message for the frames that have come since the last one, and empty ones by which the owner is known to be there (`Owner.O6`). */
 const batched = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<Batch, E> =>
-  Stream.merge(
-    Stream.mapArray(frames, (chunk) => [Frames.toBatch(chunk)] as const),
-    Stream.map(Stream.tick(Owner.SIGN_INTERVAL), (): Batch => []),
-    { haltStrategy: "left" }
+  Stream.fromChannel(
+    Channel.fromTransform((_upstream, scope) =>
+      Effect.gen(function* () {
+        let opened: Pull.Pull<ReadonlyArray<Frame>, E> | undefined
+        const open = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(frames), scope), (pull) => (opened = pull))
+        const source = Push.attach(
+          Effect.suspend(() => opened ?? open),
+          () => opened && Push.of(opened)
+        )
+        const answerable = new AnswerablePull<ReadonlyArray<Frame>, E, void>(source, scope)
+        const sign = Effect.sync(() => answerable.answer(Effect.succeed(NO_FRAMES)))
+        yield* Effect.forkIn(Effect.forever(Effect.delay(sign, Owner.SIGN_INTERVAL)), scope)
+        // The subscription may wait for a database, and the first sign does not.
+        yield* answerable.begin
+        let isFirst = true
+        return Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<Batch>, E> => {
+          if (!isFirst) return Effect.map(answerable.next, (chunk) => Arr.of(Frames.toBatch(chunk)))
+          isFirst = false
+          return Effect.succeed(SIGN)
+        })
+      })
+    )
   )
+
+const NO_FRAMES: ReadonlyArray<Frame> = []
+
+const SIGN = Arr.of<Batch>([])
