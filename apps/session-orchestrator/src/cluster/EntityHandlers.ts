@@ -3,7 +3,7 @@
  *
  * EntityHandlers.H1. The conversation stays in memory while a turn of it runs or a client subscribes: the cluster evicts an entity
  *     without a request for `MAX_IDLE`, and `Stay` is a request that lasts as long as a turn runs. The alarm clock calls a waiting
- *     conversation back.
+ *     conversation back. A subscriber whose frames are not messages sends `Attend` (`LocalWatch`).
  * EntityHandlers.H2. A conversation with a stopped turn stays too: its queue runs the turn again from the records (`Resident.R2`).
  * EntityHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
  *     would not learn of it. A caller waits for the ownership no longer than for a disk.
@@ -41,6 +41,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       yield* residents.claims.enter(id)
       const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
       yield* residents.add(resident)
+      yield* residents.arrive(id, resident.conversations)
       const held = yield* HeldRunner
       // A held call has an id in a shard of the runner that has its client (HeldRunner.R2).
       const own = (): Conversations["Service"] => held.find(id) ?? resident.conversations
@@ -63,7 +64,8 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
         Watch: ({ payload }) => batched(own().watch(id, payload.after)),
         WatchTurn: ({ payload }) => batched(own().watchTurn(payload.turnId, id)),
         EndStreams: () => own().endStreams(id),
-        Stay: () => staying(resident)
+        Stay: () => staying(resident),
+        Attend: () => Effect.never
       })
     }),
     {

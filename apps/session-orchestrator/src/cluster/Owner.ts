@@ -70,16 +70,18 @@ export const awaited = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreache
  * Watches one owner after the other (Owner.O2), up to the last frame.
  *
  * @param after the id of the last event that the watcher has
+ * @param received the id of the last event that the watcher got after that
  * @param open watches the present owner, whose first message comes at once, and others every `SIGN_INTERVAL`; they may be empty
  */
 export const followed = <E extends Tagged>(
   after: number,
   open: (after: number) => Stream.Stream<Batch, E | Unreached>,
-  isLast: (frame: Frame) => boolean
+  isLast: (frame: Frame) => boolean,
+  received = 0
 ): Stream.Stream<Frame, E | StorageError> =>
   Stream.suspend(() => {
     /** The last id received here. The owner leaves out the events that the subscriber has: it knows whether such an id ever existed. */
-    let last = 0
+    let last = received
     let isOver = false
     const isNew = (frame: Frame): boolean => {
       if (frame.id === undefined) return true
@@ -213,7 +215,8 @@ class OwnerGone {
 /** `TurnStopped`: its owner goes, or begins anew; the turn goes on. */
 const PASSING: ReadonlySet<string> = new Set(["OwnerGone", "EntityNotAssignedToRunner", "ShuttingDown", "TurnStopped"])
 
-const isPassing = ({ _tag }: Tagged): boolean => PASSING.has(_tag)
+/** Whether the next owner is tried after this failure. */
+export const isPassing = ({ _tag }: Tagged): boolean => PASSING.has(_tag)
 
 const isStopped = ({ _tag }: Tagged): boolean => _tag === "TurnStopped"
 
