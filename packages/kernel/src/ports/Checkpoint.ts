@@ -48,5 +48,6 @@ export class Checkpoint extends Context.Service<
 
 /** Records nothing: a turn that lives and dies with its process. */
 export const layerMemory: Layer.Layer<Checkpoint> = Layer.succeed(Checkpoint, {
-  run: (_name, _schema, effect) => effect
+  run: (_name, _schema, effect) => effect,
+  known: []
 })

@@ -18,7 +18,7 @@ import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
 import * as Judging from "../machine/Judging.ts"
-import type { Ledger, Round, FailedCall, Wait } from "../machine/Ledger.ts"
+import type { Ledger, FailedCall, Wait } from "../machine/Ledger.ts"
 import type { Run } from "./Run.ts"
 
 /** Reports an attempt, however it ends. `make` receives the mark, which it must run before its first content leaves. */
@@ -125,12 +125,13 @@ export const reportWait = (
 export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
   run: Run,
   call: Message.ToolCallPart,
-  { finishReason }: Pick<Round, "finishReason">,
   leave: () => number,
   answer: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
   const { observer } = run.ports
-  if (observer?.tool === undefined) return answer
+  const { phase } = run.ledger
+  if (observer?.tool === undefined || phase._tag !== "Tools") return answer
+  const { finishReason } = phase.round
   return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
     Effect.tap(answer, ({ endedAt, isError }) =>
       Effect.sync(() =>
@@ -159,7 +160,7 @@ export const events = <E>(
   if (observer?.event === undefined) return persist
   const fresh = events.filter((_, i) => sink.isPersisted?.(position + i) !== true)
   if (fresh.length === 0) return persist
-  return Effect.map(persist, () => {
+  return Effect.mapEager(persist, () => {
     for (const event of fresh) notify(observer, "event", { ...observedStepOf(run.ledger), event })
   })
 }
