@@ -53,8 +53,7 @@ export const stringify = (value: unknown): Effect.Effect<string> =>
 
 // --- internal
 
-const isShort = (value: unknown, most: number): boolean =>
-  JsonShape.measure(value, most, Infinity).characters <= most
+const isShort = (value: unknown, most: number): boolean => JsonShape.measure(value, most, Infinity).characters <= most
 
 function* piecesOf(text: string, most: number): Generator<string, void> {
   yield '"'

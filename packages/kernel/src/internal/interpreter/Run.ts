@@ -24,7 +24,7 @@ import type { ToolDefinition, Toolbox } from "../../ports/Toolbox.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import type { Content } from "../calls/Content.ts"
 import { evolve } from "../machine/Evolve.ts"
-import type { Emission, Ledger } from "../machine/Ledger.ts"
+import type { Ledger } from "../machine/Ledger.ts"
 import type { Offers } from "../machine/OpenCommands.ts"
 import * as Observing from "./Observing.ts"
 
@@ -146,9 +146,9 @@ export class Run {
     for (;;) {
       if (this.stopped !== undefined) return Effect.fail(this.stopped) // Run.S2
       const { ledger } = this
-      const due = firstOf(ledger.outbox)
+      const [due, ...rest] = joined(ledger.outbox)
       if (due === undefined) return Effect.void
-      const later = { ...ledger, outbox: ledger.outbox.slice(due.count) }
+      const later = { ...ledger, outbox: rest }
       if (due._tag === "Live") {
         this.ledger = later
         this.live(due.event)
@@ -184,12 +184,9 @@ export class Run {
 const isVoidOf = ({ kind, value }: TurnRecord): boolean =>
   (kind === "Attempt" && value._tag === "Lost") || (kind === "Decision" && isVoiding(value))
 
-/** Returns the first emission of an outbox, with the events to persist right behind it; `count` emissions in all. */
-const firstOf = (outbox: Ledger["outbox"]): (Emission & { readonly count: number }) | undefined => {
-  const [first] = outbox
-  if (first?._tag !== "Persist") return first && { ...first, count: 1 }
-  let { events } = first
-  let count = 1
-  for (let next = outbox[count]; next?._tag === "Persist"; next = outbox[++count]) events = [...events, ...next.events]
-  return { ...first, events, count }
+/** The outbox, with the leading events to persist joined into one write. */
+const joined = (outbox: Ledger["outbox"]): Ledger["outbox"] => {
+  const [first, next, ...rest] = outbox
+  if (first?._tag !== "Persist" || next?._tag !== "Persist") return outbox
+  return joined([{ ...first, events: [...first.events, ...next.events] }, ...rest])
 }
