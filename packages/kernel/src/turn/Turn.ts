@@ -84,14 +84,7 @@ export const runTurn = (
       },
       checkpoint,
       start({
-        conversationId: input.conversationId,
-        turnId: input.turnId,
-        target: input.target,
-        system: input.system,
-        history: input.history,
-        prompt: input.prompt,
-        startedAt: input.startedAt,
-        limits: input.limits,
+        ...input,
         report: Context.getOrUndefined(services, FinalReport),
         maxRetries: strategy?.budget.maxRetries
       }),

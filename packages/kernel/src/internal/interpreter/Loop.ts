@@ -11,7 +11,6 @@
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type { TurnRecord } from "../../records/Records.ts"
 import * as Records from "../../records/Records.ts"
 import type { SleepFailure } from "../../ports/RetryStrategy.ts"
@@ -22,7 +21,7 @@ import type { Ledger } from "../machine/Ledger.ts"
 import { type Command, commandsOf } from "../machine/OpenCommands.ts"
 import * as ModelCalls from "./ModelCalls.ts"
 import * as Observing from "./Observing.ts"
-import type { Run } from "./Run.ts"
+import { hasSucceeded, type Run } from "./Run.ts"
 import * as ToolRuns from "./ToolRuns.ts"
 import * as Retrying from "./Retrying.ts"
 
@@ -50,8 +49,7 @@ export const toSeal = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnParked | 
   const loop: Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> = Effect.suspend(() => {
     for (;;) {
       const done = run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger) ? run.flush() : performNext(run) // Loop.L4
-      if (!isEnded(done)) return Effect.flatMap(done, (end) => (end ? Effect.succeed(end) : loop)) // Loop.L5
-      if (Exit.isFailure(done)) return Exit.failCause(done.cause)
+      if (!hasSucceeded(done)) return Effect.flatMap(done, (end) => (end ? Effect.succeed(end) : loop)) // Loop.L5
       if (done.value) return Effect.succeed(done.value)
     }
   })
@@ -71,16 +69,13 @@ export const seal = (run: Run, cut?: Cut): Effect.Effect<TurnEvent.TurnEnd, Turn
     const name = Records.nameOf("Seal", 0)
     const at = run.now()
     const record: Records.Seal = cut === undefined ? { at } : { at, cut: { ...cut, ...run.underWay } }
-    return Effect.flatMapEager(run.checkpoint.run(name, Records.Seal, Effect.succeed(record)), (value) => {
+    return Effect.flatMap(run.checkpoint.run(name, Records.Seal, Effect.succeed(record)), (value) => {
       run.take({ kind: "Seal", step: 0, number: 0, value })
       return sealed(run)
     })
   }).pipe(Effect.uninterruptible)
 
 // --- internal
-
-/** Whether an effect has ended before it was run. */
-const isEnded = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
 
 /** Whether only the seal can follow. */
 const isAtItsEnd = ({ phase }: Ledger): boolean =>

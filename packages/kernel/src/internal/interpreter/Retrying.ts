@@ -75,10 +75,10 @@ const asleep = (
 ): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
   const calls = asks?.calls?.map(({ toolCallId }) => toolCallId)
   const sleepOn: Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> = Effect.suspend(() =>
-    Effect.matchCauseEffect(strategy.sleep(Duration.millis(Math.max(0, retryAt - run.now())), awaited, calls), {
-      onSuccess: woken,
-      onFailure: failed
-    })
+    Effect.flatMap(
+      Effect.catchCause(strategy.sleep(Duration.millis(Math.max(0, retryAt - run.now())), awaited, calls), failed),
+      woken
+    )
   )
   const woken = (wake: Wake): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
     const at = run.now()

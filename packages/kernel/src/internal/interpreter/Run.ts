@@ -156,17 +156,18 @@ export class Run {
       }
       const { events, position } = due
       const persisted = Observing.events(this, events, position, this.ports.sink.persist(events, position))
-      if (Exit.isExit(persisted) && Exit.isSuccess(persisted)) {
+      if (hasSucceeded(persisted)) {
         this.ledger = later
         continue
       }
       return Effect.suspend(() => {
         this.ledger = later
-        return Effect.matchEffect(persisted, {
-          onSuccess: () => this.flush(),
-          onFailure: (stopped) => Effect.fail((this.stopped = stopped))
-        })
-      }).pipe(Effect.uninterruptible)
+        return persisted
+      }).pipe(
+        Effect.mapError((stopped) => (this.stopped = stopped)),
+        Effect.flatMap(() => this.flush()),
+        Effect.uninterruptible
+      )
     }
   }
 
@@ -177,6 +178,10 @@ export class Run {
     return this.flush()
   }
 }
+
+/** Whether an effect has its result already, so that no fiber is needed for it. */
+export const hasSucceeded = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Success<A, E> =>
+  Exit.isExit(effect) && Exit.isSuccess(effect)
 
 // --- internal
 

@@ -27,7 +27,7 @@ const QUOTED_CHARACTERS = 2_000
 export const call = (run: Run, command: RunTool, running: Set<number>): Effect.Effect<void, TurnStopped> => {
   const { number, step } = command
   const { checkpoint, toolbox } = run.ports
-  return Effect.flatMapEager(begin(run, command), (isMine) => {
+  return Effect.flatMap(begin(run, command), (isMine) => {
     const isIdempotent = toolbox.definitions.find(({ name }) => name === command.call.toolName)?.isIdempotent === true
     const made =
       isMine || isIdempotent
@@ -62,14 +62,14 @@ const answer = (run: Run, { approval, call, isOffered }: RunTool): Effect.Effect
     if (call.malformed !== undefined) return Effect.succeed(unreadable(call))
     if (report !== undefined && Judging.isReport(report, call)) return Effect.succeed(Judging.answer(report, call))
     return isOffered
-      ? Effect.mapEager(run.ports.toolbox.run(call, approval !== undefined), readable)
+      ? Effect.map(run.ports.toolbox.run(call, approval !== undefined), readable)
       : Effect.succeed(NOT_OFFERED)
   }).pipe(
-    Effect.matchCause({
-      onSuccess: (outcome) => at(run, outcome),
-      // A tool that interrupts itself has failed too. When the turn is interrupted no handler runs.
-      onFailure: (cause) => at(run, { output: `The tool failed: ${CallFailure.whyOf(cause)}`, isError: true })
-    })
+    // A tool that interrupts itself has failed too. When the turn is interrupted no handler runs.
+    Effect.catchCause((cause) =>
+      Effect.succeed({ output: `The tool failed: ${CallFailure.whyOf(cause)}`, isError: true })
+    ),
+    Effect.map((outcome) => at(run, outcome))
   )
 
 const at = (run: Run, { content, output, isError }: ToolOutcome): Records.ToolResult => ({
