@@ -160,8 +160,7 @@ const recorded = <K extends Records.Kind, E>(
 ): Effect.Effect<void, E | TurnStopped> => {
   const { checkpoint } = run.ports
   const name = Records.nameOf(kind, command.step, command.number, part)
-  // An engine that looks ahead has no record left by now (Loop.L1).
-  let isNew = checkpoint.known !== undefined
+  let isNew = run.isAhead
   const noted = isNew
     ? effect
     : Effect.suspend(() => {
