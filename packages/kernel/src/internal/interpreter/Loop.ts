@@ -160,7 +160,8 @@ const recorded = <K extends Records.Kind, E>(
 ): Effect.Effect<void, E | TurnStopped> => {
   const { checkpoint } = run.ports
   const name = Records.nameOf(kind, command.step, command.number, part)
-  let isNew = run.isAhead
+  // An engine that looks ahead has no record left by now (Loop.L1).
+  let isNew = checkpoint.known !== undefined
   const noted = isNew
     ? effect
     : Effect.suspend(() => {

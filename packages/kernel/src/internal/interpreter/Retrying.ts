@@ -31,15 +31,15 @@ export const decide = (
   { question, failedCall, situation }: Decide
 ): Effect.Effect<Directive, TurnStopped> => {
   const { router, strategy } = run.ports
-  const made = () => {
+  const made = Effect.suspend(() => {
     const now = run.now()
     return question === undefined || router === undefined
       ? Effect.succeed(Directives.marked(Directives.decide({ ...situation, now }, strategy), situation))
       : Effect.map(router.direct({ ...situation, now }, question), (directive) =>
           Directives.marked(directive, situation)
         )
-  }
-  return Observing.decision(run, failedCall, run.isAhead ? made() : Effect.suspend(made))
+  })
+  return Observing.decision(run, failedCall, made)
 }
 
 /** Waits until the wait has ended or was changed. */

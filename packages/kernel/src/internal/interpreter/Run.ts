@@ -86,11 +86,6 @@ export class Run {
     return (this.name ??= this.draw().toString(36).slice(2))
   }
 
-  /** Whether a command that is open now has no record: an engine that looks ahead has given all of them before. */
-  get isAhead(): boolean {
-    return this.checkpoint.known !== undefined
-  }
-
   /** Returns the time, in epoch milliseconds. */
   now(): number {
     return this.ports.clock.currentTimeMillisUnsafe()
