@@ -49,10 +49,11 @@ export const toSeal = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnParked | 
   const loop: Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> = Effect.suspend(() => {
     for (;;) {
       const done = run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger) ? run.flush() : performNext(run) // Loop.L4
-      if (!hasSucceeded(done)) return Effect.flatMap(done, (end) => (end ? Effect.succeed(end) : loop)) // Loop.L5
+      if (!hasSucceeded(done)) return Effect.flatMap(done, goOn) // Loop.L5
       if (done.value) return Effect.succeed(done.value)
     }
   })
+  const goOn = (end: TurnEvent.TurnEnd | void) => (end ? Effect.succeed(end) : loop)
   return loop
 }
 

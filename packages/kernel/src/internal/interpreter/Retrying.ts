@@ -71,16 +71,14 @@ const asleep = (
   strategy: RetryStrategy["Service"]
 ): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
   const calls = asks?.calls?.map(({ toolCallId }) => toolCallId)
-  const sleepOn: Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> = Effect.suspend(() =>
-    Effect.flatMap(
-      Effect.catchCause(strategy.sleep(Duration.millis(Math.max(0, retryAt - run.now())), awaited, calls), failed),
-      woken
-    )
-  )
+  const sleepOn = () => {
+    const left = Duration.millis(Math.max(0, retryAt - run.now()))
+    return Effect.flatMap(Effect.catchCause(strategy.sleep(left, awaited, calls), failed), woken)
+  }
   const woken = (wake: Wake): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
     const at = run.now()
     if (!isOfItself(wake)) return Effect.succeed({ ...wake, at })
-    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) return sleepOn // Retrying.W2
+    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) return sleepOn() // Retrying.W2
     const question = outlook && strategy.ask?.(outlook(Math.max(0, at - (awaited?.since ?? at))))
     if (question === undefined) return Effect.succeed({ ...wake, at })
     const by = wake.by === undefined ? undefined : { by: wake.by }
@@ -89,7 +87,7 @@ const asleep = (
   return Effect.suspend(() => {
     if (!run.isWaitAnnounced && (!run.isTakenUp || retryAt >= run.now())) run.live(event) // Retrying.W1
     run.isWaitAnnounced = false
-    return sleepOn
+    return sleepOn()
   })
 }
 
