@@ -29,7 +29,8 @@ export class Checkpoint extends Context.Service<
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E | TurnStopped, R>
     /**
-     * The records of earlier lives of the turn, oldest first. Absent: the engine cannot look ahead.
+     * All records of earlier lives of the turn, oldest first: what the turn runs behind them has none. Absent: the engine cannot look
+     * ahead.
      *
      * **Details**
      *
