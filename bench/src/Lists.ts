@@ -212,7 +212,11 @@ type Ask = (path: string, body?: object) => Promise<Answer>
 /** Makes the turns that wait with these tags. */
 const wait = async (ask: Ask, tags: ReadonlySet<string>): Promise<void> => {
   const prompts = [...tags].flatMap((tag) =>
-    Array.from({ length: COMMANDS * TEN }, (_, n) => ({ prompt: `wait for me ${n}`, turnId: `${tag}-${n}`, tags: [tag] }))
+    Array.from({ length: COMMANDS * TEN }, (_, n) => ({
+      prompt: `wait for me ${n}`,
+      turnId: `${tag}-${n}`,
+      tags: [tag]
+    }))
   )
   const count = prompts.length
   const send = async (): Promise<void> => {
@@ -355,7 +359,7 @@ const sample = async (
 
 /** Waits until a service has nothing to do. */
 const rest = async ({ cpuMs }: Subject): Promise<void> => {
-  for (let before = cpuMs(); ; ) {
+  for (let before = cpuMs(); ;) {
     await Processes.pause(REST_MS)
     const now = cpuMs()
     if (now - before < REST_CPU_MS) return

@@ -114,7 +114,10 @@ export interface Seal {
  * Seals turns with the events that ended them, on PostgreSQL in one round trip. A sealed turn is not changed. A failed turn is uncounted until
  * its notice (`IncidentStates.S2`).
  */
-export const sealAll = (sql: SqlClient.SqlClient, seals: ReadonlyArray<Seal>): Effect.Effect<void, SqlError.SqlError> => {
+export const sealAll = (
+  sql: SqlClient.SqlClient,
+  seals: ReadonlyArray<Seal>
+): Effect.Effect<void, SqlError.SqlError> => {
   // Of two ends of a turn the first one counts.
   const first = new Map(seals.toReversed().map((seal) => [seal.event.turnId, seal]))
   const ends = Array.from(first.values(), ({ event: { endedAt, status, turnId }, id }) => ({
@@ -126,7 +129,8 @@ export const sealAll = (sql: SqlClient.SqlClient, seals: ReadonlyArray<Seal>): E
   }))
   const each = Effect.forEach(
     ends,
-    ({ turn_id, ...end }) => sql`UPDATE turns SET ${sql.update(end)} WHERE turn_id = ${turn_id} AND end_event_id IS NULL`,
+    ({ turn_id, ...end }) =>
+      sql`UPDATE turns SET ${sql.update(end)} WHERE turn_id = ${turn_id} AND end_event_id IS NULL`,
     { discard: true }
   )
   return sql.onDialectOrElse({
